@@ -1,0 +1,85 @@
+# `make test` and `make nuts` need nothing but make and a Python >= 3.11; everything is installed into .venv.
+# Choose the interpreter with `make test PYTHON=/path/to/python`; pass options on with ARGS="...".
+
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+PYTHON ?=
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help test nuts lint format bench check clean
+
+help:
+	@echo "make test    install into $(VENV) and run the tests        ARGS=\"-k fib\" is passed to pytest"
+	@echo "make nuts    install and sample a posterior with NUTS    ARGS=\"--target eight-schools\""
+	@echo "make lint    ruff and mypy                               make format  lets ruff rewrite the files"
+	@echo "make bench   print the benchmark tables                  against BlackJAX where it can"
+	@echo "make check   lint, then test                             make clean   removes what make made"
+	@echo "PYTHON=...   the interpreter that $(VENV) is made from (3.11 or newer)"
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest $(ARGS)
+
+nuts: $(VENV)/.installed-examples
+	$(BIN)/python -m examples.nuts $(ARGS)
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.fib $(ARGS)
+	$(BIN)/python -m benchmarks.nuts $(ARGS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+check: lint test
+
+clean:
+	rm -rf $(VENV) .venv-newest build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps make a second run start at once; a change of setup.cfg installs again.
+$(VENV)/.installed-test: $(VENV)/.created setup.cfg pyproject.toml
+	$(PIP_INSTALL) -e '.[test,examples]'
+	@touch $@
+
+$(VENV)/.installed-examples: $(VENV)/.created setup.cfg pyproject.toml
+	$(PIP_INSTALL) -e '.[examples]'
+	@touch $@
+
+$(VENV)/.installed-bench: $(VENV)/.created setup.cfg pyproject.toml
+	$(PIP_INSTALL) -e '.[bench,examples]'
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.created setup.cfg pyproject.toml
+	$(PIP_INSTALL) -e '.[dev]'
+	@touch $@
+
+# A candidate is run, not only looked up: a shim on PATH may stand for an interpreter that is not there, and some
+# systems ship Python without venv.
+$(VENV)/.created:
+	@probe='import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'; \
+	found=''; \
+	if [ -n "$(PYTHON)" ]; then \
+	  candidates="$(PYTHON)"; \
+	else \
+	  candidates="python3 python python3.11 python3.12 python3.13 python3.14"; \
+	fi; \
+	for candidate in $$candidates; do \
+	  if "$$candidate" -c "$$probe" >/dev/null 2>&1; then found="$$candidate"; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo "pcbatch needs Python 3.11 or newer with the venv module; tried: $$candidates" >&2; \
+	  echo "install one, or name it: make test PYTHON=/path/to/python3.11" >&2; \
+	  exit 1; \
+	fi; \
+	echo "creating $(VENV) with $$("$$found" --version)"; \
+	"$$found" -m venv --clear $(VENV)
+	@touch $@
