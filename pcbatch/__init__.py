@@ -1,0 +1,26 @@
+"""pcbatch: write a function for one example; run it on a batch, each lane at its own pace."""
+
+from pcbatch.api import Batched as Batched
+from pcbatch.api import batch as batch
+from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
+from pcbatch.errors import CompileError as CompileError
+from pcbatch.errors import PcbatchError as PcbatchError
+from pcbatch.errors import UsageError as UsageError
+from pcbatch.results import BlockStats as BlockStats
+from pcbatch.results import Result as Result
+from pcbatch.results import Stats as Stats
+from pcbatch.runtime.status import Status as Status
+
+__version__ = "0.1.0"
+__all__ = [
+    "BatchRuntimeError",
+    "Batched",
+    "BlockStats",
+    "CompileError",
+    "PcbatchError",
+    "Result",
+    "Stats",
+    "Status",
+    "UsageError",
+    "batch",
+]

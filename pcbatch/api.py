@@ -1,0 +1,194 @@
+"""`pcbatch.batch` and what it returns."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import replace
+from types import FunctionType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.arguments import Arguments, prepare, usage
+from pcbatch.compiled import Compiled, compile_signature
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowered import Lowered
+from pcbatch.lowering.jax_types import from_storage, storage_type
+from pcbatch.lowering.trace import inside_primitive
+from pcbatch.options import Options
+from pcbatch.results import Result
+
+_plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)
+
+
+class Batched:
+    """A function of one example, compiled to run on a batch. Made by `pcbatch.batch`.
+
+    Calling it maps over the leading axis of every argument leaf (see `in_axes`), as `jax.vmap` would; every lane
+    follows its own control flow.
+    """
+
+    def __init__(self, fn: FunctionType, options: Options) -> None:
+        functools.update_wrapper(self, fn)
+        self.fn = fn
+        self.options = options
+        self._cache: dict[Any, Compiled] = {}
+
+    def __repr__(self) -> str:
+        return f"<pcbatch.Batched {self.fn.__qualname__}{inspect.signature(self.fn)}>"
+
+    def __reduce__(self) -> str:
+        """Copied and pickled as functions are: by name."""
+        return str(self.__qualname__)  # type: ignore[attr-defined]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run every lane; the result has the lanes along the leading axis of every leaf.
+
+        Raises:
+            BatchRuntimeError: a lane failed (not inside `jit`: there it gives NaN, or the smallest integer).
+            CompileError: the function cannot be compiled for these types.
+            UsageError: arguments do not fit the signature, `in_axes`, or one another.
+        """
+        if _plainly.get():
+            return self.fn(*args, **kwargs)
+        compiled, given = self._compiled(args, kwargs)
+        outcome = compiled.execute(given)
+        compiled.check(self.fn.__name__, outcome, given)
+        return compiled.value(outcome)
+
+    def run(self, *args: Any, **kwargs: Any) -> Result:
+        """As a call, but lanes that fail are reported in `Result.status`; never raises for them. Works in `jit`."""
+        compiled, given = self._compiled(args, kwargs)
+        return compiled.result(compiled.execute(given), given)
+
+    def plain(self, *args: Any, **kwargs: Any) -> Any:
+        """One example in plain Python; batched functions that it calls run plainly too."""
+        token = _plainly.set(True)
+        try:
+            return self.fn(*args, **kwargs)
+        finally:
+            _plainly.reset(token)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The compiled stages for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Lowered`."""
+        compiled, given = self._compiled(args, kwargs)
+        return Lowered(self.fn, compiled, given)
+
+    def with_options(self, **changes: Any) -> Batched:
+        """The same function with some options changed, as a new object with its own cache."""
+        return Batched(self.fn, replace(self.options, **changes))
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
+        if inside_primitive():
+            raise usage(
+                "PCB412",
+                f"batched function `{self.fn.__name__}` is called where the compiler does not see it",
+                "a lane calls another batched function by its own name, a global or a closure variable",
+                help=f"call `{self.fn.__name__}` directly in a batched function, not through a helper or a container",
+            )
+        given = prepare(self.fn, self.options, args, kwargs)
+        config = jax.config
+        key = (given.key, config.jax_enable_x64, config.jax_numpy_dtype_promotion)  # type: ignore[attr-defined]
+        compiled = self._cache.get(key)
+        if compiled is None:
+            compiled = compile_signature(self.fn, self._is_batched, self.options, given)
+            self._cache[key] = compiled
+        return compiled, given
+
+    def _is_batched(self, obj: object) -> FunctionType | None:
+        if isinstance(obj, Batched):
+            return obj.fn
+        # `g = pcbatch.batch(f)`: f's own recursive calls name f.
+        return self.fn if obj is self.fn else None
+
+    def dump(self, stage: str, avals: Mapping[str, Any] | None, lanes: int, format: str = "text") -> str:
+        """One stage as text, for given types per example (`ArrayType` leaves), or for none. Used by the CLI."""
+        if avals is None:
+            return Lowered.untyped(self.fn, self._is_batched).show(stage, format)
+        args = {name: self._example(name, avals, lanes) for name in avals}
+        return self.lower(**args).show(stage, format)
+
+    def _example(self, name: str, avals: Mapping[str, Any], lanes: int) -> Any:
+        shared = self.options.in_axes is None or (
+            isinstance(self.options.in_axes, Mapping) and self.options.in_axes.get(name, 0) is None
+        )
+        if isinstance(self.options.in_axes, tuple | list):
+            position = list(inspect.signature(self.fn).parameters).index(name)
+            shared = position < len(self.options.in_axes) and self.options.in_axes[position] is None
+
+        def zeros(t: ArrayType) -> Any:
+            stored = storage_type(t)
+            shape = stored.shape if shared else (lanes, *stored.shape)
+            return from_storage(jnp.zeros(shape, stored.dtype), t)
+
+        return jax.tree.map(zeros, avals[name], is_leaf=lambda x: isinstance(x, ArrayType))
+
+
+def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Compile a function of ONE example into one that runs a batch of them, every lane at its own pace.
+
+    Use it as `@pcbatch.batch`, `@pcbatch.batch(max_depth=64)` or `pcbatch.batch(f)`.
+
+    Args:
+        fn: a plain Python function with `if`, `while`, `for`, early returns and recursion. Calls to other batched
+            functions are calls per lane; calls to anything else are traced by JAX for one example.
+        in_axes: as in `jax.vmap`: an int, None (shared by all lanes), a tuple with one pytree prefix per positional
+            parameter, or a dict by parameter name. Arguments passed by keyword are mapped over axis 0 unless named.
+        static_argnames: parameters that are compile-time constants (hashable), such as strings and functions.
+        strategy: "pc" (program-counter autobatching, recursion inside one XLA program) or "local" (local static
+            autobatching: lanes wait for each other at calls; recursion runs on the host).
+        schedule: "auto", "earliest", "largest" or "sweep": which block runs next. Never changes a result.
+        emitter: "auto", "guard", "port" or "mask": how blocks are dispatched.
+        max_depth: nested calls that a lane may make. None: stacks grow as needed (inside `jit`: 64).
+        max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
+        stats: count visits and active lanes per block; see `Result.stats`.
+
+    Returns:
+        A `Batched`. The algorithm is that of Radul et al., "Automatically Batching Control-Intensive Programs for
+        Modern Accelerators", MLSys 2020: section 3 for "pc", section 2 for "local".
+
+    Raises:
+        UsageError: an unknown or ill-typed option, or something that is not a Python function.
+
+    Example:
+        >>> import jax.numpy as jnp, pcbatch
+        >>> @pcbatch.batch
+        ... def fib(n):
+        ...     if n <= 1:
+        ...         return 1
+        ...     return fib(n - 2) + fib(n - 1)
+        >>> fib(jnp.array([3, 7, 4, 5]))
+        Array([ 3, 21,  5,  8], dtype=int32)
+    """
+    try:
+        chosen = Options(**options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        known = ", ".join(Options.__dataclass_fields__)
+        raise usage("PCB401", f"unknown option: {str(error).split('argument ')[-1]}", help=f"known: {known}") from None
+    if fn is None:
+        return lambda f: _make(f, chosen)
+    return _make(fn, chosen)
+
+
+def _make(fn: Any, options: Options) -> Batched:
+    if isinstance(fn, Batched):
+        fn = fn.fn
+    if not isinstance(fn, FunctionType):
+        raise usage(
+            "PCB409",
+            f"pcbatch.batch needs a Python function, not {type(fn).__name__}",
+            help="decorate a `def`; wrap a callable object or a builtin in a function of your own",
+        )
+    names = options.static_argnames
+    if isinstance(names, str):
+        options = replace(options, static_argnames=(names,))
+    unknown = [n for n in options.static_argnames if n not in inspect.signature(fn).parameters]
+    if unknown:
+        raise usage("PCB403", f"static_argnames names `{unknown[0]}`, which is not a parameter of {fn.__name__}")
+    return Batched(fn, options)

@@ -1,0 +1,198 @@
+"""From the arguments of a call to leaves per lane: binding, axes, sizes, and the errors people meet there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.diagnostics import Diagnostic
+from pcbatch.errors import UsageError
+from pcbatch.lowering.abstract import Abstract, Known, is_array, known
+from pcbatch.lowering.jax_types import from_aval
+from pcbatch.options import Options
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A call, taken apart. `leaves` maps every leaf's variable to an array: [lanes, ...], or unbatched if shared."""
+
+    types: Mapping[str, Abstract]  # parameter -> type for one lane
+    shared: frozenset[str]  # parameters whose leaves are all unbatched
+    arrays: Mapping[str, tuple[Any, ...]]  # parameter -> array leaves
+    lanes: int
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a compiled program depends on."""
+        return (tuple(self.types.items()), self.shared)
+
+
+def usage(code: str, title: str, *notes: str, help: str = "") -> UsageError:
+    """An error about how the API was used."""
+    return UsageError(Diagnostic(code, title, notes=notes, helps=(help,) if help else ()))
+
+
+def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+    """Match arguments to parameters, defaults included."""
+    signature = inspect.signature(fn)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise usage("PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{signature}") from None
+    bound.apply_defaults()
+    return bound
+
+
+def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """Take a call apart; raises UsageError when sizes or axes do not fit."""
+    given = inspect.signature(fn)
+    bound = bind(fn, args, kwargs)
+    passed = set(_explicit(given, args, kwargs))
+    axes = _axes(fn, options, list(bound.arguments), len(args))
+    types: dict[str, Abstract] = {}
+    shared: set[str] = set()
+    arrays: dict[str, tuple[Any, ...]] = {}
+    sizes: dict[str, int] = {}
+    for name, value in bound.arguments.items():
+        if name in options.static_argnames or name not in passed:
+            declared = name in options.static_argnames
+            types[name] = _static(name, value, declared)
+            arrays[name] = () if declared else tuple(leaf for leaf in jax.tree.leaves(value) if is_array(leaf))
+            shared.add(name)
+            continue
+        leaves, tree = jax.tree.flatten(value)
+        per_leaf = _leaf_axes(name, axes[name], value)
+        moved = [_lane_axis_first(name, leaf, axis, sizes) for leaf, axis in zip(leaves, per_leaf, strict=True)]
+        lane_types = [_type_of(name, leaf, int(axis is not None)) for leaf, axis in zip(moved, per_leaf, strict=True)]
+        types[name] = Abstract(tree, tuple(lane_types))
+        arrays[name] = tuple(moved)
+        if all(axis is None for axis in per_leaf):
+            shared.add(name)
+    return Arguments(types, frozenset(shared), arrays, _lanes(fn, sizes))
+
+
+def _explicit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    return list(signature.bind(*args, **kwargs).arguments)
+
+
+def _static(name: str, value: Any, declared: bool) -> Abstract:
+    if declared:
+        try:
+            hash(value)
+        except TypeError:
+            raise usage(
+                "PCB403",
+                f"static argument `{name}` must be hashable, not {type(value).__name__}",
+                help="pass a tuple, a number, a string or a function",
+            ) from None
+        return known(value)
+    leaves, tree = jax.tree.flatten(value)  # a default: shared arrays, numbers known while compiling
+    return Abstract(tree, tuple(_type_of(name, leaf, 0) if is_array(leaf) else Known(leaf) for leaf in leaves))
+
+
+def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[str, Any]:
+    axes = options.in_axes
+    if axes is None or isinstance(axes, int):
+        return dict.fromkeys(names, axes)
+    if isinstance(axes, Mapping):
+        unknown = [name for name in axes if name not in names]
+        if unknown:
+            raise usage("PCB404", f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}")
+        return {name: axes.get(name, 0) for name in names}
+    if not isinstance(axes, tuple | list):
+        raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {axes!r}")
+    if not positional <= len(axes) <= len(names):
+        raise usage(
+            "PCB404",
+            f"in_axes has {len(axes)} entries, but {fn.__name__} is called with {positional} positional arguments",
+            help="give one entry per parameter, in order, or a dict by name",
+        )
+    return {**dict.fromkeys(names, 0), **dict(zip(names, axes, strict=False))}
+
+
+def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
+    try:
+        spread = jax.tree.broadcast(axes, value, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise usage("PCB404", f"in_axes of `{name}` does not fit its structure", str(error).splitlines()[0]) from None
+    out = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
+    count = len(jax.tree.leaves(value))
+    if len(out) != count:  # None in the value itself is no leaf, but broadcasts as one
+        flat = jax.tree.leaves(jax.tree.map(lambda a: -1000 if a is None else a, spread, is_leaf=lambda x: x is None))
+        out = [None if a == -1000 else a for a in flat][:count]
+    for axis in out:
+        if axis is not None and not isinstance(axis, int):
+            raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {axis!r}")
+    return out
+
+
+def _lane_axis_first(name: str, leaf: Any, axis: int | None, sizes: dict[str, int]) -> Any:
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return _lane_axis_first_of_shape(name, leaf, axis, sizes)
+    if not is_array(leaf) and not isinstance(leaf, bool | int | float | complex):
+        raise usage(
+            "PCB405",
+            f"argument `{name}` holds a {type(leaf).__name__}, which is not an array",
+            help=f"name it in `static_argnames=('{name}',)` if it is the same for all lanes",
+        )
+    if axis is None:
+        return leaf if is_array(leaf) else jnp.asarray(leaf)
+    shape = np.shape(leaf)
+    _check_axis(name, shape, axis)
+    array = jnp.asarray(leaf)
+    array = jnp.moveaxis(array, axis, 0) if axis not in (0, -len(shape)) else array
+    _check_size(name, int(array.shape[0]), sizes)
+    return array
+
+
+def _lane_axis_first_of_shape(name: str, leaf: Any, axis: int | None, sizes: dict[str, int]) -> Any:
+    """The same for a description of an array, which is enough for lowering."""
+    if axis is None:
+        return leaf
+    _check_axis(name, leaf.shape, axis)
+    _check_size(name, leaf.shape[axis], sizes)
+    return jax.eval_shape(lambda x: jnp.moveaxis(x, axis, 0), leaf)
+
+
+def _check_axis(name: str, shape: tuple[int, ...], axis: int) -> None:
+    if not -len(shape) <= axis < len(shape):
+        what = "a scalar" if not shape else f"of shape {shape}"
+        raise usage(
+            "PCB406",
+            f"argument `{name}` is {what}: it has no axis {axis} to map lanes over",
+            help="pass one value per lane, or `in_axes=None` for a value that all lanes share",
+        )
+
+
+def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:
+    for other, count in sizes.items():
+        if count != size:
+            raise usage(
+                "PCB407",
+                f"arguments have different numbers of lanes: `{other}` has {count}, `{name}` has {size}",
+                help="every mapped argument needs the same size along its mapped axis; sizes of 1 are not broadcast",
+            )
+    sizes[name] = size
+
+
+def _type_of(name: str, leaf: Any, drop: int) -> Any:
+    try:
+        return from_aval(jax.eval_shape(lambda x: x, leaf), drop)
+    except TypeError as error:
+        raise usage("PCB405", f"argument `{name}` is not an array: {error}") from None
+
+
+def _lanes(fn: Any, sizes: dict[str, int]) -> int:
+    if not sizes:
+        raise usage(
+            "PCB408",
+            f"{fn.__name__} is called without any argument to map lanes over",
+            help="map at least one argument, for example a dummy `jnp.arange(lanes)`",
+        )
+    return next(iter(sizes.values()))

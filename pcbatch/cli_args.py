@@ -1,0 +1,166 @@
+"""What the arguments of the command line mean: a target `FILE.py:FUNC`, types such as `x=f32[3]`, annotations.
+
+Everything wrong here is bad usage (`BadUsage`, exit status 2). Nothing here imports the user's file or JAX.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
+from typing import TypeAlias
+
+from pcbatch.ir.types import ArrayType, parse_type
+
+# The type of one argument of one example: an array type, or tuples of them.
+ArgType: TypeAlias = "ArrayType | tuple[ArgType, ...]"
+
+_BRACKETS = {"(": 1, "[": 1, "<": 1, ")": -1, "]": -1, ">": -1}
+
+
+class BadUsage(Exception):
+    """The command was called wrongly; the text says how to call it."""
+
+
+def split_target(target: str) -> tuple[str, str | None]:
+    """Split `FILE.py:FUNC` at the last colon, if a name follows it: a Windows path has a colon of its own."""
+    if os.path.exists(target):
+        return target, None
+    path, colon, name = target.rpartition(":")
+    return (path, name) if colon and path and name.isidentifier() else (target, None)
+
+
+def parse_arg(spec: str) -> tuple[str, ArgType]:
+    """Read `x=f32[3]` or `pair=(f32[],i32[3])`."""
+    name, equals, text = spec.partition("=")
+    name = name.strip()
+    if not equals or not name.isidentifier():
+        raise BadUsage(f"malformed --arg {spec!r}: write NAME=TYPE, for example --arg n=i32[]")
+    try:
+        return name, parse_arg_type(text)
+    except ValueError as error:
+        raise BadUsage(f"malformed --arg {spec!r}: {error}") from None
+
+
+def parse_args(specs: Iterable[str]) -> dict[str, ArgType]:
+    """Read all `--arg` options; a name must not come twice."""
+    types: dict[str, ArgType] = {}
+    for spec in specs:
+        name, found = parse_arg(spec)
+        if name in types:
+            raise BadUsage(f"--arg {name}=... is given twice")
+        types[name] = found
+    return types
+
+
+def parse_arg_type(text: str) -> ArgType:
+    """Read an array type, or a tuple of types in parentheses; raises ValueError."""
+    text = text.strip()
+    if not text.startswith("("):
+        found = parse_type(text)
+        if found is None:
+            raise ValueError("the type must be known here (write i32[], f32[3,4], bool[])")
+        if any(size < 0 for size in found.shape):
+            raise ValueError(f"negative size in {text!r}")
+        return found
+    if not text.endswith(")"):
+        raise ValueError(f"no closing parenthesis in {text!r}")
+    parts = _split_commas(text[1:-1])
+    if parts and not parts[-1].strip():
+        parts.pop()
+    return tuple(parse_arg_type(part) for part in parts)
+
+
+def is_wide(found: ArgType) -> bool:
+    """Whether there is a part that JAX only has in its 64-bit mode."""
+    if isinstance(found, tuple):
+        return any(map(is_wide, found))
+    return found.dtype in ("int64", "uint64", "float64", "complex128")
+
+
+def _split_commas(text: str) -> list[str]:
+    """Split at the commas that stand outside of all brackets."""
+    parts, depth, start = [], 0, 0
+    for i, char in enumerate(text):
+        depth += _BRACKETS.get(char, 0)
+        if depth < 0:
+            raise ValueError(f"unbalanced brackets in ({text})")
+        if char == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return parts
+
+
+def annotated_types(fn: FunctionType) -> dict[str, ArgType]:
+    """The types that annotations of the parameters spell: `n: "i32[]"`, `x: Annotated[Array, "f32[3]"]`.
+
+    Other annotations mean nothing here and are skipped, whatever they are.
+    """
+    try:
+        annotations = inspect.get_annotations(fn)
+    except Exception:  # They are evaluated late on new Pythons, and may use names that exist for type checkers only.
+        return {}
+    known = {name: _from_annotation(value, fn.__globals__) for name, value in annotations.items() if name != "return"}
+    return {name: found for name, found in known.items() if found is not None}
+
+
+def _from_annotation(value: object, namespace: dict[str, object]) -> ArgType | None:
+    if isinstance(value, str):
+        return _from_text(value, namespace)
+    for note in getattr(value, "__metadata__", ()):
+        found = _from_text(note, namespace) if isinstance(note, str) else None
+        if found is not None:
+            return found
+    return None
+
+
+def _from_text(text: str, namespace: dict[str, object]) -> ArgType | None:
+    """Under `from __future__ import annotations` the text is source: maybe a type, maybe a string, maybe Annotated."""
+    readers: tuple[Callable[[], ArgType | None], ...] = (
+        lambda: parse_arg_type(text),
+        lambda: parse_arg_type(ast.literal_eval(text)),
+        lambda: _from_annotation(eval(text, dict(namespace)), {}) if "Annotated[" in text else None,
+    )
+    for read in readers:
+        try:
+            found = read()
+        except Exception:  # Not meant for us.
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def types_of(
+    fn: FunctionType, given: Mapping[str, ArgType], static: tuple[str, ...], needed: bool
+) -> dict[str, ArgType] | None:
+    """The types of the parameters of `fn`, or None when they are not known (which is fine unless `needed`).
+
+    Types on the command line win over annotations. Naming some parameters and not the others is an error.
+    """
+    parameters = inspect.signature(fn).parameters
+    for name in given:
+        if name in parameters and name in static:
+            raise BadUsage(f"--arg {name}=...: {name!r} is in static_argnames of {fn.__name__}, it has no array type")
+    known = {n: t for n, t in {**annotated_types(fn), **given}.items() if n in parameters and n not in static}
+    missing = [n for n, p in parameters.items() if n not in known and p.default is inspect.Parameter.empty]
+    if not missing:
+        return known
+    if needed or any(name in parameters for name in given):
+        raise BadUsage(_missing_text(fn.__name__, missing, static, needed))
+    return None
+
+
+def _missing_text(function: str, missing: list[str], static: tuple[str, ...], needed: bool) -> str:
+    if fixed := [name for name in missing if name in static]:
+        return (
+            f"{function} cannot be compiled from the command line: its static argument {fixed[0]!r} has no default; "
+            "call .lower(...).as_text(stage) from Python"
+        )
+    names = ", ".join(missing)
+    hint = " ".join(f"--arg {name}=i32[]" for name in missing)
+    why = "this stage needs the type of every argument" if needed else "give the types of all arguments or of none"
+    return f"{why}: {function} lacks {names} (for example {hint}, or an annotation)"

@@ -1,0 +1,144 @@
+"""One batched function compiled for one signature: the stages, and what runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import FunctionType
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.arguments import Arguments
+from pcbatch.diagnostics import Loc
+from pcbatch.failures import raise_failures
+from pcbatch.ir.callgraph import static_depth
+from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.ops import Prim
+from pcbatch.ir.stack import Push, StackProgram
+from pcbatch.ir.types import ArrayType
+from pcbatch.ir.walk import AnyOp
+from pcbatch.lowering.abstract import Known, array_type
+from pcbatch.lowering.jax_types import to_aval
+from pcbatch.options import Options
+from pcbatch.pipeline import Stages, compile_stages
+from pcbatch.results import BlockStats, Result, Stats
+from pcbatch.runtime.local import LocalExecutable
+from pcbatch.runtime.pc import Outcome, PcExecutable
+
+
+class Executable(Protocol):
+    """What a strategy gives: a way to run all lanes, and to look at the program that does."""
+
+    @property
+    def depth(self) -> int:
+        """The nested calls that `lower` leaves room for."""
+
+    def run(self, args: Any, lanes: int) -> Outcome:
+        """Run all lanes to their end."""
+
+    def lower(self, args: Any, lanes: int) -> Any:
+        """`jax.stages.Lowered` of a run."""
+
+    def outcome(self, result: Any, depth: int) -> Outcome:
+        """What the executable of `lower(...).compile()` gave, with room for so many nested calls."""
+
+    def jaxpr(self, args: Any, lanes: int) -> Any:
+        """The jaxpr of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A signature's program. Arguments enter by leaf name, results leave as leaves."""
+
+    stages: Stages
+    options: Options
+    executable: Executable
+    infos: tuple[BlockStats, ...]
+    params: tuple[str, ...]  # what the executable calls its arguments
+    where: Callable[[int], tuple[Loc | None, str]]  # a final pc -> where the lane stopped, and what was on the stack
+
+    def args(self, given: Arguments) -> dict[str, Any]:
+        """Array leaves of a call by the parameter that the executable takes them for."""
+        params = iter(self.params)
+        out: dict[str, Any] = {}
+        for name, inferred in self.stages.params.items():
+            arrays = iter(given.arrays[name])
+            for leaf, passed in zip(inferred.leaves, given.types[name].leaves, strict=True):
+                # A default or static number is an array all the same if some call inside passes another one.
+                value = passed.value if isinstance(passed, Known) else next(arrays)
+                if isinstance(leaf, ArrayType):
+                    out[next(params)] = value
+        return out
+
+    def execute(self, given: Arguments) -> Outcome:
+        """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
+        if given.lanes == 0:
+            return self._empty()
+        return self.executable.run(self.args(given), given.lanes)
+
+    def _empty(self) -> Outcome:
+        assert self.stages.result is not None
+        avals = [to_aval(array_type(leaf), (0,)) for leaf in self.stages.result.leaves]
+        values = tuple(jnp.empty(a.shape, a.dtype) for a in avals)
+        none = jnp.zeros((0,), jnp.int32)
+        counts = jnp.zeros((len(self.infos),), jnp.int32) if self.options.stats else None
+        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, 0)
+
+    def value(self, outcome: Outcome) -> Any:
+        """The result pytree of a run."""
+        assert self.stages.result is not None
+        return jax.tree.unflatten(self.stages.result.tree, outcome.values)
+
+    def result(self, outcome: Outcome, given: Arguments) -> Result:
+        """The `Result` of a run."""
+        stats = Stats(outcome.trips, outcome.visits, outcome.active, given.lanes, self.infos)
+        return Result(self.value(outcome), outcome.status, stats)
+
+    def check(self, name: str, outcome: Outcome, given: Arguments) -> None:
+        """Raise BatchRuntimeError if a lane failed, unless this is being traced."""
+        if isinstance(outcome.status, jax.core.Tracer) or not np.any(np.asarray(outcome.status)):
+            return
+        pc = np.asarray(outcome.pc)
+        raise_failures(name, outcome.status, outcome.depth, self.options, given, lambda lane: self.where(int(pc[lane])))
+
+
+def compile_signature(
+    fn: FunctionType, is_batched: Callable[[object], FunctionType | None], options: Options, given: Arguments
+) -> Compiled:
+    """Compile `fn` for the types of a call."""
+    stages = compile_stages(fn, is_batched, given.types, given.shared, options.schedule)
+    if options.strategy == "local":
+        local = LocalExecutable(stages.optimised_cfg, options)
+        return Compiled(stages, options, local, _cfg_infos(stages.optimised_cfg), local.params, local.where)
+    executable = PcExecutable(stages.opt, options, stages.schedule, static_depth(stages.optimised_cfg))
+    where = partial(_where, stages.opt)
+    return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where)
+
+
+def block_infos(program: StackProgram) -> tuple[BlockStats, ...]:
+    """Where every block comes from."""
+    return tuple(_info(block.label, block.function, block.ops) for block in program.blocks)
+
+
+def _cfg_infos(program: CfgProgram) -> tuple[BlockStats, ...]:
+    return tuple(_info(f"{f.name}:{block.label}", f.name, block.ops) for f in program.functions for block in f.blocks)
+
+
+def _info(label: str, function: str, ops: Sequence[AnyOp]) -> BlockStats:
+    lines = sorted({op.loc.line for op in ops if op.loc is not None})
+    texts = tuple(op.expr.text for op in ops if isinstance(op, Prim))
+    return BlockStats(label, function, tuple(lines), texts)
+
+
+def _where(program: StackProgram, pc: int) -> tuple[Loc | None, str]:
+    if pc < 0:
+        return None, ""
+    block = program.blocks[pc % (len(program.blocks) + 1)]
+    locs = [loc for op in (*block.ops, block.terminator) if (loc := getattr(op, "loc", None)) is not None]
+    end = getattr(block.terminator, "loc", None)
+    held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))
+    return end or (locs[0] if locs else None), held

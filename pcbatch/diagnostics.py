@@ -1,0 +1,92 @@
+"""What the compiler says to people: a location, labelled spans of the user's source, notes and helps.
+
+A `Diagnostic` is data; `render` is the layout (the rustc manner). Nothing here knows the compiler.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Loc:
+    """A span of the user's source: lines count from 1, columns from 0, the end is exclusive."""
+
+    file: str
+    line: int
+    col: int
+    end_line: int
+    end_col: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.col + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Text attached to a span."""
+
+    loc: Loc
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `primary` is where the user should look; `secondary` spans show the cause.
+
+    `code` is "PCBnnn": 0xx source, 1xx syntax, 2xx names, 3xx types, 4xx use of the API, 9xx run time.
+    """
+
+    code: str
+    title: str
+    primary: Label | None = None
+    secondary: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+
+
+def render(diagnostic: Diagnostic) -> str:
+    """Lay a diagnostic out with the user's source lines and carets below them."""
+    lines = [f"error[{diagnostic.code}]: {diagnostic.title}"]
+    labels = [(label, "-") for label in diagnostic.secondary]
+    if diagnostic.primary is not None:
+        labels.append((diagnostic.primary, "^"))
+        lines.append(f" --> {diagnostic.primary.loc}")
+        lines.extend(_snippets(labels, diagnostic.primary.loc.file))
+    lines.extend(f"  = note: {_indent(note)}" for note in diagnostic.notes)
+    lines.extend(f"  = help: {_indent(text)}" for text in diagnostic.helps)
+    return "\n".join(lines)
+
+
+def render_all(diagnostics: Sequence[Diagnostic]) -> str:
+    """Several diagnostics, separated by blank lines."""
+    return "\n\n".join(render(d) for d in diagnostics)
+
+
+def _indent(text: str) -> str:
+    return text.replace("\n", "\n          ")
+
+
+def _snippets(labels: list[tuple[Label, str]], main_file: str) -> list[str]:
+    labels = sorted(labels, key=lambda item: (item[0].loc.file != main_file, item[0].loc))
+    width = max(len(str(label.loc.line)) for label, _ in labels)
+    gutter = " " * width
+    out, previous = [f"{gutter} |"], None
+    for label, mark in labels:
+        loc = label.loc
+        if previous is not None and loc.file != previous.file:
+            out.append(f"{gutter}::: {loc.file}")
+        elif previous is not None and loc.line > previous.line + 1:
+            out.append("...")
+        source = linecache.getline(loc.file, loc.line).rstrip("\r\n")
+        if previous is None or (loc.file, loc.line) != (previous.file, previous.line):
+            out.append(f"{loc.line:>{width}} | {source}")
+        end = loc.end_col if loc.end_line == loc.line else len(source)
+        carets = mark * max(1, end - loc.col)
+        # Tabs are copied so that the carets stay below what they mark.
+        lead = "".join("\t" if c == "\t" else " " for c in source[: loc.col]).ljust(loc.col)
+        out.append(f"{gutter} | {lead}{carets} {label.text}".rstrip())
+        previous = loc
+    return out

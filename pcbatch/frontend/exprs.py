@@ -1,0 +1,211 @@
+"""Expressions to blocks.
+
+An expression without control flow is one primitive, however large. What needs control flow is taken out of it
+first, in evaluation order, and leaves a temporary in its place: calls of batched functions, `and`, `or`,
+ternaries and chained comparisons. Since expressions do not change variables and primitives are pure, what
+stays in the expression may be evaluated later than Python would.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+import gast
+
+from pcbatch.frontend.calls import bind
+from pcbatch.frontend.graph import Builder
+from pcbatch.frontend.prims import default_expr, lane_reads, supported
+from pcbatch.frontend.resolve import callee
+from pcbatch.frontend.tree import SCOPES, Node, children, compare, is_constant, load, rebuild
+from pcbatch.ir.cfg import Call
+from pcbatch.ir.ops import Branch, Move, Prim
+
+
+def has_control(b: Builder, node: Node) -> bool:
+    """Does this expression hold something that needs control flow?"""
+    if isinstance(node, SCOPES):
+        return False
+    if isinstance(node, gast.BoolOp | gast.IfExp) or callee(b.unit, node) is not None:
+        return True
+    if isinstance(node, gast.Compare) and len(node.ops) > 1:
+        return True
+    return any(has_control(b, child) for child in children(node))
+
+
+def lower(b: Builder, node: Node) -> Node:
+    """The expression with every part that needs control flow replaced by a temporary that holds its value."""
+    if not has_control(b, node):
+        return node
+    function = callee(b.unit, node)
+    if function is not None:
+        return load(_call_into(b, None, node, function), node)
+    if _is_control(b, node):
+        dst = b.temp()
+        _control_into(b, dst, node)
+        return load(dst, node)
+    if isinstance(node, gast.Dict):
+        return _lower_dict(b, node)
+    return rebuild(node, lambda child: lower(b, child))
+
+
+def lower_into(b: Builder, dst: str, node: Node) -> None:
+    """dst = node."""
+    if isinstance(node, gast.IfExp) or callee(b.unit, node) is not None:
+        _control_into(b, dst, node)
+    elif _is_control(b, node) and dst not in lane_reads(b.unit, node, b.variables):
+        _control_into(b, dst, node)  # `dst` is written before all is read, hence the condition
+    else:
+        store(b, dst, lower(b, node))
+
+
+def store(b: Builder, dst: str, node: Node) -> None:
+    """dst = node, for an expression without control flow."""
+    if isinstance(node, gast.Name) and node.id in b.variables:
+        b.emit(Move(dst, node.id, b.loc(node)))
+    else:
+        b.prim((dst,), node)
+
+
+def atom(b: Builder, node: Node) -> Node:
+    """The expression as a variable or a literal: for values that are used more than once."""
+    node = lower(b, node)
+    if is_constant(node) or (isinstance(node, gast.Name) and node.id in b.variables):
+        return node
+    return load(variable(b, node), node)
+
+
+def variable(b: Builder, node: Node) -> str:
+    """The name of a variable that holds the value of an expression."""
+    node = lower(b, node)
+    if isinstance(node, gast.Name) and node.id in b.variables:
+        name: str = node.id
+        return name
+    dst = b.temp()
+    b.prim((dst,), node)
+    return dst
+
+
+def condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
+    """Close the current block: continue at one of two labels, as `if node:` would."""
+    if is_constant(node):
+        b.jump(on_true if node.value else on_false)
+    elif isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
+        condition(b, node.operand, on_false, on_true)
+    elif isinstance(node, gast.BoolOp):
+        _bool_condition(b, node, on_true, on_false)
+    elif isinstance(node, gast.IfExp):
+        first, second = b.label(), b.label()
+        condition(b, node.test, first, second)
+        b.start(first)
+        condition(b, node.body, on_true, on_false)
+        b.start(second)
+        condition(b, node.orelse, on_true, on_false)
+    elif isinstance(node, gast.Compare) and len(node.ops) > 1:
+        *links, last = node.ops
+        left = node.left
+        for op, right in zip(links, node.comparators, strict=False):
+            left = lower(b, left)
+            right = atom(b, right)
+            _then(b, compare(left, op, right, node), on_false)
+            left = right
+        _branch(b, compare(left, last, lower(b, node.comparators[-1]), node), on_true, on_false)
+    else:
+        _branch(b, lower(b, node), on_true, on_false)
+
+
+def _bool_condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
+    is_and = isinstance(node.op, gast.And)
+    for value in node.values[:-1]:
+        following = b.label()
+        condition(b, value, following if is_and else on_true, on_false if is_and else following)
+        b.start(following)
+    condition(b, node.values[-1], on_true, on_false)
+
+
+def _then(b: Builder, node: Node, on_false: str) -> None:
+    following = b.label()
+    _branch(b, node, following, on_false)
+    b.start(following)
+
+
+def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
+    cond = b.temp()
+    b.prim((cond,), supported("truth", [node], node), shown=node)
+    b.end(Branch(cond, on_true, on_false, b.loc(node)))
+
+
+def _is_control(b: Builder, node: Node) -> bool:
+    chain = isinstance(node, gast.Compare) and len(node.ops) > 1
+    return chain or isinstance(node, gast.BoolOp | gast.IfExp) or callee(b.unit, node) is not None
+
+
+def _control_into(b: Builder, dst: str, node: Node) -> None:
+    function = callee(b.unit, node)
+    if function is not None:
+        _call_into(b, dst, node, function)
+    elif isinstance(node, gast.IfExp):
+        _ternary_into(b, dst, node)
+    elif isinstance(node, gast.BoolOp):
+        _bool_into(b, dst, node)
+    else:
+        _chain_into(b, dst, node)
+
+
+def _call_into(b: Builder, dst: str | None, node: Node, function: FunctionType) -> str:
+    args: dict[str, str] = {}
+    binding = bind(b.faults, node, function)
+    for name, value in binding.given:
+        args[name] = variable(b, value)
+    for name, text, default in binding.defaults:
+        args[name] = b.temp()
+        b.emit(Prim((args[name],), default_expr(text, default), b.loc(node)))
+    ordered = tuple(args[name] for name in binding.order if name in args)
+    dst = b.temp() if dst is None else dst
+    b.emit(Call((dst,), b.symbol(function), ordered, b.loc(node)))
+    return dst
+
+
+def _ternary_into(b: Builder, dst: str, node: Node) -> None:
+    first, second, after = b.label(), b.label(), b.label()
+    condition(b, node.test, first, second)
+    for label, arm in ((first, node.body), (second, node.orelse)):
+        b.start(label)
+        lower_into(b, dst, arm)
+        b.jump(after)
+    b.start(after)
+
+
+def _bool_into(b: Builder, dst: str, node: Node) -> None:
+    """`a and b` is `a` when `a` is false: the value decides and is the result."""
+    is_and = isinstance(node.op, gast.And)
+    after = b.label()
+    for value in node.values[:-1]:
+        lower_into(b, dst, value)
+        following = b.label()
+        test = load(dst, value)
+        _branch(b, test, following if is_and else after, after if is_and else following)
+        b.start(following)
+    lower_into(b, dst, node.values[-1])
+    b.jump(after)
+    b.start(after)
+
+
+def _chain_into(b: Builder, dst: str, node: Node) -> None:
+    after = b.label()
+    left = lower(b, node.left)
+    for op, comparator in zip(node.ops[:-1], node.comparators, strict=False):
+        right = atom(b, comparator)
+        b.prim((dst,), compare(left, op, right, node))
+        following = b.label()
+        _branch(b, load(dst, node), following, after)
+        b.start(following)
+        left = right
+    b.prim((dst,), compare(left, node.ops[-1], lower(b, node.comparators[-1]), node))
+    b.jump(after)
+    b.start(after)
+
+
+def _lower_dict(b: Builder, node: Node) -> Node:
+    """Keys and values alternate in evaluation, though the tree keeps them apart."""
+    pairs = [(None if k is None else lower(b, k), lower(b, v)) for k, v in zip(node.keys, node.values, strict=True)]
+    return gast.copy_location(gast.Dict(keys=[k for k, _ in pairs], values=[v for _, v in pairs]), node)

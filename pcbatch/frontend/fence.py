@@ -1,0 +1,249 @@
+"""Refuse what is not supported, all of it at once, before anything is built.
+
+What the later stages see is only what the tables in `rules` know; a construct that nobody thought of is
+refused, never compiled wrongly. Nested functions, lambdas and comprehensions stay plain Python inside a
+primitive, so that little is refused there: what would leave the primitive or need a lane of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import gast
+
+from pcbatch.frontend.calls import bind
+from pcbatch.frontend.faults import Faults
+from pcbatch.frontend.fence_names import check_names, check_returns
+from pcbatch.frontend.prims import SUPPORT
+from pcbatch.frontend.resolve import builtin_name, callee, is_batch_decorator, resolve
+from pcbatch.frontend.rules import (
+    ATTRIBUTE_HELP,
+    EXPRESSIONS,
+    FORBIDDEN_BUILTINS,
+    KNOWN_EXPRESSIONS,
+    KNOWN_STATEMENTS,
+    LOOP_HELP,
+    NESTED,
+    STATEMENTS,
+    SUBSCRIPT_HELP,
+)
+from pcbatch.frontend.scope import bindings, outside, parameters
+from pcbatch.frontend.tree import COMPREHENSIONS, FUNCTIONS, Node, children
+from pcbatch.frontend.unit import Unit
+
+NOT_ITERABLE = frozenset({"zip", "map", "filter", "reversed", "sorted", "iter", "list", "tuple", "set", "dict"})
+DICT_METHODS = frozenset({"items", "keys", "values"})
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """`scope`: "" in the user's function itself, else the innermost nested scope; `hidden`: names bound there."""
+
+    scope: str = ""
+    function: bool = False
+    hidden: frozenset[str] = frozenset()
+
+
+def check(unit: Unit, faults: Faults) -> None:
+    """Record everything in the function that is not supported."""
+    Fence(unit, faults).run()
+
+
+class Fence:
+    """Walks one function; every method records what it refuses and goes on."""
+
+    def __init__(self, unit: Unit, faults: Faults) -> None:
+        self.unit = unit
+        self.faults = faults
+
+    def run(self) -> None:
+        """Check the parameters, the names and the body."""
+        node = self.unit.node
+        if isinstance(node, gast.AsyncFunctionDef):
+            rule = STATEMENTS["AsyncFunctionDef"]
+            self.faults.add(rule.code, rule.title, self.unit.header, rule.label, helps=(rule.help,))
+        for star, text in ((node.args.vararg, "*"), (node.args.kwarg, "**")):
+            if star is not None:
+                title = f"a batched function cannot have a `{text}{star.id}` parameter"
+                self.faults.add("PCB116", title, star, helps=("write the parameters out, or pass a tuple or a dict",))
+        for part in gast.walk(node):
+            if isinstance(part, gast.Name) and part.id.startswith(SUPPORT):
+                self.faults.add("PCB210", f"the name `{part.id}` is reserved", part, helps=("choose another name",))
+        check_names(self.unit, self.faults)
+        for statement in self.unit.body:
+            self.visit(statement, Where())
+        if not any(found.code == "PCB105" for found in self.faults.found):  # a generator needs no second finding
+            check_returns(self.unit, self.faults)
+
+    def visit(self, node: Node, where: Where) -> None:
+        """Check a node and what is below it."""
+        kind = type(node).__name__
+        self._table(node, kind, where)
+        self._private(node)
+        if kind == "ClassDef" and not where.scope:
+            return
+        if isinstance(node, gast.stmt) and not where.scope:
+            self._statement(node, kind)
+        if isinstance(node, FUNCTIONS) or kind == "Lambda":
+            self._function(node, where)
+        elif isinstance(node, COMPREHENSIONS):
+            bound = frozenset(n for g in node.generators for n, _ in bindings([g.target]))
+            self._below(node, replace(where, scope="a comprehension", hidden=where.hidden | bound))
+        elif kind == "Call":
+            self._call(node, where)
+        elif kind in ("Name", "Attribute"):
+            self._value(node, where)
+        else:
+            self._below(node, where)
+
+    def _below(self, node: Node, where: Where) -> None:
+        for child in children(node):
+            self.visit(child, where)
+
+    def _table(self, node: Node, kind: str, where: Where) -> None:
+        rule = STATEMENTS.get(kind) or EXPRESSIONS.get(kind)
+        if rule is not None and (not where.function or kind in NESTED):
+            self.faults.add(rule.code, rule.title, node, rule.label, helps=(rule.help,))
+        elif rule is None and not where.function:
+            known = not isinstance(node, gast.stmt | gast.expr) or kind in KNOWN_STATEMENTS | KNOWN_EXPRESSIONS
+            if not known:
+                self.faults.add("PCB199", f"this syntax ({kind}) is not supported", node)
+        if isinstance(node, gast.comprehension) and node.is_async:
+            rule = STATEMENTS["AsyncFor"]
+            self.faults.add(rule.code, rule.title, node.target, rule.label, helps=(rule.help,))
+
+    def _function(self, node: Node, where: Where) -> None:
+        body = [node.body] if isinstance(node, gast.Lambda) else node.body
+        bound = frozenset((*parameters(node.args), *(name for name, _ in bindings(body))))
+        for decorator in getattr(node, "decorator_list", []):
+            if is_batch_decorator(self.unit, decorator):
+                self._batched_inside(decorator)
+        for part in outside(node):
+            self.visit(part, replace(where, scope="a default or decorator of a nested function"))
+        for part in body:
+            self.visit(part, Where("a nested function", True, where.hidden | bound))
+
+    def _call(self, node: Node, where: Where) -> None:
+        function = callee(self.unit, node, where.hidden)
+        if function is None and is_batch_decorator(self.unit, node.func):
+            self._batched_inside(node)
+        elif function is None:
+            forbidden = builtin_name(self.unit, node.func, FORBIDDEN_BUILTINS)
+            if forbidden is not None and not where.hidden & {forbidden}:
+                self.faults.add(
+                    "PCB120", f"`{forbidden}()` is not supported", node, helps=("name the variables it should use",)
+                )
+            self.visit(node.func, where)
+        elif where.scope:
+            self.faults.add(
+                "PCB206",
+                f"the batched function `{function.__name__}` is called inside {where.scope}",
+                node,
+                "each lane must make this call by itself",
+                helps=("call it in a statement of the batched function, in a `for` loop if need be",),
+            )
+        else:
+            bind(self.faults, node, function)
+        for child in (*node.args, *node.keywords):
+            self.visit(child, where)
+
+    def _batched_inside(self, node: Node) -> None:
+        title = "a batched function cannot be made inside another one"
+        self.faults.add("PCB208", title, node, helps=("define it outside and pass what it needs as arguments",))
+
+    def _value(self, node: Node, where: Where) -> None:
+        found = resolve(self.unit, node, where.hidden)
+        function = self.unit.batched(found)
+        if function is not None:
+            name = function.__name__
+            title = f"the batched function `{name}` is used as a value"
+            helps = (f"call it by name; where the value for one example is meant, write `{name}.plain`",)
+            self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
+        elif isinstance(node, gast.Attribute):
+            base = resolve(self.unit, node.value, where.hidden)
+            if self.unit.batched(base) is None:
+                self.visit(node.value, where)
+
+    def _private(self, node: Node) -> None:
+        name = getattr(node, "id", getattr(node, "attr", None))
+        if self.unit.in_class and isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+            title = f"the class-private name `{name}` is not supported"
+            self.faults.add("PCB122", title, node, helps=("use one leading underscore",))
+
+    def _statement(self, node: Node, kind: str) -> None:
+        if kind == "Assign":
+            for target in node.targets:
+                self._target(target)
+        elif kind in ("AnnAssign", "For"):
+            self._target(node.target)
+        elif kind == "AugAssign" and not isinstance(node.target, gast.Name):
+            self._target(node.target)
+        elif kind == "Expr":
+            self._effect(node.value)
+        if kind == "For":
+            self._iterable(node.iter)
+
+    def _target(self, node: Node) -> None:
+        if isinstance(node, gast.Tuple | gast.List):
+            for element in node.elts:
+                self._target(element)
+        elif isinstance(node, gast.Starred):
+            title = "a starred target is not supported"
+            self.faults.add("PCB115", title, node, helps=("take a slice instead: `rest = values[1:]`",))
+        elif isinstance(node, gast.Subscript):
+            title = "assignment to an element is not supported"
+            self.faults.add("PCB117", title, node, "a lane's values cannot be changed in place", helps=SUBSCRIPT_HELP)
+        elif isinstance(node, gast.Attribute):
+            title = "assignment to an attribute is not supported"
+            label = "a lane's values cannot be changed in place"
+            self.faults.add("PCB118", title, node, label, helps=(ATTRIBUTE_HELP,))
+
+    def _effect(self, value: Node) -> None:
+        refused = type(value).__name__ in EXPRESSIONS  # reported by the table already
+        if refused or isinstance(value, gast.Constant) or callee(self.unit, value) is not None:
+            return
+        if isinstance(value, gast.Call) and builtin_name(self.unit, value.func, frozenset({"print"})):
+            title = "`print` is not supported in a lane"
+            self.faults.add("PCB119", title, value, helps=("return the value, and print it after the batched call",))
+            return
+        self.faults.add(
+            "PCB119",
+            "this statement has no effect on a lane",
+            value,
+            "its value is not used",
+            helps=(
+                "assign the result to a variable; values are not changed in place, so `x.append(v)` is `x = [*x, v]`",
+            ),
+        )
+
+    def _iterable(self, node: Node) -> None:
+        displays = (gast.Tuple, gast.List, gast.Dict, gast.Set, gast.Constant, gast.JoinedStr, *COMPREHENSIONS)
+        if isinstance(node, displays):
+            self._not_iterable(node, "a loop over this is not supported")
+        elif isinstance(node, gast.Call):
+            name = builtin_name(self.unit, node.func, NOT_ITERABLE | {"range", "enumerate"})
+            if name in NOT_ITERABLE:
+                self._not_iterable(node, f"a loop over `{name}(...)` is not supported")
+            elif isinstance(node.func, gast.Attribute) and node.func.attr in DICT_METHODS and not node.args:
+                self._not_iterable(node, f"a loop over `.{node.func.attr}()` is not supported")
+            elif name is not None:
+                self._loop_arguments(node, name)
+
+    def _loop_arguments(self, node: Node, name: str) -> None:
+        most, keywords = (3, frozenset[str]()) if name == "range" else (2, frozenset({"start"}))
+        given = len(node.args) + len(node.keywords)
+        starred = any(isinstance(a, gast.Starred) for a in node.args)
+        wrong = {k.arg for k in node.keywords} - keywords or not node.args or given > most
+        if starred or wrong:
+            self._not_iterable(node, f"these arguments of `{name}` are not supported")
+        elif name == "enumerate":
+            self._iterable_argument(node.args[0])
+
+    def _iterable_argument(self, node: Node) -> None:
+        if isinstance(node, gast.Call) and builtin_name(self.unit, node.func, frozenset({"range", "enumerate"})):
+            self._not_iterable(node, "`enumerate` goes over an array here")
+        else:
+            self._iterable(node)
+
+    def _not_iterable(self, node: Node, title: str) -> None:
+        self.faults.add("PCB121", title, node, helps=(LOOP_HELP,))

@@ -1,0 +1,175 @@
+"""Finding the syntax tree of a function that already exists.
+
+The whole file is parsed, not a dedented excerpt: then columns, multi-line strings, continuation lines and
+tabs are right by construction, and the tree can be searched for the function whose first line and name its
+code object gives. Files come from `linecache`, which also serves notebooks, zip files and code made by `exec`
+whose text was registered there.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+
+import gast
+
+from pcbatch.diagnostics import Diagnostic, Label, Loc
+from pcbatch.errors import CompileError
+from pcbatch.frontend.tree import FUNCTIONS, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file of a function: its name as in the code object and its lines."""
+
+    file: str
+    lines: tuple[str, ...]
+
+    def loc(self, node: Node) -> Loc:
+        """The span of a node, with columns counted in characters (the parser counts bytes)."""
+        return Loc(
+            self.file,
+            node.lineno,
+            self._column(node.lineno, node.col_offset),
+            node.end_lineno,
+            self._column(node.end_lineno, node.end_col_offset),
+        )
+
+    def header(self, node: Node) -> Loc:
+        """The span of `def name`, or of a whole lambda."""
+        whole = self.loc(node)
+        if isinstance(node, gast.Lambda):
+            return whole
+        written = f"{'async ' if isinstance(node, gast.AsyncFunctionDef) else ''}def {node.name}"
+        return Loc(self.file, whole.line, whole.col, whole.line, whole.col + len(written))
+
+    def _column(self, line: int, offset: int) -> int:
+        if not 0 < line <= len(self.lines):
+            return offset
+        return len(self.lines[line - 1].encode()[:offset].decode(errors="replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A function's tree, its file, and whether it was written inside a class body."""
+
+    source: Source
+    node: Node
+    in_class: bool
+
+
+def locate(fn: FunctionType) -> Located:
+    """The tree of `fn`; raises CompileError (PCB001, PCB002) when it cannot be found for certain."""
+    code = fn.__code__
+    text = _file_text(fn)
+    if text is None:
+        raise _no_source(fn, f"the text of {code.co_filename!r} is not available")
+    tree = _parse(text)
+    if tree is None:
+        raise _no_source(fn, f"{code.co_filename!r} does not parse: it has changed since it was loaded")
+    source = Source(code.co_filename, tuple(text.split("\n")))
+    if code.co_name == "<lambda>":
+        return _locate_lambda(fn, source, tree)
+    found = [
+        item
+        for item in _functions(tree, False)
+        if isinstance(item[0], FUNCTIONS)
+        and item[0].name == code.co_name
+        and _first_line(item[0]) == code.co_firstlineno
+    ]
+    if len(found) != 1 or not _same_parameters(found[0][0], code):
+        where = f"line {code.co_firstlineno} of {code.co_filename!r}"
+        raise _no_source(fn, f"{where} does not define `{code.co_name}`: the file has changed since it was loaded")
+    return Located(source, *found[0])
+
+
+def _locate_lambda(fn: FunctionType, source: Source, tree: Node) -> Located:
+    code = fn.__code__
+    found = [
+        item
+        for item in _functions(tree, False)
+        if isinstance(item[0], gast.Lambda)
+        and item[0].lineno == code.co_firstlineno
+        and _same_parameters(item[0], code)
+    ]
+    if len(found) > 1:
+        found = [item for item in found if _body_matches(item[0].body, code)]
+    if len(found) == 1:
+        return Located(source, *found[0])
+    loc = Loc(source.file, code.co_firstlineno, 0, code.co_firstlineno, 0)
+    what = "several lambdas stand" if found else "no lambda was found"
+    raise CompileError(
+        Diagnostic(
+            "PCB002",
+            "cannot tell which lambda this is" if found else "cannot find this lambda in its source",
+            Label(loc, f"{what} on this line"),
+            helps=("write it as a `def`, or on a line of its own",),
+        )
+    ) from None
+
+
+def _body_matches(body: Node, code: CodeType) -> bool:
+    """Does the span of the body equal the span that the instructions of `code` come from?"""
+    spans = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
+    starts = min(((p[0], p[2]) for p in spans), default=None)
+    ends = max(((p[1], p[3]) for p in spans), default=None)
+    return starts == (body.lineno, body.col_offset) and ends == (body.end_lineno, body.end_col_offset)
+
+
+def _functions(node: Node, in_class: bool) -> Iterator[tuple[Node, bool]]:
+    if isinstance(node, (*FUNCTIONS, gast.Lambda)):
+        yield node, in_class
+    in_class = in_class or isinstance(node, gast.ClassDef)
+    for child in gast.iter_child_nodes(node):
+        yield from _functions(child, in_class)
+
+
+def _first_line(node: Node) -> int:
+    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in node.decorator_list)]
+    return min(lines)
+
+
+def _same_parameters(node: Node, code: CodeType) -> bool:
+    args = node.args
+    names = tuple(a.id for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
+    written = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    # Inside a class Python prefixes names such as `__x` with the class; the ends still agree.
+    return len(names) == len(written) and all(w.endswith(n) for w, n in zip(written, names, strict=True))
+
+
+def _file_text(fn: FunctionType) -> str | None:
+    file = fn.__code__.co_filename
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, fn.__globals__)
+    if not lines:
+        try:
+            lines = inspect.findsource(fn)[0]
+        except (OSError, TypeError, IndexError):
+            return None
+    return "".join(lines).replace("\r\n", "\n").replace("\r", "\n") if lines else None
+
+
+@functools.lru_cache(maxsize=64)
+def _parse(text: str) -> Node | None:
+    try:
+        return gast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _no_source(fn: FunctionType, why: str) -> CompileError:
+    return CompileError(
+        Diagnostic(
+            "PCB001",
+            f"cannot find the source of `{fn.__qualname__}`",
+            notes=(why, "the compiler reads the Python source of a function, not its byte code"),
+            helps=(
+                "define the function in a file or a notebook cell; for text given to `exec`, register it first:\n"
+                "linecache.cache[name] = (len(text), None, text.splitlines(True), name)",
+            ),
+        )
+    )

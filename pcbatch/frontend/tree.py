@@ -1,0 +1,91 @@
+"""Small tools for gast trees: making nodes, walking in evaluation order, asking what a node is.
+
+Trees are shared between compilations of one file, so nothing here or elsewhere ever changes a node that came
+out of the parser: rewriting makes new nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gast
+
+Node = Any  # a gast node: gast makes its classes at import time, so they cannot be told apart statically
+
+COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, gast.ClassDef, gast.Lambda, *COMPREHENSIONS)
+
+
+def load(name: str, at: Node) -> Node:
+    """An expression that reads `name`, placed where `at` stands in the source."""
+    return gast.copy_location(gast.Name(id=name, ctx=gast.Load(), annotation=None, type_comment=None), at)
+
+
+def constant(value: object, at: Node) -> Node:
+    """A literal, placed where `at` stands in the source."""
+    return gast.copy_location(gast.Constant(value=value, kind=None), at)
+
+
+def binary(left: Node, op: Node, right: Node, at: Node) -> Node:
+    """`left op right`, placed where `at` stands in the source."""
+    return gast.copy_location(gast.BinOp(left=left, op=op, right=right), at)
+
+
+def compare(left: Node, op: Node, right: Node, at: Node) -> Node:
+    """`left op right` for a comparison, placed where `at` stands in the source."""
+    return gast.copy_location(gast.Compare(left=left, ops=[op], comparators=[right]), at)
+
+
+def call(func: Node, args: list[Node], at: Node) -> Node:
+    """`func(*args)`, placed where `at` stands in the source."""
+    return gast.copy_location(gast.Call(func=func, args=args, keywords=[]), at)
+
+
+def subscript(value: Node, index: Node, at: Node) -> Node:
+    """`value[index]`, placed where `at` stands in the source."""
+    return gast.copy_location(gast.Subscript(value=value, slice=index, ctx=gast.Load()), at)
+
+
+def display(elements: list[Node], at: Node) -> Node:
+    """A tuple display, placed where `at` stands in the source."""
+    return gast.copy_location(gast.Tuple(elts=elements, ctx=gast.Load()), at)
+
+
+def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
+    """`node` with `change` applied to every child in field order; the same object when nothing changed."""
+    fields: dict[str, Any] = {}
+    changed = False
+    for name, old in gast.iter_fields(node):
+        new = _rebuild_field(old, change)
+        changed |= new is not old
+        fields[name] = new
+    return gast.copy_location(type(node)(**fields), node) if changed else node
+
+
+def _rebuild_field(old: Any, change: Callable[[Node], Node]) -> Any:
+    if isinstance(old, list):
+        new = [change(item) if isinstance(item, gast.AST) else item for item in old]
+        return new if any(a is not b for a, b in zip(new, old, strict=True)) else old
+    return change(old) if isinstance(old, gast.AST) else old
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The direct children in the order in which Python evaluates them."""
+    if isinstance(node, gast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            yield from (item for item in (key, value) if item is not None)
+    else:
+        yield from gast.iter_child_nodes(node)
+
+
+def one_line(node: Node) -> str:
+    """The source text of an expression on one line."""
+    text: str = gast.unparse(node).strip()
+    return text.replace("\r", "\\r").replace("\n", "\\n")
+
+
+def is_constant(node: Node) -> bool:
+    """Is this a literal such as `True` or `1`?"""
+    return isinstance(node, gast.Constant)

@@ -1,0 +1,64 @@
+"""CFG IR: functions of blocks, with calls as operations (figure 2 of Radul et al., MLSys 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from pcbatch.diagnostics import Loc
+from pcbatch.ir.ops import Branch, Jump, PureOp, Return
+from pcbatch.ir.types import ArrayType
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """dsts = func(args): the lane runs another function (or this one) and comes back."""
+
+    dsts: tuple[str, ...]
+    func: str
+    args: tuple[str, ...]
+    loc: Loc | None = field(default=None, compare=False)
+
+
+Op = PureOp | Call
+Terminator = Jump | Branch | Return
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Straight-line operations and one jump."""
+
+    label: str
+    ops: tuple[Op, ...]
+    terminator: Terminator
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One user function. The first block is the entry.
+
+    `types` names every variable of the function; a value of None means not inferred yet.
+    """
+
+    name: str
+    params: tuple[str, ...]
+    results: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    types: Mapping[str, ArrayType | None] = field(default_factory=lambda: MappingProxyType({}))
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CfgProgram:
+    """Functions that call each other; `entry` names the one that a batch runs."""
+
+    entry: str
+    functions: tuple[Function, ...]
+
+    def function(self, name: str) -> Function:
+        """The function called `name`; KeyError if there is none."""
+        for function in self.functions:
+            if function.name == name:
+                return function
+        raise KeyError(name)

@@ -1,0 +1,161 @@
+"""Programs for other tools: `to_json` for scripts, `to_dot` for Graphviz.
+
+The JSON is complete (locations too, functions of expressions excepted) and stable: `format` changes with its
+shape. In both, order is that of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pcbatch.diagnostics import Loc
+from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.ops import RETURN, Branch, Expr, Jump
+from pcbatch.ir.printer import print_op, print_terminator
+from pcbatch.ir.stack import PushJump, StackBlock, StackProgram, Var
+from pcbatch.ir.types import ArrayType
+from pcbatch.ir.walk import AnyBlock, AnyOp, AnyTerminator, may_return
+
+FORMAT = 1
+
+
+def to_json(program: CfgProgram | StackProgram) -> dict[str, Any]:
+    """The program as dicts, lists, strings and numbers."""
+    if isinstance(program, CfgProgram):
+        functions = [_function(function) for function in program.functions]
+        return {"format": FORMAT, "stage": "cfg", "entry": program.entry, "functions": functions}
+    return {
+        "format": FORMAT,
+        "stage": "stack",
+        "entry": program.entry,
+        "params": list(program.params),
+        "results": list(program.results),
+        "vars": [_var(name, var) for name, var in program.vars.items()],
+        "prologue": [_node(op) for op in program.prologue],
+        "blocks": [_block(block) for block in program.blocks],
+    }
+
+
+def _function(function: Function) -> dict[str, Any]:
+    return {
+        "name": function.name,
+        "params": list(function.params),
+        "results": list(function.results),
+        "vars": [{"name": name, "type": _type(type_)} for name, type_ in function.types.items()],
+        "blocks": [_block(block) for block in function.blocks],
+        "loc": _loc(function.loc),
+    }
+
+
+def _block(block: AnyBlock) -> dict[str, Any]:
+    ops, terminator = [_node(op) for op in block.ops], _node(block.terminator)
+    source = {"function": block.function} if isinstance(block, StackBlock) else {}
+    return {"label": block.label, **source, "ops": ops, "terminator": terminator}
+
+
+def _node(node: AnyOp | AnyTerminator) -> dict[str, Any]:
+    """`op` is the lower-case class name; the rest are the fields of the dataclass."""
+    out: dict[str, Any] = {"op": type(node).__name__.lower()}
+    for name in node.__dataclass_fields__:
+        out[name] = _value(getattr(node, name))
+    return out
+
+
+def _value(value: str | tuple[str, ...] | Expr | Loc | None) -> Any:
+    match value:
+        case Expr():
+            return {"text": value.text, "ins": list(value.ins)}
+        case Loc():
+            return _loc(value)
+        case tuple():
+            return list(value)
+        case _:
+            return value
+
+
+def _var(name: str, var: Var) -> dict[str, Any]:
+    return {"name": name, "type": _type(var.type), "storage": var.storage.value if var.storage else None}
+
+
+def _type(type_: ArrayType | None) -> dict[str, Any] | None:
+    return None if type_ is None else {"dtype": type_.dtype, "shape": list(type_.shape), "weak": type_.weak}
+
+
+def _loc(loc: Loc | None) -> dict[str, Any] | None:
+    return None if loc is None else asdict(loc)
+
+
+def to_dot(program: CfgProgram | StackProgram) -> str:
+    """The control flow as a Graphviz digraph: a node per block, edges labelled T, F, call and ret."""
+    lines = ["digraph pcbatch {", '  node [shape=box, fontname="monospace"];']
+    if isinstance(program, CfgProgram):
+        for i, function in enumerate(program.functions):
+            lines += [f"  subgraph cluster_{i} {{", f"    label={_quote('@' + function.name)};"]
+            prefix = f"{function.name}:"
+            lines += [f"  {line}" for line in _graph(function.blocks, function.types, prefix, function.blocks[:1])]
+            lines.append("  }")
+        lines += _call_edges(program)
+    else:
+        entry = [block for block in program.blocks if block.label == program.entry]
+        lines += _prologue(program)
+        lines += _graph(program.blocks, program.vars, "", entry)
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _prologue(program: StackProgram) -> Iterator[str]:
+    if program.prologue:
+        lines = ["prologue:", *(print_op(op, program.vars) for op in program.prologue)]
+        yield f"  {_quote('prologue')} [label={_label(lines)}, style=dashed];"
+        yield f"  {_quote('prologue')} -> {_quote(program.entry)} [style=dashed];"
+
+
+def _graph(
+    blocks: Iterable[AnyBlock], declared: Mapping[str, object], prefix: str, entry: Iterable[AnyBlock]
+) -> Iterator[str]:
+    bold = {block.label for block in entry}
+    for block in blocks:
+        lines = [f"{block.label}:", *(print_op(op, declared) for op in block.ops), print_terminator(block.terminator)]
+        style = ", style=bold" if block.label in bold else ""
+        periphery = ", peripheries=2" if may_return(block.terminator) else ""
+        yield f"  {_quote(prefix + block.label)} [label={_label(lines)}{style}{periphery}];"
+    for block in blocks:
+        for target, label in _edges(block.terminator):
+            text = f" [label={_quote(label)}{', style=dashed' if label == 'ret' else ''}]" if label else ""
+            yield f"  {_quote(prefix + block.label)} -> {_quote(prefix + target)}{text};"
+
+
+def _edges(terminator: AnyTerminator) -> list[tuple[str, str]]:
+    match terminator:
+        case Jump(target=target):
+            return [(target, "")]
+        case Branch():
+            both = [(terminator.on_true, "T"), (terminator.on_false, "F")]
+            return [(target, label) for target, label in both if target != RETURN]
+        case PushJump(target=target, ret=ret):
+            return [(target, "call"), (ret, "ret")]
+        case _:
+            return []
+
+
+def _call_edges(program: CfgProgram) -> Iterator[str]:
+    entries = {f.name: f"{f.name}:{f.blocks[0].label}" for f in program.functions if f.blocks}
+    for function in program.functions:
+        for block in function.blocks:
+            for callee in dict.fromkeys(op.func for op in block.ops if isinstance(op, Call) and op.func in entries):
+                start = _quote(f"{function.name}:{block.label}")
+                yield f"  {start} -> {_quote(entries[callee])} [label={_quote('call')}, style=dotted];"
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _quote(text: str) -> str:
+    return f'"{_escape(text)}"'
+
+
+def _label(lines: Iterable[str]) -> str:
+    r"""The lines of a node; `\l` ends a line and aligns it left."""
+    return '"' + "".join(_escape(line) + "\\l" for line in lines) + '"'

@@ -1,0 +1,268 @@
+"""Slow reference interpreters: what a program means for ONE lane. The oracles of the tests.
+
+They keep no registers, masks or buffers: a CFG activation is a dict of variables; a stack lane is one dict of
+variables, one dict of slots per frame, and a list of return points. Variables without a register are forgotten
+at the end of each block, and reading what is not there is an error, so a pass that keeps a value in the wrong place
+is found out even when the batched program would happen to work.
+
+Values are whatever the operations compute with: Python numbers, NumPy or JAX arrays.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from pcbatch.errors import InternalError
+from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, PureOp, Return, Select
+from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage
+from pcbatch.ir.text import as_function
+
+Values = MutableMapping[str, Any]
+
+
+class LaneError(Exception):
+    """The lane ran into a limit; the program is not to blame."""
+
+
+class StackFull(LaneError):
+    """The lane needed more than `max_depth` nested calls."""
+
+
+class StepLimit(LaneError):
+    """The lane ran longer than `max_steps` blocks or `max_calls` calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a run did. Blocks of a CFG program are counted as `function:label`, those of a stack program by label."""
+
+    blocks: Mapping[str, int]
+    texts: Mapping[str, int]
+    pushes: int
+    pops: int
+    pushjumps: int
+    max_depth: int
+
+
+def interpret_cfg(
+    program: CfgProgram,
+    args: Sequence[Any],
+    namespace: Mapping[str, Any] | None = None,
+    max_calls: int = 100_000,
+    *,
+    max_depth: int | None = None,
+    max_steps: int = 10_000_000,
+) -> tuple[tuple[Any, ...], Trace]:
+    """Run the entry function on one example. `pushjumps` in the trace counts calls.
+
+    `namespace` holds the other names of texts that have no function (see `ops.Expr`).
+    """
+    count = _Counts(namespace or {}, max_steps, max_calls, max_depth)
+    frame = _Frame.enter(program.function(program.entry), args)
+    callers: list[tuple[_Frame, Call]] = []
+    count.block(frame.where)
+    while True:
+        called = frame.advance(count)
+        if called is not None:
+            callers.append((frame, called))
+            count.call(len(callers))
+            frame = _Frame.enter(program.function(called.func), [_get(frame.values, a) for a in called.args])
+            count.block(frame.where)
+            continue
+        results = tuple(_get(frame.values, name) for name in frame.function.results)
+        if not callers:
+            return results, count.trace()
+        frame, called = callers.pop()
+        _assign(frame.values, called.dsts, results)
+
+
+def interpret_stack(
+    program: StackProgram,
+    args: Sequence[Any],
+    namespace: Mapping[str, Any] | None = None,
+    max_steps: int = 10_000_000,
+    *,
+    max_depth: int | None = None,
+) -> tuple[tuple[Any, ...], Trace]:
+    """Run a stack program on one example. Depth is the number of open frames."""
+    count = _Counts(namespace or {}, max_steps, None, max_depth)
+    lane = _Lane(dict(zip(program.params, args, strict=True)))
+    blocks = {block.label: block for block in program.blocks}
+    for op in program.prologue:
+        _pure(op, lane.values, count)
+    label: str | None = program.entry
+    while label is not None:
+        count.block(label)
+        label = lane.run(blocks[label], program, count)
+    return tuple(_get(lane.values, name) for name in program.results), count.trace()
+
+
+@dataclass(slots=True)
+class _Counts:
+    """Counters, limits, and the names that texts may use."""
+
+    namespace: Mapping[str, Any]
+    max_steps: int
+    max_calls: int | None
+    max_depth: int | None
+    steps: int = 0
+    blocks: Counter[str] = field(default_factory=Counter)
+    texts: Counter[str] = field(default_factory=Counter)
+    pushes: int = 0
+    pops: int = 0
+    calls: int = 0
+    depth: int = 0
+
+    def block(self, name: str) -> None:
+        """A block starts."""
+        self.steps += 1
+        if self.steps > self.max_steps:
+            raise StepLimit(f"more than {self.max_steps} blocks")
+        self.blocks[name] += 1
+
+    def call(self, depth: int) -> None:
+        """A call starts, `depth` calls being open with it."""
+        if self.max_depth is not None and depth > self.max_depth:
+            raise StackFull(f"more than {self.max_depth} nested calls")
+        self.calls += 1
+        if self.max_calls is not None and self.calls > self.max_calls:
+            raise StepLimit(f"more than {self.max_calls} calls")
+        self.depth = max(self.depth, depth)
+
+    def trace(self) -> Trace:
+        """The counters as they stand."""
+        return Trace(dict(self.blocks), dict(self.texts), self.pushes, self.pops, self.calls, self.depth)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One activation of a CFG function."""
+
+    function: Function
+    values: Values
+    label: str
+    position: int = 0
+
+    @classmethod
+    def enter(cls, function: Function, args: Sequence[Any]) -> _Frame:
+        values = dict(zip(function.params, args, strict=True))
+        return cls(function, values, function.blocks[0].label)
+
+    @property
+    def where(self) -> str:
+        return f"{self.function.name}:{self.label}"
+
+    def advance(self, count: _Counts) -> Call | None:
+        """Run until the next call, which is returned, or the return of this function."""
+        blocks = {block.label: block for block in self.function.blocks}
+        while True:
+            block = blocks[self.label]
+            while self.position < len(block.ops):
+                op = block.ops[self.position]
+                self.position += 1
+                if isinstance(op, Call):
+                    return op
+                _pure(op, self.values, count)
+            target = _next(block.terminator, self.values)
+            if target is None:
+                return None
+            self.label, self.position = target, 0
+            count.block(self.where)
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The state of a stack program for one lane; the last dict of `slots` belongs to the current activation."""
+
+    values: dict[str, Any]
+    slots: list[dict[str, Any]] = field(default_factory=lambda: [{}])
+    returns: list[str] = field(default_factory=list)
+
+    def run(self, block: StackBlock, program: StackProgram, count: _Counts) -> str | None:
+        """Run a block; the label of the next one, None at the outermost return."""
+        for op in block.ops:
+            self._op(op, count)
+        target = self._jump(block.terminator, count)
+        for name in [name for name in self.values if _is_local(program, name)]:
+            del self.values[name]
+        return target
+
+    def _op(self, op: StackOp, count: _Counts) -> None:
+        match op:
+            case Push(dst=dst, src=src):
+                count.pushes += 1
+                self.slots[-1][dst] = _get(self.values, src)
+            case Pop(dst=dst):
+                count.pops += 1
+                if dst not in self.slots[-1]:
+                    raise InternalError(f"pop {dst}: its slot is empty")
+                self.values[dst] = self.slots[-1][dst]
+            case _:
+                _pure(op, self.values, count)
+
+    def _jump(self, terminator: StackTerminator, count: _Counts) -> str | None:
+        if isinstance(terminator, PushJump):
+            count.call(len(self.returns) + 1)
+            self.returns.append(terminator.ret)
+            self.slots.append({})
+            return terminator.target
+        target = _next(terminator, self.values)
+        if target is not None or not self.returns:
+            return target
+        self.slots.pop()
+        return self.returns.pop()
+
+
+def _is_local(program: StackProgram, name: str) -> bool:
+    var = program.vars.get(name)
+    return var is not None and var.storage in (Storage.TEMP, Storage.STACK)
+
+
+def _next(terminator: Jump | Branch | Return, values: Values) -> str | None:
+    """The next label in this activation; None if it returns."""
+    match terminator:
+        case Jump(target=target):
+            return target
+        case Branch():
+            target = terminator.on_true if bool(_get(values, terminator.cond)) else terminator.on_false
+            return None if target == RETURN else target
+        case Return():
+            return None
+        case _:
+            assert_never(terminator)
+
+
+def _pure(op: PureOp, values: Values, count: _Counts) -> None:
+    match op:
+        case Prim(dsts=dsts, expr=expr):
+            count.texts[expr.text] += 1
+            value = _function(expr, count)(*(_get(values, name) for name in expr.ins))
+            _assign(values, dsts, (value,) if len(dsts) == 1 else tuple(value) if dsts else ())
+        case Move(dst=dst, src=src):
+            values[dst] = _get(values, src)
+        case Select():
+            chosen = op.on_true if bool(_get(values, op.cond)) else op.on_false
+            values[op.dst] = _get(values, chosen)
+        case _:
+            assert_never(op)
+
+
+def _function(expr: Expr, count: _Counts) -> Any:
+    return expr.fn if expr.fn is not None else as_function(expr.text, expr.ins, count.namespace)
+
+
+def _assign(values: Values, dsts: Sequence[str], results: Sequence[Any]) -> None:
+    if len(dsts) != len(results):
+        raise InternalError(f"{len(results)} values for {len(dsts)} destinations ({', '.join(dsts)})")
+    values.update(zip(dsts, results, strict=True))
+
+
+def _get(values: Values, name: str) -> Any:
+    try:
+        return values[name]
+    except KeyError:
+        raise InternalError(f"{name} is read before it is written") from None

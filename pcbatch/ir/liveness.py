@@ -1,0 +1,138 @@
+"""Which variables' current values may still be read: a backward union over loops and calls.
+
+In the CFG IR the question stays inside one function, whose results are read when it returns. In the stack IR
+it crosses calls, because all functions share their variables: what is live at a return is whatever is live at
+any point where this activation may come back to, so a value that only the caller needs is seen to live through
+the callee. A `Pop` overwrites its variable from a frame slot, so nothing lives through it; slots themselves
+are not variables and do not appear here.
+
+Shared (prologue) variables are ordinary names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from pcbatch.ir.cfg import Function
+from pcbatch.ir.dataflow import block_edges, reachable, solve
+from pcbatch.ir.stack import PushJump, StackProgram
+from pcbatch.ir.walk import (
+    AnyBlock,
+    AnyOp,
+    block_uses,
+    block_writes,
+    may_return,
+    reads,
+    successors,
+    terminator_reads,
+    writes,
+)
+
+Names = frozenset[str]
+NOTHING: Names = frozenset()
+
+
+def live_in(function: Function) -> dict[str, Names]:
+    """For every block of a CFG function, the variables live at its top."""
+    return dict(_solve_cfg(function)[0])
+
+
+def live_out(function: Function) -> dict[str, Names]:
+    """For every block of a CFG function, the variables live at its bottom, after the jump has read its own."""
+    return dict(_solve_cfg(function)[1])
+
+
+def live_after(function: Function) -> dict[str, tuple[Names, ...]]:
+    """For every block of a CFG function, the variables live after each of its operations."""
+    return _after_each(function.blocks, live_out(function))
+
+
+def stack_live_in(program: StackProgram) -> dict[str, Names]:
+    """For every block of a stack program, the variables live at its top."""
+    return dict(_solve_stack(program)[0])
+
+
+def stack_live_out(program: StackProgram) -> dict[str, Names]:
+    """For every block of a stack program, the variables live once its jump is taken."""
+    return dict(_solve_stack(program)[1])
+
+
+def stack_live_after(program: StackProgram) -> dict[str, tuple[Names, ...]]:
+    """For every block of a stack program, the variables live after each of its operations."""
+    return _after_each(program.blocks, stack_live_out(program))
+
+
+def activation(program: StackProgram, entry: str) -> Names:
+    """The blocks that one activation which starts at `entry` may run.
+
+    Calls are stepped over (from a `PushJump` to its return point); a tail call is a jump, so the blocks of the
+    function that it continues in belong to the same activation.
+    """
+    return reachable([entry], block_edges(program.blocks))
+
+
+def return_points(program: StackProgram) -> dict[str, tuple[str, ...]]:
+    """For every block that may return, the labels where the lane may continue (none: only the end of the run)."""
+    out: dict[str, dict[str, None]] = {b.label: {} for b in program.blocks if may_return(b.terminator)}
+    bodies: dict[str, Names] = {}
+    for target, ret in _calls(program):
+        if target not in bodies:
+            bodies[target] = activation(program, target)
+        for label in bodies[target] & out.keys():
+            out[label][ret] = None
+    return {label: tuple(points) for label, points in out.items()}
+
+
+def _calls(program: StackProgram) -> tuple[tuple[str, str], ...]:
+    jumps = (block.terminator for block in program.blocks)
+    return tuple((jump.target, jump.ret) for jump in jumps if isinstance(jump, PushJump))
+
+
+def _solve_cfg(function: Function) -> tuple[dict[str, Names], dict[str, Names]]:
+    results = frozenset(function.results)
+    ends = {b.label: results for b in function.blocks if may_return(b.terminator)}
+    return _solve(function.blocks, lambda block: successors(block.terminator), ends)
+
+
+def _solve_stack(program: StackProgram) -> tuple[dict[str, Names], dict[str, Names]]:
+    points = return_points(program)
+    outermost = activation(program, program.entry)
+    ends = {label: frozenset(program.results) for label in points if label in outermost}
+
+    def follow(block: AnyBlock) -> tuple[str, ...]:
+        if isinstance(block.terminator, PushJump):
+            return (block.terminator.target,)
+        return successors(block.terminator) + points.get(block.label, ())
+
+    return _solve(program.blocks, follow, ends)
+
+
+def _solve(
+    blocks: tuple[AnyBlock, ...], follow: Callable[[AnyBlock], tuple[str, ...]], ends: dict[str, Names]
+) -> tuple[dict[str, Names], dict[str, Names]]:
+    uses = {block.label: frozenset(block_uses(block)) for block in blocks}
+    kills = {block.label: frozenset(block_writes(block)) for block in blocks}
+    solution = solve(
+        {block.label: follow(block) for block in reversed(blocks)},
+        join=lambda label, values: ends.get(label, NOTHING).union(*values),
+        transfer=lambda label, live: uses[label] | (live - kills[label]),
+        start=NOTHING,
+    )
+    # Reports follow the block order of the program.
+    tops = {block.label: solution.leaving[block.label] for block in blocks}
+    return tops, {block.label: solution.entering[block.label] for block in blocks}
+
+
+def _after_each(blocks: Iterable[AnyBlock], bottoms: dict[str, Names]) -> dict[str, tuple[Names, ...]]:
+    return {
+        block.label: _backwards(block.ops, bottoms[block.label] | set(terminator_reads(block.terminator)))
+        for block in blocks
+    }
+
+
+def _backwards(ops: tuple[AnyOp, ...], live: Names) -> tuple[Names, ...]:
+    out: list[Names] = []
+    for op in reversed(ops):
+        out.append(live)
+        live = (live - frozenset(writes(op))) | frozenset(reads(op))
+    return tuple(reversed(out))

@@ -1,0 +1,84 @@
+"""Operations and jumps shared by the two program types.
+
+Variables are dotted identifiers ("n", "state.q", "even.n", "pair._0"), so every name is a legal Python
+expression and expression texts can mention it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pcbatch.diagnostics import Loc
+
+RETURN = "return"  # a branch target that means: leave the function
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A primitive computation for ONE lane.
+
+    `text` is its source (one line, for people and for the parser); `ins` are the variables it reads, in the
+    order of the parameters of `fn`. `fn(*values)` gives the value, or a sequence of as many values as the
+    operation has destinations when that number is not one. A parsed program has no `fn`; the interpreters
+    then evaluate `text`.
+    """
+
+    text: str
+    ins: tuple[str, ...]
+    fn: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Prim:
+    """dsts = expr: straight-line computation without control flow."""
+
+    dsts: tuple[str, ...]
+    expr: Expr
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """dst = src, unchanged."""
+
+    dst: str
+    src: str
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """dst = on_true if cond else on_false, all three already computed."""
+
+    dst: str
+    cond: str
+    on_true: str
+    on_false: str
+    loc: Loc | None = field(default=None, compare=False)
+
+
+PureOp = Prim | Move | Select
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """Continue at a block."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Continue at one of two blocks (or `RETURN`)."""
+
+    cond: str
+    on_true: str
+    on_false: str
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Leave the function; results stand in its result variables."""

@@ -1,0 +1,87 @@
+"""Renaming variables in operations, and in the source text of expressions where that reads well."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import TypeVar, assert_never
+
+from pcbatch.ir.cfg import Call
+from pcbatch.ir.ops import Branch, Expr, Jump, Move, Prim, Return, Select
+from pcbatch.ir.stack import Pop, Push, PushJump
+
+AnyOp = Prim | Move | Select | Call | Push | Pop
+OpT = TypeVar("OpT", bound=AnyOp)
+TermT = TypeVar("TermT", bound=Jump | Branch | Return | PushJump)
+
+
+def rename_expr(expr: Expr, new: Callable[[str], str]) -> Expr:
+    """The expression reading other variables; its function is the same, its text follows if it can."""
+    ins = tuple(new(v) for v in expr.ins)
+    if ins == expr.ins:
+        return expr
+    changed = tuple(sorted({(old, to) for old, to in zip(expr.ins, ins, strict=True) if old != to}))
+    return replace(expr, ins=ins, text=_rename_text(expr.text, changed))
+
+
+@lru_cache(maxsize=4096)
+def _rename_text(text: str, changed: tuple[tuple[str, str], ...]) -> str:
+    try:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError:
+        return text
+    nested = any(isinstance(n, ast.Lambda | ast.comprehension | ast.NamedExpr) for n in ast.walk(tree))
+    if nested:  # inner scopes may bind the same names: leave the text, the printer then lists what is read
+        return text
+    return ast.unparse(_Renamer(dict(changed)).visit(tree))
+
+
+class _Renamer(ast.NodeTransformer):
+    def __init__(self, new: Mapping[str, str]) -> None:
+        self._new = new
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        chain = ast.unparse(node)
+        if chain in self._new:
+            return ast.parse(self._new[chain], mode="eval").body
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.parse(self._new[node.id], mode="eval").body if node.id in self._new else node
+
+
+def rename_reads(op: OpT, new: Callable[[str], str]) -> OpT:
+    """The operation with every variable that it reads passed through `new`."""
+    match op:
+        case Prim():
+            return replace(op, expr=rename_expr(op.expr, new))
+        case Move() | Push():
+            return replace(op, src=new(op.src))
+        case Select():
+            return replace(op, cond=new(op.cond), on_true=new(op.on_true), on_false=new(op.on_false))
+        case Call():
+            return replace(op, args=tuple(map(new, op.args)))
+        case Pop():
+            return op
+        case _:
+            assert_never(op)
+
+
+def rename_writes(op: OpT, new: Callable[[str], str]) -> OpT:
+    """The operation with every variable that it writes (or whose slot it writes) passed through `new`."""
+    match op:
+        case Prim() | Call():
+            return replace(op, dsts=tuple(map(new, op.dsts)))
+        case Move() | Select() | Push() | Pop():
+            return replace(op, dst=new(op.dst))
+        case _:
+            assert_never(op)
+
+
+def rename_terminator(terminator: TermT, new: Callable[[str], str]) -> TermT:
+    """The jump with its condition renamed."""
+    if isinstance(terminator, Branch):
+        return replace(terminator, cond=new(terminator.cond))
+    return terminator

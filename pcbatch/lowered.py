@@ -1,0 +1,108 @@
+"""`f.lower(...)`: every stage of a compiled function as text, and the XLA executable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from pcbatch import frontend
+from pcbatch.arguments import Arguments, prepare, usage
+from pcbatch.compiled import Compiled
+from pcbatch.pipeline import Stages, compile_stages, show
+
+STAGES = ("ast", "cfg", "stack", "opt", "jaxpr", "stablehlo")
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A batched function lowered for one signature, like `jax.stages.Lowered`."""
+
+    fn: FunctionType
+    compiled: Compiled | None
+    given: Arguments | None
+    program: Stages | None = None
+
+    @staticmethod
+    def untyped(fn: FunctionType, is_batched: Callable[[object], FunctionType | None]) -> Lowered:
+        """The stages that need no types."""
+        return Lowered(fn, None, None, compile_stages(fn, is_batched, None))
+
+    @property
+    def stages(self) -> Stages:
+        """The programs of all stages."""
+        found = self.compiled.stages if self.compiled is not None else self.program
+        assert found is not None
+        return found
+
+    def as_text(self, stage: str = "stablehlo") -> str:
+        """One of `ast`, `cfg`, `stack`, `opt`, `jaxpr`, `stablehlo` as text."""
+        return self.show(stage)
+
+    def show(self, stage: str, format: str = "text") -> str:
+        """A stage in a format; programs also as "json" and "dot"."""
+        match stage:
+            case "ast":
+                return frontend.ast_text(self.fn)
+            case "cfg":
+                return show(self.stages.cfg, format)
+            case "stack":
+                return show(self.stages.stack, format)
+            case "opt":
+                return show(self.stages.opt, format)
+            case "jaxpr" | "stablehlo":
+                return self._xla(stage)
+            case _:
+                raise usage("PCB410", f"unknown stage {stage!r}", help=f"choose one of {', '.join(STAGES)}")
+
+    def _xla(self, stage: str) -> str:
+        if self.compiled is None or self.given is None:
+            raise usage("PCB410", f"stage {stage!r} needs the types of all arguments")
+        args = self.compiled.args(self.given)
+        if stage == "jaxpr":
+            return str(self.compiled.executable.jaxpr(args, self.given.lanes))
+        return str(self.compiled.executable.lower(args, self.given.lanes).as_text())
+
+    def compile(self) -> CompiledBatch:
+        """Compile with XLA."""
+        if self.compiled is None or self.given is None:
+            raise usage("PCB410", "compiling needs the types of all arguments")
+        args = self.compiled.args(self.given)
+        depth = self.compiled.executable.depth
+        executable = self.compiled.executable.lower(args, self.given.lanes).compile()
+        return CompiledBatch(self.fn, self.compiled, self.given, executable, depth)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledBatch:
+    """The XLA executable of one signature, like `jax.stages.Compiled`; its stacks do not grow."""
+
+    fn: FunctionType
+    compiled: Compiled
+    given: Arguments
+    executable: Any
+    depth: int
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the types that it was compiled for; as `f(...)`, failed lanes included."""
+        given = prepare(self.fn, self.compiled.options, args, kwargs)
+        if given.key != self.given.key or given.lanes != self.given.lanes:
+            raise usage(
+                "PCB413", "the arguments are not those that this was compiled for", help="call the function itself"
+            )
+        outcome = self.compiled.executable.outcome(self.executable(self.compiled.args(given)), self.depth)
+        self.compiled.check(self.fn.__name__, outcome, given)
+        return self.compiled.value(outcome)
+
+    def as_text(self) -> str:
+        """The optimised HLO."""
+        return str(self.executable.as_text())
+
+    def cost_analysis(self) -> Any:
+        """XLA's cost estimate."""
+        return self.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """XLA's memory statistics."""
+        return self.executable.memory_analysis()

@@ -1,0 +1,178 @@
+"""What type inference knows of a variable: a pytree whose leaves are arrays or values known while compiling.
+
+The lattice of one leaf: nothing yet < known Python value < array type < a wider dtype. Structures and shapes never
+change. So `n = x.shape[0]` stays a Python int (and may size an array), while `i = 0` that a loop increments
+becomes a weak integer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.jax_types import from_aval, to_aval
+
+
+class Known:
+    """A Python value that is the same for every lane and every visit. Equal when type and value are."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Known) or type(self.value) is not type(other.value):
+            return False
+        if self.value is other.value:
+            return True
+        try:
+            return bool(self.value == other.value)
+        except Exception:  # an exotic __eq__ (arrays, raising ones): identity decides
+            return False
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+    def __repr__(self) -> str:
+        return f"Known({self.value!r})"
+
+    @property
+    def is_number(self) -> bool:
+        """Can it become an array?"""
+        return isinstance(self.value, bool | int | float | complex)
+
+
+Leaf = ArrayType | Known
+
+
+@dataclass(frozen=True, slots=True)
+class Abstract:
+    """The abstract value of a variable: its structure and one `Leaf` per leaf."""
+
+    tree: Any
+    leaves: tuple[Leaf, ...]
+
+    @property
+    def known(self) -> bool:
+        """Is the whole value known while compiling?"""
+        return all(isinstance(leaf, Known) for leaf in self.leaves)
+
+    @property
+    def arrays(self) -> tuple[ArrayType, ...]:
+        """Types of the leaves that lanes hold."""
+        return tuple(leaf for leaf in self.leaves if isinstance(leaf, ArrayType))
+
+    def value(self) -> Any:
+        """The Python value, when it is wholly known."""
+        return jax.tree.unflatten(self.tree, [leaf.value for leaf in self.leaves if isinstance(leaf, Known)])
+
+    def rebuild(self, arrays: list[Any]) -> Any:
+        """The value with its array leaves taken, in order, from the front of `arrays`."""
+        leaves = [leaf.value if isinstance(leaf, Known) else arrays.pop(0) for leaf in self.leaves]
+        return jax.tree.unflatten(self.tree, leaves)
+
+    def __str__(self) -> str:
+        def show(leaf: Leaf) -> str:
+            return repr(leaf.value) if isinstance(leaf, Known) else str(leaf).removeprefix("~")
+
+        shown = [_Shown(show(leaf)) for leaf in self.leaves]
+        return str(jax.tree.unflatten(self.tree, shown))
+
+
+class _Shown:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def is_array(value: object) -> bool:
+    """Does JAX treat this as an array (a tracer included)?"""
+    return isinstance(value, jax.Array | np.ndarray | np.generic)
+
+
+def known(value: object) -> Abstract:
+    """A static value as one opaque leaf."""
+    return Abstract(jax.tree.structure(0), (Known(value),))
+
+
+def abstract_of(tree_of_types: Any) -> Abstract:
+    """From a pytree whose leaves are `ArrayType`."""
+    leaves, tree = jax.tree.flatten(tree_of_types)
+    return Abstract(tree, tuple(leaves))
+
+
+class JoinError(Exception):
+    """Two abstract values have no common type; the text says why."""
+
+
+def array_type(leaf: Leaf) -> ArrayType:
+    """The array type of a leaf; a known number becomes a (weak) scalar."""
+    if isinstance(leaf, ArrayType):
+        return leaf
+    if not leaf.is_number:
+        raise JoinError(f"{type(leaf.value).__name__} {leaf.value!r} is not a number")
+    kind: Any = type(leaf.value)
+    config: Any = jax.config
+    return _number_type(kind, bool(config.jax_enable_x64))
+
+
+@cache
+def _number_type(kind: Any, x64: bool) -> ArrayType:
+    del x64  # part of the cache key only
+    return from_aval(jax.eval_shape(lambda: jnp.asarray(kind(0))))
+
+
+def materialise(value: Abstract) -> Abstract:
+    """The same value with every known number as an array."""
+    return Abstract(value.tree, tuple(array_type(leaf) for leaf in value.leaves))
+
+
+def join(a: Abstract, b: Abstract) -> Abstract:
+    """The least abstract value that covers both; raises JoinError."""
+    if a.tree != b.tree:
+        raise JoinError(f"{a} and {b} have different structures")
+    return Abstract(a.tree, tuple(_join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True)))
+
+
+def _join_leaf(a: Leaf, b: Leaf) -> Leaf:
+    if a == b:
+        return a
+    x, y = array_type(a), array_type(b)
+    if x == y:
+        return x
+    if x.shape != y.shape:
+        raise JoinError(f"{str(x).removeprefix('~')} and {str(y).removeprefix('~')} have different shapes")
+    return _promote(x, y)
+
+
+@cache
+def _promote(x: ArrayType, y: ArrayType) -> ArrayType:
+    # `where` promotes exactly as JAX does everywhere, weak types and strict mode included.
+    try:
+        out = jax.eval_shape(lambda a, b: jnp.where(True, a, b), to_aval(x), to_aval(y))
+    except Exception as error:
+        raise JoinError(f"{x} and {y} have no common type: {str(error).splitlines()[0]}") from None
+    return from_aval(out)
+
+
+def leaf_names(name: str, value: Abstract) -> tuple[str, ...]:
+    """One dotted variable name per leaf: `state.q`, `pair._0`; just `name` for a single plain value."""
+    probe = jax.tree.unflatten(value.tree, list(range(len(value.leaves))))
+    paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(probe)[0]]
+    names = [".".join([name, *map(_path_part, path)]) for path in paths]
+    # Odd keys may collide once they are made identifiers; numbering keeps names unique.
+    return tuple(names) if len(set(names)) == len(names) else tuple(f"{name}._{i}" for i in range(len(names)))
+
+
+def _path_part(key: Any) -> str:
+    text = str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))))
+    return text if text.isidentifier() else "_" + "".join(c if c.isalnum() else "_" for c in text)

@@ -1,0 +1,98 @@
+"""A static estimate of what an operation costs per lane, in about one arithmetic operation each.
+
+It orders blocks and decides what is cheap enough to compute for lanes that do not need it; nobody relies on it being
+exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import jax.extend.core as jex
+
+from pcbatch.ir.ops import Move, Prim, Select
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.trace import JaxprFn
+
+FREE = {"broadcast_in_dim", "reshape", "squeeze", "convert_element_type", "random_wrap", "random_unwrap", "copy"}
+DEAR = {"threefry2x32": 60.0, "random_bits": 60.0, "random_split": 60.0, "random_fold_in": 60.0, "random_seed": 60.0}
+TRANSCENDENTAL = {"exp", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "logistic", "pow", "erf", "erf_inv"}
+SCATTERS = ("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max")
+READS_PART = {"gather", "dynamic_slice", "slice"}
+WRITES_PART = dict.fromkeys(SCATTERS, 2) | {"dynamic_update_slice": 1}  # the input that is written
+UNKNOWN_TRIPS = 32.0  # iterations to expect of an inner while loop
+
+
+def op_cost(op: object, types: Any = None) -> float:
+    """Cost of one IR operation; calls and primitives that were not traced count as dear."""
+    match op:
+        case Prim(expr=expr):
+            return jaxpr_cost(expr.fn.closed.jaxpr) if isinstance(expr.fn, JaxprFn) else math.inf
+        case Move(dst=dst) | Select(dst=dst):
+            type_ = types.get(dst) if types is not None else None
+            return float(type_.size) * 0.25 if isinstance(type_, ArrayType) else 1.0
+        case _:
+            return math.inf
+
+
+def jaxpr_cost(jaxpr: Any) -> float:
+    """Sum over the equations, inner jaxprs included."""
+    return float(sum(_eqn_cost(eqn) for eqn in jaxpr.eqns))
+
+
+def _size(v: Any) -> float:
+    return float(math.prod(getattr(v.aval, "shape", ())))
+
+
+def _eqn_cost(eqn: Any) -> float:
+    name = eqn.primitive.name
+    inner = [jaxpr_cost(j) for j in inner_jaxprs(eqn)]
+    if name == "scan":
+        return float(eqn.params["length"]) * sum(inner)
+    if name == "while":
+        return UNKNOWN_TRIPS * sum(inner)
+    if name == "cond":
+        return max(inner)
+    if inner:
+        return sum(inner)
+    out = sum(_size(v) for v in eqn.outvars)
+    if name == "dot_general":
+        (contract, _), _ = eqn.params["dimension_numbers"]
+        return 2.0 * out * float(math.prod(eqn.invars[0].aval.shape[d] for d in contract))
+    if name in FREE:
+        return 0.0
+    if name in READS_PART:
+        return out
+    work = max([out, *[_size(v) for v in eqn.invars]])
+    return work * (DEAR.get(name) or (8.0 if name in TRANSCENDENTAL else 1.0))
+
+
+def dearest_kernel(jaxpr: Any) -> float:
+    """The cost of the dearest equation that is one pass over its values: products and loops of others are none."""
+    return max((_kernel_cost(eqn) for eqn in jaxpr.eqns), default=0.0)
+
+
+def _kernel_cost(eqn: Any) -> float:
+    inner = [dearest_kernel(j) for j in inner_jaxprs(eqn)]
+    if inner or eqn.primitive.name == "dot_general":
+        return max(inner, default=0.0)
+    if eqn.primitive.name in WRITES_PART:  # in place, if it can be
+        return _size(eqn.invars[WRITES_PART[eqn.primitive.name]])
+    return _eqn_cost(eqn)
+
+
+def inner_jaxprs(eqn: Any) -> Iterable[Any]:
+    """The jaxprs inside an equation's parameters."""
+    for value in eqn.params.values():
+        for item in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(item, jex.ClosedJaxpr):
+                yield item.jaxpr
+            elif isinstance(item, jex.Jaxpr):
+                yield item
+
+
+def loops_on_values(jaxpr: Any) -> bool:
+    """Does it hold a while loop, whose number of iterations may depend on its inputs?"""
+    return any(e.primitive.name == "while" or any(map(loops_on_values, inner_jaxprs(e))) for e in jaxpr.eqns)

@@ -1,0 +1,56 @@
+"""Remove operations whose results nobody reads.
+
+before:  t = { x + 1 }; x = { 2 }; return          after:  return          (x is not a result)
+
+Liveness is a fixpoint over loops and, in the merged program, over calls; primitives have no side effects (inference
+refuses them), so a dead one can go. A call stays: it may fail or never return.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from pcbatch.ir import liveness
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram
+from pcbatch.ir.walk import AnyOp, writes
+
+BlockT = TypeVar("BlockT", Block, StackBlock)
+
+
+def run(program: CfgProgram) -> CfgProgram:
+    """Remove dead operations from every function, repeatedly."""
+    return replace(program, functions=tuple(_function(function) for function in program.functions))
+
+
+def run_stack(program: StackProgram) -> StackProgram:
+    """Remove dead operations from the merged program, and pushes of slots that nobody pops."""
+    while True:
+        live = liveness.stack_live_after(program)
+        popped = {op.dst for b in program.blocks for op in b.ops if isinstance(op, Pop)}
+        blocks = tuple(_sweep(block, live[block.label], popped) for block in program.blocks)
+        if blocks == program.blocks:
+            return program
+        program = replace(program, blocks=blocks)
+
+
+def _function(function: Function) -> Function:
+    while True:
+        live = liveness.live_after(function)
+        blocks = tuple(_sweep(block, live[block.label], set()) for block in function.blocks)
+        if blocks == function.blocks:
+            return function
+        function = replace(function, blocks=blocks)
+
+
+def _sweep(block: BlockT, live: tuple[frozenset[str], ...], popped: set[str]) -> BlockT:
+    def needed(op: AnyOp, after: frozenset[str]) -> bool:
+        if isinstance(op, Call):
+            return True
+        if isinstance(op, Push):
+            return op.dst in popped
+        return any(v in after for v in writes(op))
+
+    ops = tuple(op for op, after in zip(block.ops, live, strict=True) if needed(op, after))
+    return replace(block, ops=ops)

@@ -1,0 +1,191 @@
+"""Turn branches around little work into selections, so that they cost no trip.
+
+before:  bb0: t = { x > 4 }; branch t, bb1, bb2     after:  bb0: t = { x > 4 }; y.t0 = { x + 1 }
+         bb1: y = { x + 1 }; jump bb2                            y = select t, y.t0, y; jump bb2
+         bb2: ...
+
+Shapes: an arm or two arms that meet again (or both return), and `a and b` (a block that only tests a second
+condition). An arm qualifies when it is pure, has one predecessor and costs less than a trip: evaluated for all lanes
+anyway, its result is dropped for those that go elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.ir import liveness
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Return, Select
+from pcbatch.ir.rename import rename_reads, rename_writes
+from pcbatch.ir.types import BOOL, ArrayType
+from pcbatch.ir.walk import predecessors, writes
+from pcbatch.lowering.cost import inner_jaxprs, op_cost
+from pcbatch.lowering.jax_types import to_aval
+from pcbatch.lowering.moves import Fresh
+from pcbatch.lowering.trace import JaxprFn
+
+MAX_COST = 64.0  # per lane and arm, about one arithmetic operation each
+MAX_SELECT = 1024  # elements per lane
+
+
+def run(program: CfgProgram) -> CfgProgram:
+    """Convert what qualifies in every function, innermost first."""
+    return replace(program, functions=tuple(_function(function) for function in program.functions))
+
+
+def _function(function: Function) -> Function:
+    while True:
+        for block in function.blocks:
+            if isinstance(block.terminator, Branch):
+                new = _Converter(function).at(block, block.terminator)
+                if new is not None:
+                    function = new
+                    break
+        else:
+            return function
+
+
+class _Converter:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.blocks = {block.label: block for block in function.blocks}
+        self.preds = predecessors(function.blocks)
+        self.live = liveness.live_in(function)
+        self.types: dict[str, ArrayType | None] = dict(function.types)
+        self.fresh = Fresh(set(function.types))
+
+    def at(self, block: Block, branch: Branch) -> Function | None:
+        """The function with the branch that ends `block` converted, or None."""
+        true, false = self.arm(branch.on_true), self.arm(branch.on_false)
+        if true and false and _after(true) == _after(false) is not None:
+            return self.meet(block, branch, true, false)
+        if true and _after(true) == branch.on_false:
+            return self.meet(block, branch, true, None)
+        if false and _after(false) == branch.on_true:
+            return self.meet(block, branch, None, false)
+        for arm, taken in ((true, True), (false, False)):
+            if arm and isinstance(arm.terminator, Branch):
+                new = self.short_circuit(block, branch, arm, taken)
+                if new is not None:
+                    return new
+        return None
+
+    def arm(self, label: str) -> Block | None:
+        """The block if it may be executed by lanes that do not go there."""
+        block = self.blocks.get(label)
+        if block is None or len(self.preds[label]) != 1 or label == self.function.blocks[0].label:
+            return None
+        if any(isinstance(op, Call) or not _harmless(op) for op in block.ops):
+            return None
+        return block if sum(op_cost(op, self.types) for op in block.ops) <= MAX_COST else None
+
+    def live_at(self, label: str) -> frozenset[str]:
+        return frozenset(self.function.results) if label == RETURN else self.live[label]
+
+    def speculate(self, block: Block) -> tuple[list[Op], dict[str, str]]:
+        """The block's operations writing fresh variables, and where each variable then stands."""
+        now: dict[str, str] = {}
+        ops: list[Op] = []
+        for op in block.ops:
+            new = rename_reads(op, lambda v: now.get(v, v))
+            for v in writes(op):
+                now[v] = self.new(v)
+            ops.append(rename_writes(new, lambda v: now[v]))
+        return ops, now
+
+    def new(self, name: str) -> str:
+        fresh = self.fresh(name)
+        self.types[fresh] = self.types.get(name)
+        return fresh
+
+    def meet(self, block: Block, branch: Branch, true: Block | None, false: Block | None) -> Function | None:
+        target = _after(true or false)  # type: ignore[arg-type]
+        assert target is not None
+        live = self.live_at(target)
+        ops: list[Op] = list(block.ops)
+        ends: list[Mapping[str, str]] = []
+        for arm in (true, false):
+            more, now = self.speculate(arm) if arm else ([], {})
+            ops += more
+            ends.append(now)
+        changed = [v for v in dict.fromkeys([*ends[0], *ends[1]]) if v in live]
+        if not all(_selectable(self.types.get(v)) for v in changed):
+            return None
+        # The condition may itself be among what the arms write.
+        ops += [
+            Select(v, branch.cond, ends[0].get(v, v), ends[1].get(v, v), branch.loc) for v in _last(changed, branch)
+        ]
+        terminator = Return() if target == RETURN else Jump(target)
+        return self.replace(replace(block, ops=tuple(ops), terminator=terminator), true, false)
+
+    def short_circuit(self, block: Block, branch: Branch, arm: Block, taken: bool) -> Function | None:
+        """`if a and b` and its variants: the arm only tests a second condition and shares the way out."""
+        inner = arm.terminator
+        assert isinstance(inner, Branch)
+        out = branch.on_false if taken else branch.on_true
+        if out not in (inner.on_true, inner.on_false) or inner.on_true == inner.on_false:
+            return None
+        stays = inner.on_false == out  # does a true second condition stay away from `out`?
+        away = inner.on_true if stays else inner.on_false
+        if any(v in self.live_at(out) for op in arm.ops for v in writes(op)):
+            return None
+        ops, now = self.speculate(arm)
+        cond = self.fresh("both")
+        self.types[cond] = BOOL
+        test = _both(branch.cond, taken, now.get(inner.cond, inner.cond), stays)
+        renames: list[Op] = [Move(v, now[v], inner.loc) for v in now if v in self.live_at(away)]
+        new_ops = (*block.ops, *ops, Prim((cond,), test, inner.loc), *renames)
+        new = replace(block, ops=new_ops, terminator=Branch(cond, away, out, inner.loc))
+        return self.replace(new, arm)
+
+    def replace(self, block: Block, *gone: Block | None) -> Function:
+        dropped = {arm.label for arm in gone if arm is not None}
+        blocks = tuple(block if b.label == block.label else b for b in self.function.blocks if b.label not in dropped)
+        return replace(self.function, blocks=blocks, types=self.types)
+
+
+def _after(arm: Block) -> str | None:
+    match arm.terminator:
+        case Jump(target=target):
+            return target
+        case Return():
+            return RETURN
+        case _:
+            return None
+
+
+def _last(names: list[str], branch: Branch) -> list[str]:
+    return sorted(names, key=lambda v: v == branch.cond)
+
+
+def _selectable(type_: ArrayType | None) -> bool:
+    return type_ is not None and type_.size <= MAX_SELECT
+
+
+def _harmless(op: Op) -> bool:
+    """May it run on values that the program never meant for it? Inner loops might not end."""
+    if not isinstance(op, Prim):
+        return True
+    return isinstance(op.expr.fn, JaxprFn) and not _has_loop(op.expr.fn.closed.jaxpr)
+
+
+def _has_loop(jaxpr: object) -> bool:
+    return any(
+        e.primitive.name in ("while", "scan", "cond") or any(map(_has_loop, inner_jaxprs(e)))
+        for e in jaxpr.eqns  # type: ignore[attr-defined]
+    )
+
+
+def _both(first: str, first_sign: bool, second: str, second_sign: bool) -> Expr:
+    def fn(a: object, b: object) -> object:
+        a = a if first_sign else jnp.logical_not(a)  # type: ignore[arg-type]
+        b = b if second_sign else jnp.logical_not(b)  # type: ignore[arg-type]
+        return jnp.logical_and(a, b)  # type: ignore[arg-type]
+
+    sides = [v if sign else f"not {v}" for v, sign in ((first, first_sign), (second, second_sign))]
+    closed = jax.make_jaxpr(fn)(to_aval(BOOL), to_aval(BOOL))
+    return Expr(" and ".join(sides), (first, second), JaxprFn(closed, [None]))

@@ -1,0 +1,181 @@
+"""Infer the type of every variable by tracing primitives for one lane, to a fixpoint over loops and calls.
+
+before:  n: ?   t0: ?   r: ?           after:  n: i32[]   t0: bool[]   r: i32[]   (as `Inferred`, a table)
+
+Only what control can reach is looked at: a branch on a value that is known while compiling (`if x.ndim == 1`)
+leaves the other arm out. Types are per variable, not per point: `split_ranges` has made that precise enough. The
+iteration ends because a leaf only climbs: known value, array, wider array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pcbatch.diagnostics import Loc
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return, Select
+from pcbatch.lowering.abstract import Abstract, JoinError, Known, join, materialise
+from pcbatch.lowering.trace import Traced, trace
+
+Place = tuple[str, str]  # function, variable
+OpKey = tuple[str, str, int]  # function, block, index of the operation
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two definitions of one variable that have no common type."""
+
+    place: Place
+    first: Abstract
+    first_loc: Loc | None
+    second: Abstract
+    loc: Loc | None
+    cause: str
+
+
+@dataclass(slots=True)
+class Inferred:
+    """What inference found. `types` lacks variables that no reachable code assigns."""
+
+    types: dict[Place, Abstract] = field(default_factory=dict)
+    sources: dict[Place, Loc | None] = field(default_factory=dict)
+    traced: dict[OpKey, Traced] = field(default_factory=dict)
+    reachable: dict[str, set[str]] = field(default_factory=dict)
+    errors: dict[OpKey, Exception] = field(default_factory=dict)
+    conflicts: dict[Place, Conflict] = field(default_factory=dict)
+
+
+def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
+    """Infer all types; `args` gives the entry's parameters. Faults are in the result, nothing is raised."""
+    inference = _Inference(program)
+    for name, value in args.items():
+        inference.assign((program.entry, name), value, program.function(program.entry).loc)
+    inference.reach(program.entry, program.function(program.entry).blocks[0].label)
+    while inference.changed:
+        inference.changed = False
+        for function in program.functions:
+            inference.visit(function)
+    return inference.found
+
+
+class _Inference:
+    def __init__(self, program: CfgProgram) -> None:
+        self.program = program
+        self.found = Inferred()
+        self.changed = True
+        self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
+
+    def reach(self, function: str, label: str) -> None:
+        labels = self.found.reachable.setdefault(function, set())
+        if label != RETURN and label not in labels:
+            labels.add(label)
+            self.changed = True
+
+    def assign(self, place: Place, value: Abstract, loc: Loc | None) -> None:
+        if place == (self.program.entry, self._entry_result(place)):
+            value = _as_result(value)  # what a batch returns is arrays
+        old = self.found.types.get(place)
+        if old is None:
+            new = value
+            self.found.sources[place] = loc
+        else:
+            try:
+                new = join(old, value)
+            except JoinError as error:
+                source = self.found.sources.get(place)
+                self.found.conflicts.setdefault(place, Conflict(place, old, source, value, loc, str(error)))
+                return
+        if new != old:
+            self.found.types[place] = new
+            self.changed = True
+
+    def _entry_result(self, place: Place) -> str:
+        results = self.program.function(self.program.entry).results
+        return place[1] if place[1] in results else ""
+
+    def visit(self, function: Function) -> None:
+        for block in function.blocks:
+            if block.label in self.found.reachable.get(function.name, ()):
+                self._block(function, block)
+
+    def _block(self, function: Function, block: Block) -> None:
+        for k, op in enumerate(block.ops):
+            match op:
+                case Prim():
+                    self._prim(function.name, (function.name, block.label, k), op)
+                case Move():
+                    value = self.found.types.get((function.name, op.src))
+                    if value is not None:
+                        self.assign((function.name, op.dst), value, op.loc)
+                case Call():
+                    self._call(function.name, op)
+                case Select():
+                    raise NotImplementedError("selections are made after type inference")
+        self._terminator(function.name, block)
+
+    def _prim(self, function: str, key: OpKey, op: Prim) -> None:
+        ins = tuple(self.found.types.get((function, v)) for v in op.expr.ins)
+        self.found.errors.pop(key, None)
+        if any(value is None for value in ins):
+            return
+        try:
+            traced = self._trace(key, op, tuple(value for value in ins if value is not None))
+        except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
+            self.found.errors[key] = error
+            return
+        self.found.traced[key] = traced
+        for dst, value in zip(op.dsts, traced.outs, strict=True):
+            self.assign((function, dst), value, op.loc)
+
+    def _trace(self, key: OpKey, op: Prim, ins: tuple[Abstract, ...]) -> Traced:
+        cache = self._cache.setdefault(key, [])
+        for seen, traced in cache:
+            if seen == ins:
+                return traced
+        assert op.expr.fn is not None, "a parsed program has no functions to trace"
+        traced = trace(op.expr.fn, ins, len(op.dsts))
+        cache.append((ins, traced))
+        return traced
+
+    def _call(self, function: str, op: Call) -> None:
+        callee = self.program.function(op.func)
+        ready = True
+        for param, arg in zip(callee.params, op.args, strict=True):
+            value = self.found.types.get((function, arg))
+            if value is None:
+                ready = False
+            else:
+                self.assign((callee.name, param), value, op.loc)
+        if ready:
+            self.reach(callee.name, callee.blocks[0].label)
+        for dst, result in zip(op.dsts, callee.results, strict=True):
+            value = self.found.types.get((callee.name, result))
+            if value is not None:
+                self.assign((function, dst), value, op.loc)
+
+    def _terminator(self, function: str, block: Block) -> None:
+        match block.terminator:
+            case Jump(target=target):
+                self.reach(function, target)
+            case Branch() as branch:
+                for target in branch_targets(branch, self.found.types.get((function, branch.cond))):
+                    self.reach(function, target)
+            case Return():
+                pass
+
+
+def branch_targets(branch: Branch, cond: Abstract | None) -> tuple[str, ...]:
+    """Where a branch may go, given what is known of its condition (nothing known yet: nowhere)."""
+    if cond is None:
+        return ()
+    if len(cond.leaves) == 1 and isinstance(cond.leaves[0], Known):
+        return (branch.on_true if cond.leaves[0].value else branch.on_false,)
+    return (branch.on_true, branch.on_false)
+
+
+def _as_result(value: Abstract) -> Abstract:
+    try:
+        return materialise(value)
+    except JoinError:
+        return value  # reported by the checks

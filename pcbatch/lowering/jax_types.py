@@ -1,0 +1,74 @@
+"""Between IR types and JAX's: abstract values for tracing, and how a lane's value is stored."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ir.types import ArrayType
+
+KEY_IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
+
+
+@cache
+def _key_dtypes() -> dict[str, tuple[Any, str]]:
+    def dtype_of(impl: str) -> Any:
+        return jax.eval_shape(lambda: jax.random.key(0, impl=impl)).dtype
+
+    return {str(dtype_of(impl)): (dtype_of(impl), impl) for impl in KEY_IMPLS}
+
+
+def is_key(type_: ArrayType) -> bool:
+    """Is this the type of typed PRNG keys?"""
+    return type_.dtype.startswith("key<")
+
+
+def jax_dtype(type_: ArrayType) -> Any:
+    """The dtype object that JAX uses."""
+    return _key_dtypes()[type_.dtype][0] if is_key(type_) else jnp.dtype(type_.dtype)
+
+
+def to_aval(type_: ArrayType, lanes: tuple[int, ...] = ()) -> jax.ShapeDtypeStruct:
+    """What JAX traces with; `lanes` are leading axes."""
+    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    aval: jax.ShapeDtypeStruct = make(lanes + type_.shape, jax_dtype(type_), weak_type=type_.weak)
+    return aval
+
+
+def from_aval(aval: Any, drop: int = 0) -> ArrayType:
+    """The IR type of an abstract or concrete value, without its first `drop` axes."""
+    weak = bool(getattr(aval, "weak_type", False))
+    return ArrayType(str(aval.dtype), tuple(map(int, aval.shape[drop:])), weak)
+
+
+@cache
+def _key_data_shape(dtype: str) -> tuple[int, ...]:
+    impl = _key_dtypes()[dtype][1]
+    shape = jax.eval_shape(lambda: jax.random.key_data(jax.random.key(0, impl=impl))).shape
+    return tuple(map(int, shape))
+
+
+def storage_type(type_: ArrayType) -> ArrayType:
+    """How the machine keeps a value of this type: typed keys as their raw words, all else as it is."""
+    if is_key(type_):
+        return ArrayType("uint32", type_.shape + _key_data_shape(type_.dtype))
+    return ArrayType(type_.dtype, type_.shape)
+
+
+def to_storage(value: Any, type_: ArrayType) -> Any:
+    """A value (with any leading axes) in the form that the machine keeps."""
+    return jax.random.key_data(value) if is_key(type_) else jnp.asarray(value, jax_dtype(type_))
+
+
+def from_storage(value: Any, type_: ArrayType) -> Any:
+    """The inverse of `to_storage`."""
+    return jax.random.wrap_key_data(value, impl=_key_dtypes()[type_.dtype][1]) if is_key(type_) else value
+
+
+def zeros(type_: ArrayType, lanes: tuple[int, ...]) -> jax.Array:
+    """An initial value for a register or a stack of this (already storage) type."""
+    return jnp.zeros(lanes + type_.shape, np.dtype(jax_dtype(type_)))

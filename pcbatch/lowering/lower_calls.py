@@ -1,0 +1,164 @@
+"""Merge all functions into one program: calls become pushes, moves, a `pushjump`, and pops at the return point.
+
+before:  left = call @fib(t1)                  after:       push n
+                                                            n = t1
+                                                            pushjump fib.bb0, ret=fib.bb2.1
+                                               fib.bb2.1:   left = r
+                                                            pop n
+
+A call in tail position is a plain jump: the callee returns to our caller, its results being ours (functions that
+tail-call each other share their result variables), so tail recursion runs in constant stack.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.ops import RETURN, Jump, Return
+from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
+from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
+from pcbatch.ir.types import ArrayType
+from pcbatch.ir.walk import retarget
+from pcbatch.lowering.moves import Fresh, parallel_moves
+from pcbatch.lowering.saves import Saves, plan
+
+
+def run(program: CfgProgram) -> StackProgram:
+    """Lower the calls of a program whose functions are all reachable."""
+    names, tails = _qualify(program)
+    return _Lowering(program, names, tails).program()
+
+
+Names = dict[tuple[str, str], str]
+Tails = frozenset[tuple[str, str]]  # (function, block) ending in a tail call
+
+
+def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
+    """Names in the merged program; functions that tail-call each other share their results."""
+    single = len(program.functions) == 1
+    names = {
+        (f.name, v): v if single else f"{_identifier(f.name)}.{v}"
+        for f in program.functions
+        for v in (*f.types, *f.params, *f.results)
+    }
+    tails = set()
+    for f in program.functions:
+        for block in f.blocks:
+            call = tail_call(f, block)
+            callee = program.function(call.func) if call else None
+            if callee and _result_types(f) == _result_types(callee):
+                tails.add((f.name, block.label))
+                _unify(names, f, callee)
+    return names, frozenset(tails)
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
+def tail_call(function: Function, block: Block) -> Call | None:
+    """The call that ends `block`, if all that follows is returning its results."""
+    last = block.ops[-1] if block.ops else None
+    if isinstance(last, Call) and isinstance(block.terminator, Return) and last.dsts == function.results:
+        return last
+    return None
+
+
+def _result_types(function: Function) -> tuple[tuple[str, tuple[int, ...]] | None, ...]:
+    types = [function.types.get(r) for r in function.results]
+    return tuple((t.dtype, t.shape) if isinstance(t, ArrayType) else None for t in types)
+
+
+def _unify(names: Names, a: Function, b: Function) -> None:
+    for x, y in zip(a.results, b.results, strict=True):
+        old, new = names[b.name, y], names[a.name, x]
+        for place, name in names.items():
+            if name == old:
+                names[place] = new
+
+
+@dataclass
+class _Body:
+    """Blocks of one function under construction."""
+
+    function: Function
+    label: str
+    ops: list[StackOp] = field(default_factory=list)
+    blocks: list[StackBlock] = field(default_factory=list)
+
+    def close(self, terminator: StackTerminator, next_label: str = "") -> None:
+        self.blocks.append(StackBlock(self.label, tuple(self.ops), terminator, self.function.name))
+        self.label, self.ops = next_label, []
+
+
+class _Lowering:
+    def __init__(self, program: CfgProgram, names: Names, tails: Tails) -> None:
+        self.source, self.names, self.tails = program, names, tails
+        self.saves = plan(program, names)
+        self.fresh = Fresh(set(names.values()))
+
+    def program(self) -> StackProgram:
+        blocks = tuple(b for f in self.source.functions for block in f.blocks for b in self.block(f, block))
+        vars = {name: Var(self.source.function(f).types.get(v)) for (f, v), name in self.names.items()}
+        vars |= {temp: vars.get(name, Var(None)) for temp, name in self.fresh.made.items()}
+        entry = self.source.function(self.source.entry)
+        return StackProgram(
+            self.entry_label(entry),
+            tuple(self.names[entry.name, p] for p in entry.params),
+            tuple(self.names[entry.name, r] for r in entry.results),
+            vars,
+            blocks,
+        )
+
+    def entry_label(self, function: Function) -> str:
+        return f"{function.name}.{function.blocks[0].label}"
+
+    def block(self, function: Function, block: Block) -> list[StackBlock]:
+        body = _Body(function, f"{function.name}.{block.label}")
+
+        def local(v: str) -> str:
+            return self.names[function.name, v]
+
+        for k, op in enumerate(block.ops):
+            if not isinstance(op, Call):
+                body.ops.append(rename_writes(rename_reads(op, local), local))
+            elif (function.name, block.label) in self.tails and k == len(block.ops) - 1:
+                self.arguments(body, op)
+                body.close(Jump(self.entry_label(self.source.function(op.func))))
+                return body.blocks
+            else:
+                self.call(body, op, f"{function.name}.{block.label}.{k}", self.saves[function.name][block.label, k])
+        terminator = retarget(block.terminator, lambda label: _qualified_label(function, label))
+        body.close(rename_terminator(terminator, local))
+        return body.blocks
+
+    def arguments(self, body: _Body, call: Call) -> None:
+        callee = self.source.function(call.func)
+        pairs = [
+            (self.names[callee.name, p], self.names[body.function.name, a])
+            for p, a in zip(callee.params, call.args, strict=True)
+        ]
+        first, rest = parallel_moves(pairs, self.fresh, call.loc)
+        body.ops += [*first, *rest]
+
+    def call(self, body: _Body, call: Call, ret: str, saves: Saves) -> None:
+        callee = self.source.function(call.func)
+        caller = body.function.name
+
+        def slots(names: tuple[str, ...]) -> list[str]:
+            return [self.names[caller, v] for v in names]
+
+        body.ops += [Push(v, v, call.loc) for v in slots(saves.pushes)]
+        self.arguments(body, call)
+        body.close(PushJump(self.entry_label(callee), ret, call.loc), ret)
+        pairs = [
+            (self.names[caller, d], self.names[callee.name, r]) for d, r in zip(call.dsts, callee.results, strict=True)
+        ]
+        first, rest = parallel_moves(pairs, self.fresh, call.loc)
+        body.ops += [*first, *rest, *(Pop(v, call.loc) for v in slots(saves.pops))]
+
+
+def _qualified_label(function: Function, label: str) -> str:
+    return label if label == RETURN else f"{function.name}.{label}"

@@ -1,0 +1,98 @@
+"""Put blocks in the order that suits the schedule, the expensive one last, and number them.
+
+With an expensive block E the order is that in which lanes pass the others between two visits of E: the reverse
+postorder from E's successors, calls and returns counting as jumps. Smallest-pc-first then gathers lanes: cheap blocks
+drain before E runs, so E runs once for all lanes that are on their way to it. Without one, a sweep wants the same
+order from the entry (a lane then does much in one trip), and policies that name one block want source order, in which
+lanes wait for each other at later code, as in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pcbatch.ir.ops import RETURN
+from pcbatch.ir.stack import PushJump, StackBlock, StackProgram, StackTerminator
+from pcbatch.ir.walk import retarget, successors
+from pcbatch.lowering.cost import op_cost
+from pcbatch.lowering.frequency import Graph, flow, visits
+
+EXPENSIVE = 200.0  # per lane; below this no block is worth waiting for
+DOMINANT = 0.25  # of the estimated cost of all blocks
+
+
+def choose_schedule(program: StackProgram) -> str:
+    """The policy for a program whose user leaves it to us.
+
+    With an expensive block smallest-first lets lanes gather before it, which saves whole executions of it. Among cheap
+    blocks a sweep makes the fewest trips.
+    """
+    return "sweep" if expensive_block(program) is None else "earliest"
+
+
+def run(program: StackProgram, schedule: str) -> StackProgram:
+    """Reorder and relabel the blocks for a scheduling policy."""
+    graph = flow(program)
+    last = expensive_block(program)
+    labels = [block.label for block in program.blocks]
+    if last is None:
+        source = {b.label: list(_in_source(b.terminator)) for b in program.blocks}
+        order = _reverse_postorder([program.entry], graph if schedule == "sweep" else source)
+    else:
+        cut = {label: [s for s in succ if s != last] for label, succ in graph.items()}
+        starts = _reverse_postorder([s for s in graph[last] if s != last], cut)
+        first = [label for label in _reverse_postorder([program.entry], cut) if label not in starts]
+        order = [*first, *starts]
+        order = [label for label in order if label != last] + [last]
+    order += [label for label in labels if label not in order]
+    new = {label: f"bb{k}" for k, label in enumerate(order)} | {RETURN: RETURN}
+    blocks = [program.block(label) for label in order]
+    relabelled = tuple(
+        replace(b, label=new[b.label], terminator=retarget(b.terminator, lambda label: new[label])) for b in blocks
+    )
+    return replace(program, entry=new[program.entry], blocks=relabelled)
+
+
+def _in_source(terminator: StackTerminator) -> tuple[str, ...]:
+    """Where the text goes on: into the callee, then after the call."""
+    return (terminator.target, terminator.ret) if isinstance(terminator, PushJump) else successors(terminator)
+
+
+def expensive_block(program: StackProgram) -> str | None:
+    """The block that decides the run time, if there is one: dear by itself, and with its visits a good part of all."""
+    types = {v: var.type for v, var in program.vars.items()}
+    often = visits(program)
+    costs = {b.label: _block_cost(b, types) for b in program.blocks}
+    weights = {label: cost * often[label] for label, cost in costs.items()}
+    dear = [label for label, cost in costs.items() if cost >= EXPENSIVE]
+    best = max(dear, key=lambda label: weights[label], default=None)
+    if best is None or weights[best] < DOMINANT * sum(weights.values()):
+        return None
+    return best
+
+
+def _block_cost(block: StackBlock, types: Mapping[str, object]) -> float:
+    total = sum(op_cost(op, types) for op in block.ops if type(op).__name__ not in ("Push", "Pop"))
+    return 0.0 if math.isinf(total) else total
+
+
+def _reverse_postorder(starts: Sequence[str], graph: Graph) -> list[str]:
+    seen: set[str] = set()
+    out: list[str] = []
+    for start in reversed(starts):
+        if start in seen:
+            continue
+        seen.add(start)
+        work = [(start, iter(reversed(graph[start])))]
+        while work:
+            label, rest = work[-1]
+            following = next((s for s in rest if s not in seen), None)
+            if following is None:
+                out.append(label)
+                work.pop()
+            else:
+                seen.add(following)
+                work.append((following, iter(reversed(graph[following]))))
+    return out[::-1]

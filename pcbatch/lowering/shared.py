@@ -1,0 +1,125 @@
+"""Find values that are the same for all lanes and compute them once, unbatched, before the loop.
+
+before:  (params: x, w, where w is passed with in_axes=None)     after:  prologue: b = { w.T }
+         b = { w.T }; ...; x = { b @ x }                                 x = { b @ x }        (b, w: shared)
+
+A variable is shared when every definition gives the same shared value: it is a parameter that all lanes share, or
+moves of one, or one primitive of shared inputs. Then it needs no storage per lane, no saving across calls, and a
+product with it is one matrix product over lanes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from pcbatch.errors import InternalError
+from pcbatch.ir.ops import Move, Prim, PureOp, Select
+from pcbatch.ir.rename import rename_reads, rename_terminator
+from pcbatch.ir.stack import Pop, Push, StackOp, StackProgram, Storage, Var
+from pcbatch.ir.walk import writes
+from pcbatch.lowering.cost import loops_on_values
+from pcbatch.lowering.trace import JaxprFn
+
+VARYING = ""  # top of the lattice; an absent variable is bottom; otherwise the variable that stands for the value
+
+
+def run(program: StackProgram, shared: frozenset[str]) -> StackProgram:
+    """`shared` names the parameters that are the same for all lanes."""
+    roots = _solve(program, shared)
+    kept = {v: root for v, root in roots.items() if root != VARYING}
+    if not kept:
+        return program
+
+    def root(v: str) -> str:
+        return kept.get(v, v)
+
+    prologue: list[PureOp] = []
+    blocks = []
+    for block in program.blocks:
+        ops: list[StackOp] = []
+        for op in block.ops:
+            if not _is_shared(op, kept):
+                ops.append(rename_reads(op, root))
+            elif isinstance(op, Prim) and any(kept[v] == v for v in op.dsts):
+                prologue.append(rename_reads(op, root))
+        blocks.append(replace(block, ops=tuple(ops), terminator=rename_terminator(block.terminator, root)))
+    vars = {v: Var(var.type, Storage.SHARED) if v in kept.values() else var for v, var in program.vars.items()}
+    return replace(program, vars=vars, blocks=tuple(blocks), prologue=_in_order(prologue))
+
+
+def _is_shared(op: StackOp, kept: dict[str, str]) -> bool:
+    if isinstance(op, Push):
+        return op.dst in kept
+    return all(v in kept for v in writes(op))
+
+
+def _solve(program: StackProgram, shared: frozenset[str]) -> dict[str, str]:
+    # Results are read after the loop, per lane; two computed definitions count as two values.
+    computed = Counter(v for b in program.blocks for op in b.ops if isinstance(op, Prim | Select) for v in writes(op))
+    roots = dict.fromkeys((*program.results, *(v for v, n in computed.items() if n > 1)), VARYING)
+    roots |= {p: p if p in shared and p not in computed else VARYING for p in program.params}
+    changed = True
+
+    def join(v: str, root: str | None) -> None:
+        nonlocal changed
+        if root is None:
+            return
+        old = roots.get(v)
+        new = root if old is None or old == root else VARYING
+        if new != old:
+            roots[v], changed = new, True
+
+    while changed:
+        changed = False
+        for block in program.blocks:
+            for op in block.ops:
+                match op:
+                    case Move(dst=dst, src=src):
+                        join(dst, roots.get(src))
+                    case Push(dst=dst, src=src):
+                        # The slot belongs to dst, so what is kept there must agree with dst.
+                        join(dst, roots.get(src))
+                    case Pop():
+                        pass
+                    case _:
+                        ins = [roots.get(v) for v in _inputs(op)]
+                        together = any(roots.get(dst) == VARYING for dst in writes(op))
+                        # Every lane passes the entry; elsewhere a loop may end only for values that get there.
+                        together |= block.label != program.entry and _loops(op)
+                        for dst in writes(op):
+                            join(dst, VARYING if together else _prim_root(dst, ins, op))
+    return roots
+
+
+def _inputs(op: StackOp) -> tuple[str, ...]:
+    return op.expr.ins if isinstance(op, Prim) else ()
+
+
+def _loops(op: StackOp) -> bool:
+    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and loops_on_values(op.expr.fn.closed.jaxpr)
+
+
+def _prim_root(dst: str, ins: list[str | None], op: StackOp) -> str | None:
+    if not isinstance(op, Prim) or VARYING in ins:
+        return VARYING
+    if None in ins:
+        return None
+    return dst  # its only definition stands for itself
+
+
+def _in_order(prologue: list[PureOp]) -> tuple[PureOp, ...]:
+    """Sort by dependence: definitions were collected in block order."""
+    made = {v for op in prologue for v in writes(op)}
+    done: set[str] = set()
+    out: list[PureOp] = []
+    while len(out) < len(prologue):
+        before = len(out)
+        for op in prologue:
+            ins = {v for v in _inputs(op) if v in made}
+            if op not in out and ins <= done:
+                out.append(op)
+                done.update(writes(op))
+        if len(out) == before:
+            raise InternalError(f"shared values depend on each other: {sorted(made - done)}")
+    return tuple(out)

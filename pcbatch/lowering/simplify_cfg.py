@@ -1,0 +1,147 @@
+"""Fewer, bigger blocks: merge, thread jumps, drop what cannot be reached.
+
+before:  bb0: t = { c }; branch t, bb1, bb2      after:  bb0: t = { c }; branch t, return, bb3
+         bb1: return                                     bb3: ...
+         bb2: jump bb3
+         bb3: ...
+
+Every trip runs whole blocks, so a block without work is a defect. Rules, repeated until none applies: a jump to an
+empty block goes where that block goes (also through a branch on the same condition); a block with one predecessor
+that always jumps to it joins it; a short block of moves that returns is copied into those that jump to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pcbatch.ir.cfg import Block, CfgProgram, Function
+from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return
+from pcbatch.ir.stack import PushJump, StackBlock
+from pcbatch.ir.walk import AnyTerminator, predecessors, retarget, successors, writes
+
+BlockT = TypeVar("BlockT", Block, StackBlock)
+
+TAIL_MOVES = 8  # copying at most so many moves is cheaper than a trip
+
+
+def run(program: CfgProgram) -> CfgProgram:
+    """Simplify every function."""
+    return replace(program, functions=tuple(_simplify(function) for function in program.functions))
+
+
+def _simplify(function: Function) -> Function:
+    blocks = function.blocks
+    while True:
+        new = _merge(_copy_tails(thread_jumps(_drop_unreachable(blocks))))
+        if new == blocks:
+            return replace(function, blocks=blocks)
+        blocks = new
+
+
+def _drop_unreachable(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    by_label = {block.label: block for block in blocks}
+    seen, work = {blocks[0].label}, [blocks[0].label]
+    while work:
+        for label in successors(by_label[work.pop()].terminator):
+            if label not in seen:
+                seen.add(label)
+                work.append(label)
+    return tuple(block for block in blocks if block.label in seen)
+
+
+def thread_jumps(blocks: tuple[BlockT, ...]) -> tuple[BlockT, ...]:
+    """Jump past empty blocks. Works on both program types."""
+    empty = {block.label: block.terminator for block in blocks if not block.ops}
+
+    def follow(label: str) -> str:
+        seen: set[str] = set()
+        while label in empty and label not in seen:
+            seen.add(label)
+            terminator = empty[label]
+            if isinstance(terminator, Jump):
+                label = terminator.target
+            elif isinstance(terminator, Return):
+                return RETURN
+            else:
+                break
+        return label
+
+    def through_branch(label: str, cond: str, taken: bool) -> str:
+        """Follow empty blocks that test the same condition again."""
+        for _ in empty:
+            label = follow(label)
+            terminator = empty.get(label)
+            if not isinstance(terminator, Branch) or terminator.cond != cond:
+                break
+            label = terminator.on_true if taken else terminator.on_false
+        return label
+
+    out = []
+    for block in blocks:
+        terminator = retarget(_decided(block), follow)
+        if isinstance(terminator, Branch):
+            terminator = replace(
+                terminator,
+                on_true=through_branch(terminator.on_true, terminator.cond, True),
+                on_false=through_branch(terminator.on_false, terminator.cond, False),
+            )
+            terminator = retarget(terminator, follow)
+        if isinstance(terminator, Jump) and isinstance(empty.get(terminator.target), Branch | PushJump):
+            terminator = empty[terminator.target]
+            terminator = _decided(_ending(block, terminator))
+        out.append(_ending(block, terminator))
+    return tuple(out)
+
+
+def _ending(block: BlockT, terminator: Any) -> BlockT:
+    """The block with another jump (of the kinds that its program type has)."""
+    return replace(block, terminator=terminator)
+
+
+def _decided(block: Block | StackBlock) -> AnyTerminator:
+    """The block's jump; a branch on a constant that the block itself assigned is a plain jump."""
+    branch = block.terminator
+    if not isinstance(branch, Branch):
+        return branch
+    last = next((op for op in reversed(block.ops) if branch.cond in writes(op)), None)
+    if isinstance(last, Prim) and last.expr.text in ("True", "False") and len(last.dsts) == 1:
+        target = branch.on_true if last.expr.text == "True" else branch.on_false
+        return Return() if target == RETURN else Jump(target)
+    return branch
+
+
+def _copy_tails(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    tails = {
+        block.label: block
+        for block in blocks
+        if isinstance(block.terminator, Return)
+        and len(block.ops) <= TAIL_MOVES
+        and all(isinstance(op, Move) for op in block.ops)
+    }
+    return tuple(
+        replace(block, ops=block.ops + tail.ops, terminator=Return())
+        if isinstance(block.terminator, Jump) and (tail := tails.get(block.terminator.target))
+        else block
+        for block in blocks
+    )
+
+
+def _merge(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Join one block with its only predecessor; the caller repeats."""
+    preds = predecessors(blocks)
+    entry = blocks[0].label
+    by_label = {block.label: block for block in blocks}
+    gone: set[str] = set()
+    for label in list(by_label):
+        if label in gone:
+            continue
+        while isinstance(by_label[label].terminator, Jump):
+            block = by_label[label]
+            target = block.terminator.target  # type: ignore[union-attr]
+            if target in (entry, label) or len(preds[target]) != 1:
+                break
+            after = by_label[target]
+            by_label[label] = replace(block, ops=block.ops + after.ops, terminator=after.terminator)
+            gone.add(target)
+    return tuple(by_label[block.label] for block in blocks if block.label not in gone)

@@ -1,0 +1,155 @@
+"""The passes in order, the verifier after each, and the programs of every stage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, TypeVar
+
+from pcbatch import frontend
+from pcbatch.errors import InternalError
+from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.export import to_dot, to_json
+from pcbatch.ir.printer import print_program
+from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.verifier import verify
+from pcbatch.lowering import (
+    check_types,
+    coalesce,
+    copy_prop,
+    dce,
+    flatten,
+    if_convert,
+    infer_types,
+    lower_calls,
+    merge_registers,
+    order,
+    shared,
+    simplify_cfg,
+    simplify_stack,
+    split_ranges,
+    storage,
+)
+from pcbatch.lowering.abstract import Abstract
+
+ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
+IsBatched = Callable[[object], FunctionType | None]
+
+CFG_PASSES = (
+    simplify_cfg.run,
+    copy_prop.run,
+    coalesce.run,
+    dce.run,
+    simplify_cfg.run,
+    if_convert.run,
+    simplify_cfg.run,
+    copy_prop.run,
+    coalesce.run,
+    dce.run,
+    simplify_cfg.run,
+)
+
+STACK_PASSES = (
+    copy_prop.run_stack,
+    coalesce.run_stack,
+    dce.run_stack,
+    merge_registers.run,
+    simplify_stack.run,
+    dce.run_stack,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """One function compiled for one signature (or for none: `result` is then None and types are unknown)."""
+
+    cfg: CfgProgram  # as the front end made it, typed
+    optimised_cfg: CfgProgram  # what local static autobatching runs
+    stack: StackProgram  # calls lowered
+    opt: StackProgram  # what program-counter autobatching runs
+    schedule: str  # the policy that the blocks of `opt` are ordered for
+    params: Mapping[str, Abstract]  # inferred types of the entry's parameters, in order
+    result: Abstract | None  # structure of one lane's result
+
+
+def checked(program: ProgramT, name: str, user_faults: tuple[str, ...] = ()) -> ProgramT:
+    """The program itself; raises InternalError if a pass left it invalid. `user_faults` are rules that, so early,
+    only the user's own program can break: those are reported as diagnostics later."""
+    faults = [fault for fault in verify(program) if fault.rule not in user_faults]
+    if faults:
+        raise InternalError(f"after {name}:\n" + "\n".join(map(str, faults)) + "\n" + print_program(program))
+    return program
+
+
+def compile_stages(
+    fn: FunctionType,
+    is_batched: IsBatched,
+    args: Mapping[str, Abstract] | None,
+    shared_args: frozenset[str] = frozenset(),
+    schedule: str = "auto",
+) -> Stages:
+    """Run all passes. `args` gives the type of every parameter for one lane; `shared_args` are those (by name)
+    whose value is the same for all lanes. Raises CompileError for faults of the user's program."""
+    source = checked(frontend.compile_functions(fn, is_batched), "frontend", ("defined",))
+    cfg = checked(split_ranges.run(source), "split_ranges", ("defined",))
+    result, params = None, dict[str, Abstract]()
+    shared_leaves: frozenset[str] = frozenset()
+    if args is None:
+        check_types.run_untyped(cfg)
+    else:
+        found = infer_types.run(cfg, args)
+        check_types.run(cfg, found)
+        entry = cfg.function(cfg.entry)
+        result = found.types[entry.name, entry.results[0]]
+        params = {p: found.types[entry.name, p] for p in entry.params}
+        shared_leaves = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
+        cfg = checked(flatten.run(cfg, found), "flatten")
+    optimised = cfg
+    for run in CFG_PASSES:
+        optimised = checked(run(optimised), run.__module__)
+    stack = checked(storage.run(lower_calls.run(optimised)), "lower_calls")
+    qualified = _qualified(cfg, stack, shared_leaves)
+    opt = _optimise(stack, qualified)
+    # Decided on the program as it was before reordering, and once: the estimate may depend on the order.
+    schedule = order.choose_schedule(opt) if schedule == "auto" else schedule
+    opt = checked(order.run(opt, schedule), "order")
+    return Stages(cfg, optimised, stack, opt, schedule, params, result)
+
+
+def _qualified(cfg: CfgProgram, stack: StackProgram, leaves: frozenset[str]) -> frozenset[str]:
+    """Shared parameters by their names in the merged program."""
+    params = cfg.function(cfg.entry).params
+    return frozenset(new for old, new in zip(params, stack.params, strict=True) if old in leaves)
+
+
+def _optimise(program: StackProgram, shared_params: frozenset[str]) -> StackProgram:
+    program = checked(storage.run(shared.run(program, shared_params)), "shared")
+    for run in STACK_PASSES:
+        program = checked(storage.run(run(program)), f"{run.__module__}.{run.__name__}")
+    return program
+
+
+def show(program: CfgProgram | StackProgram, format: str = "text") -> str:
+    """A program as text, JSON or a graph for graphviz."""
+    match format:
+        case "text":
+            return print_program(program)
+        case "json":
+            return json.dumps(to_json(program), indent=2)
+        case "dot":
+            return to_dot(program)
+        case _:
+            raise ValueError(f"unknown format {format!r}")
+
+
+def stages(batched: Any, args: tuple[Any, ...]) -> dict[str, CfgProgram | StackProgram]:
+    """The programs `cfg`, `stack` and `opt` of a batched function for example (batched) arguments."""
+    found: Stages = batched.lower(*args).stages
+    return {"cfg": found.cfg, "stack": found.stack, "opt": found.opt}
+
+
+def dump(batched: Any, stage: str, avals: Mapping[str, Any] | None, lanes: int, format: str = "text") -> str:
+    """The text of one stage of a batched function. `avals`: parameter -> pytree of `ArrayType`, or None."""
+    return str(batched.dump(stage, avals, lanes, format))

@@ -1,0 +1,82 @@
+"""What a run gives: values, how each lane ended, and counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import jax
+
+
+@dataclass(frozen=True, slots=True)
+class BlockStats:
+    """One block: where it comes from and, when statistics were asked for, how often it ran.
+
+    `visits` counts batched executions; `active` is the number of lanes that took part, summed over them.
+    """
+
+    label: str
+    function: str
+    lines: tuple[int, ...]
+    texts: tuple[str, ...]
+    visits: int | None = None
+    active: float | None = None
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["trips", "visit_counts", "active_counts"],
+    meta_fields=["lanes", "infos"],
+)
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of one run. `trips`: int32[], iterations of the machine. The rest needs `stats=True`."""
+
+    trips: Any
+    visit_counts: Any = field(repr=False)
+    active_counts: Any = field(repr=False)
+    lanes: int
+    infos: tuple[BlockStats, ...] = field(repr=False)
+
+    @property
+    def blocks(self) -> tuple[BlockStats, ...]:
+        """Per block, with concrete counts (not inside `jit`)."""
+        self._need()
+        return tuple(
+            BlockStats(i.label, i.function, i.lines, i.texts, int(v), float(a))
+            for i, v, a in zip(self.infos, self.visit_counts, self.active_counts, strict=True)
+        )
+
+    def visits(self, text: str) -> Any:
+        """Batched executions of the blocks that hold a primitive whose source contains `text`."""
+        self._need()
+        return sum(self.visit_counts[k] for k in self._matching(text))
+
+    def utilisation(self, text: str) -> Any:
+        """The share of lanes that took part in those executions: float in [0, 1]."""
+        active = sum(self.active_counts[k] for k in self._matching(text))
+        return active / (self.visits(text).astype(active.dtype) * self.lanes)
+
+    def _matching(self, text: str) -> list[int]:
+        found = [k for k, info in enumerate(self.infos) if any(text in t for t in info.texts)]
+        if not found:
+            raise ValueError(f"no primitive contains {text!r}")
+        return found
+
+    def _need(self) -> None:
+        if self.visit_counts is None:
+            raise ValueError(
+                "statistics were not collected: use `pcbatch.batch(stats=True)` or `f.with_options(stats=True)`"
+            )
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["value", "status", "stats"], meta_fields=[])
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What `f.run(...)` gives. `value`: as `f(...)`, with NaN (or the smallest number of an integer type, or
+    False) in lanes that failed. `status`: int32[lanes] of `pcbatch.Status`."""
+
+    value: Any
+    status: Any
+    stats: Stats

@@ -1,0 +1,81 @@
+"""What a run of local static autobatching counts and limits, on the host (NumPy) as in a staged program (JAX).
+
+`trips` int32[]: batched executions of blocks. Where lanes may fail, `stop` int32[lanes]: the number of all blocks while
+the lane goes on, then where and why it stopped, as `status.parked`. With `max_steps`: `steps` int32[lanes]. With
+statistics: `visits`, `active`, per block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pcbatch.runtime.code import Values
+from pcbatch.runtime.status import Status, parked
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The rules of a run; `xp` is `numpy` or `jax.numpy`. Counts are kept in a dict and never changed in place."""
+
+    xp: Any
+    blocks: int
+    max_steps: int | None
+    max_depth: int | None  # None: calls cannot fail
+    stats: bool
+
+    @property
+    def fails(self) -> bool:
+        """May lanes fail?"""
+        return self.max_steps is not None or self.max_depth is not None
+
+    def start(self, lanes: int) -> Values:
+        """The counts before anything has run."""
+        xp = self.xp
+        out: Values = {"trips": xp.zeros((), xp.int32)}
+        if self.fails:
+            out["stop"] = xp.full((lanes,), self.blocks, xp.int32)
+        if self.max_steps is not None:
+            out["steps"] = xp.zeros((lanes,), xp.int32)
+        if self.stats:
+            out["visits"] = xp.zeros((self.blocks,), xp.int32)
+            out["active"] = xp.zeros((self.blocks,), xp.float32)
+        return out
+
+    def block(self, counts: Values, number: int, active: Any) -> Values:
+        """A block starts for the active lanes."""
+        xp = self.xp
+        out = {**counts, "trips": counts["trips"] + xp.int32(1)}
+        if self.max_steps is not None:
+            out["steps"] = counts["steps"] + active.astype(xp.int32)
+        if self.stats:
+            here = xp.arange(self.blocks) == number
+            running = xp.sum(active, dtype=xp.int32).astype(xp.float32)
+            out["visits"] = counts["visits"] + here.astype(xp.int32)
+            out["active"] = counts["active"] + here.astype(xp.float32) * running
+        return out
+
+    def arrive(self, counts: Values, offset: int, exit: int, pc: Any) -> tuple[Values, Any]:
+        """Lanes stand before the blocks `pc` of a function; those without steps left stop there.
+
+        They stop on arrival so that no block is started for nobody.
+        """
+        if self.max_steps is None:
+            return counts, pc
+        late = (pc < exit) & (counts["steps"] >= self.max_steps)
+        place = parked(pc + offset, self.blocks, Status.STEP_LIMIT)
+        stop = self.xp.where(late, place, counts["stop"]).astype(self.xp.int32)
+        return {**counts, "stop": stop}, self.xp.where(late, exit, pc).astype(self.xp.int32)
+
+    def admit(self, counts: Values, number: int, active: Any, depth: Any) -> tuple[Values, Any]:
+        """Active lanes make a call at this depth; the lanes that may."""
+        if self.max_depth is None:
+            return counts, active
+        full = active & (depth >= self.max_depth)
+        place = parked(number, self.blocks, Status.STACK_FULL)
+        stop = self.xp.where(full, place, counts["stop"]).astype(self.xp.int32)
+        return {**counts, "stop": stop}, active & ~full
+
+    def remaining(self, counts: Values, active: Any) -> Any:
+        """The lanes that have not failed meanwhile."""
+        return active & (counts["stop"] == self.blocks) if self.fails else active

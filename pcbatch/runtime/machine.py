@@ -1,0 +1,117 @@
+"""The machine: `start` makes a state from arguments, `advance` runs trips, `finish` reads the results.
+
+All three are pure functions of arrays, to be called inside `jit` (together: one program) or one after another
+(chunks, growing stacks). Algorithm 2 of Radul et al. (MLSys 2020), with values in registers and frames written in
+place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ir.stack import StackProgram, Storage
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.jax_types import from_storage, to_storage
+from pcbatch.runtime import layout as layouts
+from pcbatch.runtime import stacks
+from pcbatch.runtime.code import Values, evaluate, lane_mask
+from pcbatch.runtime.emit.base import Emitter
+from pcbatch.runtime.layout import Layout, reg
+from pcbatch.runtime.schedule import Schedule
+from pcbatch.runtime.status import Status, status_of, unpark
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["carry", "shared", "trips"], meta_fields=[])
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that a run is: per-lane arrays, values shared by all lanes, and the number of trips so far."""
+
+    carry: Values
+    shared: Values
+    trips: jax.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A compiled program with its emitter and policy."""
+
+    layout: Layout
+    emitter: Emitter
+    schedule: Schedule
+
+    @property
+    def program(self) -> StackProgram:
+        """The program that it runs."""
+        return self.layout.program
+
+    def start(self, args: Mapping[str, Any], lanes: int, depth: int) -> State:
+        """The state before the first trip. `args`: [lanes, ...] per parameter; shared parameters unbatched."""
+        program = self.program
+        stored = {v: to_storage(value, _type(program, v)) for v, value in args.items()}
+        shared = {v: stored.pop(v) for v in list(stored) if program.vars[v].storage is Storage.SHARED}
+        env = {v: from_storage(value, _type(program, v)) for v, value in shared.items()}
+        for op in program.prologue:
+            evaluate(op, env)
+        shared = {v: to_storage(value, _type(program, v)) for v, value in env.items()}
+        per_lane = {
+            v: jnp.broadcast_to(value, (lanes, *value.shape)) if value.ndim == len(_stored_shape(program, v)) else value
+            for v, value in stored.items()
+        }
+        carry = layouts.initial(self.layout, lanes, depth, per_lane)
+        return State(carry, shared, jnp.zeros((), jnp.int32))
+
+    def advance(self, state: State, max_trips: int | jax.Array | None = None) -> State:
+        """Run until no lane is live, or for at most `max_trips` trips."""
+        layout = self.layout
+
+        def live(s: tuple[Values, jax.Array]) -> jax.Array:
+            going = jnp.min(s[0]["pc"], initial=layout.exit) < layout.exit
+            return going if max_trips is None else going & (s[1] < max_trips)
+
+        def trip(s: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
+            return self.emitter.trip(layout, self.schedule, s[0], state.shared), s[1] + 1
+
+        carry, trips = jax.lax.while_loop(live, trip, (state.carry, jnp.zeros((), jnp.int32)))
+        return State(carry, state.shared, state.trips + trips)
+
+    def results(self, state: State) -> tuple[tuple[Any, ...], jax.Array]:
+        """The leaves of the result, [lanes, ...] each, and int32[lanes] of `Status`. Lanes that failed give
+        NaN, or the smallest number of their type."""
+        status = status_of(state.carry["pc"], self.layout.exit)
+        values = tuple(final(state.carry[reg(v)], _type(self.program, v), status) for v in self.program.results)
+        return values, status
+
+    def grow(self, state: State, depth: int) -> State:
+        """The same state with room for `depth` nested calls; lanes that ran out of room are live again."""
+        carry = {k: stacks.grow(v, depth + (k == "pcs")) if layouts.is_frames(k) else v for k, v in state.carry.items()}
+        carry["pc"] = unpark(carry["pc"], self.layout.exit, Status.STACK_FULL)
+        return replace(state, carry=carry)
+
+
+def _type(program: StackProgram, name: str) -> Any:
+    return program.vars[name].type
+
+
+def _stored_shape(program: StackProgram, name: str) -> tuple[int, ...]:
+    from pcbatch.lowering.jax_types import storage_type
+
+    return storage_type(_type(program, name)).shape
+
+
+def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:
+    """A leaf of the result, from its storage form; lanes that failed give NaN, or the smallest number of their type."""
+    stored = jnp.where(lane_mask(status == int(Status.OK), stored), stored, _failed(stored.dtype))
+    return from_storage(stored, type_)
+
+
+def _failed(dtype: Any) -> Any:
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return jnp.asarray(jnp.nan, dtype)
+    return jnp.asarray(False) if dtype == np.bool_ else jnp.asarray(np.iinfo(dtype).min, dtype)

@@ -1,0 +1,37 @@
+"""How a lane ended, and how the program counter says so while the machine runs.
+
+With N blocks, a program counter below N names the block that the lane waits for. N is EXIT: the lane has returned.
+Beyond it, `block + N + 1` and `block + 2 * (N + 1)` park a lane that could not run `block`: it keeps all its values,
+disturbs nobody, and can go on when the cause is gone.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import jax
+import jax.numpy as jnp
+
+
+class Status(IntEnum):
+    """The end of one lane. `RUNNING` is seen only when a machine is stopped between trips."""
+
+    OK = 0
+    STACK_FULL = 1
+    STEP_LIMIT = 2
+    RUNNING = 3
+
+
+def parked(block: jax.Array | int, blocks: int, why: Status) -> jax.Array | int:
+    """The program counter of a lane that stopped before `block`."""
+    return block + int(why) * (blocks + 1)
+
+
+def status_of(pc: jax.Array, blocks: int) -> jax.Array:
+    """int32[lanes] of `Status` values."""
+    return jnp.where(pc < blocks, int(Status.RUNNING), pc // (blocks + 1)).astype(jnp.int32)
+
+
+def unpark(pc: jax.Array, blocks: int, why: Status) -> jax.Array:
+    """Let the lanes that were parked for one cause try again."""
+    return jnp.where(pc // (blocks + 1) == int(why), pc - int(why) * (blocks + 1), pc)
