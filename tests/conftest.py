@@ -1,0 +1,43 @@
+"""Strict settings for the whole suite: what users may turn on must not break pcbatch.
+
+Mixed ranks and mixed dtypes are refused (the machine must be explicit about its own), warnings are errors
+(`setup.cfg`), there are two devices, and Hypothesis is reproducible. Most of the time goes into compiling, so LLVM's
+optimiser is off (the passes of XLA itself are not), and XLA's thread pools are, because pytest-xdist already uses every
+core. Flags in the environment win: `XLA_FLAGS=--xla_backend_optimization_level=3` is what users have.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["XLA_FLAGS"] = " ".join(
+    ["--xla_backend_optimization_level=0", "--xla_cpu_multi_thread_eigen=false", os.environ.get("XLA_FLAGS", "")]
+)
+
+import hypothesis
+import jax
+import pytest
+
+jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+hypothesis.settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.register_profile("explore", hypothesis.settings.get_profile("ci"), derandomize=False)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(autouse=True)
+def dtype_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Strict dtype promotion, unless the test is marked `promotion("standard")`."""
+    marker = request.node.get_closest_marker("promotion")
+    with jax.numpy_dtype_promotion(marker.args[0] if marker else "strict"):
+        yield

@@ -1,0 +1,88 @@
+"""What primitives call at run time: the same as Python on plain values, and right on traced ones."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pcbatch.frontend import support
+
+EDGES = (-128, -127, -3, -1, 0, 1, 2, 100, 126, 127)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 127, 128, 300, -1, -2, -7, -128, -1000])
+def test_range_length_never_overflows(step):
+    pairs = np.array(list(itertools.product(EDGES, EDGES)), np.int8)
+    length = jax.jit(jax.vmap(lambda a, b: support.range_length(a, b, step)))
+    expected = [len(range(a, b, step)) for a, b in pairs.tolist()]
+    assert length(pairs[:, 0], pairs[:, 1]).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.uint32])
+def test_range_length_with_plain_start(dtype):
+    length = jax.jit(lambda n: support.range_length(0, n, 3))
+    assert int(length(np.array(100, dtype))) == 34
+
+
+def test_range_length_with_a_start_that_the_stop_cannot_hold():
+    assert int(jax.jit(lambda n: support.range_length(-5, n, 1))(np.uint8(100))) == 105
+    with pytest.raises(OverflowError):
+        jax.jit(lambda n: support.range_length(-5, n, 1))(np.uint32(100))
+
+
+def test_range_length_of_plain_values():
+    assert support.range_length(2, np.int32(9), 3) == 3
+    assert support.range_length(0, True, 1) == 1
+
+
+def test_range_refuses_what_python_refuses():
+    with pytest.raises(TypeError, match="stop of range"):
+        support.range_length(0, 2.5, 1)
+    with pytest.raises(TypeError, match="start of range"):
+        support.range_length(jnp.float32(2), 3, 1)
+    with pytest.raises(ValueError, match="must not be zero"):
+        support.range_length(0, 3, 0)
+    with pytest.raises(TypeError, match="same for all lanes"):
+        jax.jit(lambda s: support.range_length(0, 3, s))(2)
+
+
+def test_truth():
+    assert support.truth([]) is False and support.truth("x") is True and support.truth(None) is False
+    for value, expected in ((2, True), (0, False), (0.0, False), (float("nan"), True), (True, True)):
+        assert bool(jax.jit(support.truth)(value)) is expected
+        assert bool(support.truth(value)) is expected
+        assert bool(jax.jit(support.not_)(value)) is not expected
+        assert bool(support.not_(np.asarray(value))) is not expected
+    with pytest.raises(TypeError, match="condition must be a scalar"):
+        support.truth(jnp.zeros(3))
+    with pytest.raises(TypeError, match="condition must be a scalar"):
+        support.not_(np.zeros(1))
+
+
+def test_contains():
+    assert support.contains(2, {2: 3}) is True and support.lacks(2, "12".split()) is True
+    inside = jax.jit(lambda x: support.contains(x, (1, 5)))
+    assert bool(inside(5)) and not bool(inside(4))
+    assert bool(support.contains(2, jnp.arange(3))) and not bool(jax.jit(lambda x: support.contains(x, ()))(1))
+
+
+def test_loops_over_arrays():
+    assert support.iter_length(np.zeros((3, 2))) == 3 and support.iter_length(jnp.zeros(0)) == 0
+    for wrong in ((1, 2), [1], {"a": 1}, 3, iter([1])):
+        with pytest.raises(TypeError, match="leading axis"):
+            support.iter_length(wrong)
+    with pytest.raises(TypeError, match="scalar"):
+        support.iter_length(jnp.float32(1))
+    assert int(jax.jit(lambda k: support.row(np.array([4, 5, 6]), k))(1)) == 5
+
+
+def test_values_that_python_would_change_in_place():
+    assert support.inplace(3) == 3 and support.inplace((1,)) == (1,)
+    for value in ([], {}, set()):
+        with pytest.raises(TypeError, match="in place"):
+            support.inplace(value)
+    assert support.single([7]) == 7

@@ -1,0 +1,77 @@
+"""Hypothesis strategies for programs of both types: well-formed to the printer, not always valid."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Return, Select
+from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
+from pcbatch.ir.types import LONG, ArrayType
+
+# Keywords of the text form are legal names.
+NAMES = ("n", "x", "state", "state.q", "state.q.w", "pair._0", "push", "pop", "call", "select", "update", "func", "λ")
+TEXTS = (
+    "1",
+    "n - 2",
+    "x + n",
+    "state.q + state.p",
+    "x.shape[0] // n",
+    "f({'a': x, **n}, [n for n in x])",
+    "{k: state.q.w[k] for k in 'ab}'}",
+    "(lambda n, *a: n + x)(n)",
+    "'}' + \"{\" + r'\\' + '''it's'''",
+    "f'{x:{n}}'",
+    "f'{x['a']}'",
+    "n if x else state",
+    "def g(x): return x",
+    "a = 1; b = a",
+    "}",
+    "(]",
+    "",
+    " n ",
+    "'//' // n",
+    "(y := n) + y",
+)
+
+names = st.sampled_from(NAMES)
+labels = st.sampled_from(("bb0", "bb1", "loop.head", "even/bb2", "jump", "exit-3"))
+targets = labels | st.just(RETURN)
+types = st.none() | st.builds(
+    ArrayType,
+    st.sampled_from([*LONG.values(), "key<fry>"]),
+    st.lists(st.integers(0, 9), max_size=3).map(tuple),
+    st.booleans(),
+)
+texts = st.sampled_from(TEXTS) | st.text(max_size=12)
+exprs = st.builds(Expr, texts, st.lists(names, max_size=3).map(tuple))
+dsts = st.lists(names, max_size=3).map(tuple)
+pure_ops = st.builds(Prim, dsts, exprs) | st.builds(Move, names, names) | st.builds(Select, names, names, names, names)
+functions_names = st.sampled_from(("fib", "f.<locals>.g", "<lambda>"))
+cfg_ops = pure_ops | st.builds(Call, dsts, functions_names, st.lists(names, max_size=3).map(tuple))
+stack_ops = pure_ops | st.builds(Push, names, names) | st.builds(Pop, names)
+jumps = st.builds(Jump, labels) | st.builds(Branch, names, targets, targets) | st.just(Return())
+
+
+def _tuples(items: st.SearchStrategy, size: int = 4) -> st.SearchStrategy:
+    return st.lists(items, max_size=size).map(tuple)
+
+
+functions = st.builds(
+    Function,
+    functions_names,
+    _tuples(names, 3),
+    _tuples(names, 3),
+    _tuples(st.builds(Block, labels, _tuples(cfg_ops), jumps)),
+    st.dictionaries(names, types),
+)
+cfg_programs = st.builds(CfgProgram, functions_names, _tuples(functions, 3))
+stack_programs = st.builds(
+    StackProgram,
+    labels,
+    _tuples(names, 3),
+    _tuples(names, 3),
+    st.dictionaries(names, st.builds(Var, types, st.none() | st.sampled_from(Storage))),
+    _tuples(st.builds(StackBlock, labels, _tuples(stack_ops), jumps | st.builds(PushJump, labels, labels))),
+    _tuples(pure_ops, 2),
+)

@@ -1,0 +1,127 @@
+"""Liveness, the call graph and the solver on small programs whose answers are known."""
+
+from __future__ import annotations
+
+from pcbatch.ir import callgraph, definite, liveness
+from pcbatch.ir.dataflow import backward, block_edges, forward, reachable
+from tests.ir.samples import CHAIN_CFG, FIB_CFG, FIB_STACK, GCD_CFG, PARITY_CFG, TAIL_STACK, cfg, stack
+
+LOOP = """\
+pcir 1 cfg
+func @f(n: ?, k: ?) -> (acc: ?) {
+  i, t, dead: ?
+bb0:
+  i = { 0 }
+  acc = { 0 }
+  jump head
+head:
+  t = { i < n }
+  branch t, body, return
+body:
+  dead = { k }
+  acc = { acc + k }
+  i = { i + 1 }
+  jump head
+}
+"""
+
+
+def names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def test_liveness_goes_round_loops():
+    function = cfg(LOOP).functions[0]
+    assert liveness.live_in(function) == {"bb0": names("n k"), "head": names("n k i acc"), "body": names("n k i acc")}
+    assert liveness.live_out(function)["head"] == names("n k i acc")
+    assert liveness.live_after(function)["bb0"] == (names("n k i"), names("n k i acc"))
+    assert liveness.live_after(function)["head"] == (names("n k i acc t"),)
+    assert liveness.live_after(function)["body"][0] == names("n k i acc")  # `dead` is not in it
+
+
+def test_results_live_where_a_branch_returns():
+    function = cfg(GCD_CFG).functions[0]
+    assert liveness.live_after(function)["head"] == (names("a b t"),)
+
+
+def test_liveness_between_calls():
+    after = liveness.live_after(cfg(FIB_CFG).functions[0])["bb2"]
+    assert after == (names("n t1"), names("n left"), names("left t2"), names("left right"), names("r"))
+
+
+def test_stack_liveness_follows_calls_and_returns():
+    program = stack(FIB_STACK)
+    live = liveness.stack_live_in(program)
+    assert live == {"bb0": names("n"), "bb1": names(""), "bb2": names("n"), "bb3": names("r"), "bb4": names("r")}
+    assert liveness.return_points(program) == {"bb1": ("bb3", "bb4"), "bb4": ("bb3", "bb4")}
+    # A pop starts a new value, a push reads the old one.
+    assert liveness.stack_live_after(program)["bb3"] == (names("n r"), names("n r"), names("n"))
+
+
+def test_a_value_lives_through_a_callee_that_does_not_mention_it():
+    unsaved = stack(FIB_STACK.replace("  pop n\n", "").replace("  push n = n0\n", ""))
+    assert "n" in liveness.stack_live_in(unsaved)["bb1"]
+
+
+def test_results_live_at_the_outermost_return_only():
+    program = stack(
+        "pcir 1 stack\nprogram entry=a in=() out=(r) {\n  r, s: ?\n"
+        "a:\n  r = { 1 }\n  pushjump f, ret=b\nb:\n  r = s\n  return\nf:\n  s = { 2 }\n  return\n}\n"
+    )
+    assert liveness.stack_live_out(program) == {"a": names(""), "b": names("r"), "f": names("s")}
+
+
+def test_tail_jumps_stay_in_the_activation():
+    program = stack(TAIL_STACK)
+    assert liveness.activation(program, "g") == {"g"}
+    assert liveness.activation(program, "f") == {"f", "deep", "back", "g"}
+    assert liveness.return_points(program) == {"g": ("back",)}
+
+
+def test_call_graph():
+    parity, chain = cfg(PARITY_CFG), cfg(CHAIN_CFG)
+    assert callgraph.calls(parity) == {"even": {"odd"}, "odd": {"even"}}
+    assert callgraph.recursive(parity) == {"even", "odd"}
+    assert callgraph.recursive(chain) == {"unused"}
+    assert callgraph.sccs(chain) == (("leaf",), ("middle",), ("top",), ("unused",))
+    assert [set(component) for component in callgraph.sccs(parity)] == [{"even", "odd"}]
+
+
+def test_static_depth():
+    assert callgraph.static_depth(cfg(CHAIN_CFG)) == 2
+    assert callgraph.static_depth(cfg(GCD_CFG)) == 0
+    assert callgraph.static_depth(cfg(FIB_CFG)) is None
+
+
+def test_calls_write_parameters_and_all_below():
+    chain = callgraph.may_write(cfg(CHAIN_CFG))
+    assert chain["leaf"] == {("leaf", "x"), ("leaf", "y")}
+    assert chain["middle"] == chain["leaf"] | {("middle", "x"), ("middle", "y")}
+    parity = callgraph.may_write(cfg(PARITY_CFG))
+    assert parity["even"] == parity["odd"] >= {("even", "n"), ("odd", "m")}
+
+
+def test_written_on_all_paths():
+    function = cfg(FIB_CFG).functions[0]
+    assert definite.written(function) == {"bb0": names("n"), "bb1": names("n t0"), "bb2": names("n t0")}
+    anywhere, outermost = definite.stack_written(stack(FIB_STACK))
+    assert anywhere["bb3"] == names("n n0 t0 r")
+    assert outermost["bb0"] == names("n")
+    assert definite.slots(stack(FIB_STACK), "bb0")["bb4"] == names("n left")
+
+
+def test_the_solver_both_ways():
+    blocks = cfg(LOOP).functions[0].blocks
+
+    def collect(label: str, values: list[frozenset[str]]) -> frozenset[str]:
+        return frozenset({label}).union(*values)
+
+    def keep(_: str, value: frozenset[str]) -> frozenset[str]:
+        return value
+
+    before = forward(blocks, join=collect, transfer=keep, start=frozenset())
+    after = backward(blocks, join=collect, transfer=keep, start=frozenset())
+    assert before.entering["bb0"] == {"bb0"}
+    assert before.entering["body"] == {"bb0", "head", "body"}
+    assert after.leaving["body"] == {"head", "body"}
+    assert reachable(["body"], block_edges(blocks)) == {"head", "body"}

@@ -1,0 +1,20 @@
+"""Named programs for one example each, shared by all suites; importing this package registers them all."""
+
+from tests.programs import classics, control, corners, recursion, values
+from tests.programs.registry import MAX_LANES, REGISTRY, Program, as_jax, select
+
+PROGRAMS: tuple[Program, ...] = tuple(REGISTRY.values())
+
+__all__ = [
+    "MAX_LANES",
+    "PROGRAMS",
+    "REGISTRY",
+    "Program",
+    "as_jax",
+    "classics",
+    "control",
+    "corners",
+    "recursion",
+    "select",
+    "values",
+]

@@ -1,0 +1,374 @@
+"""Bad input: every kind gets an error with a code, the user's own line (marked `# here`) and a way out."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch import CompileError
+
+N = np.array([1, 2, 3], np.int32)
+X = np.ones((3, 2), np.float32)
+
+
+def type_change_in_loop(n):
+    acc = jnp.zeros(1)
+    while n > 0:
+        acc = jnp.append(acc, 1.0)  # here
+        n -= 1
+    return acc
+
+
+def structure_change_in_loop(n):
+    state = (n, n)
+    while n > 0:
+        state = (n, n, n)  # here
+        n -= 1
+    return state
+
+
+def returns_of_different_shape(n):
+    if n > 1:
+        return jnp.zeros(2)
+    return jnp.zeros(3)  # here
+
+
+def returns_of_different_structure(n):
+    if n > 1:
+        return n
+    return n, n  # here
+
+
+def maybe_unbound(n):
+    if n > 1:
+        y = n
+    return y + 1  # here
+
+
+def unbound_after_loop(n):
+    for i in range(n):
+        last = i
+    return last  # here
+
+
+def no_base_case(n):
+    return no_base_case(n - 1) + 1  # here
+
+
+def no_return(n):  # here
+    n = n + 1
+
+
+def falls_off_the_end(n):  # here
+    if n > 1:
+        return n
+
+
+def bare_return(n):
+    if n > 1:
+        return  # here
+    return n
+
+
+def appends_to_a_list(n):
+    items = [n, n]
+    items.append(n)  # here
+    return items[0]
+
+
+def extends_a_list(n):
+    items = [n, n]
+    items += [n]  # here
+    return items[0]
+
+
+def assigns_an_element(x):
+    x[0] = 1.0  # here
+    return x
+
+
+def assigns_an_attribute(n):
+    n.real = 3  # here
+    return n
+
+
+def vector_condition(x):
+    if x > 0:  # here
+        return 1
+    return 0
+
+
+def vector_while(x):
+    while x > 0:  # here
+        x = x - 1
+    return x
+
+
+def branching_helper(n):
+    if n > 0:
+        return 1
+    return 2
+
+
+def calls_a_branching_helper(n):
+    while n > 0:
+        n = n - branching_helper(n)  # here
+    return n
+
+
+def lane_value_as_shape(n):
+    return jnp.sum(jnp.zeros(n))  # here
+
+
+def lane_value_in_math(n):
+    return math.sqrt(n)  # here
+
+
+def the_line_itself_fails(x):
+    n = 3
+    return x @ jnp.ones((n, n))  # here
+
+
+def unknown_name(n):
+    return n + undefined_thing  # here # noqa: F821
+
+
+def uses_try(n):
+    try:  # here
+        return n
+    except ValueError:
+        return 0
+
+
+def uses_with(n):
+    with jax.named_scope("a"):  # here
+        return n
+
+
+def uses_raise(n):
+    if n > 3:
+        raise ValueError("no")  # here
+    return n
+
+
+def uses_yield(n):
+    yield n  # here
+
+
+async def uses_async(n):  # here
+    return n
+
+
+def uses_global(n):
+    global N  # here
+    N = n
+    return n
+
+
+def uses_import(n):
+    import os  # here # noqa: F401
+
+    return n
+
+
+def uses_class(n):
+    class Local:  # here
+        pass
+
+    return n
+
+
+def uses_del(n):
+    m = n
+    del m  # here
+    return n
+
+
+def loops_over_a_zip(x):
+    total = 0.0
+    for a, b in zip(x, x, strict=True):  # here
+        total += a * b
+    return total
+
+
+def prints(n):
+    print(n)  # here
+    return n
+
+
+@pcbatch.batch
+def callee(a, b=1, *, c=2):
+    if a > b:
+        return a
+    return b + c
+
+
+def too_many_arguments(n):
+    return callee(n, n, n)  # here
+
+
+def unknown_keyword(n):
+    return callee(n, d=3)  # here
+
+
+def missing_argument(n):
+    return callee(b=n)  # here
+
+
+def star_arguments(n):
+    pair = (n, n)
+    return callee(*pair)  # here
+
+
+def argument_of_two_types(n, x):
+    return callee(n) + callee(x)[0]  # here
+
+
+def returns_a_string(n):
+    if n > 0:
+        return "positive"  # here
+    return "negative"
+
+
+ROWS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
+    (type_change_in_loop, (N,), "PCB301"),
+    (structure_change_in_loop, (N,), "PCB301"),
+    (returns_of_different_shape, (N,), "PCB302"),
+    (returns_of_different_structure, (N,), "PCB302"),
+    (maybe_unbound, (N,), "PCB201"),
+    (unbound_after_loop, (N,), "PCB201"),
+    (no_base_case, (N,), "PCB309"),
+    (no_return, (N,), "PCB110"),
+    (falls_off_the_end, (N,), "PCB111"),
+    (bare_return, (N,), "PCB1"),
+    (appends_to_a_list, (N,), "PCB"),
+    (extends_a_list, (N,), "PCB"),
+    (assigns_an_element, (X,), "PCB1"),
+    (assigns_an_attribute, (N,), "PCB1"),
+    (vector_condition, (X,), "PCB3"),
+    (vector_while, (X,), "PCB3"),
+    (calls_a_branching_helper, (N,), "PCB305"),
+    (lane_value_as_shape, (N,), "PCB30"),
+    (lane_value_in_math, (N,), "PCB306"),
+    (the_line_itself_fails, (X,), "PCB303"),
+    (unknown_name, (N,), "PCB"),
+    (uses_try, (N,), "PCB1"),
+    (uses_with, (N,), "PCB1"),
+    (uses_raise, (N,), "PCB1"),
+    (uses_yield, (N,), "PCB1"),
+    (uses_async, (N,), "PCB1"),
+    (uses_global, (N,), "PCB1"),
+    (uses_import, (N,), "PCB1"),
+    (uses_class, (N,), "PCB1"),
+    (uses_del, (N,), "PCB1"),
+    (loops_over_a_zip, (X,), "PCB"),
+    (prints, (N,), "PCB1"),
+    (too_many_arguments, (N,), "PCB204"),
+    (unknown_keyword, (N,), "PCB204"),
+    (missing_argument, (N,), "PCB204"),
+    (star_arguments, (N,), "PCB"),
+    (argument_of_two_types, (N, X), "PCB307"),
+    (returns_a_string, (N,), "PCB"),
+]
+# The way out is not a sentence of its own where the title already says what to write.
+WITHOUT_HELP = {"PCB111", "PCB204", "PCB303", "PCB310"}
+
+
+def marked_lines(fn: Callable[..., Any]) -> set[int]:
+    """The lines of the function that carry the mark."""
+    lines, start = inspect.getsourcelines(fn)
+    return {start + k for k, line in enumerate(lines) if "# here" in line}
+
+
+@pytest.mark.parametrize("strategy", ["pc", "local"])
+@pytest.mark.parametrize(("fn", "args", "code"), ROWS, ids=[fn.__name__ for fn, _, _ in ROWS])
+def test_refused_at_its_line(fn: Callable[..., Any], args: tuple[Any, ...], code: str, strategy: str) -> None:
+    with pytest.raises(CompileError) as info:
+        pcbatch.batch(fn, strategy=strategy)(*args)
+    diagnostics = info.value.diagnostics
+    assert any(d.code.startswith(code) for d in diagnostics), [d.code for d in diagnostics]
+    found = next(d for d in diagnostics if d.code.startswith(code))
+    assert found.primary is not None and found.primary.loc.file == __file__
+    spans = {found.primary.loc.line, *(label.loc.line for label in found.secondary)}
+    assert spans & marked_lines(fn), (found.primary.loc.line, marked_lines(fn))
+    assert found.helps or found.notes or found.code in WITHOUT_HELP, str(info.value)
+    assert found.title == found.title[0].lower() + found.title[1:] or found.title.startswith("`")
+    assert "^" in str(info.value) and "tests" not in found.title
+    assert info.value.__cause__ is None or info.value.__suppress_context__
+
+
+def test_a_helper_that_branches_is_told_to_be_decorated() -> None:
+    with pytest.raises(CompileError, match="pcbatch.batch"):
+        pcbatch.batch(calls_a_branching_helper)(N)
+
+
+def test_all_errors_of_a_function_at_once() -> None:
+    def many(n):
+        del n
+        import os  # noqa: F401
+
+        yield 3
+
+    with pytest.raises(CompileError) as info:
+        pcbatch.batch(many)(N)
+    assert len({d.primary.loc.line for d in info.value.diagnostics if d.primary}) >= 2
+
+
+def test_a_function_without_source() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def ghost(n):\n    return n", namespace)
+    with pytest.raises(CompileError, match="PCB001"):
+        pcbatch.batch(namespace["ghost"])(N)
+
+
+def test_a_builtin_has_no_source() -> None:
+    with pytest.raises((CompileError, pcbatch.UsageError)):
+        pcbatch.batch(len)(N)
+
+
+def test_an_object_that_is_no_function() -> None:
+    with pytest.raises((CompileError, pcbatch.UsageError, TypeError)):
+        pcbatch.batch(3)(N)
+
+
+def test_source_made_by_exec_is_found_through_linecache() -> None:
+    text = "def made(n):\n    while n > 3:\n        n = n - 2\n    return n\n"
+    name = "<made for a test>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    namespace: dict[str, Any] = {}
+    exec(compile(text, name, "exec"), namespace)
+    assert np.asarray(pcbatch.batch(namespace["made"])(np.array([9, 2, 6], np.int32))).tolist() == [3, 2, 2]
+
+
+def test_two_lambdas_on_a_line_are_told_apart_or_refused() -> None:
+    pair = (lambda n: n + 1, lambda n: n + 2)  # fmt: skip
+    for k, fn in enumerate(pair):
+        try:
+            result = pcbatch.batch(fn)(N)
+        except CompileError as error:
+            assert error.diagnostics[0].code == "PCB002"
+        else:
+            assert np.asarray(result).tolist() == [2 + k, 3 + k, 4 + k]
+
+
+def test_the_source_line_is_shown() -> None:
+    with pytest.raises(CompileError) as info:
+        pcbatch.batch(maybe_unbound)(N)
+    assert "return y + 1" in str(info.value)
+    assert str(info.value).lstrip().startswith("error[PCB201]")
+
+
+def test_the_error_comes_again() -> None:
+    batched = pcbatch.batch(maybe_unbound)
+    for _ in range(2):
+        with pytest.raises(CompileError):
+            batched(N)
