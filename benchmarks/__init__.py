@@ -1,0 +1,1 @@
+"""Measurements that print tables; never part of the test run."""

@@ -1,0 +1,95 @@
+"""Timing by medians, tables for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured quantity. `goal` is the most (or, with `at_least`, the least) that we want."""
+
+    name: str
+    value: float
+    unit: str
+    goal: float | None = None
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool | None:
+        """Is the goal met? None when there is none."""
+        if self.goal is None:
+            return None
+        return self.value >= self.goal if self.at_least else self.value <= self.goal
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Wall time of one call, with its results on the device and done."""
+    start = time.perf_counter()
+    jax.block_until_ready(call())
+    return time.perf_counter() - start
+
+
+def median_seconds(call: Callable[[], Any], repeats: int = 7, warm_up: int = 1) -> float:
+    """The median of several calls after some that do not count."""
+    for _ in range(warm_up):
+        seconds(call)
+    return statistics.median(seconds(call) for _ in range(repeats))
+
+
+def interleaved_medians(calls: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
+    """Medians of things to be compared, taken in turns so that a busy moment of the machine meets them all."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        seconds(call)
+    for _ in range(repeats):
+        for name, call in calls.items():
+            times[name].append(seconds(call))
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def machine() -> dict[str, Any]:
+    """Where the numbers come from."""
+    return {
+        "device": str(jax.devices()[0].device_kind),
+        "platform": jax.default_backend(),
+        "cores": os.cpu_count(),
+        "threads of XLA": os.environ.get("NPROC", "all"),
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "jaxlib": jaxlib.__version__,
+    }
+
+
+def table(title: str, rows: Sequence[Row]) -> str:
+    """Aligned text with the goals."""
+    lines = [title]
+    width = max(len(row.name) for row in rows)
+    for row in rows:
+        line = f"  {row.name:<{width}}  {row.value:>10.4g} {row.unit:<9}"
+        if row.goal is not None:
+            sign = ">=" if row.at_least else "<="
+            line += f" {'met' if row.met else 'MISSED'} ({sign} {row.goal:g})"
+        lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
+def report(title: str, rows: Sequence[Row], out: str | None = None) -> None:
+    """Print the table; write JSON too when a path is given."""
+    where = machine()
+    print(table(title, rows))
+    print("  " + ", ".join(f"{key} {value}" for key, value in where.items()), flush=True)
+    if out is not None:
+        content = {"title": title, "machine": where, "rows": [{**asdict(row), "met": row.met} for row in rows]}
+        Path(out).write_text(json.dumps(content, indent=2) + "\n")

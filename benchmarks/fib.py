@@ -1,0 +1,121 @@
+"""Recursive Fibonacci: does time grow with the depth of the stacks? `python -m benchmarks.fib`
+
+Time per trip comes from two runs of the same executable, a long one and one whose lanes all return at once:
+what every run pays (the zero fill of the stacks, the call itself) cancels in the difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import pcbatch
+from benchmarks.common import Row, interleaved_medians, median_seconds, report, seconds
+
+SHALLOW, DEEP = 32, 1024
+
+
+def fib(n):
+    """The usual definition, with fib(0) = fib(1) = 1."""
+    if n <= 1:
+        return 1
+    return fib(n - 2) + fib(n - 1)
+
+
+class Case:
+    """One executable with its inputs on the device."""
+
+    def __init__(self, lanes: int, depth: int, top: int, **options: str) -> None:
+        batched = pcbatch.batch(fib, max_depth=depth, **options)
+        rng = np.random.default_rng(0)
+        self.long = jnp.asarray(rng.integers(0, top + 1, lanes).astype(np.int32))
+        self.short = jnp.zeros(lanes, jnp.int32)
+        self._run = batched.run
+        self.compile_seconds = seconds(lambda: self._run(self.short))
+        result = self.run()
+        self.trips = int(result.stats.trips)
+        self.short_trips = int(self._run(self.short).stats.trips)
+        _check(self.long, result)
+
+    def run(self) -> pcbatch.Result:
+        """The whole work."""
+        return self._run(self.long)
+
+    def idle(self) -> pcbatch.Result:
+        """A run in which every lane returns at once."""
+        return self._run(self.short)
+
+
+def _check(n: jax.Array, result: pcbatch.Result) -> None:
+    table = [1, 1]
+    while len(table) <= int(n.max()):
+        table.append(table[-1] + table[-2])
+    if not np.array_equal(np.asarray(result.value), np.array(table)[np.asarray(n)]):
+        raise SystemExit("wrong results: nothing to measure")
+
+
+def depth_rows(lanes: int, top: int, repeats: int, **options: str) -> list[Row]:
+    """The same work with shallow and with deep stacks."""
+    cases = {depth: Case(lanes, depth, top, **options) for depth in (SHALLOW, DEEP)}
+    calls = {f"run {d}": case.run for d, case in cases.items()} | {f"idle {d}": c.idle for d, c in cases.items()}
+    times = interleaved_medians(calls, repeats)
+    per_trip = {
+        depth: (times[f"run {depth}"] - times[f"idle {depth}"]) / (case.trips - case.short_trips)
+        for depth, case in cases.items()
+    }
+    rows = [Row("trips", cases[DEEP].trips, "")]
+    for depth, case in cases.items():
+        rows.append(Row(f"depth {depth}: compile and first call", case.compile_seconds, "s", goal=1.0))
+        rows.append(Row(f"depth {depth}: whole run", times[f"run {depth}"] * 1e3, "ms"))
+        rows.append(Row(f"depth {depth}: per trip", per_trip[depth] * 1e6, "us"))
+    rows.append(Row("time per trip, deep / shallow", per_trip[DEEP] / per_trip[SHALLOW], "x", goal=1.5))
+    rows.append(Row("whole run, deep / shallow", times[f"run {DEEP}"] / times[f"run {SHALLOW}"], "x", goal=2.5))
+    return rows
+
+
+def many_lanes_rows(lanes: int, top: int, repeats: int, **options: str) -> list[Row]:
+    """A large batch."""
+    case = Case(lanes, SHALLOW, top, **options)
+    whole = median_seconds(case.run, repeats)
+    return [
+        Row(f"{lanes} lanes: trips", case.trips, ""),
+        Row(f"{lanes} lanes: compile and first call", case.compile_seconds, "s"),
+        Row(f"{lanes} lanes: whole run", whole, "s", goal=0.4),
+    ]
+
+
+def compare_rows(lanes: int, top: int, repeats: int) -> list[Row]:
+    """Every schedule with every emitter, for choosing the defaults."""
+    rows = []
+    for schedule in ("earliest", "largest", "sweep"):
+        for emitter in ("guard", "port", "mask"):
+            case = Case(lanes, SHALLOW, top, schedule=schedule, emitter=emitter)
+            whole = median_seconds(case.run, repeats) * 1e3
+            rows.append(Row(f"{schedule}, {emitter}: {case.trips} trips", whole, "ms"))
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--top", type=int, default=15, help="n is uniform in 0..TOP")
+    parser.add_argument("--schedule", default="auto")
+    parser.add_argument("--emitter", default="auto")
+    parser.add_argument("--compare", action="store_true", help="also time every schedule with every emitter")
+    parser.add_argument("--json", metavar="OUT")
+    chosen = parser.parse_args(arguments)
+    options = {"schedule": chosen.schedule, "emitter": chosen.emitter}
+    rows = depth_rows(1024, chosen.top, chosen.repeats, **options)
+    rows += many_lanes_rows(16384, chosen.top, chosen.repeats, **options)
+    if chosen.compare:
+        rows += compare_rows(1024, chosen.top, chosen.repeats)
+    report(f"recursive fib, n in 0..{chosen.top}, {options}", rows, chosen.json)
+
+
+if __name__ == "__main__":
+    main()

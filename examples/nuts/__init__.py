@@ -1,0 +1,1 @@
+"""The No-U-Turn Sampler, batched: `python -m examples.nuts --help`."""
