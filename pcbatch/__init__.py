@@ -2,6 +2,7 @@
 
 from pcbatch.api import Batched as Batched
 from pcbatch.api import batch as batch
+from pcbatch.api import unroll as unroll
 from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
 from pcbatch.errors import PcbatchError as PcbatchError
@@ -23,4 +24,5 @@ __all__ = [
     "Status",
     "UsageError",
     "batch",
+    "unroll",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from types import FunctionType
@@ -174,6 +174,23 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     if fn is None:
         return lambda f: _make(f, chosen)
     return _make(fn, chosen)
+
+
+def unroll(iterable: Iterable[Any]) -> tuple[Any, ...]:
+    """The elements as a tuple, so that a `for` loop over them is copied once per element by the compiler.
+
+    A loop over an array or a `range` stays a loop; use this where the body needs the number or the element while
+    compiling, or is so short that a loop costs more than its work.
+
+    Example:
+        >>> @pcbatch.batch
+        ... def horner(x):
+        ...     y = 0.0
+        ...     for c in pcbatch.unroll((3.0, 2.0, 1.0)):
+        ...         y = y * x + c
+        ...     return y
+    """
+    return tuple(iterable)
 
 
 def _make(fn: Any, options: Options) -> Batched:

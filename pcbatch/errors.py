@@ -34,3 +34,11 @@ class BatchRuntimeError(PcbatchError, RuntimeError):
 
 class InternalError(Exception):
     """A pass broke a rule of the IR: a bug in pcbatch, never the user's fault."""
+
+
+class NeedsUnrolling(Exception):
+    """Not an error: a loop asks a Python object for an element whose number is not known while compiling."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(f"the {length} elements are told apart while compiling")
+        self.length = length

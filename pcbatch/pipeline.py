@@ -31,6 +31,7 @@ from pcbatch.lowering import (
     simplify_stack,
     split_ranges,
     storage,
+    unroll,
 )
 from pcbatch.lowering.abstract import Abstract
 
@@ -93,13 +94,13 @@ def compile_stages(
     """Run all passes. `args` gives the type of every parameter for one lane; `shared_args` are those (by name)
     whose value is the same for all lanes. Raises CompileError for faults of the user's program."""
     source = checked(frontend.compile_functions(fn, is_batched), "frontend", ("defined",))
-    cfg = checked(split_ranges.run(source), "split_ranges", ("defined",))
     result, params = None, dict[str, Abstract]()
     shared_leaves: frozenset[str] = frozenset()
     if args is None:
+        cfg = checked(split_ranges.run(source), "split_ranges", ("defined",))
         check_types.run_untyped(cfg)
     else:
-        found = infer_types.run(cfg, args)
+        cfg, found = _inferred(source, args)
         check_types.run(cfg, found)
         entry = cfg.function(cfg.entry)
         result = found.types[entry.name, entry.results[0]]
@@ -116,6 +117,17 @@ def compile_stages(
     schedule = order.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(order.run(opt, schedule), "order")
     return Stages(cfg, optimised, stack, opt, schedule, params, result)
+
+
+def _inferred(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, infer_types.Inferred]:
+    """Types, and the program that has them: what only types tell about loops and branches is put into it first."""
+    while True:
+        cfg = checked(split_ranges.run(source), "split_ranges", ("defined",))
+        found = infer_types.run(cfg, args)
+        unrolled = checked(unroll.run(source, cfg, found), "unroll", ("defined",))
+        if unrolled == source:
+            return cfg, found
+        source = unrolled
 
 
 def _qualified(cfg: CfgProgram, stack: StackProgram, leaves: frozenset[str]) -> frozenset[str]:

@@ -14,6 +14,7 @@ import gast
 from pcbatch.frontend.calls import bind
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence_names import check_names, check_returns
+from pcbatch.frontend.iterables import LAZY
 from pcbatch.frontend.prims import SUPPORT
 from pcbatch.frontend.resolve import builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.rules import (
@@ -24,6 +25,7 @@ from pcbatch.frontend.rules import (
     KNOWN_STATEMENTS,
     LOOP_HELP,
     NESTED,
+    REVERSED_HELP,
     STATEMENTS,
     SUBSCRIPT_HELP,
 )
@@ -31,8 +33,13 @@ from pcbatch.frontend.scope import bindings, outside, parameters
 from pcbatch.frontend.tree import COMPREHENSIONS, FUNCTIONS, Node, children
 from pcbatch.frontend.unit import Unit
 
-NOT_ITERABLE = frozenset({"zip", "map", "filter", "reversed", "sorted", "iter", "list", "tuple", "set", "dict"})
-DICT_METHODS = frozenset({"items", "keys", "values"})
+MANY = 1000
+LOOP_ARGUMENTS = {  # least and most positional arguments, keywords
+    "range": (1, 3, frozenset[str]()),
+    "enumerate": (1, 2, frozenset({"start"})),
+    "zip": (1, MANY, frozenset({"strict"})),
+    "reversed": (1, 1, frozenset[str]()),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,33 +224,22 @@ class Fence:
         )
 
     def _iterable(self, node: Node) -> None:
-        displays = (gast.Tuple, gast.List, gast.Dict, gast.Set, gast.Constant, gast.JoinedStr, *COMPREHENSIONS)
-        if isinstance(node, displays):
-            self._not_iterable(node, "a loop over this is not supported")
-        elif isinstance(node, gast.Call):
-            name = builtin_name(self.unit, node.func, NOT_ITERABLE | {"range", "enumerate"})
-            if name in NOT_ITERABLE:
-                self._not_iterable(node, f"a loop over `{name}(...)` is not supported")
-            elif isinstance(node.func, gast.Attribute) and node.func.attr in DICT_METHODS and not node.args:
-                self._not_iterable(node, f"a loop over `.{node.func.attr}()` is not supported")
-            elif name is not None:
-                self._loop_arguments(node, name)
+        name = builtin_name(self.unit, node.func, LAZY) if isinstance(node, gast.Call) else None
+        if name is not None:
+            self._loop_arguments(node, name)
 
     def _loop_arguments(self, node: Node, name: str) -> None:
-        most, keywords = (3, frozenset[str]()) if name == "range" else (2, frozenset({"start"}))
-        given = len(node.args) + len(node.keywords)
+        least, most, keywords = LOOP_ARGUMENTS[name]
         starred = any(isinstance(a, gast.Starred) for a in node.args)
-        wrong = {k.arg for k in node.keywords} - keywords or not node.args or given > most
-        if starred or wrong:
-            self._not_iterable(node, f"these arguments of `{name}` are not supported")
-        elif name == "enumerate":
-            self._iterable_argument(node.args[0])
+        wrong = {k.arg for k in node.keywords} - keywords
+        positional = len(node.args) + (len(node.keywords) if name == "enumerate" else 0)
+        if starred or wrong or not least <= positional <= most:
+            self.faults.add("PCB121", f"these arguments of `{name}` are not supported", node, helps=(LOOP_HELP,))
+        elif name == "reversed" and self._is_lazy(node.args[0], frozenset({"enumerate", "zip", "reversed"})):
+            self.faults.add("PCB121", "this cannot be reversed", node.args[0], helps=(REVERSED_HELP,))
+        elif name != "range":
+            for arg in node.args[: 1 if name == "enumerate" else None]:
+                self._iterable(arg)
 
-    def _iterable_argument(self, node: Node) -> None:
-        if isinstance(node, gast.Call) and builtin_name(self.unit, node.func, frozenset({"range", "enumerate"})):
-            self._not_iterable(node, "`enumerate` goes over an array here")
-        else:
-            self._iterable(node)
-
-    def _not_iterable(self, node: Node, title: str) -> None:
-        self.faults.add("PCB121", title, node, helps=(LOOP_HELP,))
+    def _is_lazy(self, node: Node, names: frozenset[str]) -> bool:
+        return isinstance(node, gast.Call) and builtin_name(self.unit, node.func, names) is not None

@@ -1,4 +1,4 @@
-"""`for` loops: over `range` with run-time bounds, and over the leading axis of an array.
+"""`for` loops: an index runs from 0 to the length of what the loop goes over.
 
 The progress of a loop lives in variables that the user cannot name, so assigning the loop variable in the body
 does not disturb the iteration, and after the loop it holds its last value, as in Python.
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import gast
 
 from pcbatch.frontend.assign import assign_value
-from pcbatch.frontend.exprs import atom, condition, lower, store
+from pcbatch.frontend.exprs import condition, store
 from pcbatch.frontend.graph import Builder
-from pcbatch.frontend.prims import supported
+from pcbatch.frontend.iterables import Element, copied, iterable, range_bounds, range_count
 from pcbatch.frontend.resolve import is_builtin
-from pcbatch.frontend.tree import Node, binary, call, compare, constant, display, load, subscript
+from pcbatch.frontend.tree import Node, binary, compare, constant, load
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +29,19 @@ class Iteration:
 
 def begin(b: Builder, node: Node) -> Iteration:
     """Evaluate what the loop goes over, once, and say how to go on."""
-    iterable = node.iter
-    if isinstance(iterable, gast.Call) and is_builtin(b.unit, iterable.func, "range"):
-        return _over_range(b, node.target, iterable)
-    if isinstance(iterable, gast.Call) and is_builtin(b.unit, iterable.func, "enumerate"):
-        return _over_enumerate(b, node.target, iterable)
-    return _over_rows(b, node.target, iterable, None)
+    if isinstance(node.iter, gast.Call) and is_builtin(b.unit, node.iter.func, "range"):
+        return _over_range(b, node.target, node.iter)
+    return _over_elements(b, node.target, node.iter)
 
 
 def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
-    args = [atom(b, arg) for arg in node.args]
-    if len(args) == 1:
-        args.insert(0, constant(0, node))
-    if len(args) == 2:
-        args.append(constant(1, node))
+    """The next value and how many remain: no product, and no overflow where Python has none."""
+    args = range_bounds(b, node)
     # The step is read in every trip, so it must not be a variable that the body may assign.
-    step = args[2] if isinstance(args[2], gast.Constant) else _copy(b, args[2])
+    step = args[2] if isinstance(args[2], gast.Constant) else copied(b, args[2])
     following, remaining = b.temp(), b.temp()
-    length = call(load("len", node), [call(node.func, args, node)], node)
-    b.prim((remaining,), supported("range_length", args, node), shown=length)
+    count = range_count(args, node)
+    b.prim((remaining,), count.value, shown=count.shown)
     store(b, following, args[0])
 
     def advance() -> None:
@@ -61,33 +55,15 @@ def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
     )
 
 
-def _over_enumerate(b: Builder, target: Node, node: Node) -> Iteration:
-    start = next((k.value for k in node.keywords), node.args[1] if len(node.args) > 1 else None)
-    if start is None or (isinstance(start, gast.Constant) and start.value == 0):
-        return _over_rows(b, target, node.args[0], constant(0, node))
-    # `xs` comes first in evaluation order.
-    rows = _copy(b, lower(b, node.args[0]))
-    start = lower(b, start)
-    return _over_rows(b, target, rows, start if isinstance(start, gast.Constant) else _copy(b, start))
-
-
-def _over_rows(b: Builder, target: Node, node: Node, start: Node | None) -> Iteration:
-    rows = _copy(b, lower(b, node))
+def _over_elements(b: Builder, target: Node, node: Node) -> Iteration:
+    source = iterable(b, node)
     count, index = b.temp(), b.temp()
-    b.prim((count,), supported("iter_length", [rows], node), shown=call(load("len", node), [rows], node))
+    b.prim((count,), source.length.value, shown=source.length.shown)
     b.prim((index,), constant(0, node))
     at = load(index, node)
-    row = supported("row", [rows, at], node)
-    shown = subscript(rows, at, node)
 
     def advance() -> None:
-        if start is None:
-            _assign_shown(b, target, row, shown)
-        else:
-            number = (
-                at if isinstance(start, gast.Constant) and start.value == 0 else binary(at, gast.Add(), start, node)
-            )
-            _assign_numbered(b, target, number, row, shown)
+        _assign(b, target, source.element(at))
         _count(b, index, gast.Add(), node)
 
     return Iteration(
@@ -95,30 +71,22 @@ def _over_rows(b: Builder, target: Node, node: Node, start: Node | None) -> Iter
     )
 
 
-def _assign_numbered(b: Builder, target: Node, number: Node, row: Node, shown: Node) -> None:
-    if isinstance(target, gast.Tuple | gast.List) and len(target.elts) == 2:
-        assign_value(b, target.elts[0], number)
-        _assign_shown(b, target.elts[1], row, shown)
-    else:
-        temp = b.temp()
-        b.prim((temp,), display([number, row], target), shown=display([number, shown], target))
-        assign_value(b, target, load(temp, target))
-
-
-def _assign_shown(b: Builder, target: Node, value: Node, shown: Node) -> None:
+def _assign(b: Builder, target: Node, element: Element) -> None:
     if isinstance(target, gast.Name):
-        b.prim((target.id,), value, shown=shown)
+        b.prim((target.id,), element.value, shown=element.shown)
+    elif _matches(target, element):
+        for part, value in zip(target.elts, element.parts, strict=True):
+            _assign(b, part, value)
     else:
         temp = b.temp()
-        b.prim((temp,), value, shown=shown)
+        b.prim((temp,), element.value, shown=element.shown)
         assign_value(b, target, load(temp, target))
 
 
-def _copy(b: Builder, node: Node) -> Node:
-    """The value in a variable of its own."""
-    temp = b.temp()
-    store(b, temp, node)
-    return load(temp, node)
+def _matches(target: Node, element: Element) -> bool:
+    """Does the pattern take the element apart as it was put together?"""
+    pattern = isinstance(target, gast.Tuple | gast.List) and len(target.elts) == len(element.parts)
+    return pattern and not any(isinstance(part, gast.Starred) for part in target.elts)
 
 
 def _count(b: Builder, name: str, op: Node, at: Node) -> None:

@@ -75,4 +75,5 @@ SUBSCRIPT_HELP = (
 ATTRIBUTE_HELP = (
     "make a new value: `s = s._replace(f=v)` for a namedtuple, `dataclasses.replace(s, f=v)` for a dataclass"
 )
-LOOP_HELP = "go over `range(...)` or the leading axis of an array, with or without `enumerate`"
+LOOP_HELP = "write them out: `range(start, stop, step)`, `enumerate(xs, start)`, `zip(xs, ys, strict=True)`"
+REVERSED_HELP = "reverse what is inside: `zip(reversed(xs), reversed(ys))`"

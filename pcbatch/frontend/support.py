@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.errors import NeedsUnrolling
+
 ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 
@@ -115,22 +117,49 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
     return info.min <= value <= info.max
 
 
+def rows(value: Any) -> Any:
+    """What a `for` loop goes over, in a form with a length and elements by number."""
+    if isinstance(value, (*ARRAYS, tuple, list)):
+        return value
+    if isinstance(value, set | frozenset):
+        raise TypeError("a set has no order in which all lanes could go over it; use a tuple or a list")
+    try:
+        return tuple(value)
+    except TypeError:
+        raise TypeError(f"a `for` loop cannot go over a {type(value).__name__}") from None
+
+
 def iter_length(value: Any) -> int:
-    """Length of the leading axis of what a `for` loop goes over."""
-    if not isinstance(value, ARRAYS):
-        raise TypeError(
-            f"a `for` loop in a lane goes over range(...) or the leading axis of an array, not over a "
-            f"{type(value).__name__}; make it an array, or go over its positions with range(len(...))"
-        )
-    if value.shape == ():
+    """Length of what a `for` loop goes over, for arrays that of the leading axis."""
+    if isinstance(value, ARRAYS) and value.shape == ():
         raise TypeError("a `for` loop goes over the leading axis of an array, and a scalar has none")
-    return int(value.shape[0])
+    return len(value)
+
+
+def shortest(*lengths: Any) -> Any:
+    """The length of `zip`."""
+    dynamic = [n for n in lengths if isinstance(n, jax.Array)]
+    least = min((n for n in lengths if not isinstance(n, jax.Array)), default=None)
+    for n in dynamic:
+        least = n if least is None else jnp.minimum(least, n)
+    return least
+
+
+def same_length(*lengths: Any) -> Any:
+    """The length of `zip(..., strict=True)`."""
+    if any(isinstance(n, jax.Array) for n in lengths):
+        raise TypeError("zip(..., strict=True) needs lengths that are the same for all lanes")
+    if len(set(lengths)) > 1:
+        raise ValueError(f"zip(..., strict=True) goes over things of different lengths: {lengths}")
+    return lengths[0]
 
 
 def row(values: Any, index: Any) -> Any:
     """`values[index]`, also for a NumPy array with a traced index."""
-    if isinstance(values, np.ndarray) and isinstance(index, jax.Array):
-        return jnp.asarray(values)[index]
+    if isinstance(values, ARRAYS):
+        return jnp.asarray(values)[index] if isinstance(index, jax.Array) else values[index]
+    if isinstance(index, jax.Array):
+        raise NeedsUnrolling(len(values))
     return values[index]
 
 
