@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import gast
 
-from pcbatch.frontend.exprs import lower, lower_into, store
+from pcbatch.frontend.exprs import in_order, lower, lower_into, store
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.prims import supported
-from pcbatch.frontend.tree import Node, binary, load
+from pcbatch.frontend.tree import Node, binary, constant, display, load, subscript
 
 
 def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
@@ -37,8 +37,7 @@ def augment(b: Builder, node: Node) -> None:
     if not isinstance(node.target, gast.Name):
         return
     name = node.target.id
-    value = lower(b, node.value)
-    old = load(name, node.target)
+    old, value = in_order(b, [load(name, node.target), node.value])
     checked = supported("inplace", [old], node.target)
     b.prim((name,), binary(checked, node.op, value, node), shown=binary(old, node.op, value, node))
 
@@ -48,15 +47,36 @@ def _unpack(b: Builder, target: Node, value: Node, last: set[int]) -> None:
 
     A name that stands twice keeps the value of its last place, so the earlier ones get a temporary.
     """
-    dsts = tuple(e.id if isinstance(e, gast.Name) and id(e) in last else b.temp() for e in target.elts)
-    if len(dsts) == 1:
+    elements = [e.value if isinstance(e, gast.Starred) else e for e in target.elts]
+    dsts = tuple(e.id if isinstance(e, gast.Name) and id(e) in last else b.temp() for e in elements)
+    star = next((k for k, e in enumerate(target.elts) if isinstance(e, gast.Starred)), None)
+    if star is not None:
+        _unpack_star(b, dsts, star, value, target)
+    elif len(dsts) == 1:
         # One destination would receive the whole sequence.
         b.prim(dsts, supported("single", [value], target), shown=_single(value, target), at=target)
     else:
         b.prim(dsts, value)
-    for element, dst in zip(target.elts, dsts, strict=True):
+    for element, dst in zip(elements, dsts, strict=True):
         if isinstance(element, gast.Tuple | gast.List):
             _unpack(b, element, load(dst, element), last)
+
+
+def _unpack_star(b: Builder, dsts: tuple[str, ...], star: int, value: Node, at: Node) -> None:
+    """`a, *rest, z = value`."""
+    if not isinstance(value, gast.Name):
+        temp = b.temp()
+        store(b, temp, value)
+        value = load(temp, at)
+    after = len(dsts) - star - 1
+    sizes = [constant(star, at), constant(after, at)]
+    if len(dsts) == 1:
+        b.prim(dsts, supported("all_items", [value], at), shown=value, at=at)
+        return
+    parts = [subscript(value, constant(k, at), at) for k in range(star)]
+    parts.append(subscript(value, load(f"{star}:-{after}" if after else f"{star}:", at), at))
+    parts += [subscript(value, constant(k - after, at), at) for k in range(after)]
+    b.prim(dsts, supported("starred", [value, *sizes], at), shown=display(parts, at), at=at)
 
 
 def _single(value: Node, at: Node) -> Node:
@@ -75,6 +95,8 @@ def _last_places(target: Node) -> set[int]:
 def _names(target: Node) -> list[Node]:
     if isinstance(target, gast.Name):
         return [target]
+    if isinstance(target, gast.Starred):
+        return _names(target.value)
     return [name for element in getattr(target, "elts", []) for name in _names(element)]
 
 

@@ -1,4 +1,4 @@
-"""Nested functions must be defined before they are used, on every path.
+"""Nested functions must be defined before they are used, on every path, and variables not read after `del`.
 
 Variables that may be read without a value are found later, by type inference, when conditions that do not
 depend on the lane are known. A nested function has no value at run time, so this is the only check it gets.
@@ -6,7 +6,12 @@ depend on the lane are known. A nested function has no value at run time, so thi
 
 from __future__ import annotations
 
-from pcbatch.frontend.graph import Builder
+from collections.abc import Mapping
+
+from pcbatch.diagnostics import Loc
+from pcbatch.frontend.graph import Builder, Draft
+from pcbatch.frontend.tree import Node
+from pcbatch.ir.walk import reads, writes
 
 Names = frozenset[str]
 
@@ -47,3 +52,48 @@ def _defined_at_entry(b: Builder, order: list[str]) -> dict[str, Names]:
             changed |= new != start[label]
             start[label] = new
     return start
+
+
+def check_deleted(b: Builder) -> None:
+    """Record variables that some path reads, or deletes again, after `del`."""
+    order = b.reachable()
+    if not any(b.drafts[label].deleted for label in order):
+        return
+    gone: dict[str, dict[str, Node]] = {label: {} for label in order}
+    changed = True
+    while changed:
+        changed = False
+        for label in order:
+            after = _after(b, b.drafts[label], gone[label], report=False)
+            for following in b.followers(label):
+                new = after | gone[following]
+                changed |= new.keys() != gone[following].keys()
+                gone[following] = new
+    for label in order:
+        _after(b, b.drafts[label], gone[label], report=True)
+
+
+def _after(b: Builder, draft: Draft, gone: Mapping[str, Node], report: bool) -> dict[str, Node]:
+    """The variables without a value at the end of a block, with the `del` of each."""
+    gone = dict(gone)
+    deleted = list(draft.deleted)
+    for k, op in enumerate([*draft.ops, None]):
+        while deleted and deleted[0][0] == k:
+            _, name, node = deleted.pop(0)
+            if report and name in gone:
+                _read_after_del(b, name, b.loc(node), gone[name])
+            gone[name] = node
+        if op is None:
+            break
+        for name in reads(op):
+            if report and name in gone:
+                _read_after_del(b, name, op.loc, gone[name])
+        for name in writes(op):
+            gone.pop(name, None)
+    return gone
+
+
+def _read_after_del(b: Builder, name: str, loc: Loc | None, deletion: Node) -> None:
+    title = f"`{name}` may be used after `del {name}`"
+    helps = (f"assign `{name}` again before this, or leave the `del` out",)
+    b.faults.add("PCB212", title, deletion if loc is None else loc, helps=helps, cause=(deletion, "deleted here"))

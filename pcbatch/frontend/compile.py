@@ -6,7 +6,7 @@ from types import FunctionType
 
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import CompileError
-from pcbatch.frontend.bound import check_helpers
+from pcbatch.frontend.bound import check_deleted, check_helpers
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence import check
 from pcbatch.frontend.fence_names import RETURN_HELP, falling_statement
@@ -79,6 +79,7 @@ def _compile_one(fn: FunctionType, batched: BatchedTest, symbols: Symbols) -> Fu
         title, label = "not every path returns a value", "control can leave the function after this"
         faults.add("PCB111", title, falling_statement(unit.body), label, helps=(RETURN_HELP,), cause=cause)
     check_helpers(builder)
+    check_deleted(builder)
     _raise(faults)
     return builder.finish(symbols(fn))
 

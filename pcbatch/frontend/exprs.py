@@ -2,12 +2,13 @@
 
 An expression without control flow is one primitive, however large. What needs control flow is taken out of it
 first, in evaluation order, and leaves a temporary in its place: calls of batched functions, `and`, `or`,
-ternaries and chained comparisons. Since expressions do not change variables and primitives are pure, what
-stays in the expression may be evaluated later than Python would.
+ternaries, chained comparisons and `:=`. Since primitives are pure, what stays in the expression may be evaluated
+later than Python would, except what reads a variable that a later `:=` assigns: that is kept in a temporary.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import FunctionType
 
 import gast
@@ -25,7 +26,7 @@ def has_control(b: Builder, node: Node) -> bool:
     """Does this expression hold something that needs control flow?"""
     if isinstance(node, SCOPES):
         return False
-    if isinstance(node, gast.BoolOp | gast.IfExp) or callee(b.unit, node) is not None:
+    if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
         return True
     if isinstance(node, gast.Compare) and len(node.ops) > 1:
         return True
@@ -43,16 +44,48 @@ def lower(b: Builder, node: Node) -> Node:
         dst = b.temp()
         _control_into(b, dst, node)
         return load(dst, node)
-    if isinstance(node, gast.Dict):
-        return _lower_dict(b, node)
-    return rebuild(node, lambda child: lower(b, child))
+    if isinstance(node, gast.NamedExpr):
+        lower_into(b, node.target.id, node.value)
+        return load(node.target.id, node)
+    parts = list(children(node))
+    lowered = {id(part): new for part, new in zip(parts, in_order(b, parts), strict=True)}
+    return rebuild(node, lambda child: lowered[id(child)])
+
+
+def in_order(b: Builder, nodes: Sequence[Node]) -> list[Node]:
+    """Lower several expressions that Python evaluates one after the other."""
+    out: list[Node] = []
+    for node in nodes:
+        names = assigned(node)
+        out = [_frozen(b, done, names) for done in out] if names else out
+        out.append(lower(b, node))
+    return out
+
+
+def assigned(node: Node) -> frozenset[str]:
+    """The variables that evaluating an expression assigns by `:=`."""
+    if isinstance(node, SCOPES):
+        return frozenset()
+    own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
+    return own.union(*(assigned(child) for child in children(node)))
+
+
+def _frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
+    """An expression that no longer reads the variables `names`."""
+    if names.isdisjoint(lane_reads(b.unit, node, b.variables)):
+        return node
+    if not isinstance(node, gast.expr) or isinstance(node, gast.Starred | gast.Slice | gast.FormattedValue):
+        return rebuild(node, lambda child: _frozen(b, child, names))
+    temp = b.temp()
+    store(b, temp, node)
+    return load(temp, node)
 
 
 def lower_into(b: Builder, dst: str, node: Node) -> None:
     """dst = node."""
     if isinstance(node, gast.IfExp) or callee(b.unit, node) is not None:
         _control_into(b, dst, node)
-    elif _is_control(b, node) and dst not in lane_reads(b.unit, node, b.variables):
+    elif _is_control(b, node) and dst not in {*lane_reads(b.unit, node, b.variables), *assigned(node)}:
         _control_into(b, dst, node)  # `dst` is written before all is read, hence the condition
     else:
         store(b, dst, lower(b, node))
@@ -104,11 +137,12 @@ def condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
         *links, last = node.ops
         left = node.left
         for op, right in zip(links, node.comparators, strict=False):
-            left = lower(b, left)
+            left, right = in_order(b, [left, right])
             right = atom(b, right)
             _then(b, compare(left, op, right, node), on_false)
             left = right
-        _branch(b, compare(left, last, lower(b, node.comparators[-1]), node), on_true, on_false)
+        left, right = in_order(b, [left, node.comparators[-1]])
+        _branch(b, compare(left, last, right, node), on_true, on_false)
     else:
         _branch(b, lower(b, node), on_true, on_false)
 
@@ -154,7 +188,8 @@ def _control_into(b: Builder, dst: str, node: Node) -> None:
 def _call_into(b: Builder, dst: str | None, node: Node, function: FunctionType) -> str:
     args: dict[str, str] = {}
     binding = bind(b.faults, node, function)
-    for name, value in binding.given:
+    values = in_order(b, [value for _, value in binding.given])
+    for (name, _), value in zip(binding.given, values, strict=True):
         args[name] = variable(b, value)
     for name, text, default in binding.defaults:
         args[name] = b.temp()
@@ -192,20 +227,16 @@ def _bool_into(b: Builder, dst: str, node: Node) -> None:
 
 def _chain_into(b: Builder, dst: str, node: Node) -> None:
     after = b.label()
-    left = lower(b, node.left)
+    left = node.left
     for op, comparator in zip(node.ops[:-1], node.comparators, strict=False):
-        right = atom(b, comparator)
+        left, right = in_order(b, [left, comparator])
+        right = atom(b, right)
         b.prim((dst,), compare(left, op, right, node))
         following = b.label()
         _branch(b, load(dst, node), following, after)
         b.start(following)
         left = right
-    b.prim((dst,), compare(left, node.ops[-1], lower(b, node.comparators[-1]), node))
+    left, right = in_order(b, [left, node.comparators[-1]])
+    b.prim((dst,), compare(left, node.ops[-1], right, node))
     b.jump(after)
     b.start(after)
-
-
-def _lower_dict(b: Builder, node: Node) -> Node:
-    """Keys and values alternate in evaluation, though the tree keeps them apart."""
-    pairs = [(None if k is None else lower(b, k), lower(b, v)) for k, v in zip(node.keys, node.values, strict=True)]
-    return gast.copy_location(gast.Dict(keys=[k for k, _ in pairs], values=[v for _, v in pairs]), node)

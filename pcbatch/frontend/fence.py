@@ -115,6 +115,10 @@ class Fence:
             known = not isinstance(node, gast.stmt | gast.expr) or kind in KNOWN_STATEMENTS | KNOWN_EXPRESSIONS
             if not known:
                 self.faults.add("PCB199", f"this syntax ({kind}) is not supported", node)
+        if kind == "NamedExpr" and where.scope and not where.function:
+            title = f"`:=` inside {where.scope} is not supported"
+            helps = ("assign in a statement of its own before",)
+            self.faults.add("PCB114", title, node, "assigns a variable of the function around it", helps=helps)
         if isinstance(node, gast.comprehension) and node.is_async:
             rule = STATEMENTS["AsyncFor"]
             self.faults.add(rule.code, rule.title, node.target, rule.label, helps=(rule.help,))
@@ -181,6 +185,9 @@ class Fence:
         if kind == "Assign":
             for target in node.targets:
                 self._target(target)
+        elif kind == "Delete":
+            for target in node.targets:
+                self._deleted(target)
         elif kind in ("AnnAssign", "For"):
             self._target(node.target)
         elif kind == "AugAssign" and not isinstance(node.target, gast.Name):
@@ -190,13 +197,21 @@ class Fence:
         if kind == "For":
             self._iterable(node.iter)
 
+    def _deleted(self, node: Node) -> None:
+        if isinstance(node, gast.Tuple | gast.List):
+            for element in node.elts:
+                self._deleted(element)
+        elif not isinstance(node, gast.Name) or node.id in self.unit.helpers:
+            title = "only variables can be deleted"
+            helps = ("leave it out, or make a new value: `{k: v for k, v in d.items() if k != key}`",)
+            self.faults.add("PCB113", title, node, "a lane's values cannot be changed in place", helps=helps)
+
     def _target(self, node: Node) -> None:
         if isinstance(node, gast.Tuple | gast.List):
             for element in node.elts:
                 self._target(element)
         elif isinstance(node, gast.Starred):
-            title = "a starred target is not supported"
-            self.faults.add("PCB115", title, node, helps=("take a slice instead: `rest = values[1:]`",))
+            self._target(node.value)
         elif isinstance(node, gast.Subscript):
             title = "assignment to an element is not supported"
             self.faults.add("PCB117", title, node, "a lane's values cannot be changed in place", helps=SUBSCRIPT_HELP)
@@ -207,7 +222,7 @@ class Fence:
 
     def _effect(self, value: Node) -> None:
         refused = type(value).__name__ in EXPRESSIONS  # reported by the table already
-        if refused or isinstance(value, gast.Constant) or callee(self.unit, value) is not None:
+        if refused or isinstance(value, gast.Constant | gast.NamedExpr) or callee(self.unit, value) is not None:
             return
         if isinstance(value, gast.Call) and builtin_name(self.unit, value.func, frozenset({"print"})):
             title = "`print` is not supported in a lane"

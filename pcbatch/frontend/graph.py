@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, MappingProxyType
 
+import gast
+
 from pcbatch.diagnostics import Loc
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.prims import make_expr, used_helpers
@@ -18,9 +20,11 @@ from pcbatch.ir.walk import reads, retarget, successors, terminator_reads, write
 
 @dataclass(slots=True)
 class Draft:
-    """A block being filled. `helpers` are its definitions (None) and uses (the node) of helper functions."""
+    """A block being filled. `helpers` are its definitions (None) and uses (the node) of helper functions; `deleted`
+    are variables with the number of operations before their `del`, and where it stands."""
 
     ops: list[Op] = field(default_factory=list)
+    deleted: list[tuple[int, str, Node]] = field(default_factory=list)
     helpers: list[tuple[str, Node | None]] = field(default_factory=list)
     terminator: Terminator | None = None
 
@@ -66,6 +70,14 @@ class Builder:
         self.drafts[self.current].helpers += [(name, place) for name in used_helpers(self.unit, node)]
         expr = make_expr(self.unit, node, self.variables, arity=len(dsts), shown=shown)
         self.emit(Prim(dsts, expr, self.loc(place)))
+
+    def delete(self, target: Node) -> None:
+        """Note `del target`, for a name or a pattern of names."""
+        if isinstance(target, gast.Name):
+            draft = self.drafts[self.current]
+            draft.deleted.append((len(draft.ops), target.id, target))
+        for element in getattr(target, "elts", []):
+            self.delete(element)
 
     def define(self, name: str) -> None:
         """Note that control has passed the definition of a helper function."""

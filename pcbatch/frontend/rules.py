@@ -39,8 +39,6 @@ STATEMENTS: dict[str, Rule] = {
         "PCB108", "`import` is not supported here", "inside a batched function", "import at the top of the file"
     ),
     "ClassDef": Rule("PCB109", "`class` is not supported here", "inside a batched function", "define it outside"),
-    "Match": Rule("PCB112", "`match` is not supported", "not supported", "write it with `if` and `elif`"),
-    "Delete": Rule("PCB113", "`del` is not supported", "not supported", "leave it out: unused variables take no space"),
     "AsyncFunctionDef": _ASYNC,
     "AsyncFor": _ASYNC,
     "AsyncWith": _ASYNC,
@@ -50,20 +48,17 @@ EXPRESSIONS: dict[str, Rule] = {
     "Yield": Rule("PCB105", "`yield` is not supported", "a lane returns once", "collect the values in an array"),
     "YieldFrom": Rule("PCB105", "`yield` is not supported", "a lane returns once", "collect the values in an array"),
     "Await": _ASYNC,
-    "NamedExpr": Rule(
-        "PCB114", "`:=` is not supported", "assigns inside an expression", "assign in a statement of its own before"
-    ),
 }
 
 # Refused inside nested functions too, which otherwise are plain Python.
 NESTED = frozenset({"Global", "Nonlocal", "Yield", "YieldFrom", "Await", "AsyncFunctionDef", "AsyncFor", "AsyncWith"})
 
 KNOWN_STATEMENTS = frozenset(
-    "FunctionDef Return Assign AugAssign AnnAssign For While If Expr Pass Break Continue".split()
+    "FunctionDef Return Assign AugAssign AnnAssign For While If Match Delete Expr Pass Break Continue".split()
 )
 KNOWN_EXPRESSIONS = frozenset(
     "BoolOp BinOp UnaryOp Lambda IfExp Dict Set ListComp SetComp DictComp GeneratorExp Compare Call FormattedValue "
-    "JoinedStr Constant Attribute Subscript Starred Name List Tuple Slice".split()
+    "JoinedStr NamedExpr Constant Attribute Subscript Starred Name List Tuple Slice".split()
 )
 
 FORBIDDEN_BUILTINS = frozenset({"locals", "vars", "eval", "exec", "super", "globals", "input", "breakpoint"})

@@ -9,8 +9,9 @@ import gast
 
 from pcbatch.frontend import loops
 from pcbatch.frontend.assign import assign, augment
-from pcbatch.frontend.exprs import condition, lower_into
+from pcbatch.frontend.exprs import condition, lower, lower_into
 from pcbatch.frontend.graph import Builder
+from pcbatch.frontend.matching import match_statement
 from pcbatch.frontend.resolve import callee
 from pcbatch.frontend.tree import FUNCTIONS, Node
 from pcbatch.frontend.unit import is_lambda_definition
@@ -55,6 +56,13 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
             b.jump(loop.on_break)
         case "Continue" if loop is not None:
             b.jump(loop.on_continue)
+        case "Expr" if isinstance(node.value, gast.NamedExpr):
+            lower(b, node.value)
+        case "Match":
+            match_statement(b, node, lambda body: statements(b, body, loop))
+        case "Delete":
+            for target in node.targets:
+                b.delete(target)
         case "Expr" if callee(b.unit, node.value) is not None:
             lower_into(b, b.temp(), node.value)
         case "FunctionDef" if node.name in b.unit.helpers:

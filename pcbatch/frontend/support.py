@@ -13,6 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.errors import NeedsUnrolling
+from pcbatch.frontend.support_match import between as between
+from pcbatch.frontend.support_match import equals as equals
+from pcbatch.frontend.support_match import has as has
+from pcbatch.frontend.support_match import has_keys as has_keys
+from pcbatch.frontend.support_match import is_instance as is_instance
+from pcbatch.frontend.support_match import is_sequence as is_sequence
+from pcbatch.frontend.support_match import positional as positional
+from pcbatch.frontend.support_match import same as same
+from pcbatch.frontend.support_match import without as without
 
 ARRAYS = (jax.Array, np.ndarray, np.generic)
 
@@ -156,11 +165,25 @@ def same_length(*lengths: Any) -> Any:
 
 def row(values: Any, index: Any) -> Any:
     """`values[index]`, also for a NumPy array with a traced index."""
-    if isinstance(values, ARRAYS):
-        return jnp.asarray(values)[index] if isinstance(index, jax.Array) else values[index]
-    if isinstance(index, jax.Array):
+    if not isinstance(index, jax.Array):
+        return values[index]
+    if not isinstance(values, ARRAYS):
         raise NeedsUnrolling(len(values))
-    return values[index]
+    return jnp.asarray(values)[index]
+
+
+def all_items(value: Any) -> list[Any]:
+    """The value of `x` after `*x, = value`."""
+    return list(value)
+
+
+def starred(value: Any, before: int, after: int) -> list[Any]:
+    """The values of `a, ..., *rest, ..., z = value`."""
+    items = list(value)
+    if len(items) < before + after:
+        raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
+    end = len(items) - after
+    return [*items[:before], items[before:end], *items[end:]]
 
 
 def single(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Block, Function
@@ -29,7 +30,7 @@ def loops(function: Function) -> tuple[Loop, ...]:
     return tuple(sorted(found, key=lambda loop: len(loop.body)))
 
 
-def _body(head: str, tails: list[str], preds: dict[str, list[str]]) -> frozenset[str]:
+def _body(head: str, tails: list[str], preds: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """What reaches a jump back to the head without passing the head."""
     body = {head}
     work = list(tails)

@@ -24,6 +24,7 @@ from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
 from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.loops import Loop, loops
 from pcbatch.ir.ops import RETURN, Branch, Jump, Return
+from pcbatch.ir.stack import PushJump
 from pcbatch.ir.walk import retarget, writes
 from pcbatch.lowering.abstract import Known
 from pcbatch.lowering.infer_types import Inferred, branch_targets
@@ -99,6 +100,7 @@ def _copies(function: Function, loop: Loop, trips: int) -> Function:
             first = block.label == loop.head
             terminator = _decided(block.terminator, True) if first else block.terminator
             new = retarget(terminator, lambda label, own=own: own.get(label, label))  # type: ignore[misc]
+            assert not isinstance(new, PushJump)
             made.setdefault(trip, []).append(replace(block, label=names[trip][block.label], terminator=new))
     head = next(block for block in inside if block.label == loop.head)
     end = replace(head, label=heads[-1], terminator=_decided(head.terminator, False))

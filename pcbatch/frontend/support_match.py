@@ -1,0 +1,68 @@
+"""What compiled `match` statements call: the tests of PEP 634, most of them about structure alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)  # `int(n)` matches n itself
+
+
+def equals(value: Any, pattern: Any) -> Any:
+    """`value == pattern`; a traced value equals only numbers."""
+    for one, other in ((value, pattern), (pattern, value)):
+        if isinstance(one, jax.Array) and not isinstance(
+            other, jax.Array | np.ndarray | np.generic | int | float | complex
+        ):
+            return False
+    return value == pattern
+
+
+def same(value: Any, pattern: Any) -> bool:
+    """`value is pattern`, for None, True and False."""
+    return value is pattern
+
+
+def is_sequence(value: Any, count: int, more: bool) -> bool:
+    """Does a sequence pattern of so many elements (or more) fit?"""
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray):
+        return False
+    return len(value) >= count if more else len(value) == count
+
+
+def between(value: Any, start: int, after: int) -> list[Any]:
+    """What `*rest` of a sequence pattern gets."""
+    return list(value[start : len(value) - after])
+
+
+def has_keys(value: Any, keys: tuple[Any, ...]) -> bool:
+    """Does a mapping pattern fit?"""
+    return isinstance(value, Mapping) and all(key in value for key in keys)
+
+
+def without(value: Any, keys: tuple[Any, ...]) -> dict[Any, Any]:
+    """What `**rest` of a mapping pattern gets."""
+    return {k: v for k, v in value.items() if k not in keys}
+
+
+def is_instance(value: Any, cls: Any) -> bool:
+    """Is the value of this class?"""
+    return isinstance(value, cls)
+
+
+def has(value: Any, name: str) -> bool:
+    """Does the value have this attribute?"""
+    return hasattr(value, name)
+
+
+def positional(value: Any, cls: Any, number: int, given: int) -> Any:
+    """What a positional sub-pattern of a class pattern is matched with."""
+    if cls in WHOLE and given == 1:
+        return value
+    names = getattr(cls, "__match_args__", ())
+    if given > len(names):
+        raise TypeError(f"{cls.__name__}() accepts {len(names)} positional sub-patterns ({given} given)")
+    return getattr(value, names[number])
