@@ -2,6 +2,7 @@
 
 from pcbatch.api import Batched as Batched
 from pcbatch.api import batch as batch
+from pcbatch.api import inline as inline
 from pcbatch.api import unroll as unroll
 from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
@@ -24,5 +25,6 @@ __all__ = [
     "Status",
     "UsageError",
     "batch",
+    "inline",
     "unroll",
 ]

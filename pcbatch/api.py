@@ -15,10 +15,12 @@ import jax.numpy as jnp
 
 from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled, compile_signature
+from pcbatch.frontend.target import Target
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowered import Lowered
 from pcbatch.lowering.jax_types import from_storage, storage_type
 from pcbatch.lowering.trace import inside_primitive
+from pcbatch.methods import BoundMethod, method_options
 from pcbatch.options import Options
 from pcbatch.results import Result
 
@@ -37,6 +39,19 @@ class Batched:
         self.fn = fn
         self.options = options
         self._cache: dict[Any, Compiled] = {}
+        self._methods: dict[str, Batched] = {}
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As a method: the object is the first argument, the same for all lanes."""
+        return self if instance is None else BoundMethod(self, instance)
+
+    def for_methods(self, kind: str) -> Batched:
+        """This function with a first parameter that is "constant" or "shared" by the lanes."""
+        if kind not in self._methods:
+            options = self.options
+            changes = method_options(self.fn, options.in_axes, options.static_argnames, kind)
+            self._methods[kind] = self.with_options(**changes)
+        return self._methods[kind]
 
     def __repr__(self) -> str:
         return f"<pcbatch.Batched {self.fn.__qualname__}{inspect.signature(self.fn)}>"
@@ -99,11 +114,23 @@ class Batched:
             self._cache[key] = compiled
         return compiled, given
 
-    def _is_batched(self, obj: object) -> FunctionType | None:
-        if isinstance(obj, Batched):
-            return obj.fn
-        # `g = pcbatch.batch(f)`: f's own recursive calls name f.
-        return self.fn if obj is self.fn else None
+    def _is_batched(self, obj: object) -> Target | None:
+        match obj:
+            case Batched():
+                return Target(obj.fn)
+            case Inline():
+                return Target(obj.fn, inline=True)
+            case BoundMethod():
+                return Target(obj.batched.fn, (obj.instance,))
+            case functools.partial():
+                inner = self._is_batched(obj.func)
+                if inner is None:
+                    return None
+                keywords = {**dict(inner.keywords), **obj.keywords}
+                return replace(inner, args=(*inner.args, *obj.args), keywords=tuple(keywords.items()))
+            case _:
+                # `g = pcbatch.batch(f)`: f's own recursive calls name f.
+                return Target(self.fn) if obj is self.fn else None
 
     def dump(self, stage: str, avals: Mapping[str, Any] | None, lanes: int, format: str = "text") -> str:
         """One stage as text, for given types per example (`ArrayType` leaves), or for none. Used by the CLI."""
@@ -176,6 +203,46 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return _make(fn, chosen)
 
 
+class Inline:
+    """A function that the compiler copies into the batched functions that call it. Made by `pcbatch.inline`."""
+
+    def __init__(self, fn: FunctionType) -> None:
+        functools.update_wrapper(self, fn)
+        self.fn = fn
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As a method."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<pcbatch.Inline {self.fn.__qualname__}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The plain function."""
+        return self.fn(*args, **kwargs)
+
+
+def inline(fn: Callable[..., Any]) -> Inline:
+    """Let batched functions call `fn`, whose `if`, `while` and `return` then follow each lane.
+
+    Like `pcbatch.batch` on a helper, but it stays a plain function for everybody else, each call in a batched function
+    has types of its own, and no stack is needed for it. It must not call itself.
+
+    Example:
+        >>> @pcbatch.inline
+        ... def clip(x, limit):
+        ...     if x > limit:
+        ...         return limit
+        ...     return x
+        >>> @pcbatch.batch
+        ... def f(x):
+        ...     return clip(x, 1.0) + clip(2 * x, 3.0)
+    """
+    if not isinstance(fn, FunctionType):
+        raise usage("PCB409", f"pcbatch.inline needs a Python function, not {type(fn).__name__}")
+    return Inline(fn)
+
+
 def unroll(iterable: Iterable[Any]) -> tuple[Any, ...]:
     """The elements as a tuple, so that a `for` loop over them is copied once per element by the compiler.
 
@@ -193,8 +260,10 @@ def unroll(iterable: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(iterable)
 
 
-def _make(fn: Any, options: Options) -> Batched:
-    if isinstance(fn, Batched):
+def _make(fn: Any, options: Options) -> Any:
+    if isinstance(fn, staticmethod):
+        return staticmethod(_make(fn.__func__, options))
+    if isinstance(fn, Batched | Inline):
         fn = fn.fn
     if not isinstance(fn, FunctionType):
         raise usage(

@@ -17,6 +17,8 @@ from pcbatch.lowering.abstract import Abstract, Known, is_array, known
 from pcbatch.lowering.jax_types import from_aval
 from pcbatch.options import Options
 
+STAR = inspect.Parameter.VAR_POSITIONAL
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -105,6 +107,10 @@ def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[
         if unknown:
             raise usage("PCB404", f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}")
         return {name: axes.get(name, 0) for name in names}
+    kinds = [parameter.kind for parameter in inspect.signature(fn).parameters.values()]
+    star = kinds.index(STAR) if STAR in kinds else None
+    if star is not None and isinstance(axes, tuple | list) and len(axes) > star:
+        axes, positional = (*axes[:star], tuple(axes[star:])), min(positional, star + 1)
     if not isinstance(axes, tuple | list):
         raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {axes!r}")
     if not positional <= len(axes) <= len(names):

@@ -15,6 +15,7 @@ import numpy as np
 from pcbatch.arguments import Arguments
 from pcbatch.diagnostics import Loc
 from pcbatch.failures import raise_failures
+from pcbatch.frontend.target import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
@@ -106,9 +107,7 @@ class Compiled:
         raise_failures(name, outcome.status, outcome.depth, self.options, given, lambda lane: self.where(int(pc[lane])))
 
 
-def compile_signature(
-    fn: FunctionType, is_batched: Callable[[object], FunctionType | None], options: Options, given: Arguments
-) -> Compiled:
+def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Options, given: Arguments) -> Compiled:
     """Compile `fn` for the types of a call."""
     stages = compile_stages(fn, is_batched, given.types, given.shared, options.schedule)
     if options.strategy == "local":

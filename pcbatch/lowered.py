@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pcbatch import frontend
 from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled
+from pcbatch.frontend.target import BatchedTest
 from pcbatch.pipeline import Stages, compile_stages, show
 
 STAGES = ("ast", "cfg", "stack", "opt", "jaxpr", "stablehlo")
@@ -25,7 +25,7 @@ class Lowered:
     program: Stages | None = None
 
     @staticmethod
-    def untyped(fn: FunctionType, is_batched: Callable[[object], FunctionType | None]) -> Lowered:
+    def untyped(fn: FunctionType, is_batched: BatchedTest) -> Lowered:
         """The stages that need no types."""
         return Lowered(fn, None, None, compile_stages(fn, is_batched, None))
 

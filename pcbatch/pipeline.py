@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypeVar
 
 from pcbatch import frontend
 from pcbatch.errors import InternalError
+from pcbatch.frontend.target import BatchedTest, is_static
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.printer import print_program
@@ -23,6 +24,7 @@ from pcbatch.lowering import (
     flatten,
     if_convert,
     infer_types,
+    inline,
     lower_calls,
     merge_registers,
     order,
@@ -33,10 +35,9 @@ from pcbatch.lowering import (
     storage,
     unroll,
 )
-from pcbatch.lowering.abstract import Abstract
+from pcbatch.lowering.abstract import Abstract, Known
 
 ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
-IsBatched = Callable[[object], FunctionType | None]
 
 CFG_PASSES = (
     simplify_cfg.run,
@@ -86,14 +87,15 @@ def checked(program: ProgramT, name: str, user_faults: tuple[str, ...] = ()) -> 
 
 def compile_stages(
     fn: FunctionType,
-    is_batched: IsBatched,
+    is_batched: BatchedTest,
     args: Mapping[str, Abstract] | None,
     shared_args: frozenset[str] = frozenset(),
     schedule: str = "auto",
 ) -> Stages:
     """Run all passes. `args` gives the type of every parameter for one lane; `shared_args` are those (by name)
     whose value is the same for all lanes. Raises CompileError for faults of the user's program."""
-    source = checked(frontend.compile_functions(fn, is_batched), "frontend", ("defined",))
+    source = checked(frontend.compile_functions(fn, is_batched, _statics(args or {})), "frontend", ("defined",))
+    source = checked(inline.run(source), "inline", ("defined",))
     result, params = None, dict[str, Abstract]()
     shared_leaves: frozenset[str] = frozenset()
     if args is None:
@@ -117,6 +119,11 @@ def compile_stages(
     schedule = order.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(order.run(opt, schedule), "order")
     return Stages(cfg, optimised, stack, opt, schedule, params, result)
+
+
+def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
+    leaves = {name: value.leaves[0] for name, value in args.items() if len(value.leaves) == 1}
+    return {n: leaf.value for n, leaf in leaves.items() if isinstance(leaf, Known) and is_static(leaf.value)}
 
 
 def _inferred(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, infer_types.Inferred]:

@@ -21,6 +21,7 @@ LONGEST_FILE = 400
 
 PUBLIC = {
     "batch",
+    "inline",
     "unroll",
     "Batched",
     "BatchRuntimeError",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
 from typing import Any
 
 import gast
 
 from pcbatch.frontend.faults import Faults
-from pcbatch.frontend.tree import Node
+from pcbatch.frontend.target import Target
+from pcbatch.frontend.tree import Node, constant, display
 
 SHORT_TEXT = 40
 
@@ -23,42 +26,98 @@ class Binding:
     order: tuple[str, ...]
 
 
-def bind(faults: Faults, node: Node, function: FunctionType) -> Binding:
-    """Match the arguments of `node` with the parameters of `function`; what does not fit goes to `faults`."""
-    code = function.__code__
-    positional = code.co_varnames[: code.co_argcount]
-    order = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    given = dict(zip(positional, node.args, strict=False))
-    name = function.__name__
+def bind(faults: Faults, node: Node, target: Target) -> Binding:
+    """Match the arguments of `node` with the parameters of a function; what does not fit goes to `faults`."""
+    shape = _Shape.of(target.fn)
+    name = target.fn.__name__
     if any(isinstance(a, gast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
         faults.add(
             "PCB205",
-            f"a call of the batched function `{name}` cannot unpack its arguments",
+            f"a call of the batched function `{name}` cannot unpack these arguments",
             node,
-            "the number of arguments must be visible here",
+            "how many there are must be visible here",
             helps=("write the arguments out, or pass the tuple or dict itself as one argument",),
         )
         return Binding((), (), ())
-    if len(node.args) > len(positional):
-        _wrong(
-            faults,
-            node.args[len(positional)],
-            f"`{name}` takes {_count(positional)} but {len(node.args)} were given",
-            function,
-        )
+    free = shape.positional[len(target.args) :]
+    given = dict(zip(free, node.args, strict=False))
+    extra = node.args[len(free) :]
+    if extra and shape.rest is None:
+        _wrong(faults, extra[0], f"`{name}` takes {_count(free)} but {len(node.args)} were given", target.fn)
+    elif shape.rest is not None:
+        given[shape.rest] = display(extra, extra[0] if extra else node)
+    more: dict[str, Node] = {}
     for keyword in node.keywords:
-        if keyword.arg not in order or keyword.arg in positional[: code.co_posonlyargcount]:
-            _wrong(faults, keyword, f"`{name}` has no keyword parameter `{keyword.arg}`", function)
-        elif keyword.arg in given:
-            _wrong(faults, keyword, f"`{name}` got two values for `{keyword.arg}`", function)
+        known = keyword.arg in shape.by_name
+        if not known and shape.more is not None:
+            more[keyword.arg] = keyword.value
+        elif not known:
+            _wrong(faults, keyword, f"`{name}` has no keyword parameter `{keyword.arg}`", target.fn)
+        elif keyword.arg in given or keyword.arg in shape.positional[: len(target.args)]:
+            _wrong(faults, keyword, f"`{name}` got two values for `{keyword.arg}`", target.fn)
         else:
             given[keyword.arg] = keyword.value
-    defaults = _defaults(function, [p for p in order if p not in given])
-    missing = [p for p in order if p not in given and p not in {d[0] for d in defaults}]
+    if shape.more is not None:
+        keys = [constant(key, value) for key, value in more.items()]
+        given[shape.more] = gast.copy_location(gast.Dict(keys=keys, values=list(more.values())), node)
+    defaults = _bound(target, shape, given) + _defaults(target.fn, [p for p in shape.order if p not in given])
+    defaults = tuple({d[0]: d for d in reversed(defaults)}.values())
+    missing = [p for p in shape.order if p not in given and p not in {d[0] for d in defaults}]
     if missing:
         listed = ", ".join(f"`{p}`" for p in missing)
-        _wrong(faults, node, f"this call of `{name}` does not give {listed}", function)
-    return Binding(tuple(given.items()), defaults, order)
+        _wrong(faults, node, f"this call of `{name}` does not give {listed}", target.fn)
+    return Binding(tuple(given.items()), defaults, shape.order)
+
+
+def starred(node: Node, target: Target, item: Callable[[Node, int, int], Node]) -> Node:
+    """The call with one `*values` replaced by `item(values, k, count)` for as many arguments as are missing then.
+
+    Other calls come back as they are: nothing to do, or nothing that can be known (optional parameters, two stars).
+    """
+    places = [k for k, a in enumerate(node.args) if isinstance(a, gast.Starred)]
+    shape = _Shape.of(target.fn)
+    if len(places) != 1 or shape.rest is not None:
+        return node
+    named = {k.arg for k in node.keywords}
+    optional = len(target.fn.__defaults__ or ())
+    needed = shape.positional[: len(shape.positional) - optional] if optional else shape.positional
+    needed = tuple(p for p in needed[len(target.args) :] if p not in named)
+    count = len(needed) - (len(node.args) - 1)
+    if count < 0 or (optional and not named.issuperset(shape.positional[-optional:])):
+        return node
+    k = places[0]
+    values = node.args[k].value
+    args = [*node.args[:k], *(item(values, n, count) for n in range(count)), *node.args[k + 1 :]]
+    return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The parameters of a function; `order` is that of the compiled function."""
+
+    positional: tuple[str, ...]
+    by_name: frozenset[str]
+    rest: str | None  # *args
+    more: str | None  # **kwargs
+    order: tuple[str, ...]
+
+    @staticmethod
+    def of(function: FunctionType) -> _Shape:
+        code = function.__code__
+        count = code.co_argcount + code.co_kwonlyargcount
+        names = code.co_varnames
+        rest = names[count] if code.co_flags & CO_VARARGS else None
+        more = names[count + (rest is not None)] if code.co_flags & CO_VARKEYWORDS else None
+        order = (*names[:count], *(star for star in (rest, more) if star is not None))
+        by_name = frozenset(names[code.co_posonlyargcount : count])
+        return _Shape(names[: code.co_argcount], by_name, rest, more, order)
+
+
+def _bound(target: Target, shape: _Shape, given: Mapping[str, Node]) -> tuple[tuple[str, str, Any], ...]:
+    """Arguments of a method's object or a partial: they exist already, as defaults do."""
+    values = dict(zip(shape.positional, target.args, strict=False))
+    values |= {name: value for name, value in target.keywords if name not in given}
+    return tuple((name, _text(value, name), value) for name, value in values.items())
 
 
 def _defaults(function: FunctionType, names: list[str]) -> tuple[tuple[str, str, Any], ...]:
@@ -83,8 +142,7 @@ def _text(value: object, path: str) -> str:
 
 
 def _wrong(faults: Faults, node: Node, title: str, function: FunctionType) -> None:
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    names = _Shape.of(function).order
     help = "pass each parameter once; only those with a default may be left out"
     faults.add("PCB204", title, node, notes=(f"its parameters are ({', '.join(names)})",), helps=(help,))
 

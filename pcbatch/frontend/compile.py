@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import FunctionType
 
 from pcbatch.diagnostics import Diagnostic
@@ -12,23 +13,36 @@ from pcbatch.frontend.fence import check
 from pcbatch.frontend.fence_names import RETURN_HELP, falling_statement
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.stmts import statements
-from pcbatch.frontend.unit import BatchedTest, make_unit
+from pcbatch.frontend.target import BatchedTest, Statics, Target, same_statics
+from pcbatch.frontend.unit import make_unit
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A function to compile, for known objects as some of its arguments."""
+
+    fn: FunctionType
+    statics: Statics
+    inline: bool
+
+
 class Symbols:
-    """Names of functions in the program, in order of discovery; functions are told apart by identity."""
+    """Names of functions in the program, in order of discovery. Functions are told apart by identity and by the
+    objects that they get as arguments, since those may decide what their calls mean."""
 
-    def __init__(self) -> None:
-        self.functions: dict[str, FunctionType] = {}
+    def __init__(self, batched: BatchedTest) -> None:
+        self.batched = batched
+        self.functions: dict[str, Wanted] = {}
 
-    def __call__(self, fn: FunctionType) -> str:
-        """The name of `fn`, made unique by a number when another function has the same."""
+    def __call__(self, target: Target, statics: Statics) -> str:
+        """The name of a function, made unique by a number when another one has the same."""
         for name, known in self.functions.items():
-            if known is fn:
+            if known.fn is target.fn and same_statics(known.statics, statics, self.batched):
                 return name
+        fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
-        self.functions[name] = fn
+        self.functions[name] = Wanted(fn, statics, target.inline)
         return name
 
     def _unique(self, name: str) -> str:
@@ -38,19 +52,19 @@ class Symbols:
         return candidate
 
 
-def compile_functions(entry: FunctionType, batched: BatchedTest) -> CfgProgram:
+def compile_functions(entry: FunctionType, batched: BatchedTest, statics: Statics) -> CfgProgram:
     """The CFG program of `entry` and every batched function that its calls reach.
 
-    `batched(obj)` gives the plain function of a batched object and None for anything else. Raises CompileError
-    with everything that was found in all those functions.
+    `batched(obj)` gives what a call of a batched object runs and None for anything else; `statics` are those
+    arguments of `entry` that are known objects. Raises CompileError with everything that was found in all functions.
     """
-    symbols = Symbols()
-    pending = [symbols(entry)]
+    symbols = Symbols(batched)
+    pending = [symbols(Target(entry), statics)]
     functions: list[Function] = []
     found: list[Diagnostic] = []
     for name in pending:  # grows while it is walked
         try:
-            function = _compile_one(symbols.functions[name], batched, symbols)
+            function = _compile_one(name, symbols)
         except CompileError as error:
             found += error.diagnostics
             continue
@@ -67,8 +81,9 @@ def _callees(function: Function) -> tuple[str, ...]:
     return tuple(dict.fromkeys(calls))
 
 
-def _compile_one(fn: FunctionType, batched: BatchedTest, symbols: Symbols) -> Function:
-    unit = make_unit(fn, batched)
+def _compile_one(name: str, symbols: Symbols) -> Function:
+    wanted = symbols.functions[name]
+    unit = make_unit(wanted.fn, symbols.batched, wanted.statics)
     faults = Faults(unit.source)
     check(unit, faults)
     _raise(faults)
@@ -81,7 +96,7 @@ def _compile_one(fn: FunctionType, batched: BatchedTest, symbols: Symbols) -> Fu
     check_helpers(builder)
     check_deleted(builder)
     _raise(faults)
-    return builder.finish(symbols(fn))
+    return builder.finish(name, wanted.inline)
 
 
 def _raise(faults: Faults) -> None:

@@ -9,15 +9,15 @@ later than Python would, except what reads a variable that a later `:=` assigns:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import FunctionType
 
 import gast
 
-from pcbatch.frontend.calls import bind
+from pcbatch.frontend.calls import bind, starred
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.prims import default_expr, lane_reads, supported
-from pcbatch.frontend.resolve import callee
-from pcbatch.frontend.tree import SCOPES, Node, children, compare, is_constant, load, rebuild
+from pcbatch.frontend.resolve import callee, static_value
+from pcbatch.frontend.target import Target, is_static
+from pcbatch.frontend.tree import SCOPES, Node, children, compare, constant, is_constant, load, rebuild
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Branch, Move, Prim
 
@@ -185,9 +185,11 @@ def _control_into(b: Builder, dst: str, node: Node) -> None:
         _chain_into(b, dst, node)
 
 
-def _call_into(b: Builder, dst: str | None, node: Node, function: FunctionType) -> str:
+def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     args: dict[str, str] = {}
-    binding = bind(b.faults, node, function)
+    binding = bind(b.faults, _without_star(b, node, target), target)
+    statics = {name: value for name, _, value in binding.defaults if is_static(value)}
+    statics |= {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
     values = in_order(b, [value for _, value in binding.given])
     for (name, _), value in zip(binding.given, values, strict=True):
         args[name] = variable(b, value)
@@ -196,8 +198,29 @@ def _call_into(b: Builder, dst: str | None, node: Node, function: FunctionType) 
         b.emit(Prim((args[name],), default_expr(text, default), b.loc(node)))
     ordered = tuple(args[name] for name in binding.order if name in args)
     dst = b.temp() if dst is None else dst
-    b.emit(Call((dst,), b.symbol(function), ordered, b.loc(node)))
+    b.emit(Call((dst,), b.symbol(target, statics), ordered, b.loc(node)))
     return dst
+
+
+def _without_star(b: Builder, node: Node, target: Target) -> Node:
+    """The call with `*values` written out: as many as the function still needs."""
+
+    def item(value: Node, k: int, count: int) -> Node:
+        return supported("star_item", [value, constant(k, value), constant(count, value)], value)
+
+    args = list(node.args)
+    for k, arg in enumerate(args):
+        if isinstance(arg, gast.Starred):  # evaluated in its turn, once
+            done = in_order(b, [*args[:k], arg.value])
+            args[: k + 1] = [*done[:-1], gast.copy_location(gast.Starred(value=_kept(b, done[-1]), ctx=arg.ctx), arg)]
+    whole = gast.Call(func=node.func, args=args, keywords=node.keywords)
+    return starred(gast.copy_location(whole, node), target, item)
+
+
+def _kept(b: Builder, node: Node) -> Node:
+    temp = b.temp()
+    store(b, temp, node)
+    return load(temp, node)
 
 
 def _ternary_into(b: Builder, dst: str, node: Node) -> None:

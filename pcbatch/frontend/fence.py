@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import gast
 
-from pcbatch.frontend.calls import bind
+from pcbatch.frontend.calls import bind, starred
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence_names import check_names, check_returns
 from pcbatch.frontend.iterables import LAZY
 from pcbatch.frontend.prims import SUPPORT
-from pcbatch.frontend.resolve import builtin_name, callee, is_batch_decorator, resolve
+from pcbatch.frontend.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.rules import (
     ATTRIBUTE_HELP,
     EXPRESSIONS,
@@ -30,6 +30,7 @@ from pcbatch.frontend.rules import (
     SUBSCRIPT_HELP,
 )
 from pcbatch.frontend.scope import bindings, outside, parameters
+from pcbatch.frontend.target import Target
 from pcbatch.frontend.tree import COMPREHENSIONS, FUNCTIONS, Node, children
 from pcbatch.frontend.unit import Unit
 
@@ -69,10 +70,6 @@ class Fence:
         if isinstance(node, gast.AsyncFunctionDef):
             rule = STATEMENTS["AsyncFunctionDef"]
             self.faults.add(rule.code, rule.title, self.unit.header, rule.label, helps=(rule.help,))
-        for star, text in ((node.args.vararg, "*"), (node.args.kwarg, "**")):
-            if star is not None:
-                title = f"a batched function cannot have a `{text}{star.id}` parameter"
-                self.faults.add("PCB116", title, star, helps=("write the parameters out, or pass a tuple or a dict",))
         for part in gast.walk(node):
             if isinstance(part, gast.Name) and part.id.startswith(SUPPORT):
                 self.faults.add("PCB210", f"the name `{part.id}` is reserved", part, helps=("choose another name",))
@@ -135,44 +132,47 @@ class Fence:
             self.visit(part, Where("a nested function", True, where.hidden | bound))
 
     def _call(self, node: Node, where: Where) -> None:
-        function = callee(self.unit, node, where.hidden)
-        if function is None and is_batch_decorator(self.unit, node.func):
+        target = callee(self.unit, node, where.hidden)
+        if target is None and is_batch_decorator(self.unit, node.func):
             self._batched_inside(node)
-        elif function is None:
+        elif target is None:
             forbidden = builtin_name(self.unit, node.func, FORBIDDEN_BUILTINS)
             if forbidden is not None and not where.hidden & {forbidden}:
                 self.faults.add(
                     "PCB120", f"`{forbidden}()` is not supported", node, helps=("name the variables it should use",)
                 )
             self.visit(node.func, where)
-        elif where.scope:
+        elif where.scope and not target.inline:
             self.faults.add(
                 "PCB206",
-                f"the batched function `{function.__name__}` is called inside {where.scope}",
+                f"the batched function `{target.fn.__name__}` is called inside {where.scope}",
                 node,
                 "each lane must make this call by itself",
                 helps=("call it in a statement of the batched function, in a `for` loop if need be",),
             )
-        else:
-            bind(self.faults, node, function)
-        for child in (*node.args, *node.keywords):
-            self.visit(child, where)
+        elif not where.scope:
+            bind(self.faults, starred(node, target, lambda value, _k, _count: value), target)
+        for child in (*node.args, *(k.value for k in node.keywords)):
+            if target is None or self._batched(child, where) is None:  # a function may be an argument
+                self.visit(child, where)
+
+    def _batched(self, node: Node, where: Where) -> Target | None:
+        found = resolve(self.unit, node, where.hidden)
+        return None if found is MISSING else self.unit.batched(found)
 
     def _batched_inside(self, node: Node) -> None:
         title = "a batched function cannot be made inside another one"
         self.faults.add("PCB208", title, node, helps=("define it outside and pass what it needs as arguments",))
 
     def _value(self, node: Node, where: Where) -> None:
-        found = resolve(self.unit, node, where.hidden)
-        function = self.unit.batched(found)
-        if function is not None:
-            name = function.__name__
+        target = self._batched(node, where)
+        if target is not None and not target.inline:
+            name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
             helps = (f"call it by name; where the value for one example is meant, write `{name}.plain`",)
             self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
         elif isinstance(node, gast.Attribute):
-            base = resolve(self.unit, node.value, where.hidden)
-            if self.unit.batched(base) is None:
+            if self._batched(node.value, where) is None:
                 self.visit(node.value, where)
 
     def _private(self, node: Node) -> None:

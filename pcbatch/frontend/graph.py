@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import FunctionType, MappingProxyType
+from types import MappingProxyType
 
 import gast
 
 from pcbatch.diagnostics import Loc
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.prims import make_expr, used_helpers
+from pcbatch.frontend.target import Statics, Target
 from pcbatch.frontend.tree import Node
 from pcbatch.frontend.unit import Unit
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
@@ -32,7 +33,7 @@ class Draft:
 class Builder:
     """Appends operations to the current block. After a jump the current block is a new, unreachable one."""
 
-    def __init__(self, unit: Unit, faults: Faults, symbol: Callable[[FunctionType], str]) -> None:
+    def __init__(self, unit: Unit, faults: Faults, symbol: Callable[[Target, Statics], str]) -> None:
         self.unit = unit
         self.faults = faults
         self.symbol = symbol
@@ -118,7 +119,7 @@ class Builder:
         terminator = self.drafts[label].terminator
         return () if terminator is None else tuple(reversed(successors(terminator)))
 
-    def finish(self, name: str) -> Function:
+    def finish(self, name: str, inline: bool) -> Function:
         """The function with its reachable blocks, renumbered."""
         order = self.reachable()
         number = {label: f"bb{i}" for i, label in enumerate(order)}
@@ -140,6 +141,7 @@ class Builder:
             blocks=tuple(blocks),
             types=MappingProxyType(dict.fromkeys(names)),
             loc=self.unit.header,
+            inline=inline,
         )
 
 

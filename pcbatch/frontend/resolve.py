@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import gast
 
+from pcbatch.frontend.target import Target
 from pcbatch.frontend.tree import Node
 from pcbatch.frontend.unit import Unit
 
@@ -22,21 +23,38 @@ MISSING: Final = object()
 def resolve(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Any:
     """The object that a name or dotted name refers to, or MISSING; `hidden` are names of inner scopes."""
     if isinstance(node, gast.Name):
+        if node.id in unit.statics and node.id not in hidden:
+            return unit.statics[node.id]
         if node.id in unit.bound or node.id in hidden:
             return MISSING
         return _look_up(unit.fn, node.id)
     if isinstance(node, gast.Attribute):
         base = resolve(unit, node.value, hidden)
         return MISSING if base is MISSING else _attribute(base, node.attr)
+    if isinstance(node, gast.Subscript):
+        return _item(resolve(unit, node.value, hidden), _index(unit, node.slice, hidden))
     return MISSING
 
 
-def callee(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> FunctionType | None:
-    """The plain function behind a call of a batched function; None for any other node."""
+def callee(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Target | None:
+    """What a call of a batched function runs; None for any other node."""
     if not isinstance(node, gast.Call):
         return None
     found = resolve(unit, node.func, hidden)
     return None if found is MISSING else unit.batched(found)
+
+
+def static_value(unit: Unit, node: Node) -> Any:
+    """The object that an argument is while compiling; None if it is not known, and for numbers and arrays."""
+    if isinstance(node, gast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    found = resolve(unit, node)
+    known = found is not MISSING and (unit.batched(found) is not None or _is_parameter(unit, node))
+    return found if known else None
+
+
+def _is_parameter(unit: Unit, node: Node) -> bool:
+    return isinstance(node, gast.Name) and node.id in unit.statics
 
 
 def is_builtin(unit: Unit, node: Node, name: str) -> bool:
@@ -77,4 +95,22 @@ def _attribute(base: object, name: str) -> Any:
         except Exception:  # a module's own __getattr__ may do anything; the primitive will show its error
             return MISSING
     found = inspect.getattr_static(base, name, MISSING)
-    return found.__func__ if isinstance(found, staticmethod) else found
+    if isinstance(found, staticmethod):
+        return found.__func__
+    # Only methods that are ours are bound: the `__get__` of others may run code.
+    own = type(found).__module__.split(".")[0] == "pcbatch" and not isinstance(base, type)
+    return found.__get__(base, type(base)) if own and name not in getattr(base, "__dict__", ()) else found
+
+
+def _index(unit: Unit, node: Node, hidden: frozenset[str]) -> Any:
+    return node.value if isinstance(node, gast.Constant) else resolve(unit, node, hidden)
+
+
+def _item(base: object, index: object) -> Any:
+    """An element of a table of functions; only of types whose look-up runs no code of the user."""
+    if type(base) not in (dict, tuple, list) or type(index) not in (int, str, bool):
+        return MISSING
+    try:
+        return base[index]  # type: ignore[index]
+    except (KeyError, IndexError, TypeError):
+        return MISSING

@@ -172,6 +172,14 @@ def row(values: Any, index: Any) -> Any:
     return jnp.asarray(values)[index]
 
 
+def star_item(values: Any, k: int, count: int) -> Any:
+    """Element `k` of `*values` in a call where `count` are needed."""
+    items = tuple(values)
+    if len(items) != count:
+        raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")
+    return items[k]
+
+
 def all_items(value: Any) -> list[Any]:
     """The value of `x` after `*x, = value`."""
     return list(value)

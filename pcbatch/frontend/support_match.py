@@ -8,15 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 
+NUMBERS = (jax.Array, np.ndarray, np.generic, int, float, complex)
 WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)  # `int(n)` matches n itself
 
 
 def equals(value: Any, pattern: Any) -> Any:
     """`value == pattern`; a traced value equals only numbers."""
     for one, other in ((value, pattern), (pattern, value)):
-        if isinstance(one, jax.Array) and not isinstance(
-            other, jax.Array | np.ndarray | np.generic | int | float | complex
-        ):
+        if isinstance(one, jax.Array) and not isinstance(other, NUMBERS):
             return False
     return value == pattern
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FunctionType
 
@@ -11,9 +11,8 @@ import gast
 from pcbatch.diagnostics import Loc
 from pcbatch.frontend.scope import bindings, identifiers, parameters
 from pcbatch.frontend.source import Source, locate
+from pcbatch.frontend.target import BatchedTest, Statics
 from pcbatch.frontend.tree import FUNCTIONS, Node
-
-BatchedTest = Callable[[object], FunctionType | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +21,7 @@ class Unit:
 
     `variables` are the names with a value per lane; `helpers` are the functions defined inside (`def` or
     `name = lambda`), which have no value at run time: each use is inlined in the primitive that uses it.
+    `statics` are parameters that are never assigned and whose object is known: a function, a string, `self`.
     `names` are all identifiers that occur, so that made-up names can avoid them.
     """
 
@@ -35,6 +35,7 @@ class Unit:
     helpers: Mapping[str, Node]
     names: frozenset[str]
     batched: BatchedTest
+    statics: Statics
 
     @property
     def header(self) -> Loc:
@@ -50,7 +51,7 @@ class Unit:
         return statements
 
 
-def make_unit(fn: FunctionType, batched: BatchedTest) -> Unit:
+def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics) -> Unit:
     """Find the source of `fn` and sort its names."""
     located = locate(fn)
     node = located.node
@@ -71,6 +72,7 @@ def make_unit(fn: FunctionType, batched: BatchedTest) -> Unit:
         helpers=helpers,
         names=identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names),
         batched=batched,
+        statics={name: value for name, value in statics.items() if not bound.get(name, [fn])},
     )
 
 

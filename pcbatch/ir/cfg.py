@@ -38,7 +38,8 @@ class Block:
 class Function:
     """One user function. The first block is the entry.
 
-    `types` names every variable of the function; a value of None means not inferred yet.
+    `types` names every variable of the function; a value of None means not inferred yet. `inline`: calls of it are to
+    be replaced by its blocks.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Function:
     blocks: tuple[Block, ...]
     types: Mapping[str, ArrayType | None] = field(default_factory=lambda: MappingProxyType({}))
     loc: Loc | None = field(default=None, compare=False)
+    inline: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

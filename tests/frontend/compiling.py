@@ -9,6 +9,7 @@ from typing import Any
 
 from pcbatch.errors import CompileError
 from pcbatch.frontend import compile_functions
+from pcbatch.frontend.target import Target
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.verifier import verify
@@ -38,12 +39,12 @@ def compiled(fn: Any) -> CfgProgram:
     """The CFG program of a function, plain or marked, checked by the verifier."""
     entry = fn.fn if isinstance(fn, Lane) else fn
 
-    def batched(value: object) -> FunctionType | None:
+    def batched(value: object) -> Target | None:
         if isinstance(value, Lane):
-            return value.fn
-        return entry if value is entry else None
+            return Target(value.fn)
+        return Target(entry) if value is entry else None
 
-    return compile_functions(entry, batched)
+    return compile_functions(entry, batched, {})
 
 
 def run(fn: Any, *args: Any) -> Any:
