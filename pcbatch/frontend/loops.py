@@ -43,6 +43,8 @@ def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
         args.insert(0, constant(0, node))
     if len(args) == 2:
         args.append(constant(1, node))
+    if not isinstance(args[0], gast.Constant):
+        args[0] = _start(b, args[0])
     # The step is read in every trip, so it must not be a variable that the body may assign.
     step = args[2] if isinstance(args[2], gast.Constant) else _copy(b, args[2])
     following, remaining = b.temp(), b.temp()
@@ -59,6 +61,12 @@ def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
     return Iteration(
         lambda body, leave: condition(b, compare(load(remaining, node), gast.Gt(), zero, node), body, leave), advance
     )
+
+
+def _start(b: Builder, node: Node) -> Node:
+    temp = b.temp()
+    b.prim((temp,), supported("range_start", [node], node), shown=node)
+    return load(temp, node)
 
 
 def _over_enumerate(b: Builder, target: Node, node: Node) -> Iteration:
