@@ -95,7 +95,7 @@ class Batched:
 
     def with_options(self, **changes: Any) -> Batched:
         """The same function with some options changed, as a new object with its own cache."""
-        return Batched(self.fn, replace(self.options, **changes))
+        return _make(self.fn, _options(functools.partial(replace, self.options), changes))
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
         if inside_primitive():
@@ -191,16 +191,20 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         >>> fib(jnp.array([3, 7, 4, 5]))
         Array([ 3, 21,  5,  8], dtype=int32)
     """
+    chosen = _options(Options, options)
+    if fn is None:
+        return lambda f: _make(f, chosen)
+    return _make(fn, chosen)
+
+
+def _options(make: Callable[..., Options], changes: dict[str, Any]) -> Options:
     try:
-        chosen = Options(**options)
+        return make(**changes)
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
         known = ", ".join(Options.__dataclass_fields__)
         raise usage("PCB401", f"unknown option: {str(error).split('argument ')[-1]}", help=f"known: {known}") from None
-    if fn is None:
-        return lambda f: _make(f, chosen)
-    return _make(fn, chosen)
 
 
 class Inline:
@@ -274,6 +278,8 @@ def _make(fn: Any, options: Options) -> Any:
     names = options.static_argnames
     if isinstance(names, str):
         options = replace(options, static_argnames=(names,))
+    elif not isinstance(names, tuple | list):
+        raise usage("PCB401", f"static_argnames must be a name or a tuple of names, not {names!r}")
     unknown = [n for n in options.static_argnames if n not in inspect.signature(fn).parameters]
     if unknown:
         raise usage("PCB403", f"static_argnames names `{unknown[0]}`, which is not a parameter of {fn.__name__}")

@@ -27,6 +27,7 @@ class Arguments:
     types: Mapping[str, Abstract]  # parameter -> type for one lane
     shared: frozenset[str]  # parameters whose leaves are all unbatched
     arrays: Mapping[str, tuple[Any, ...]]  # parameter -> array leaves
+    mapped: Mapping[str, tuple[bool, ...]]  # parameter -> which of its array leaves have lanes
     lanes: int
 
     @property
@@ -60,6 +61,7 @@ def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, 
     types: dict[str, Abstract] = {}
     shared: set[str] = set()
     arrays: dict[str, tuple[Any, ...]] = {}
+    mapped: dict[str, tuple[bool, ...]] = {}
     sizes: dict[str, int] = {}
     for name, value in bound.arguments.items():
         if name in options.static_argnames or name not in passed:
@@ -74,9 +76,10 @@ def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, 
         lane_types = [_type_of(name, leaf, int(axis is not None)) for leaf, axis in zip(moved, per_leaf, strict=True)]
         types[name] = Abstract(tree, tuple(lane_types))
         arrays[name] = tuple(moved)
+        mapped[name] = tuple(axis is not None for axis in per_leaf)
         if all(axis is None for axis in per_leaf):
             shared.add(name)
-    return Arguments(types, frozenset(shared), arrays, _lanes(fn, sizes))
+    return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes))
 
 
 def _explicit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
@@ -127,11 +130,10 @@ def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
         spread = jax.tree.broadcast(axes, value, is_leaf=lambda x: x is None)
     except ValueError as error:
         raise usage("PCB404", f"in_axes of `{name}` does not fit its structure", str(error).splitlines()[0]) from None
-    out = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
-    count = len(jax.tree.leaves(value))
-    if len(out) != count:  # None in the value itself is no leaf, but broadcasts as one
-        flat = jax.tree.leaves(jax.tree.map(lambda a: -1000 if a is None else a, spread, is_leaf=lambda x: x is None))
-        out = [None if a == -1000 else a for a in flat][:count]
+    # None in the value is no leaf, but has a place among the axes.
+    places = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
+    leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
+    out = [axis for axis, leaf in zip(places, leaves, strict=True) if leaf is not None]
     for axis in out:
         if axis is not None and not isinstance(axis, int):
             raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {axis!r}")
@@ -151,10 +153,19 @@ def _lane_axis_first(name: str, leaf: Any, axis: int | None, sizes: dict[str, in
         return leaf if is_array(leaf) else jnp.asarray(leaf)
     shape = np.shape(leaf)
     _check_axis(name, shape, axis)
-    array = jnp.asarray(leaf)
+    array = _as_array(name, leaf)
     array = jnp.moveaxis(array, axis, 0) if axis not in (0, -len(shape)) else array
     _check_size(name, int(array.shape[0]), sizes)
     return array
+
+
+def _as_array(name: str, leaf: Any) -> Any:
+    try:
+        return jnp.asarray(leaf)
+    except TypeError:
+        raise usage(
+            "PCB405", f"argument `{name}` has dtype {np.asarray(leaf).dtype}, which JAX does not have"
+        ) from None
 
 
 def _lane_axis_first_of_shape(name: str, leaf: Any, axis: int | None, sizes: dict[str, int]) -> Any:

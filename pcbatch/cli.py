@@ -213,3 +213,7 @@ def _write(text: str) -> None:
 def _complain(text: str, status: int) -> int:
     print(text, file=sys.stderr)
     return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 from pcbatch.arguments import Arguments
@@ -56,7 +57,9 @@ def _lane(lane: int, given: Arguments) -> str:
     for param, type_ in given.types.items():
         if param in given.shared:
             continue
-        for leaf, array in zip(leaf_names(param, type_), given.arrays[param], strict=False):
-            if getattr(array, "ndim", 2) == 1:
+        leaves = zip(leaf_names(param, type_), given.arrays[param], given.mapped[param], strict=True)
+        for leaf, array, mapped in leaves:
+            key = jax.numpy.issubdtype(array.dtype, jax.dtypes.prng_key)
+            if mapped and array.ndim == 1 and not key:
                 values.append(f"{leaf}={np.asarray(array)[lane]}")
     return f"{lane} ({', '.join(values)})" if values else str(lane)

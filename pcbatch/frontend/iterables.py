@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import gast
 
-from pcbatch.frontend.exprs import atom, lower, store
+from pcbatch.frontend.exprs import atom, in_order, lower, store
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.prims import supported
 from pcbatch.frontend.resolve import builtin_name
@@ -68,9 +68,13 @@ def kept(b: Builder, node: Node) -> Node:
 
 def range_bounds(b: Builder, node: Node) -> list[Node]:
     """Start, stop and step as variables or literals."""
-    args = [atom(b, arg) for arg in node.args]
+    args = [atom(b, arg) for arg in in_order(b, node.args)]
     if len(args) == 1:
         args.insert(0, constant(0, node))
+    elif not isinstance(args[0], gast.Constant):
+        start = b.temp()
+        b.prim((start,), supported("range_start", [args[0]], node), shown=args[0])
+        args[0] = load(start, node)
     return args if len(args) == 3 else [*args, constant(1, node)]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -20,6 +21,8 @@ import gast
 from pcbatch.diagnostics import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError
 from pcbatch.frontend.tree import FUNCTIONS, Node
+
+DEEP = 50_000  # levels of recursion for the parser
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +158,15 @@ def _file_text(fn: FunctionType) -> str | None:
 
 @functools.lru_cache(maxsize=64)
 def _parse(text: str) -> Node | None:
+    # gast's visitors recurse several times per level, so they need more room than Python's own parser.
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEP))
     try:
         return gast.parse(text)
     except (SyntaxError, ValueError):
         return None
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _no_source(fn: FunctionType, why: str) -> CompileError:

@@ -80,6 +80,14 @@ def inplace(value: Any) -> Any:
     return value
 
 
+def range_start(value: Any) -> Any:
+    """Where a `range` starts, in a type that does not wrap where Python's ints go on: narrow ones are widened."""
+    if isinstance(value, jax.Array) and value.shape == () and jnp.issubdtype(value.dtype, jnp.integer):
+        wide = jnp.promote_types(value.dtype, np.int32)
+        return value if wide == value.dtype else value.astype(wide)
+    return value
+
+
 def range_length(start: Any, stop: Any, step: Any) -> Any:
     """`len(range(start, stop, step))` with traced bounds; never overflows."""
     for name, value in (("start", start), ("stop", stop), ("step", step)):

@@ -131,6 +131,14 @@ def _number_type(kind: Any, x64: bool) -> ArrayType:
     return from_aval(jax.eval_shape(lambda: jnp.asarray(kind(0))))
 
 
+def fits(leaf: Known, type_: ArrayType) -> bool:
+    """Can an array of this type hold the known number?"""
+    if not isinstance(leaf.value, int) or not jnp.issubdtype(jnp.dtype(type_.dtype), jnp.integer):
+        return True
+    info: Any = jnp.iinfo(jnp.dtype(type_.dtype))  # type: ignore[no-untyped-call]
+    return int(info.min) <= leaf.value <= int(info.max)
+
+
 def materialise(value: Abstract) -> Abstract:
     """The same value with every known number as an array."""
     return Abstract(value.tree, tuple(array_type(leaf) for leaf in value.leaves))

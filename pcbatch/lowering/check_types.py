@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import jax
 
 from pcbatch.diagnostics import Diagnostic, Label, Loc
@@ -10,6 +12,7 @@ from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.ops import RETURN, Branch, Prim
 from pcbatch.ir.walk import may_return, predecessors, reads, terminator_reads, writes
+from pcbatch.lowering import numbers
 from pcbatch.lowering.abstract import Abstract, Known
 from pcbatch.lowering.infer_types import Conflict, Inferred, branch_targets
 from pcbatch.lowering.split_ranges import original_name
@@ -31,8 +34,8 @@ CONSTANT = (
 )
 
 
-def run(program: CfgProgram, found: Inferred) -> None:
-    """Raise CompileError if anything is wrong; do nothing otherwise."""
+def run(program: CfgProgram, found: Inferred, args: Mapping[str, Abstract]) -> None:
+    """Raise CompileError if anything is wrong; do nothing otherwise. `args` gives the entry's parameters."""
     faults = [_primitive_error(program, key, error) for key, error in sorted(found.errors.items())]
     faults += [_conflict(program, conflict) for conflict in found.conflicts.values()]
     for function in program.functions:
@@ -41,6 +44,8 @@ def run(program: CfgProgram, found: Inferred) -> None:
             faults += _conditions(function, found)
     if not faults:
         faults += _no_result(program, found)
+    if not faults:
+        faults += numbers.check(program, found, args)
     if faults:
         raise CompileError(tuple(dict.fromkeys(faults)))
 

@@ -133,5 +133,7 @@ def _rename(
             lambda v, end=end, label=block.label: used(label, end, v),  # type: ignore[misc]
         )
         blocks.append(replace(block, ops=tuple(ops), terminator=terminator))
-    types = dict.fromkeys(web_names.values()) | dict.fromkeys(function.params + function.results)
+    # A read that no definition reaches keeps its name; the checks report it as unbound.
+    unbound = {v: None for (_, _, v), defs in uses.items() if not defs}
+    types = dict.fromkeys(web_names.values()) | unbound | dict.fromkeys(function.params + function.results)
     return replace(function, blocks=tuple(blocks), types=types)
