@@ -95,7 +95,8 @@ class Batched:
 
     def with_options(self, **changes: Any) -> Batched:
         """The same function with some options changed, as a new object with its own cache."""
-        return _make(self.fn, _options(functools.partial(replace, self.options), changes))
+        made: Batched = _make(self.fn, _options(functools.partial(replace, self.options), changes))
+        return made
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
         if inside_primitive():

@@ -188,14 +188,14 @@ def uses_class(n):
 
 
 def uses_del(n):
-    m = n
-    del m  # here
+    m = {"a": n}
+    del m["a"]  # here
     return n
 
 
-def loops_over_a_zip(x):
+def reverses_a_zip(x):
     total = 0.0
-    for a, b in zip(x, x, strict=True):  # here
+    for a, b in reversed(zip(x, x)):  # here
         total += a * b
     return total
 
@@ -270,7 +270,7 @@ ROWS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (uses_import, (N,), "PCB1"),
     (uses_class, (N,), "PCB1"),
     (uses_del, (N,), "PCB1"),
-    (loops_over_a_zip, (X,), "PCB"),
+    (reverses_a_zip, (X,), "PCB"),
     (prints, (N,), "PCB1"),
     (too_many_arguments, (N,), "PCB204"),
     (unknown_keyword, (N,), "PCB204"),

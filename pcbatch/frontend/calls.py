@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
 from typing import Any
@@ -19,11 +19,13 @@ SHORT_TEXT = 40
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """`given`: parameter and expression in evaluation order; `defaults`: parameter, text, object; `order`: all."""
+    """`given`: parameter and expression in evaluation order; `defaults`: parameter, text, object; `order`: all.
+    `shape` says how many arguments `*args` takes and which names `**kwargs`: each shape is a function of its own."""
 
     given: tuple[tuple[str, Node], ...]
     defaults: tuple[tuple[str, str, Any], ...]
     order: tuple[str, ...]
+    shape: Mapping[str, object] = field(default_factory=dict)
 
 
 def bind(faults: Faults, node: Node, target: Target) -> Binding:
@@ -66,7 +68,9 @@ def bind(faults: Faults, node: Node, target: Target) -> Binding:
     if missing:
         listed = ", ".join(f"`{p}`" for p in missing)
         _wrong(faults, node, f"this call of `{name}` does not give {listed}", target.fn)
-    return Binding(tuple(given.items()), defaults, shape.order)
+    counted = {"*": str(len(extra))} if shape.rest is not None else {}
+    named = {"**": ",".join(more)} if shape.more is not None else {}
+    return Binding(tuple(given.items()), defaults, shape.order, counted | named)
 
 
 def starred(node: Node, target: Target, item: Callable[[Node, int, int], Node]) -> Node:

@@ -190,6 +190,7 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     binding = bind(b.faults, _without_star(b, node, target), target)
     statics = {name: value for name, _, value in binding.defaults if is_static(value)}
     statics |= {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
+    statics |= binding.shape
     values = in_order(b, [value for _, value in binding.given])
     for (name, _), value in zip(binding.given, values, strict=True):
         args[name] = variable(b, value)

@@ -86,8 +86,9 @@ def range_count(args: list[Node], node: Node) -> Element:
 
 def _range(b: Builder, node: Node) -> Iterable:
     start, stop, step = (kept(b, arg) for arg in range_bounds(b, node))
+    count = range_count([start, stop, step], node)
     return Iterable(
-        range_count([start, stop, step], node),
+        Element(supported("range_size", [start, stop, step], node), count.shown),
         lambda i: _plain(binary(start, gast.Add(), binary(i, gast.Mult(), step, node), node)),
     )
 

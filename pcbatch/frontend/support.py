@@ -102,6 +102,12 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
     return _traced_length(start, stop, step)
 
 
+def range_size(start: Any, stop: Any, step: Any) -> Any:
+    """`range_length` as a signed number, to be computed with."""
+    length = range_length(start, stop, step)
+    return length.astype(np.int32) if isinstance(length, jax.Array) else length
+
+
 def _check_integer(name: str, value: Any) -> None:
     if isinstance(value, ARRAYS):
         good = value.shape == () and (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_)

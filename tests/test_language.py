@@ -1,0 +1,201 @@
+"""What lane-by-lane comparison of programs cannot show: methods, static functions, inline helpers, what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch import CompileError, UsageError
+from tests.programs.language import RATES, Rates, clip, double, repeat, shifted
+
+pytestmark = pytest.mark.promotion("standard")
+X = np.linspace(-1, 4, 6).astype(np.float32)
+
+
+def same(batched: Any, *args: Any) -> None:
+    """A batched object equals its plain form in every lane."""
+    got = batched(*args)
+    want = [batched.plain(*(arg[k] for arg in args)) for k in range(len(args[0]))]
+    np.testing.assert_allclose(got, np.array(want), rtol=1e-6)
+
+
+class TestMethods:
+    """`@pcbatch.batch` in a class."""
+
+    def test_the_object_is_a_constant(self) -> None:
+        same(RATES.shrink, X)
+        same(Rates(0.5).shrink, X)
+        same(RATES.climb, np.arange(5, dtype=np.int32))
+
+    def test_run_and_options(self) -> None:
+        assert RATES.shrink.run(X).status.tolist() == [0] * 6
+        assert RATES.shrink.with_options(max_steps=2).run(X).status.tolist()[-1] == 2
+        assert "climb" in RATES.climb.lower(np.zeros(2, np.int32)).as_text("cfg")
+
+    def test_one_compilation_for_an_object(self) -> None:
+        rates = Rates(0.7)
+        first = rates.shrink
+        first(X)
+        again = rates.shrink
+        again(X)
+        assert len(first.batched.for_methods("constant")._cache) >= 1
+        before = len(first.batched.for_methods("constant")._cache)
+        rates.shrink(X)
+        assert len(first.batched.for_methods("constant")._cache) == before
+
+    def test_static_methods_either_way(self) -> None:
+        class Tools:
+            @staticmethod
+            @pcbatch.batch
+            def above(x):
+                return x + 1 if x > 0 else x
+
+            @pcbatch.batch
+            @staticmethod
+            def below(x):
+                return x - 1 if x > 0 else x
+
+            @pcbatch.batch
+            def both(self, x):
+                return self.above(x) + Tools.below(x)
+
+        same(Tools.above, X)
+        same(Tools.below, X)
+        same(Tools().both, X)
+
+    def test_a_pytree_object_is_shared(self) -> None:
+        @jax.tree_util.register_dataclass
+        @dataclasses.dataclass
+        class Model:
+            weight: Any
+
+            @pcbatch.batch
+            def apply(self, x):
+                while x < self.weight:
+                    x = x * 2 + 1
+                return x
+
+        same(Model(jnp.float32(5)).apply, np.abs(X))
+
+
+class TestFunctionsAsValues:
+    """Batched functions that are arguments or stand in tables."""
+
+    def test_static_argument_of_the_entry(self) -> None:
+        twice = pcbatch.batch(lambda f, x: f(f(x)), static_argnames="f")
+        np.testing.assert_allclose(twice(double, X), double(double(X)))
+        np.testing.assert_allclose(twice(RATES.shrink, X), RATES.shrink(RATES.shrink(X)))
+        part = functools.partial(shifted, by=2.0)
+        np.testing.assert_allclose(twice(part, X), [part.func.plain(shifted.plain(x, 2.0), by=2.0) for x in X])
+
+    def test_one_copy_for_each_function(self) -> None:
+        @pcbatch.batch
+        def entry(x, n):
+            return repeat(double, x, n) + repeat(double, x, n + 1) + repeat(clip_half, x, n)
+
+        names = [f.name for f in entry.lower(X, np.arange(6, dtype=np.int32)).stages.cfg.functions]
+        assert [name.split("_")[0] for name in names].count("repeat") == 2
+
+    def test_a_function_that_is_not_known_is_refused(self) -> None:
+        @pcbatch.batch
+        def choose(x):
+            f = double if x > 0 else clip_half
+            return f(x)
+
+        with pytest.raises(CompileError) as info:
+            choose(X)
+        assert {d.code for d in info.value.diagnostics} == {"PCB207"}
+
+
+@pcbatch.batch
+def clip_half(x):
+    """Another function to pass."""
+    return clip(x, 0.5)
+
+
+class TestInline:
+    """`@pcbatch.inline`."""
+
+    def test_it_stays_plain(self) -> None:
+        assert clip(3, 2) == 2 and "clip" in repr(clip)
+
+    def test_no_call_is_left(self) -> None:
+        text = clip_half.lower(X).as_text("cfg")
+        assert "call" not in text and "func @clip(" not in text
+
+    def test_recursion_is_refused(self) -> None:
+        @pcbatch.inline
+        def endless(x):
+            return endless(x)
+
+        with pytest.raises(CompileError) as info:
+            pcbatch.batch(lambda x: endless(x))(X)
+        assert [d.code for d in info.value.diagnostics] == ["PCB213"]
+
+    def test_only_functions(self) -> None:
+        with pytest.raises(UsageError):
+            pcbatch.inline(3)  # type: ignore[arg-type]
+
+
+class TestUnrolling:
+    """Loops over Python objects."""
+
+    def test_loops_over_arrays_stay_loops(self) -> None:
+        def over(xs, ys):
+            t = 0.0
+            for i, (x, y) in enumerate(zip(xs, ys)):
+                t += x * y * i
+            return t
+
+        rows = np.ones((3, 50), np.float32)
+        assert len(pcbatch.batch(over).lower(rows, rows).stages.opt.blocks) <= 3
+
+    def test_a_set_has_no_order(self) -> None:
+        def over(x):
+            for v in {1, 2}:
+                x += v
+            return x
+
+        with pytest.raises(CompileError, match="no order"):
+            pcbatch.batch(over)(X)
+
+    def test_too_many_copies(self) -> None:
+        def over(x):
+            for v in tuple(range(6000)):
+                x += v
+            return x
+
+        with pytest.raises(CompileError) as info:
+            pcbatch.batch(over)(X)
+        assert [d.code for d in info.value.diagnostics] == ["PCB311"]
+
+    def test_unequal_lengths(self) -> None:
+        def over(x):
+            for a, b in zip((x, x), (1, 2, 3), strict=True):
+                x += a * b
+            return x
+
+        with pytest.raises(CompileError, match="different lengths"):
+            pcbatch.batch(over)(X)
+
+    def test_plain_unroll(self) -> None:
+        assert pcbatch.unroll(range(3)) == (0, 1, 2)
+
+
+def test_any_number_of_arguments_of_the_entry() -> None:
+    @pcbatch.batch
+    def total(x, *rest, **more):
+        for r in rest:
+            x = x + r
+        return x * more["scale"]
+
+    np.testing.assert_allclose(total(X, X, 2 * X, scale=X), 4 * X * X, rtol=1e-6)
+    shared = total.with_options(in_axes=(0, None, 0))
+    np.testing.assert_allclose(shared(X, 1.0, X, scale=X), (2 * X + 1) * X, rtol=1e-6)
