@@ -185,6 +185,16 @@ class TestUnrolling:
         with pytest.raises(CompileError, match="different lengths"):
             pcbatch.batch(over)(X)
 
+    def test_a_length_that_differs_between_lanes(self) -> None:
+        def over(x, n):
+            for a, b in zip((1, 2, 3), range(n)):
+                x += a * b
+            return x
+
+        with pytest.raises(CompileError) as info:
+            pcbatch.batch(over)(X, np.arange(6, dtype=np.int32))
+        assert [d.code for d in info.value.diagnostics] == ["PCB313"]
+
     def test_plain_unroll(self) -> None:
         assert pcbatch.unroll(range(3)) == (0, 1, 2)
 

@@ -169,7 +169,10 @@ class Fence:
         if target is not None and not target.inline:
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
-            helps = (f"call it by name; where the value for one example is meant, write `{name}.plain`",)
+            helps = (
+                "call it, or pass it to a batched function; instead of a loop over functions write the calls out; "
+                f"where the value for one example is meant, write `{name}.plain`",
+            )
             self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
         elif isinstance(node, gast.Attribute):
             if self._batched(node.value, where) is None:

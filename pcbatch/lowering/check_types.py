@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import jax
 
 from pcbatch.diagnostics import Diagnostic, Label, Loc
-from pcbatch.errors import CompileError
+from pcbatch.errors import CompileError, NeedsUnrolling
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.ops import RETURN, Branch, Prim
@@ -75,6 +75,10 @@ def _primitive_error(program: CfgProgram, key: tuple[str, str, int], error: Exce
         code, title = "PCB305", "a helper needs control flow of its own for each lane"
         notes = (_first_line(error),)
         helps = (DECORATE,)
+    elif isinstance(error, NeedsUnrolling):
+        code, title = "PCB313", "a loop over a Python object needs a length that is the same for all lanes"
+        notes = (f"it goes over {error.length} elements, one copy of its body for each",)
+        helps = ("make the elements an array, `jnp.array(xs)`, or leave the loop with `break`",)
     elif isinstance(error, NOT_CONSTANT) or "Shapes must be 1D sequences" in str(error):
         code, title = "PCB306", "a value that differs between lanes is used where JAX needs a constant"
         notes = (_first_line(error),)
