@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
 
 import pytest
 
@@ -25,3 +26,12 @@ def test_program(name, capsys):
 def test_names_are_all_programs():
     found = {module.name for module in pkgutil.iter_modules(gallery.__path__)} - {"__main__"}
     assert set(gallery.NAMES) == found
+
+
+def test_table_of_the_programs():
+    folder = Path(gallery.__file__).parent
+    table = (folder / "README.md").read_text("utf-8")
+    for name in gallery.NAMES:
+        lines = len((folder / f"{name}.py").read_text("utf-8").splitlines())
+        row = next(row for row in table.splitlines() if row.startswith(f"| [{name}]({name}.py) |"))
+        assert f"| {lines} |" in row
