@@ -1,4 +1,4 @@
-"""Programs that once gave wrong values, or never ended."""
+"""Programs that once gave wrong values, never ended, or broke the compiler."""
 
 from __future__ import annotations
 
@@ -159,3 +159,17 @@ def test_shared_inner_loop_runs_only_where_control_gets() -> None:
         assert guarded(jnp.array([1, 2]), jnp.int32(0)).tolist() == [1, 2]
         assert guarded(jnp.array([1, 2]), jnp.int32(3)).tolist() == [8, 9]
     """)
+
+
+@variants
+def test_a_register_made_by_an_equation_without_operands(options: dict[str, Any]) -> None:
+    """`jnp.arange` is one: what decides whether a write is a store must not ask for its first operand."""
+
+    @pcbatch.batch
+    def last(n: Any) -> Any:
+        row = jnp.arange(20)
+        for i in range(n):
+            row = row.at[0].set(i)
+        return row
+
+    agrees(last, options, jnp.array([0, 3, 1]))
