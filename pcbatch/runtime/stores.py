@@ -71,8 +71,10 @@ def _split(dsts: tuple[str, ...], ins: tuple[str, ...], fn: JaxprFn) -> Stores |
 
 
 def _stores(eqn: Any, dst: str, operands: Mapping[Any, str]) -> bool:
+    if eqn.primitive.name not in SCATTERS:
+        return False
     target = eqn.invars[0]
-    if eqn.primitive.name not in SCATTERS or isinstance(target, jex.Literal) or operands.get(target) != dst:
+    if isinstance(target, jex.Literal) or operands.get(target) != dst:
         return False
     # Masking needs an index that can point out of range: `.at[:]` has none at all, and a uint8 may not reach that far.
     indices = eqn.invars[1].aval
