@@ -61,7 +61,7 @@ class Expressions:
         self.draw = draw
         self.functions = functions
         self.size = size  # elements of every array
-        self.style = "leaf"
+        self.style, self.current = "leaf", ""
         self.calls = 0  # how many more calls this function may hold
         self.loop_depth = 0
         self.pure = 0  # inside something that stays plain Python: no control flow, no calls
@@ -122,7 +122,7 @@ class Expressions:
         forms += [self.int_element, self.int_unary, self.int_function, self.int_sum]
         if not self.pure:
             forms += [self.int_ternary, self.int_bool_op] + [self.int_pair] * bool(self.scope.names["pair"])
-            forms += [lambda d: Expr(self.call_of(("int",), d))] * (3 * self.may_call(("int",)))
+            forms += [lambda d: Expr(self.call_of(("int",), d))] * (8 * self.may_call(("int",)))
         return self.limited(self.pick(forms)(depth - 1))
 
     def int_atom(self) -> Expr:
@@ -182,10 +182,13 @@ class Expressions:
         """Calls that are not calls of batched functions."""
         a, b = self.int(depth), self.int(depth)
         bound = max(a.bound, b.bound)
+        self.pure += 1
+        inside = self.int(depth - 1)
+        self.pure -= 1
         forms = [
             Expr(f"jnp.minimum({a.text}, {b.text})", bound),
             Expr(f"jnp.where({self.comparison()}, {a.text}, {b.text})", bound),
-            Expr(f"(lambda x: x + {b.text})({a.text})", 2 * SMALL + a.bound + b.bound),
+            Expr(f"(lambda x: x + {inside.text})({a.text})", a.bound + inside.bound),
         ]
         if "twice" not in self.scope.names["int"]:
             forms.append(Expr(f"twice({a.text})", 2 * a.bound))
@@ -234,7 +237,7 @@ class Expressions:
             if names and self.below(4):
                 return Expr(self.pick(names), SMALL, COARSE)
             return Expr(self.pick(("0.0", "0.5", "1.25", "-0.75", "2.0")), 2, COARSE) if self.below(2) else self.int(0)
-        if not self.pure and self.may_call(("float",)) and self.chance(4):
+        if not self.pure and self.may_call(("float",)) and self.chance(2):
             return Expr(self.call_of(("float",), depth - 1), SMALL, COARSE)
         return self.limited(self.float_operation(depth - 1))
 
@@ -272,9 +275,13 @@ class Expressions:
         names = self.scope.names["bool"]
         if self.pure or depth <= 0:
             return self.pick(names) if names and self.chance(3) else self.comparison()
-        k = self.below(15)
-        if k < 5:
+        k = self.below(17)
+        if k < 3:
             return self.comparison()
+        if k > 14 and self.may_call(("bool",)):
+            return self.call_of(("bool",), depth - 1)
+        if k < 5 or k > 14:
+            return f"{self.int(depth).text} {self.pick(('<', '>=', '!='))} {self.int_atom().text}"
         if k == 5:
             return f"{self.float(depth - 1).text} {self.pick(('<', '>='))} {self.float(1).text}"
         if k == 6 and names:
@@ -285,8 +292,6 @@ class Expressions:
             return f"jnp.any({self.array_atom()} > {self.int_atom().text})"
         if k == 13:
             return f"{self.int(depth - 1).text} {self.pick(('in', 'not in'))} (1, {self.int_atom().text}, 4)"
-        if self.may_call(("bool",)):
-            return self.call_of(("bool",), depth - 1)
         return f"not {self.int(depth - 1).text}"
 
     def combined(self, form: int, depth: int) -> str:
@@ -320,7 +325,7 @@ class Expressions:
         """An array of small integers."""
         if depth <= 0 or self.below(4) == 0:
             return Expr(self.array_atom())
-        if not self.pure and self.may_call(("array",)) and self.chance(4):
+        if not self.pure and self.may_call(("array",)) and self.chance(2):
             return Expr(self.call_of(("array",), depth - 1))
         a = self.array(depth - 1)
         match self.below(9 if not self.pure else 8):
@@ -346,12 +351,17 @@ class Expressions:
 
     def call_of(self, result: tuple[str, ...], depth: int) -> str:
         """A call as an expression, safe without fuel."""
-        text = self.raw_call(self.pick([f for f in self.functions if f.result == result]), depth)
+        text = self.raw_call(self.callee([f for f in self.functions if f.result == result]), depth)
         if self.style == "base":
             return text
         if result == ("bool",):
             return f"(fuel > 0 and {text})"
         return f"({text} if fuel > 0 else {self.of_kind(result[0], 0)})"
+
+    def callee(self, candidates: Sequence[Signature]) -> Signature:
+        """One of some functions, not always the one that is being written."""
+        others = [f for f in candidates if f.name != self.current]
+        return self.pick([*candidates, *others, *others])
 
     def raw_call(self, f: Signature, depth: int) -> str:
         """The call itself: some arguments by keyword, some left to their defaults."""

@@ -20,7 +20,8 @@ from tests.programs.statements import Lines, Statements, indented
 
 PARAMETERS = {"int": ("a", "b"), "float": ("u",), "bool": ("p",), "array": ("v",), "pair": ("t",)}
 RESULTS = (
-    ("int",), ("int",), ("int", "int"), ("float",), ("bool",), ("array",), ("int", "float"), ("int", "array"),
+    ("int",), ("int",), ("int",), ("int", "int"), ("bool",), ("bool",), ("float",), ("array",), ("int", "float"),
+    ("int", "array"),
 )  # fmt: skip
 HEADER = "def twice(x):\n    return x * 2\n"
 
@@ -56,7 +57,7 @@ def _sample(rng: np.random.Generator, name: str, kind: str, lanes: int, size: in
 
 
 @st.composite
-def programs(draw: Any, most_statements: int = 12) -> RandomProgram:
+def programs(draw: Any, most_statements: int = 9) -> RandomProgram:
     """A strategy for programs of up to three functions."""
     size = 17 if draw(st.integers(0, 5)) == 5 else 3
     writer = Statements(draw, (), size)
@@ -70,7 +71,7 @@ def programs(draw: Any, most_statements: int = 12) -> RandomProgram:
 
 
 def _signature(w: Statements, k: int) -> Signature:
-    style = w.pick(("leaf", "base", "base", "base", "guard"))
+    style = w.pick(("leaf", "base", "base", "base", "base", "guard", "guard"))
     kinds = ["int", *(kind for kind in ("int", "float", "bool", "array") if w.below(2))]
     kinds += ["pair"] if k and w.chance(4) else []
     seen: dict[str, int] = {}

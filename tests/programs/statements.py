@@ -20,7 +20,7 @@ class Statements(Expressions):
 
     def start(self, signature: Signature, budget: int) -> None:
         """Before a function."""
-        self.signature, self.budget, self.style = signature, budget, signature.style
+        self.signature, self.budget, self.style, self.current = signature, budget, signature.style, signature.name
         self.calls = 0 if signature.style == "leaf" else 2 + self.chance(3)
         self.fresh = 0
         self.depth = self.loop_depth = 0
@@ -63,7 +63,7 @@ class Statements(Expressions):
             return self.pick(simple)()
         compound: list[Callable[[], Lines]] = [self.branch] * 3 + [self.for_range] * 2 + [self.for_rows, self.while_loop]
         compound += [self.while_loop, self.guarded_leave, self.guarded_leave]
-        compound += [self.call_statement] * 2 if self.style != "leaf" else []
+        compound += [self.call_statement] * 6 if self.style != "leaf" else []
         return self.pick(simple + compound)()
 
     # Assignments
@@ -221,7 +221,7 @@ class Statements(Expressions):
         enough = self.calls >= (2 if self.loop_depth else 1) and self.loop_depth < 2
         if not enough or not self.functions:
             return self.assign()
-        f = self.pick(self.functions)
+        f = self.callee(self.functions)
         if not all(self.scope.assignable[kind] for kind in f.result):
             return self.assign()
         text = self.raw_call(f, 1)
