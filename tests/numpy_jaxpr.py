@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
-import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
@@ -196,5 +195,3 @@ PARAMETRIC: dict[str, Callable[[Mapping[str, Any], Any], Callable[..., Any]]] = 
     "reduce_or": _reduce(np.logical_or.reduce),
     "reduce_and": _reduce(np.logical_and.reduce),
 }  # fmt: skip
-
-__all__ = ["compiled", "jax", "on_numpy"]

@@ -9,6 +9,23 @@ from collections.abc import Iterator
 from tests.programs.expressions import GLOBALS
 from tests.programs.random_programs import RandomProgram
 
+CONSTRUCTS = frozenset(
+    {
+        *(f"parameter: {kind}" for kind in ("int", "float", "bool", "array")),
+        *("functions", "batched call", "recursion", "mutual recursion", "call in the arguments of a call"),
+        *("default arguments", "keyword arguments", "keyword-only arguments", "arrays of 17 elements"),
+        *("if", "while", "for range", "for enumerate", "for rows", "for rows of a matrix"),
+        *("break", "continue", "else of a loop", "early return", "early return in a loop"),
+        *("loop in a loop", "loop in a loop in a loop", "loop variable reused"),
+        *("if with a batched call", "loop with a batched call", "while test with a batched call"),
+        *("unpacking", "nested unpacking", "augmented assignment", "indexing", ".at[].set", ".at[].add"),
+        *("and", "or", "not", "ternary", "chained comparison", "in", "float literal"),
+        *(f"{name} with a batched call" for name in ("and", "or", "not", "ternary", "chained comparison", "in")),
+        *("nested def", "nested lambda", "lambda called where it stands"),
+        *("local with the name of a global", "global or its namesake read"),
+        *("comprehension variable hides a local", "parameter of a nested function hides a local"),
+    }
+)
 LOOPS = (ast.For, ast.While)
 SCOPES = (ast.FunctionDef, ast.Lambda)
 

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-import hypothesis.strategies as st
+from typing import TypeVar
 
 T = TypeVar("T")
 
 SMALL = 97.0  # what every variable stays below
 COARSE = 0.25  # float variables are multiples of this
 GLOBALS = {"G": 7, "H": -2}  # module-level numbers; a local may have the same name
-BELOW = {n: st.integers(0, n - 1) for n in range(1, 64)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +52,13 @@ class Scope:
 
 
 class Expressions:
-    """Draws expressions; all choices come from Hypothesis, the simplest first."""
+    """Draws expressions. Each choice takes a byte of the tape, whose zero is the simplest; after its end all are."""
 
-    def __init__(self, draw: Any, functions: Sequence[Signature], size: int) -> None:
-        self.draw = draw
-        self.functions = functions
-        self.size = size  # elements of every array
+    def __init__(self, tape: bytes) -> None:
+        self.tape = tape
+        self.position = 0
+        self.functions: Sequence[Signature] = ()
+        self.size = 17 if self.chance(6) else 3  # elements of every array
         self.style, self.current = "leaf", ""
         self.calls = 0  # how many more calls this function may hold
         self.loop_depth = 0
@@ -69,7 +67,9 @@ class Expressions:
 
     def below(self, n: int) -> int:
         """A number from 0 to n - 1."""
-        return int(self.draw(BELOW[n]))
+        byte = self.tape[self.position] if self.position < len(self.tape) else 0
+        self.position += 1
+        return byte % n
 
     def pick(self, choices: Sequence[T]) -> T:
         """One of some things."""

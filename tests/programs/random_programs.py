@@ -23,6 +23,8 @@ RESULTS = (
     ("int",), ("int",), ("int",), ("int", "int"), ("bool",), ("bool",), ("float",), ("array",), ("int", "float"),
     ("int", "array"),
 )  # fmt: skip
+MOST_STATEMENTS = 8  # of the entry, blocks counted as one
+TAPE = 600  # bytes; few programs need more
 HEADER = "def twice(x):\n    return x * 2\n"
 
 
@@ -56,18 +58,22 @@ def _sample(rng: np.random.Generator, name: str, kind: str, lanes: int, size: in
     raise AssertionError(kind)
 
 
-@st.composite
-def programs(draw: Any, most_statements: int = 9) -> RandomProgram:
-    """A strategy for programs of up to three functions."""
-    size = 17 if draw(st.integers(0, 5)) == 5 else 3
-    writer = Statements(draw, (), size)
+def program_of(tape: bytes) -> RandomProgram:
+    """The program that some random bytes stand for: up to three functions."""
+    writer = Statements(tape)
     writer.functions = [_signature(writer, k) for k in range(1 + writer.below(3))]
     parts = [HEADER]
     for k, signature in enumerate(writer.functions):
-        budget = 1 + writer.below(most_statements if k == 0 else max(1, most_statements // 2))
+        budget = 1 + writer.below(MOST_STATEMENTS if k == 0 else MOST_STATEMENTS // 2)
         parts.append("\n".join(_function(writer, signature, budget)) + "\n")
     entry = writer.functions[0]
-    return RandomProgram("\n".join(parts), tuple((name, kind) for name, kind, _ in entry.params), size)
+    return RandomProgram("\n".join(parts), tuple((name, kind) for name, kind, _ in entry.params), writer.size)
+
+
+def programs() -> st.SearchStrategy[RandomProgram]:
+    """A strategy for programs. One draw each: were every choice a draw of its own, Hypothesis would spend most of
+    its time on programs that are nearly, or quite, those that it had before."""
+    return st.binary(min_size=TAPE, max_size=TAPE).map(program_of)
 
 
 def _signature(w: Statements, k: int) -> Signature:

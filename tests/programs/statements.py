@@ -45,26 +45,35 @@ class Statements(Expressions):
         self.loop_depth -= loop
         self.depth -= 1
         self.scope = outer
-        return [header, *indented(lines)]
+        return [header, *indented(lines or ["pass"])]
 
     def some_statements(self) -> Lines:
-        """At least one."""
+        """A few."""
         lines = self.statement()
         while self.budget > 0 and self.below(3):
             lines += self.statement()
         return lines
 
     def statement(self) -> Lines:
-        """One statement, with what it contains."""
+        """One statement, with what it contains, or nothing: so shrinking can drop one and keep what follows."""
         self.budget -= 1
+        dropped = self.below(16) == 0
+        outer = self.scope.inner()
+        lines = self.form()()
+        if dropped:
+            self.scope = outer
+        return [] if dropped else lines
+
+    def form(self) -> Callable[[], Lines]:
+        """What kind of statement comes."""
         simple: list[Callable[[], Lines]] = [self.assign] * 4 + [self.unpack, self.swap, self.augment, self.several]
         simple += [self.annotated, self.pair, self.local, self.definition]
         if self.budget <= 0 or self.depth >= DEEPEST:
-            return self.pick(simple)()
+            return self.pick(simple)
         compound: list[Callable[[], Lines]] = [self.branch] * 3 + [self.for_range] * 2 + [self.for_rows, self.while_loop]
         compound += [self.while_loop, self.guarded_leave, self.guarded_leave]
         compound += [self.call_statement] * 6 if self.style != "leaf" else []
-        return self.pick(simple + compound)()
+        return self.pick(simple + compound)
 
     # Assignments
 
