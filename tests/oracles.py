@@ -108,4 +108,3 @@ def check_jax(case: Case, options: Mapping[str, Any]) -> None:
 def _compare(where: str, got: Sequence[Any], want: Leaves) -> None:
     if len(got) != len(want) or not all(map(np.array_equal, got, want)):
         raise Mismatch(f"{where}: {list(got)} instead of {want}")
-

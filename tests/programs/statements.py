@@ -70,7 +70,9 @@ class Statements(Expressions):
         simple += [self.annotated, self.pair, self.local, self.definition]
         if self.budget <= 0 or self.depth >= DEEPEST:
             return self.pick(simple)
-        compound: list[Callable[[], Lines]] = [self.branch] * 3 + [self.for_range] * 2 + [self.for_rows, self.while_loop]
+        compound: list[Callable[[], Lines]] = (
+            [self.branch] * 3 + [self.for_range] * 2 + [self.for_rows, self.while_loop]
+        )
         compound += [self.while_loop, self.guarded_leave, self.guarded_leave]
         compound += [self.call_statement] * 6 if self.style != "leaf" else []
         return self.pick(simple + compound)
