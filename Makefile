@@ -4,16 +4,19 @@
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+SECONDS ?= 60
+SEED ?= 0
 PYTHON ?=
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help test nuts lint format bench check clean
+.PHONY: help test fuzz nuts lint format bench check clean
 
 help:
 	@echo "make test    install into $(VENV) and run the tests        ARGS=\"-k fib\" is passed to pytest"
+	@echo "make fuzz    random programs against plain Python        SECONDS=600 SEED=20000 ARGS=\"--only jax\""
 	@echo "make nuts    install and sample a posterior with NUTS    ARGS=\"--target eight-schools\""
 	@echo "make lint    ruff and mypy                               make format  lets ruff rewrite the files"
 	@echo "make bench   print the benchmark tables                  against BlackJAX where it can"
@@ -22,6 +25,9 @@ help:
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(ARGS)
+
+fuzz: $(VENV)/.installed-test
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
 nuts: $(VENV)/.installed-examples
 	$(BIN)/python -m examples.nuts $(ARGS)

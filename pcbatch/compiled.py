@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch import nans
 from pcbatch.arguments import Arguments
 from pcbatch.diagnostics import Loc
 from pcbatch.failures import raise_failures
@@ -79,7 +80,10 @@ class Compiled:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
         if given.lanes == 0:
             return self._empty()
-        return self.executable.run(self.args(given), given.lanes)
+        with nans.unchecked():
+            outcome = self.executable.run(self.args(given), given.lanes)
+        nans.check(self.stages.cfg.entry, outcome.values, outcome.status)
+        return outcome
 
     def _empty(self) -> Outcome:
         assert self.stages.result is not None

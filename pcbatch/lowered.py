@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from pcbatch import frontend
+from pcbatch import frontend, nans
 from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled
 from pcbatch.frontend.target import BatchedTest
@@ -91,7 +91,9 @@ class CompiledBatch:
             raise usage(
                 "PCB413", "the arguments are not those that this was compiled for", help="call the function itself"
             )
-        outcome = self.compiled.executable.outcome(self.executable(self.compiled.args(given)), self.depth)
+        with nans.unchecked():
+            outcome = self.compiled.executable.outcome(self.executable(self.compiled.args(given)), self.depth)
+        nans.check(self.fn.__name__, outcome.values, outcome.status)
         self.compiled.check(self.fn.__name__, outcome, given)
         return self.compiled.value(outcome)
 

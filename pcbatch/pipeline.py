@@ -85,6 +85,11 @@ def checked(program: ProgramT, name: str, user_faults: tuple[str, ...] = ()) -> 
     return program
 
 
+def _after(old: ProgramT, new: ProgramT, name: str) -> ProgramT:
+    """What a pass made of a valid program. Many change nothing, and comparing is cheaper than verifying again."""
+    return old if new == old else checked(new, name)
+
+
 def compile_stages(
     fn: FunctionType,
     is_batched: BatchedTest,
@@ -111,7 +116,7 @@ def compile_stages(
         cfg = checked(flatten.run(cfg, found), "flatten")
     optimised = cfg
     for run in CFG_PASSES:
-        optimised = checked(run(optimised), run.__module__)
+        optimised = _after(optimised, run(optimised), run.__module__)
     stack = checked(storage.run(lower_calls.run(optimised)), "lower_calls")
     qualified = _qualified(cfg, stack, shared_leaves)
     opt = _optimise(stack, qualified)
@@ -146,7 +151,7 @@ def _qualified(cfg: CfgProgram, stack: StackProgram, leaves: frozenset[str]) -> 
 def _optimise(program: StackProgram, shared_params: frozenset[str]) -> StackProgram:
     program = checked(storage.run(shared.run(program, shared_params)), "shared")
     for run in STACK_PASSES:
-        program = checked(storage.run(run(program)), f"{run.__module__}.{run.__name__}")
+        program = _after(program, storage.run(run(program)), f"{run.__module__}.{run.__name__}")
     return program
 
 

@@ -50,9 +50,11 @@ def contains(item: Any, container: Any) -> Any:
     """`item in container`, also when the item or the container is traced."""
     if isinstance(container, jax.Array):
         return jnp.any(container == item)
-    if isinstance(item, jax.Array) and isinstance(container, tuple | list | range | np.ndarray):
+    if isinstance(item, jax.Array) and isinstance(container, range | np.ndarray):
         if isinstance(container, np.ndarray):
             return jnp.any(jnp.asarray(container) == item)
+        return _any_equal(item, tuple(container))
+    if isinstance(container, tuple | list) and any(isinstance(x, jax.Array) for x in (item, *container)):
         return _any_equal(item, tuple(container))
     return item in container
 

@@ -218,3 +218,15 @@ def weak_integer_product(n):
     for _ in range(n):
         x = x * 3
     return x
+
+
+@program(ints(0, 3))
+def fresh_array_result(n):
+    return jnp.arange(17)
+
+
+@program(ints(0, 5))
+def lane_value_in_container(n):
+    if 2 in (1, n, 4):
+        return 10
+    return 3 if 7 not in (n, n + 2) else 5

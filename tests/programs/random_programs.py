@@ -1,180 +1,218 @@
-"""Random terminating programs: a grammar of what the language has, as source text.
+"""Random terminating programs: what the language has, as source text that Hypothesis draws and shrinks.
 
-Integers stay small (every assignment is taken modulo a prime), loops run on counters of their own and recursion
-on fuel, so that every program ends for every input and plain Python agrees with int32.
+Recursion goes on `fuel`, which every call lowers; loops count down something of their own.
 """
 
 from __future__ import annotations
 
 import linecache
-import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import hypothesis.strategies as st
+import jax.numpy as jnp
+import numpy as np
+
 import pcbatch
+from tests.programs.expressions import GLOBALS, Scope, Signature
+from tests.programs.statements import Lines, Statements, indented
 
-PARAMETERS = ("a", "b", "fuel")
-VARIABLES = ("a", "b", "x", "y", "z")
-
-
-class Writer:
-    """Draws one program; all choices come from the seed."""
-
-    def __init__(self, seed: int, size: int, functions: int) -> None:
-        self.random = random.Random(seed)
-        self.budget = size
-        self.names = [f"f{k}" for k in range(functions)]
-        self.loops = 0
-        self.calls = 0
-
-    def source(self) -> str:
-        """The text of all functions."""
-        share = self.budget
-        parts = []
-        for name in self.names:
-            self.budget, self.calls, self.loops = share, 0, 0
-            parts.append(f"@pcbatch.batch\ndef {name}({', '.join(PARAMETERS)}):")
-            parts.append("    x, y, z = 1, a, b - a")
-            parts.extend(self.block(1, in_loop=False))
-            parts.append(f"    return {self.result()}\n")
-        return "\n".join(parts)
-
-    def block(self, indent: int, in_loop: bool) -> list[str]:
-        """A few statements."""
-        lines: list[str] = []
-        for _ in range(self.random.randint(1, 4)):
-            lines.extend(self.statement(indent, in_loop))
-        return lines
-
-    def statement(self, indent: int, in_loop: bool) -> list[str]:
-        """One statement with what it contains."""
-        self.budget -= 1
-        kinds = ["assign", "assign", "swap", "augment"]
-        if self.budget > 0 and indent < 5:
-            kinds += ["if", "if", "if else", "for", "while", "guarded jump", "call", "call", "return"]
-        kind = self.random.choice(kinds)
-        pad = "    " * indent
-        match kind:
-            case "assign":
-                return [f"{pad}{self.variable()} = {self.bounded()}"]
-            case "swap":
-                left, right = self.random.sample(VARIABLES, 2)
-                return [f"{pad}{left}, {right} = {self.bounded()}, {left}"]
-            case "augment":
-                name = self.variable()
-                return [f"{pad}{name} {self.random.choice(('+=', '-='))} {self.atom()}", f"{pad}{name} %= 89"]
-            case "if":
-                return [f"{pad}if {self.condition()}:", *self.block(indent + 1, in_loop)]
-            case "if else":
-                middle = []
-                if self.random.random() < 0.3:
-                    middle = [f"{pad}elif {self.condition()}:", *self.block(indent + 1, in_loop)]
-                return [
-                    f"{pad}if {self.condition()}:",
-                    *self.block(indent + 1, in_loop),
-                    *middle,
-                    f"{pad}else:",
-                    *self.block(indent + 1, in_loop),
-                ]
-            case "for" | "while":
-                return self.loop(kind, indent)
-            case "guarded jump":
-                jump = self.random.choice(["break", "continue"]) if in_loop else f"return {self.result()}"
-                return [f"{pad}if {self.condition()}:", f"{pad}    {jump}"]
-            case "return":
-                return [f"{pad}if {self.condition()}:", f"{pad}    return {self.result()}"]
-            case "call":
-                return self.call(indent)
-        raise AssertionError(kind)
-
-    def loop(self, kind: str, indent: int) -> list[str]:
-        """A loop that ends; sometimes with an else."""
-        self.loops += 1
-        pad, counter = "    " * indent, f"i{self.loops}"
-        if kind == "for":
-            bound = f"range({self.atom()} % {self.random.randint(2, 4)})"
-            head = [f"{pad}for {counter} in {bound}:"]
-        else:
-            head = [f"{pad}{counter} = {self.random.randint(1, 3)}"]
-            more = f" and {self.condition()}" if self.random.random() < 0.5 else ""
-            head += [f"{pad}while {counter} > 0{more}:", f"{pad}    {counter} -= 1"]
-        lines = [*head, *self.block(indent + 1, in_loop=True)]
-        if self.random.random() < 0.25:
-            lines += [f"{pad}else:", *self.block(indent + 1, in_loop=False)]
-        return lines
-
-    def call(self, indent: int) -> list[str]:
-        """A call that burns fuel; at most three in a function, so that the tree of calls stays small."""
-        if self.calls >= 3:
-            return [f"{'    ' * indent}pass"]
-        self.calls += 1
-        pad = "    " * indent
-        name = self.random.choice(self.names)
-        text = f"{name}({self.bounded()}, {self.atom()}, fuel - 1)"
-        form = self.random.randint(0, 3)
-        if form == 0:
-            return [f"{pad}if fuel > 0:", f"{pad}    return {text}[0], {self.atom()}"]
-        if form == 1:
-            return [f"{pad}if fuel > 0:", f"{pad}    {self.variable()}, {self.variable()} = {text}"]
-        if form == 2:
-            return [f"{pad}{self.variable()} = {text}[1] if fuel > 0 and {self.condition()} else {self.atom()}"]
-        return [f"{pad}if fuel > 0:", f"{pad}    return {text}"]
-
-    def result(self) -> str:
-        """Every function returns a pair."""
-        return f"{self.bounded()}, {self.atom()}"
-
-    def variable(self) -> str:
-        """Something to assign."""
-        return self.random.choice(VARIABLES)
-
-    def atom(self) -> str:
-        """A variable or a small number."""
-        return self.random.choice([*VARIABLES, *VARIABLES, "fuel", str(self.random.randint(-3, 9))])
-
-    def bounded(self) -> str:
-        """An expression between 0 and 96."""
-        return f"({self.expression(2)}) % 97"
-
-    def expression(self, depth: int) -> str:
-        """Arithmetic, now and then a ternary."""
-        if depth == 0 or self.random.random() < 0.3:
-            return self.atom()
-        left, right = self.expression(depth - 1), self.expression(depth - 1)
-        match self.random.randint(0, 5):
-            case 0:
-                return f"({left} if {self.condition()} else {right})"
-            case 1:
-                return f"({left}) // {self.random.randint(2, 5)}"
-            case 2:
-                return f"({left}) * ({right})"
-            case 3:
-                return f"({left}) - ({right})"
-        return f"({left}) + ({right})"
-
-    def condition(self) -> str:
-        """Comparisons and what joins them."""
-        comparison = f"{self.atom()} {self.random.choice(('<', '<=', '>', '==', '!='))} {self.atom()}"
-        match self.random.randint(0, 6):
-            case 0:
-                return f"({comparison} and {self.atom()} > {self.atom()})"
-            case 1:
-                return f"({comparison} or not {self.atom()} % 2)"
-            case 2:
-                return f"{self.atom()} < {self.atom()} <= {self.atom()}"
-            case 3:
-                return f"not {comparison}"
-        return comparison
+PARAMETERS = {"int": ("a", "b"), "float": ("u",), "bool": ("p",), "array": ("v",), "pair": ("t",)}
+RESULTS = (
+    ("int",), ("int",), ("int",), ("int", "int"), ("bool",), ("bool",), ("float",), ("array",), ("int", "float"),
+    ("int", "array"),
+)  # fmt: skip
+MOST_STATEMENTS = 8  # of the entry, blocks counted as one
+TAPE = 600  # bytes; few programs need more
+HEADER = "def twice(x):\n    return x * 2\n"
 
 
-def random_source(seed: int, size: int = 12, functions: int = 2) -> str:
-    """The text of a program; its entry is `f0`."""
-    return Writer(seed, size, functions).source()
+@dataclass(frozen=True, slots=True)
+class RandomProgram:
+    """Source text whose entry is `f0`, and the kinds of its parameters by name."""
+
+    text: str
+    params: tuple[tuple[str, str], ...]
+    size: int
+
+    def __repr__(self) -> str:
+        return f"program with arrays of {self.size}, parameters {dict(self.params)}:\n{self.text}"
+
+    def arguments(self, seed: int, lanes: int) -> tuple[np.ndarray, ...]:
+        """One array per parameter."""
+        rng = np.random.default_rng(seed)
+        return tuple(_sample(rng, name, kind, lanes, self.size) for name, kind in self.params)
+
+
+def _sample(rng: np.random.Generator, name: str, kind: str, lanes: int, size: int) -> np.ndarray:
+    match kind:
+        case "int":
+            return rng.integers(0 if name == "fuel" else -3, 4 if name == "fuel" else 30, lanes).astype(np.int32)
+        case "float":
+            return (rng.integers(-16, 17, lanes) / 4).astype(np.float32)
+        case "bool":
+            return rng.integers(0, 2, lanes).astype(bool)
+        case "array":
+            return rng.integers(-9, 30, (lanes, size)).astype(np.int32)
+    raise AssertionError(kind)
+
+
+def program_of(tape: bytes) -> RandomProgram:
+    """The program that some random bytes stand for: up to three functions."""
+    writer = Statements(tape)
+    writer.functions = [_signature(writer, k) for k in range(1 + writer.below(3))]
+    parts = [HEADER]
+    for k, signature in enumerate(writer.functions):
+        budget = 1 + writer.below(MOST_STATEMENTS if k == 0 else MOST_STATEMENTS // 2)
+        parts.append("\n".join(_function(writer, signature, budget)) + "\n")
+    entry = writer.functions[0]
+    return RandomProgram("\n".join(parts), tuple((name, kind) for name, kind, _ in entry.params), writer.size)
+
+
+def programs() -> st.SearchStrategy[RandomProgram]:
+    """A strategy for programs. One draw each: were every choice a draw of its own, Hypothesis would spend most of
+    its time on programs that are nearly, or quite, those that it had before."""
+    return st.binary(min_size=TAPE, max_size=TAPE).map(program_of)
+
+
+def _signature(w: Statements, k: int) -> Signature:
+    style = w.pick(("leaf", "base", "base", "base", "base", "guard", "guard"))
+    kinds = ["int", *(kind for kind in ("int", "float", "bool", "array") if w.below(2))]
+    kinds += ["pair"] if k and w.chance(4) else []
+    seen: dict[str, int] = {}
+    names = []
+    for kind in kinds:
+        names.append((PARAMETERS[kind][seen.setdefault(kind, 0)], kind))
+        seen[kind] += 1
+    names.insert(w.below(len(names) + 1), ("fuel", "int"))
+    # Defaults stand at the end; fuel and arrays, and what comes before them, always get an argument.
+    free = max(i for i, (name, kind) in enumerate(names) if name == "fuel" or kind == "array")
+    defaults = w.below(len(names) - free)
+    params = [
+        (name, kind, _default(kind) if i >= len(names) - defaults else None) for i, (name, kind) in enumerate(names)
+    ]
+    keyword_only = w.below(len(names)) if k and w.chance(3) else 0
+    return Signature(f"f{k}", tuple(params), keyword_only, w.pick(RESULTS), style)
+
+
+def _default(kind: str) -> str:
+    return {"int": "4", "float": "0.5", "bool": "True", "pair": "(2, 3)"}[kind]
+
+
+def _function(w: Statements, f: Signature, budget: int) -> Lines:
+    w.start(f, budget)
+    names: dict[str, list[str]] = {kind: [] for kind in PARAMETERS}
+    for name, kind, _ in f.params:
+        names[kind].append(name)
+    assignable = {kind: [name for name in found if name != "fuel"] for kind, found in names.items()}
+    w.scope = Scope(names, assignable)
+    left, w.calls = w.calls, 0  # no calls before the fuel is tested
+    lines = _first_lines(w)
+    if f.style == "base":
+        lines += ["if fuel <= 0:", f"    return {w.result(1)}"]
+    w.calls = left
+    lines += w.some_statements()
+    while w.budget > 0 and w.below(4):
+        lines += w.statement()
+    return ["@pcbatch.batch", f"def {f.name}({_parameters(f)}):", *indented(lines), f"    return {w.result()}"]
+
+
+def _first_lines(w: Statements) -> Lines:
+    """Locals of every kind, some of them with the names of globals."""
+    lines: Lines = []
+    if w.below(2):
+        hidden = w.pick([*GLOBALS, "twice"])
+        lines.append(f"{hidden} = {w.below(9)}")
+        w.scope.names["int"].append(hidden)
+        w.scope.assignable["int"].append(hidden)
+    lines.append(f"x, y = {w.below(3)}, {w.int_atom().text}")
+    new = {"int": ["x", "y"]}
+    for kind, name in (("float", "s"), ("bool", "q"), ("array", "m"), ("pair", "c")):
+        if w.below(2):
+            lines.append(f"{name} = {w.of_kind(kind, 1)}")
+            new[kind] = [name]
+    for kind, found in new.items():
+        w.scope.names[kind] += found
+        w.scope.assignable[kind] += found
+    return lines
+
+
+def _parameters(f: Signature) -> str:
+    shown = [name if default is None else f"{name}={default}" for name, _, default in f.params]
+    if f.keyword_only:
+        shown.insert(len(shown) - f.keyword_only, "*")
+    return ", ".join(shown)
 
 
 def load(text: str, name: str) -> Callable[..., Any]:
-    """Execute the text so that its source can be found; gives `f0`."""
+    """Execute the text so that its source can be found; gives the batched `f0`."""
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    namespace: dict[str, Any] = {"pcbatch": pcbatch}
+    return _execute(text, name, {"pcbatch": pcbatch, "jnp": jnp})
+
+
+def load_plain(text: str, name: str) -> Callable[..., Any]:
+    """The same program with nothing of pcbatch or JAX in it; gives the plain `f0`."""
+    return _execute(text, name, {"pcbatch": _Undecorated, "jnp": PlainNumpy})
+
+
+def _execute(text: str, name: str, namespace: dict[str, Any]) -> Callable[..., Any]:
+    namespace |= GLOBALS
     exec(compile(text, name, "exec"), namespace)
     return namespace["f0"]
+
+
+class _Undecorated:
+    """Stands for the package where programs run in plain Python."""
+
+    @staticmethod
+    def batch(fn: Callable[..., Any]) -> Callable[..., Any]:
+        return fn
+
+
+class PlainArray(np.ndarray):
+    """A NumPy array with the out-of-place updates that JAX has."""
+
+    @property
+    def at(self) -> _At:
+        return _At(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    array: PlainArray
+    index: Any = None
+
+    def __getitem__(self, index: Any) -> _At:
+        return _At(self.array, index)
+
+    def set(self, value: Any) -> PlainArray:
+        new = self.array.copy()
+        new[self.index] = value
+        return new
+
+    def add(self, value: Any) -> PlainArray:
+        return self.set(self.array[self.index] + value)
+
+
+class PlainNumpy:
+    """The few functions of `jax.numpy` that programs use, in NumPy."""
+
+    floor = staticmethod(np.floor)
+    maximum = staticmethod(np.maximum)
+    minimum = staticmethod(np.minimum)
+    sum = staticmethod(np.sum)
+    any = staticmethod(np.any)
+
+    @staticmethod
+    def arange(size: int) -> PlainArray:
+        return np.arange(size, dtype=np.int32).view(PlainArray)
+
+    @staticmethod
+    def stack(arrays: Any) -> PlainArray:
+        return np.stack(arrays).view(PlainArray)
+
+    @staticmethod
+    def where(condition: Any, a: Any, b: Any) -> Any:
+        chosen = np.where(condition, a, b)
+        return chosen.view(PlainArray) if chosen.ndim else chosen.item()

@@ -1,0 +1,146 @@
+"""Random programs for as long as you like: `python -m tests.fuzz --seconds 600 --seed 0`, or `make fuzz`.
+
+A seed stands for a batch of programs, which Hypothesis draws from it alone; so a failing seed can be run again by
+itself (`--seed 17 --batches 1`). What fails is shrunk to a smallest program before it is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import traceback
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+
+from tests import conftest  # noqa: F401  (the same flags as in the suite, before JAX starts)
+from tests.oracles import VARIANTS, check_jax, check_stages, prepare
+from tests.programs.census import census
+from tests.programs.random_programs import RandomProgram, programs
+
+STAGES_PER_SEED = 100
+JAX_PER_SEED = 10
+STAGE_LANES = 4
+JAX_LANES = 5
+
+SETTINGS: dict[str, Any] = {
+    "database": None,
+    "deadline": None,
+    "derandomize": False,
+    "report_multiple_bugs": False,
+    "suppress_health_check": list(hypothesis.HealthCheck),
+}
+
+
+def draw_programs(seed: int, count: int, check: Callable[..., None], *more: Any) -> None:
+    """Call `check` with so many programs (and values of other strategies) that follow from the seed alone.
+
+    Raises what `check` raises, for the smallest program that Hypothesis finds; the program stands in its notes.
+    """
+    given = hypothesis.given(programs(), *more)(check)
+    hypothesis.seed(seed)(hypothesis.settings(max_examples=count, **SETTINGS)(given))()
+
+
+def through_interpreters(program: RandomProgram) -> None:
+    """Four oracles: plain Python and the interpreters of all stages."""
+    check_stages(prepare(program, zlib.crc32(program.text.encode()), STAGE_LANES))
+
+
+def through_jax(program: RandomProgram, options: dict[str, str]) -> None:
+    """The fifth: what JAX runs, in one of the ways to run it."""
+    check_jax(prepare(program, zlib.crc32(program.text.encode()), JAX_LANES), options)
+
+
+def interpreters_batch(seed: int, count: int = STAGES_PER_SEED) -> None:
+    """The programs of one seed through the interpreters."""
+
+    def check(program: RandomProgram) -> None:
+        through_interpreters(program)
+
+    draw_programs(seed, count, check)
+
+
+def jax_batch(seed: int, count: int = JAX_PER_SEED) -> None:
+    """The programs of one seed through JAX."""
+
+    def check(program: RandomProgram, options: dict[str, str]) -> None:
+        through_jax(program, options)
+
+    try:
+        draw_programs(seed, count, check, st.sampled_from(VARIANTS))
+    finally:
+        jax.clear_caches()
+
+
+def explore(first: int, seconds: float, batches: int | None, kinds: Sequence[str]) -> int:
+    """Run batches until the time is over; gives the number of failing ones."""
+    started, done, failures = time.monotonic(), Counter[str](), 0
+    run = {"interpreters": interpreters_batch, "jax": jax_batch}
+    sizes = {"interpreters": STAGES_PER_SEED, "jax": JAX_PER_SEED}
+    seed = first
+    while time.monotonic() - started < seconds and (batches is None or seed < first + batches):
+        for kind in kinds:
+            try:
+                run[kind](seed)
+            except Exception as error:
+                failures += 1
+                print(f"\nseed {seed}, {kind}:\n" + "".join(traceback.format_exception_only(error)), flush=True)
+            done[kind] += sizes[kind]
+        seed += 1
+        counts = ", ".join(f"{done[kind]:,} programs through {kind}" for kind in kinds)
+        progress = f"seeds {first} to {seed - 1}: {counts}, {failures} failures, {time.monotonic() - started:,.0f} s"
+        print(f"\r{progress}", end="", flush=True)
+    print()
+    return failures
+
+
+def table(seed: int, count: int) -> None:
+    """Print how often each construct occurs, and how many blocks are run by some lane."""
+    total, holding, blocks = Counter[str](), Counter[str](), Counter[bool]()
+
+    def check(program: RandomProgram) -> None:
+        found = census(program)
+        total.update(found)
+        holding.update(name for name, times in found.items() if times)
+        case = prepare(program, zlib.crc32(program.text.encode()), STAGE_LANES)
+        traces, cfg = check_stages(case), case.entry.lower(*case.args).stages.cfg
+        labels = [f"{f.name}:{b.label}" for f in cfg.functions for b in f.blocks]
+        blocks.update(label in traces["cfg"] for label in labels)
+
+    draw_programs(seed, count, check)
+    print(f"{'construct':48}{'per 1,000':>10}{'programs':>10}")
+    for name, times in sorted(total.items()):
+        print(f"{name:48}{times * 1000 / count:>10,.0f}{holding[name] * 1000 / count:>10,.0f}")
+    print(f"blocks that some lane runs: {blocks[True] / blocks.total():.1%} of {blocks.total():,}")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="how long (default: until interrupted)")
+    parser.add_argument("--batches", type=int, help="how many seeds at most")
+    parser.add_argument("--only", choices=("interpreters", "jax"), help="one kind of check alone")
+    parser.add_argument("--table", type=int, metavar="N", help="count the constructs of N programs instead")
+    options = parser.parse_args(words)
+    warnings.simplefilter("error")
+    if options.table:
+        table(options.seed, options.table)
+        return 0
+    kinds = (options.only,) if options.only else ("interpreters", "jax")
+    try:
+        return int(explore(options.seed, options.seconds, options.batches, kinds) > 0)
+    except KeyboardInterrupt:
+        print()
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
