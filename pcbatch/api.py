@@ -17,7 +17,7 @@ from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled, compile_signature
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowered import Lowered
-from pcbatch.lowering.jax_types import from_storage, storage_type
+from pcbatch.lowering.jax_types import from_storage, settings, storage_type
 from pcbatch.lowering.trace import inside_primitive
 from pcbatch.options import Options
 from pcbatch.results import Result
@@ -91,8 +91,7 @@ class Batched:
                 help=f"call `{self.fn.__name__}` directly in a batched function, not through a helper or a container",
             )
         given = prepare(self.fn, self.options, args, kwargs)
-        config = jax.config
-        key = (given.key, config.jax_enable_x64, config.jax_numpy_dtype_promotion)  # type: ignore[attr-defined]
+        key = (given.key, settings())
         compiled = self._cache.get(key)
         if compiled is None:
             compiled = compile_signature(self.fn, self._is_batched, self.options, given)
@@ -162,7 +161,7 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         ...         return 1
         ...     return fib(n - 2) + fib(n - 1)
         >>> fib(jnp.array([3, 7, 4, 5]))
-        Array([ 3, 21,  5,  8], dtype=int32)
+        Array([ 3, 21,  5,  8], dtype=int32, weak_type=True)
     """
     try:
         chosen = Options(**options)

@@ -142,13 +142,31 @@ def _lane_axis_first(name: str, leaf: Any, axis: int | None, sizes: dict[str, in
             help=f"name it in `static_argnames=('{name}',)` if it is the same for all lanes",
         )
     if axis is None:
-        return leaf if is_array(leaf) else jnp.asarray(leaf)
+        return leaf if is_array(leaf) else _as_jax(name, leaf)
     shape = np.shape(leaf)
     _check_axis(name, shape, axis)
-    array = jnp.asarray(leaf)
+    array = _as_jax(name, leaf)
     array = jnp.moveaxis(array, axis, 0) if axis not in (0, -len(shape)) else array
     _check_size(name, int(array.shape[0]), sizes)
     return array
+
+
+def _as_jax(name: str, leaf: Any) -> Any:
+    try:
+        return jnp.asarray(leaf)
+    except OverflowError as error:
+        raise usage("PCB405", f"argument `{name}` does not fit JAX's default integer: {error}") from None
+    except TypeError:
+        raise _no_dtype(name, leaf) from None
+
+
+def _no_dtype(name: str, leaf: Any) -> UsageError:
+    """For arrays of strings, dates or objects."""
+    return usage(
+        "PCB405",
+        f"argument `{name}` has dtype {leaf.dtype}, which JAX does not have",
+        help="pass numbers, for example the positions of the strings in a table",
+    )
 
 
 def _lane_axis_first_of_shape(name: str, leaf: Any, axis: int | None, sizes: dict[str, int]) -> Any:
@@ -184,8 +202,8 @@ def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:
 def _type_of(name: str, leaf: Any, drop: int) -> Any:
     try:
         return from_aval(jax.eval_shape(lambda x: x, leaf), drop)
-    except TypeError as error:
-        raise usage("PCB405", f"argument `{name}` is not an array: {error}") from None
+    except TypeError:
+        raise _no_dtype(name, leaf) from None
 
 
 def _lanes(fn: Any, sizes: dict[str, int]) -> int:

@@ -103,7 +103,7 @@ def _traced_length(start: Any, stop: Any, step: int) -> jax.Array:
     # The distance of two signed numbers may not fit their type; the wrapped difference as unsigned always does.
     unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
     distance = high.astype(unsigned) - low.astype(unsigned)
-    if abs(step) > np.iinfo(unsigned).max:
+    if abs(step) > jnp.iinfo(unsigned).max:
         steps = jnp.zeros_like(distance)
     else:
         steps = (distance - unsigned.type(1)) // unsigned.type(abs(step))
@@ -111,7 +111,7 @@ def _traced_length(start: Any, stop: Any, step: int) -> jax.Array:
 
 
 def _fits(value: int, dtype: np.dtype[Any]) -> bool:
-    info = np.iinfo(dtype)
+    info = jnp.iinfo(dtype)
     return info.min <= value <= info.max
 
 
