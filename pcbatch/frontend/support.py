@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 
@@ -103,7 +104,7 @@ def _traced_length(start: Any, stop: Any, step: int) -> jax.Array:
     # The distance of two signed numbers may not fit their type; the wrapped difference as unsigned always does.
     unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
     distance = high.astype(unsigned) - low.astype(unsigned)
-    if abs(step) > jnp.iinfo(unsigned).max:
+    if abs(step) > iinfo(unsigned).max:
         steps = jnp.zeros_like(distance)
     else:
         steps = (distance - unsigned.type(1)) // unsigned.type(abs(step))
@@ -111,8 +112,8 @@ def _traced_length(start: Any, stop: Any, step: int) -> jax.Array:
 
 
 def _fits(value: int, dtype: np.dtype[Any]) -> bool:
-    info = jnp.iinfo(dtype)
-    return info.min <= value <= info.max
+    info = iinfo(dtype)
+    return bool(info.min <= value <= info.max)
 
 
 def iter_length(value: Any) -> int:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.jax_types import from_aval, is_key, jax_dtype, settings, to_aval
+from pcbatch.lowering.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
 
 NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked for: a bool is an int
 
@@ -155,8 +155,10 @@ def fits(leaf: Known, type_: ArrayType) -> bool:
     if not isinstance(number, int) or isinstance(number, bool) or type_.dtype == "bool":
         return True
     if jnp.issubdtype(dtype, jnp.integer):
-        return int(jnp.iinfo(dtype).min) <= number <= int(jnp.iinfo(dtype).max)
-    return abs(number) <= int(float(jnp.finfo(dtype).max))
+        low, high = integer_limits(dtype)
+        return low <= number <= high
+    finfo: Any = jnp.finfo  # untyped in some releases of JAX
+    return abs(number) <= int(float(finfo(dtype).max))
 
 
 def materialise(value: Abstract) -> Abstract:

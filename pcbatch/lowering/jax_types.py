@@ -48,6 +48,13 @@ def jax_dtype(type_: ArrayType) -> Any:
     return _key_dtypes()[type_.dtype][0] if is_key(type_) else jnp.dtype(type_.dtype)
 
 
+def integer_limits(dtype: Any) -> tuple[int, int]:
+    """The smallest and the largest number of an integer dtype, int4 and its like included."""
+    iinfo: Any = jnp.iinfo  # untyped in some releases of JAX
+    info = iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
 def to_aval(type_: ArrayType, lanes: tuple[int, ...] = ()) -> jax.ShapeDtypeStruct:
     """What JAX traces with; `lanes` are leading axes."""
     make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX

@@ -18,7 +18,7 @@ import numpy as np
 
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.jax_types import as_result, from_storage, to_storage
+from pcbatch.lowering.jax_types import as_result, from_storage, integer_limits, to_storage
 from pcbatch.runtime import layout as layouts
 from pcbatch.runtime import stacks
 from pcbatch.runtime.code import Values, evaluate, lane_mask
@@ -114,4 +114,4 @@ def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:
 def _failed(dtype: Any) -> Any:
     if jnp.issubdtype(dtype, jnp.inexact):
         return jnp.asarray(jnp.nan, dtype)
-    return jnp.asarray(False) if dtype == np.bool_ else jnp.asarray(jnp.iinfo(dtype).min, dtype)
+    return jnp.asarray(False) if dtype == np.bool_ else jnp.asarray(integer_limits(dtype)[0], dtype)
