@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import jax
 import jax.numpy as jnp
 
 from pcbatch.diagnostics import Diagnostic, Label, Loc
@@ -83,6 +84,6 @@ def _way_out(number: object, want: ArrayType) -> str:
     if jnp.issubdtype(jax_dtype(want), jnp.inexact):
         return f"give it a wider type: `jnp.float32({number})`"
     for dtype in WIDER:
-        if jnp.zeros((), dtype).dtype == dtype and fits(Known(number), ArrayType(dtype)):
+        if jax.dtypes.canonicalize_dtype(dtype) == dtype and fits(Known(number), ArrayType(dtype)):
             return f"give it a wider type: `jnp.{dtype}({number})`"
     return "write it as a float, or turn 64-bit types on: `jax.config.update('jax_enable_x64', True)`"

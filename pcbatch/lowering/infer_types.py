@@ -37,7 +37,7 @@ class Conflict:
 
 @dataclass(slots=True)
 class Inferred:
-    """What inference found from the entry's arguments, `args`. `types` lacks variables that no reachable code assigns."""
+    """What inference found. `types` lacks variables that no reachable code assigns; `args` are those of the entry."""
 
     args: Mapping[str, Abstract] = field(default_factory=dict)
     types: dict[Place, Abstract] = field(default_factory=dict)
