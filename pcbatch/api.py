@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.arguments import Arguments, prepare, usage
+from pcbatch.arguments import Arguments, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowered import Lowered
@@ -39,7 +38,7 @@ class Batched:
         self._cache: dict[Any, Compiled] = {}
 
     def __repr__(self) -> str:
-        return f"<pcbatch.Batched {self.fn.__qualname__}{inspect.signature(self.fn)}>"
+        return f"<pcbatch.Batched {self.fn.__qualname__}{signature(self.fn)}>"
 
     def __reduce__(self) -> str:
         """Copied and pickled as functions are: by name."""
@@ -116,7 +115,7 @@ class Batched:
             isinstance(self.options.in_axes, Mapping) and self.options.in_axes.get(name, 0) is None
         )
         if isinstance(self.options.in_axes, tuple | list):
-            position = list(inspect.signature(self.fn).parameters).index(name)
+            position = list(signature(self.fn).parameters).index(name)
             shared = position < len(self.options.in_axes) and self.options.in_axes[position] is None
 
         def zeros(t: ArrayType) -> Any:
@@ -187,7 +186,7 @@ def _make(fn: Any, options: Options) -> Batched:
     names = options.static_argnames
     if isinstance(names, str):
         options = replace(options, static_argnames=(names,))
-    unknown = [n for n in options.static_argnames if n not in inspect.signature(fn).parameters]
+    unknown = [n for n in options.static_argnames if n not in signature(fn).parameters]
     if unknown:
         raise usage("PCB403", f"static_argnames names `{unknown[0]}`, which is not a parameter of {fn.__name__}")
     return Batched(fn, options)

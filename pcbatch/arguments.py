@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -38,22 +39,28 @@ def usage(code: str, title: str, *notes: str, help: str = "") -> UsageError:
     return UsageError(Diagnostic(code, title, notes=notes, helps=(help,) if help else ()))
 
 
+def signature(fn: Any) -> inspect.Signature:
+    """The parameters of the function itself: not those that `functools.wraps` or `__signature__` claim it has."""
+    bare = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+    bare.__kwdefaults__ = fn.__kwdefaults__
+    return inspect.signature(bare)
+
+
 def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
     """Match arguments to parameters, defaults included."""
-    signature = inspect.signature(fn)
+    given = signature(fn)
     try:
-        bound = signature.bind(*args, **kwargs)
+        bound = given.bind(*args, **kwargs)
     except TypeError as error:
-        raise usage("PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{signature}") from None
+        raise usage("PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{given}") from None
     bound.apply_defaults()
     return bound
 
 
 def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     """Take a call apart; raises UsageError when sizes or axes do not fit."""
-    given = inspect.signature(fn)
     bound = bind(fn, args, kwargs)
-    passed = set(_explicit(given, args, kwargs))
+    passed = set(_explicit(signature(fn), args, kwargs))
     axes = _axes(fn, options, list(bound.arguments), len(args))
     types: dict[str, Abstract] = {}
     shared: set[str] = set()
@@ -77,8 +84,8 @@ def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, 
     return Arguments(types, frozenset(shared), arrays, _lanes(fn, sizes))
 
 
-def _explicit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    return list(signature.bind(*args, **kwargs).arguments)
+def _explicit(given: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    return list(given.bind(*args, **kwargs).arguments)
 
 
 def _static(name: str, value: Any, declared: bool) -> Abstract:
