@@ -90,7 +90,7 @@ class Batched:
                 help=f"call `{self.fn.__name__}` directly in a batched function, not through a helper or a container",
             )
         given = prepare(self.fn, self.options, args, kwargs)
-        key = (given.key, settings())
+        key = (given.key, settings(), self.fn.__code__)  # reloading tools put new code into old functions
         compiled = self._cache.get(key)
         if compiled is None:
             compiled = compile_signature(self.fn, self._is_batched, self.options, given)

@@ -177,7 +177,8 @@ def _parse(text: str) -> Node | None:
 
 
 REGISTER = (
-    "define the function in a file or a notebook cell; for text given to `exec`, register it first:\n"
+    "define the function in a file or a notebook cell of its own (`%%time` hides the text of a cell); "
+    "for text given to `exec`, register it first:\n"
     "linecache.cache[name] = (len(text), None, text.splitlines(True), name)"
 )
 CHANGED = "load it again: `importlib.reload(module)`, or restart the program (the cell, the session)"

@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import pcbatch
 from tests.frontend.compiling import agree
 from tests.frontend.sources import COUNT, load, load_again, refusal, spans
 
@@ -88,3 +90,13 @@ def annotations_flag() -> int:
     import __future__
 
     return __future__.annotations.compiler_flag
+
+
+def test_a_tool_that_reloads_in_place(tmp_path: Path) -> None:
+    module, newer = load(tmp_path, COUNT), load(tmp_path, COUNT.replace("+ 1", "+ 2"))
+    batched, examples = pcbatch.batch(module.f), np.array([0, 8], np.int32)
+    assert batched(examples).tolist() == [1, 3]
+    module.f.__code__ = newer.f.__code__
+    assert batched(examples).tolist() == [2, 4]
+    module.f.__code__ = module.f.__code__.replace(co_filename="<nowhere>")
+    assert batched(examples).tolist() == [2, 4]
