@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
@@ -13,12 +12,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.arguments import Arguments, prepare, usage
+from pcbatch.arguments import Arguments, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
 from pcbatch.frontend.target import Target
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowered import Lowered
-from pcbatch.lowering.jax_types import from_storage, storage_type
+from pcbatch.lowering.jax_types import from_storage, settings, storage_type
 from pcbatch.lowering.trace import inside_primitive
 from pcbatch.methods import BoundMethod, method_options
 from pcbatch.options import Options
@@ -54,7 +53,7 @@ class Batched:
         return self._methods[kind]
 
     def __repr__(self) -> str:
-        return f"<pcbatch.Batched {self.fn.__qualname__}{inspect.signature(self.fn)}>"
+        return f"<pcbatch.Batched {self.fn.__qualname__}{signature(self.fn)}>"
 
     def __reduce__(self) -> str:
         """Copied and pickled as functions are: by name."""
@@ -107,8 +106,7 @@ class Batched:
                 help=f"call `{self.fn.__name__}` directly in a batched function, not through a helper or a container",
             )
         given = prepare(self.fn, self.options, args, kwargs)
-        config = jax.config
-        key = (given.key, config.jax_enable_x64, config.jax_numpy_dtype_promotion)  # type: ignore[attr-defined]
+        key = (given.key, settings(), self.fn.__code__)  # reloading tools put new code into old functions
         compiled = self._cache.get(key)
         if compiled is None:
             compiled = compile_signature(self.fn, self._is_batched, self.options, given)
@@ -145,7 +143,7 @@ class Batched:
             isinstance(self.options.in_axes, Mapping) and self.options.in_axes.get(name, 0) is None
         )
         if isinstance(self.options.in_axes, tuple | list):
-            position = list(inspect.signature(self.fn).parameters).index(name)
+            position = list(signature(self.fn).parameters).index(name)
             shared = position < len(self.options.in_axes) and self.options.in_axes[position] is None
 
         def zeros(t: ArrayType) -> Any:
@@ -190,7 +188,7 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         ...         return 1
         ...     return fib(n - 2) + fib(n - 1)
         >>> fib(jnp.array([3, 7, 4, 5]))
-        Array([ 3, 21,  5,  8], dtype=int32)
+        Array([ 3, 21,  5,  8], dtype=int32, weak_type=True)
     """
     chosen = _options(Options, options)
     if fn is None:
@@ -281,7 +279,7 @@ def _make(fn: Any, options: Options) -> Any:
         options = replace(options, static_argnames=(names,))
     elif not isinstance(names, tuple | list):
         raise usage("PCB401", f"static_argnames must be a name or a tuple of names, not {names!r}")
-    unknown = [n for n in options.static_argnames if n not in inspect.signature(fn).parameters]
+    unknown = [n for n in options.static_argnames if n not in signature(fn).parameters]
     if unknown:
         raise usage("PCB403", f"static_argnames names `{unknown[0]}`, which is not a parameter of {fn.__name__}")
     return Batched(fn, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -41,22 +42,28 @@ def usage(code: str, title: str, *notes: str, help: str = "") -> UsageError:
     return UsageError(Diagnostic(code, title, notes=notes, helps=(help,) if help else ()))
 
 
+def signature(fn: Any) -> inspect.Signature:
+    """The parameters of the function itself: not those that `functools.wraps` or `__signature__` claim it has."""
+    bare = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+    bare.__kwdefaults__ = fn.__kwdefaults__
+    return inspect.signature(bare)
+
+
 def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
     """Match arguments to parameters, defaults included."""
-    signature = inspect.signature(fn)
+    given = signature(fn)
     try:
-        bound = signature.bind(*args, **kwargs)
+        bound = given.bind(*args, **kwargs)
     except TypeError as error:
-        raise usage("PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{signature}") from None
+        raise usage("PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{given}") from None
     bound.apply_defaults()
     return bound
 
 
 def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     """Take a call apart; raises UsageError when sizes or axes do not fit."""
-    given = inspect.signature(fn)
     bound = bind(fn, args, kwargs)
-    passed = set(_explicit(given, args, kwargs))
+    passed = set(_explicit(signature(fn), args, kwargs))
     axes = _axes(fn, options, list(bound.arguments), len(args))
     types: dict[str, Abstract] = {}
     shared: set[str] = set()
@@ -82,8 +89,8 @@ def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, 
     return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes))
 
 
-def _explicit(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    return list(signature.bind(*args, **kwargs).arguments)
+def _explicit(given: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    return list(given.bind(*args, **kwargs).arguments)
 
 
 def _static(name: str, value: Any, declared: bool) -> Abstract:
@@ -110,7 +117,7 @@ def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[
         if unknown:
             raise usage("PCB404", f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}")
         return {name: axes.get(name, 0) for name in names}
-    kinds = [parameter.kind for parameter in inspect.signature(fn).parameters.values()]
+    kinds = [parameter.kind for parameter in signature(fn).parameters.values()]
     star = kinds.index(STAR) if STAR in kinds else None
     if star is not None and isinstance(axes, tuple | list) and len(axes) > star:
         axes, positional = (*axes[:star], tuple(axes[star:])), min(positional, star + 1)
@@ -150,22 +157,31 @@ def _lane_axis_first(name: str, leaf: Any, axis: int | None, sizes: dict[str, in
             help=f"name it in `static_argnames=('{name}',)` if it is the same for all lanes",
         )
     if axis is None:
-        return leaf if is_array(leaf) else jnp.asarray(leaf)
+        return leaf if is_array(leaf) else _as_jax(name, leaf)
     shape = np.shape(leaf)
     _check_axis(name, shape, axis)
-    array = _as_array(name, leaf)
+    array = _as_jax(name, leaf)
     array = jnp.moveaxis(array, axis, 0) if axis not in (0, -len(shape)) else array
     _check_size(name, int(array.shape[0]), sizes)
     return array
 
 
-def _as_array(name: str, leaf: Any) -> Any:
+def _as_jax(name: str, leaf: Any) -> Any:
     try:
         return jnp.asarray(leaf)
+    except OverflowError as error:
+        raise usage("PCB405", f"argument `{name}` does not fit JAX's default integer: {error}") from None
     except TypeError:
-        raise usage(
-            "PCB405", f"argument `{name}` has dtype {np.asarray(leaf).dtype}, which JAX does not have"
-        ) from None
+        raise _no_dtype(name, leaf) from None
+
+
+def _no_dtype(name: str, leaf: Any) -> UsageError:
+    """For arrays of strings, dates or objects."""
+    return usage(
+        "PCB405",
+        f"argument `{name}` has dtype {leaf.dtype}, which JAX does not have",
+        help="pass numbers, for example the positions of the strings in a table",
+    )
 
 
 def _lane_axis_first_of_shape(name: str, leaf: Any, axis: int | None, sizes: dict[str, int]) -> Any:
@@ -201,8 +217,8 @@ def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:
 def _type_of(name: str, leaf: Any, drop: int) -> Any:
     try:
         return from_aval(jax.eval_shape(lambda x: x, leaf), drop)
-    except TypeError as error:
-        raise usage("PCB405", f"argument `{name}` is not an array: {error}") from None
+    except TypeError:
+        raise _no_dtype(name, leaf) from None
 
 
 def _lanes(fn: Any, sizes: dict[str, int]) -> int:

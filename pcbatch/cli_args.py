@@ -141,7 +141,7 @@ def types_of(
 
     Types on the command line win over annotations. Naming some parameters and not the others is an error.
     """
-    parameters = inspect.signature(fn).parameters
+    parameters = inspect.signature(fn, follow_wrapped=False).parameters
     for name in given:
         if name in parameters and name in static:
             raise BadUsage(f"--arg {name}=...: {name!r} is in static_argnames of {fn.__name__}, it has no array type")

@@ -24,7 +24,7 @@ from pcbatch.ir.stack import Push, StackProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import AnyOp
 from pcbatch.lowering.abstract import Known, array_type
-from pcbatch.lowering.jax_types import to_aval
+from pcbatch.lowering.jax_types import as_result, storage_type, zeros
 from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
 from pcbatch.results import BlockStats, Result, Stats
@@ -87,8 +87,8 @@ class Compiled:
 
     def _empty(self) -> Outcome:
         assert self.stages.result is not None
-        avals = [to_aval(array_type(leaf), (0,)) for leaf in self.stages.result.leaves]
-        values = tuple(jnp.empty(a.shape, a.dtype) for a in avals)
+        types = [array_type(leaf) for leaf in self.stages.result.leaves]
+        values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
         none = jnp.zeros((0,), jnp.int32)
         counts = jnp.zeros((len(self.infos),), jnp.int32) if self.options.stats else None
         return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, 0)

@@ -6,6 +6,7 @@ A `Diagnostic` is data; `render` is the layout (the rustc manner). Nothing here 
 from __future__ import annotations
 
 import linecache
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,13 +81,18 @@ def _snippets(labels: list[tuple[Label, str]], main_file: str) -> list[str]:
             out.append(f"{gutter}::: {loc.file}")
         elif previous is not None and loc.line > previous.line + 1:
             out.append("...")
-        source = linecache.getline(loc.file, loc.line).rstrip("\r\n")
+        source = linecache.getline(loc.file, loc.line).rstrip("\r\n").replace("\f", " ")
         if previous is None or (loc.file, loc.line) != (previous.file, previous.line):
             out.append(f"{loc.line:>{width}} | {source}")
         end = loc.end_col if loc.end_line == loc.line else len(source)
-        carets = mark * max(1, end - loc.col)
+        carets = mark * max(1, _width(source[loc.col : end]))
         # Tabs are copied so that the carets stay below what they mark.
-        lead = "".join("\t" if c == "\t" else " " for c in source[: loc.col]).ljust(loc.col)
+        lead = "".join("\t" if c == "\t" else " " * _width(c) for c in source[: loc.col])
         out.append(f"{gutter} | {lead}{carets} {label.text}".rstrip())
         previous = loc
     return out
+
+
+def _width(text: str) -> int:
+    """The columns that a terminal gives to a text: two for a wide character, none for an accent that is its own."""
+    return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

@@ -6,12 +6,13 @@ is a constant of the compiled program (and must be hashable), so that `self.step
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
+
+from pcbatch.arguments import signature
 
 if TYPE_CHECKING:
     from pcbatch.api import Batched
@@ -52,7 +53,7 @@ class BoundMethod:
 
 def method_options(fn: Any, in_axes: Any, static_argnames: tuple[str, ...], kind: str) -> dict[str, Any]:
     """The options of a function whose first parameter is the object of a method."""
-    first, *rest = inspect.signature(fn).parameters
+    first, *rest = signature(fn).parameters
     if kind == "constant":
         return {"static_argnames": (first, *(name for name in static_argnames if name != first))}
     if in_axes is None or isinstance(in_axes, int):

@@ -108,7 +108,7 @@ def compile_stages(
         check_types.run_untyped(cfg)
     else:
         cfg, found = _inferred(source, args)
-        check_types.run(cfg, found, args)
+        check_types.run(cfg, found)
         entry = cfg.function(cfg.entry)
         result = found.types[entry.name, entry.results[0]]
         params = {p: found.types[entry.name, p] for p in entry.params}

@@ -12,9 +12,9 @@ warnings and JAX's source locations all point to the user's line.
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
+import warnings
 from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -22,16 +22,13 @@ from typing import Any
 import gast
 
 from pcbatch.frontend import support
+from pcbatch.frontend.same_code import FUTURE_FLAGS
 from pcbatch.frontend.scope import free_names
 from pcbatch.frontend.tree import SCOPES, Node, call, load, one_line, rebuild
 from pcbatch.frontend.unit import Unit
 from pcbatch.ir.ops import Expr
 
 SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
-
-FUTURE_FLAGS = 0
-for _name in __future__.all_feature_names:
-    FUTURE_FLAGS |= getattr(__future__, _name).compiler_flag
 
 
 def make_expr(unit: Unit, node: Node, variables: frozenset[str], *, arity: int = 1, shown: Node | None = None) -> Expr:
@@ -112,7 +109,9 @@ def _shell(cells_: tuple[str, ...], ins: tuple[str, ...], body: list[ast.stmt], 
 
 def _inner_code(tree: ast.Module, fn: FunctionType) -> CodeType:
     flags = fn.__code__.co_flags & FUTURE_FLAGS
-    code: CodeType = compile(tree, fn.__code__.co_filename, "exec", flags, dont_inherit=True)
+    with warnings.catch_warnings():  # whatever Python warns of it has warned of when the function was made
+        warnings.simplefilter("ignore")
+        code: CodeType = compile(tree, fn.__code__.co_filename, "exec", flags, dont_inherit=True)
     for name in ("__cells__", "__prim__"):
         code = _nested(code, name)
     return code.replace(co_name=fn.__code__.co_name, co_qualname=fn.__code__.co_qualname)

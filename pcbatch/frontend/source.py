@@ -3,7 +3,7 @@
 The whole file is parsed, not a dedented excerpt: then columns, multi-line strings, continuation lines and
 tabs are right by construction, and the tree can be searched for the function whose first line and name its
 code object gives. Files come from `linecache`, which also serves notebooks, zip files and code made by `exec`
-whose text was registered there.
+whose text was registered there. A text that is not what the function was compiled from is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
+import re
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -20,9 +22,11 @@ import gast
 
 from pcbatch.diagnostics import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError
+from pcbatch.frontend.same_code import compiled_from
 from pcbatch.frontend.tree import FUNCTIONS, Node
 
 DEEP = 50_000  # levels of recursion for the parser
+DEFINITION = re.compile(r"(async\s+)?def\s+\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,10 @@ class Source:
         whole = self.loc(node)
         if isinstance(node, gast.Lambda):
             return whole
-        written = f"{'async ' if isinstance(node, gast.AsyncFunctionDef) else ''}def {node.name}"
-        return Loc(self.file, whole.line, whole.col, whole.line, whole.col + len(written))
+        # As it is written: Python normalises the name in the tree, and there may be any space before it.
+        written = DEFINITION.match(self.lines[whole.line - 1], whole.col)
+        end = written.end() if written is not None else whole.col + len("def")
+        return Loc(self.file, whole.line, whole.col, whole.line, end)
 
     def _column(self, line: int, offset: int) -> int:
         if not 0 < line <= len(self.lines):
@@ -67,13 +73,20 @@ class Located:
 
 def locate(fn: FunctionType) -> Located:
     """The tree of `fn`; raises CompileError (PCB001, PCB002) when it cannot be found for certain."""
+    located = _locate(fn)
+    if not compiled_from(fn.__code__, "\n".join(located.source.lines)):
+        raise _changed(fn, f"{_place(fn.__code__)} is not what `{fn.__name__}` was compiled from")
+    return located
+
+
+def _locate(fn: FunctionType) -> Located:
     code = fn.__code__
     text = _file_text(fn)
     if text is None:
         raise _no_source(fn, f"the text of {code.co_filename!r} is not available")
     tree = _parse(text)
     if tree is None:
-        raise _no_source(fn, f"{code.co_filename!r} does not parse: it has changed since it was loaded")
+        raise _changed(fn, f"{code.co_filename!r} does not parse")
     source = Source(code.co_filename, tuple(text.split("\n")))
     if code.co_name == "<lambda>":
         return _locate_lambda(fn, source, tree)
@@ -85,8 +98,7 @@ def locate(fn: FunctionType) -> Located:
         and _first_line(item[0]) == code.co_firstlineno
     ]
     if len(found) != 1 or not _same_parameters(found[0][0], code):
-        where = f"line {code.co_firstlineno} of {code.co_filename!r}"
-        raise _no_source(fn, f"{where} does not define `{code.co_name}`: the file has changed since it was loaded")
+        raise _changed(fn, f"{_place(code)} does not define `{code.co_name}`")
     return Located(source, *found[0])
 
 
@@ -162,22 +174,37 @@ def _parse(text: str) -> Node | None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, DEEP))
     try:
-        return gast.parse(text)
+        with warnings.catch_warnings():  # whatever Python warns of it has warned of when the function was made
+            warnings.simplefilter("ignore")
+            return gast.parse(text)
     except (SyntaxError, ValueError):
         return None
     finally:
         sys.setrecursionlimit(limit)
 
 
-def _no_source(fn: FunctionType, why: str) -> CompileError:
+REGISTER = (
+    "define the function in a file or a notebook cell of its own (`%%time` hides the text of a cell); "
+    "for text given to `exec`, register it first:\n"
+    "linecache.cache[name] = (len(text), None, text.splitlines(True), name)"
+)
+CHANGED = "load it again: `importlib.reload(module)`, or restart the program (the cell, the session)"
+
+
+def _place(code: CodeType) -> str:
+    return f"line {code.co_firstlineno} of {code.co_filename!r}"
+
+
+def _changed(fn: FunctionType, what: str) -> CompileError:
+    return _no_source(fn, f"{what}: the file has changed since it was loaded", CHANGED)
+
+
+def _no_source(fn: FunctionType, why: str, help: str = REGISTER) -> CompileError:
     return CompileError(
         Diagnostic(
             "PCB001",
             f"cannot find the source of `{fn.__qualname__}`",
             notes=(why, "the compiler reads the Python source of a function, not its byte code"),
-            helps=(
-                "define the function in a file or a notebook cell; for text given to `exec`, register it first:\n"
-                "linecache.cache[name] = (len(text), None, text.splitlines(True), name)",
-            ),
+            helps=(help,),
         )
     )

@@ -23,6 +23,7 @@ from pcbatch.frontend.support_match import positional as positional
 from pcbatch.frontend.support_match import same as same
 from pcbatch.frontend.support_match import without as without
 
+iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 
@@ -130,7 +131,7 @@ def _traced_length(start: Any, stop: Any, step: int) -> jax.Array:
     # The distance of two signed numbers may not fit their type; the wrapped difference as unsigned always does.
     unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
     distance = high.astype(unsigned) - low.astype(unsigned)
-    if abs(step) > np.iinfo(unsigned).max:
+    if abs(step) > iinfo(unsigned).max:
         steps = jnp.zeros_like(distance)
     else:
         steps = (distance - unsigned.type(1)) // unsigned.type(abs(step))
@@ -138,8 +139,8 @@ def _traced_length(start: Any, stop: Any, step: int) -> jax.Array:
 
 
 def _fits(value: int, dtype: np.dtype[Any]) -> bool:
-    info = np.iinfo(dtype)
-    return info.min <= value <= info.max
+    info = iinfo(dtype)
+    return bool(info.min <= value <= info.max)
 
 
 def rows(value: Any) -> Any:

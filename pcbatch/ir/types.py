@@ -11,6 +11,10 @@ SHORT = {
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
     "complex64": "c64", "complex128": "c128",
+    "int2": "i2", "int4": "i4", "uint2": "u2", "uint4": "u4",
+    "float4_e2m1fn": "f4_e2m1fn", "float8_e3m4": "f8_e3m4", "float8_e4m3": "f8_e4m3", "float8_e4m3fn": "f8_e4m3fn",
+    "float8_e4m3fnuz": "f8_e4m3fnuz", "float8_e4m3b11fnuz": "f8_e4m3b11fnuz", "float8_e5m2": "f8_e5m2",
+    "float8_e5m2fnuz": "f8_e5m2fnuz", "float8_e8m0fnu": "f8_e8m0fnu",
 }  # fmt: skip
 LONG = {short: long for long, short in SHORT.items()}
 

@@ -16,11 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.jax_types import from_aval, to_aval
+from pcbatch.lowering.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
+
+NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked for: a bool is an int
 
 
 class Known:
-    """A Python value that is the same for every lane and every visit. Equal when type and value are."""
+    """A Python value that is the same for every lane and every visit. Equal when no program can tell them apart."""
 
     __slots__ = ("value",)
 
@@ -28,14 +30,7 @@ class Known:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Known) or type(self.value) is not type(other.value):
-            return False
-        if self.value is other.value:
-            return True
-        try:
-            return bool(self.value == other.value)
-        except Exception:  # an exotic __eq__ (arrays, raising ones): identity decides
-            return False
+        return isinstance(other, Known) and _same(self.value, other.value)
 
     def __hash__(self) -> int:
         return hash(type(self.value))
@@ -46,7 +41,26 @@ class Known:
     @property
     def is_number(self) -> bool:
         """Can it become an array?"""
-        return isinstance(self.value, bool | int | float | complex)
+        return isinstance(self.value, NUMBERS)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality that tells 1 from True and 1.0, also inside tuples, and 0.0 from -0.0, but not NaN from NaN."""
+    if type(a) is not type(b):
+        return False
+    if a is b:
+        return True
+    match a:
+        case float():
+            return repr(a) == repr(b)
+        case complex():
+            return _same(a.real, b.real) and _same(a.imag, b.imag)
+        case tuple():
+            return len(a) == len(b) and all(map(_same, a, b))
+    try:
+        return bool(a == b)
+    except Exception:  # an exotic __eq__ (arrays, raising ones): identity decides
+        return False
 
 
 Leaf = ArrayType | Known
@@ -82,8 +96,9 @@ class Abstract:
         def show(leaf: Leaf) -> str:
             return repr(leaf.value) if isinstance(leaf, Known) else str(leaf).removeprefix("~")
 
-        shown = [_Shown(show(leaf)) for leaf in self.leaves]
-        return str(jax.tree.unflatten(self.tree, shown))
+        text = str(jax.tree.unflatten(self.tree, [_Shown(show(leaf)) for leaf in self.leaves]))
+        # A class without a `__repr__` of its own shows nothing but an address.
+        return f"{self.tree} of {', '.join(map(show, self.leaves))}" if " object at 0x" in text else text
 
 
 class _Shown:
@@ -111,7 +126,12 @@ def abstract_of(tree_of_types: Any) -> Abstract:
 
 
 class JoinError(Exception):
-    """Two abstract values have no common type; the text says why."""
+    """Two abstract values have no common type; the text says why, `kind` what differs: "structure", "shape", "dtype",
+    "key" (one of them is a PRNG key), or "value" for one that no array can hold."""
+
+    def __init__(self, cause: str, kind: str) -> None:
+        super().__init__(cause)
+        self.kind = kind
 
 
 def array_type(leaf: Leaf) -> ArrayType:
@@ -119,24 +139,26 @@ def array_type(leaf: Leaf) -> ArrayType:
     if isinstance(leaf, ArrayType):
         return leaf
     if not leaf.is_number:
-        raise JoinError(f"{type(leaf.value).__name__} {leaf.value!r} is not a number")
-    kind: Any = type(leaf.value)
-    config: Any = jax.config
-    return _number_type(kind, bool(config.jax_enable_x64))
+        raise JoinError(f"{type(leaf.value).__name__} {leaf.value!r} is not a number", "value")
+    return _number_type(next(kind for kind in NUMBERS if isinstance(leaf.value, kind)), settings())
 
 
 @cache
-def _number_type(kind: Any, x64: bool) -> ArrayType:
-    del x64  # part of the cache key only
+def _number_type(kind: Any, settings: tuple[Any, ...]) -> ArrayType:
+    del settings  # part of the cache key only
     return from_aval(jax.eval_shape(lambda: jnp.asarray(kind(0))))
 
 
 def fits(leaf: Known, type_: ArrayType) -> bool:
-    """Can an array of this type hold the known number?"""
-    if not isinstance(leaf.value, int) or not jnp.issubdtype(jnp.dtype(type_.dtype), jnp.integer):
+    """Does a known number keep its value as an array of this type, but for the rounding of floats?"""
+    dtype, number = jax_dtype(type_), leaf.value
+    if not isinstance(number, int) or isinstance(number, bool) or type_.dtype == "bool":
         return True
-    info: Any = jnp.iinfo(jnp.dtype(type_.dtype))  # type: ignore[no-untyped-call]
-    return int(info.min) <= leaf.value <= int(info.max)
+    if jnp.issubdtype(dtype, jnp.integer):
+        low, high = integer_limits(dtype)
+        return low <= number <= high
+    finfo: Any = jnp.finfo  # untyped in some releases of JAX
+    return abs(number) <= int(float(finfo(dtype).max))
 
 
 def materialise(value: Abstract) -> Abstract:
@@ -146,9 +168,16 @@ def materialise(value: Abstract) -> Abstract:
 
 def join(a: Abstract, b: Abstract) -> Abstract:
     """The least abstract value that covers both; raises JoinError."""
-    if a.tree != b.tree:
-        raise JoinError(f"{a} and {b} have different structures")
+    if not _same_tree(a.tree, b.tree):
+        raise JoinError(f"{a} and {b} have different structures", "structure")
     return Abstract(a.tree, tuple(_join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True)))
+
+
+def _same_tree(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # the static fields of a registered class have an exotic __eq__, as arrays have
+        return False
 
 
 def _join_leaf(a: Leaf, b: Leaf) -> Leaf:
@@ -158,17 +187,24 @@ def _join_leaf(a: Leaf, b: Leaf) -> Leaf:
     if x == y:
         return x
     if x.shape != y.shape:
-        raise JoinError(f"{str(x).removeprefix('~')} and {str(y).removeprefix('~')} have different shapes")
-    return _promote(x, y)
+        kind = "key" if is_key(x) != is_key(y) else "shape"
+        raise JoinError(f"{_shown(x)} and {_shown(y)} have different shapes", kind)
+    return _promote(x, y, settings())
+
+
+def _shown(type_: ArrayType) -> str:
+    return str(type_).removeprefix("~")
 
 
 @cache
-def _promote(x: ArrayType, y: ArrayType) -> ArrayType:
+def _promote(x: ArrayType, y: ArrayType, settings: tuple[Any, ...]) -> ArrayType:
+    del settings  # part of the cache key only
     # `where` promotes exactly as JAX does everywhere, weak types and strict mode included.
     try:
         out = jax.eval_shape(lambda a, b: jnp.where(True, a, b), to_aval(x), to_aval(y))
     except Exception as error:
-        raise JoinError(f"{x} and {y} have no common type: {str(error).splitlines()[0]}") from None
+        cause = f"{_shown(x)} and {_shown(y)} have no common type: {str(error).splitlines()[0]}"
+        raise JoinError(cause, "key" if is_key(x) or is_key(y) else "dtype") from None
     return from_aval(out)
 
 

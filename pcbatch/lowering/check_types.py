@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import jax
 
 from pcbatch.diagnostics import Diagnostic, Label, Loc
@@ -12,7 +10,7 @@ from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.ops import RETURN, Branch, Prim
 from pcbatch.ir.walk import may_return, predecessors, reads, terminator_reads, writes
-from pcbatch.lowering import numbers
+from pcbatch.lowering import check_numbers
 from pcbatch.lowering.abstract import Abstract, Known
 from pcbatch.lowering.infer_types import Conflict, Inferred, branch_targets
 from pcbatch.lowering.split_ranges import original_name
@@ -33,9 +31,17 @@ CONSTANT = (
     "A NumPy array that a lane value indexes must be a JAX one: `jnp.asarray(table)[i]`"
 )
 
+WAYS_OUT = {
+    "structure": "keep the same containers, lengths and keys on every path; in place of `None` use a value of the "
+    "final type, such as `jnp.zeros_like(x)`, and a flag of its own",
+    "dtype": "convert to one dtype on every path, for example with `jnp.asarray(x, jnp.float32)`",
+    "key": "use one kind of keys on every path: `jax.random.key(seed)` with one implementation",
+    "value": "let a variable hold numbers and arrays; a string or a function must be the same on every path",
+}
 
-def run(program: CfgProgram, found: Inferred, args: Mapping[str, Abstract]) -> None:
-    """Raise CompileError if anything is wrong; do nothing otherwise. `args` gives the entry's parameters."""
+
+def run(program: CfgProgram, found: Inferred) -> None:
+    """Raise CompileError if anything is wrong; do nothing otherwise."""
     faults = [_primitive_error(program, key, error) for key, error in sorted(found.errors.items())]
     faults += [_conflict(program, conflict) for conflict in found.conflicts.values()]
     for function in program.functions:
@@ -43,9 +49,7 @@ def run(program: CfgProgram, found: Inferred, args: Mapping[str, Abstract]) -> N
             faults += _unbound(function, found)
             faults += _conditions(function, found)
     if not faults:
-        faults += _no_result(program, found)
-    if not faults:
-        faults += numbers.check(program, found, args)
+        faults += _no_result(program, found) or check_numbers.run(program, found)
     if faults:
         raise CompileError(tuple(dict.fromkeys(faults)))
 
@@ -106,6 +110,7 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     else:
         code, title = "PCB301", f"variable `{shown}` changes type"
         help = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
+    help = WAYS_OUT.get(conflict.kind, help)
     secondary: tuple[Label, ...] = ()
     if conflict.first_loc is not None and conflict.first_loc != conflict.loc:
         secondary = (Label(conflict.first_loc, f"{conflict.first} here"),)

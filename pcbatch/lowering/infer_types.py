@@ -32,12 +32,14 @@ class Conflict:
     second: Abstract
     loc: Loc | None
     cause: str
+    kind: str  # as in `JoinError`
 
 
 @dataclass(slots=True)
 class Inferred:
-    """What inference found. `types` lacks variables that no reachable code assigns."""
+    """What inference found. `types` lacks variables that no reachable code assigns; `args` are those of the entry."""
 
+    args: Mapping[str, Abstract] = field(default_factory=dict)
     types: dict[Place, Abstract] = field(default_factory=dict)
     sources: dict[Place, Loc | None] = field(default_factory=dict)
     traced: dict[OpKey, Traced] = field(default_factory=dict)
@@ -49,6 +51,7 @@ class Inferred:
 def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
     """Infer all types; `args` gives the entry's parameters. Faults are in the result, nothing is raised."""
     inference = _Inference(program)
+    inference.found.args = args
     for name, value in args.items():
         inference.assign((program.entry, name), value, program.function(program.entry).loc)
     inference.reach(program.entry, program.function(program.entry).blocks[0].label)
@@ -84,7 +87,8 @@ class _Inference:
                 new = join(old, value)
             except JoinError as error:
                 source = self.found.sources.get(place)
-                self.found.conflicts.setdefault(place, Conflict(place, old, source, value, loc, str(error)))
+                conflict = Conflict(place, old, source, value, loc, str(error), error.kind)
+                self.found.conflicts.setdefault(place, conflict)
                 return
         if new != old:
             self.found.types[place] = new

@@ -8,10 +8,26 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core.primitives import convert_element_type_p
 
 from pcbatch.ir.types import ArrayType
 
 KEY_IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
+# The settings of JAX that can change what a primitive becomes when it is traced.
+SETTINGS = (
+    "jax_enable_x64",
+    "jax_explicit_x64_dtypes",
+    "jax_numpy_dtype_promotion",
+    "jax_numpy_rank_promotion",
+    "jax_default_matmul_precision",
+    "jax_default_prng_impl",
+    "jax_enable_custom_prng",
+)
+
+
+def settings() -> tuple[Any, ...]:
+    """What a traced program depends on besides its types: part of the key of every cache of them."""
+    return tuple(getattr(jax.config, name, None) for name in SETTINGS)
 
 
 @cache
@@ -30,6 +46,13 @@ def is_key(type_: ArrayType) -> bool:
 def jax_dtype(type_: ArrayType) -> Any:
     """The dtype object that JAX uses."""
     return _key_dtypes()[type_.dtype][0] if is_key(type_) else jnp.dtype(type_.dtype)
+
+
+def integer_limits(dtype: Any) -> tuple[int, int]:
+    """The smallest and the largest number of an integer dtype, int4 and its like included."""
+    iinfo: Any = jnp.iinfo  # untyped in some releases of JAX
+    info = iinfo(dtype)
+    return int(info.min), int(info.max)
 
 
 def to_aval(type_: ArrayType, lanes: tuple[int, ...] = ()) -> jax.ShapeDtypeStruct:
@@ -67,6 +90,15 @@ def to_storage(value: Any, type_: ArrayType) -> Any:
 def from_storage(value: Any, type_: ArrayType) -> Any:
     """The inverse of `to_storage`."""
     return jax.random.wrap_key_data(value, impl=_key_dtypes()[type_.dtype][1]) if is_key(type_) else value
+
+
+def as_result(value: Any, type_: ArrayType) -> Any:
+    """From storage to what users get: typed keys as such, and weak where `jax.vmap` would give a weak type."""
+    value = from_storage(value, type_)
+    if not type_.weak:
+        return value
+    # No function of jax.numpy or jax.lax makes an array weak; the primitive that JAX itself uses for it is public.
+    return convert_element_type_p.bind(value, new_dtype=value.dtype, weak_type=True, sharding=None)
 
 
 def zeros(type_: ArrayType, lanes: tuple[int, ...]) -> jax.Array:

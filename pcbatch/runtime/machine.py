@@ -18,7 +18,7 @@ import numpy as np
 
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.jax_types import from_storage, to_storage
+from pcbatch.lowering.jax_types import as_result, from_storage, integer_limits, to_storage
 from pcbatch.runtime import layout as layouts
 from pcbatch.runtime import stacks
 from pcbatch.runtime.code import Values, evaluate, lane_mask
@@ -108,10 +108,10 @@ def _stored_shape(program: StackProgram, name: str) -> tuple[int, ...]:
 def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:
     """A leaf of the result, from its storage form; lanes that failed give NaN, or the smallest number of their type."""
     stored = jnp.where(lane_mask(status == int(Status.OK), stored), stored, _failed(stored.dtype))
-    return from_storage(stored, type_)
+    return as_result(stored, type_)
 
 
 def _failed(dtype: Any) -> Any:
     if jnp.issubdtype(dtype, jnp.inexact):
         return jnp.asarray(jnp.nan, dtype)
-    return jnp.asarray(False) if dtype == np.bool_ else jnp.asarray(np.iinfo(dtype).min, dtype)
+    return jnp.asarray(False) if dtype == np.bool_ else jnp.asarray(integer_limits(dtype)[0], dtype)

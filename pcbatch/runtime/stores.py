@@ -15,10 +15,10 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
-import numpy as np
 
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.cost import SCATTERS
+from pcbatch.lowering.jax_types import integer_limits
 from pcbatch.lowering.trace import JaxprFn
 
 MIN_SIZE = 16  # elements per lane; selecting less is cheaper than a scatter
@@ -39,7 +39,7 @@ class Stores:
         parts = outs[len(self.plain) :]
         for k, (dst, eqn) in enumerate(self.scatters):
             indices, updates = parts[2 * k], parts[2 * k + 1]
-            nowhere = jnp.asarray(np.iinfo(indices.dtype).max, indices.dtype)
+            nowhere = jnp.asarray(integer_limits(indices.dtype)[1], indices.dtype)
             masked = jnp.where(active, indices, nowhere)
             results[dst] = eqn.primitive.bind(operands[dst], masked, updates, **eqn.params)
         return results
@@ -78,7 +78,7 @@ def _stores(eqn: Any, dst: str, operands: Mapping[Any, str]) -> bool:
         return False
     # Masking needs an index that can point out of range: `.at[:]` has none at all, and a uint8 may not reach that far.
     indices = eqn.invars[1].aval
-    if not indices.size or int(np.iinfo(indices.dtype).max) < max(target.aval.shape):
+    if not indices.size or integer_limits(indices.dtype)[1] < max(target.aval.shape):
         return False
     drops: bool = eqn.params["mode"] == jax.lax.GatherScatterMode.FILL_OR_DROP
     return drops and int(target.aval.size) >= MIN_SIZE

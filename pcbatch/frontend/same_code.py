@@ -1,0 +1,81 @@
+"""Is a text still what a function was compiled from?
+
+A file may be edited while the program runs, a name in `linecache` may be given to another text, an import hook may
+change the tree before it is compiled. Name, line and parameters can agree all the same. So the text is compiled again,
+and the code of the function at that place must do the same: equal instructions, names and constants. Where the
+instructions stand in the file is left out, so comments may change.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import functools
+import warnings
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+FUTURE_FLAGS = functools.reduce(
+    int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+OPTIMIZE = (-1, 0, 1, 2)  # as this interpreter does, then what `compile` may have been told
+PYTEST = "@py_"  # the start of the variables that pytest's rewriting of `assert` adds
+
+
+def compiled_from(code: CodeType, text: str) -> bool:
+    """Does `text` define, at the line of `code`, a function of its name that does the same?"""
+    if any(name.startswith(PYTEST) for part in _nested(code) for name in part.co_varnames):
+        return True  # cannot be told: only pytest knows the code that it makes
+    flags = code.co_flags & FUTURE_FLAGS
+    return any(_same(code, other) for optimize in OPTIMIZE for other in _candidates(text, flags, optimize, code))
+
+
+def _candidates(text: str, flags: int, optimize: int, code: CodeType) -> Iterator[CodeType]:
+    for other in _codes(text, flags, optimize):
+        if other.co_name == code.co_name and other.co_firstlineno == code.co_firstlineno:
+            yield other
+
+
+@functools.lru_cache(maxsize=64)
+def _codes(text: str, flags: int, optimize: int) -> tuple[CodeType, ...]:
+    # Notebooks allow `await` outside functions, and whatever Python warns of it has warned of before.
+    flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            code: CodeType = compile(text, "<text>", "exec", flags, dont_inherit=True, optimize=optimize)
+        except (SyntaxError, ValueError):
+            return ()
+    return tuple(_nested(code))
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _nested(const)
+
+
+def _same(a: CodeType, b: CodeType) -> bool:
+    return _facts(a) == _facts(b) and _same_constant(a.co_consts, b.co_consts)
+
+
+def _facts(code: CodeType) -> tuple[object, ...]:
+    return (
+        *(code.co_name, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
+        *(code.co_code, code.co_exceptiontable),
+        *(code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),
+    )
+
+
+def _same_constant(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, CodeType):
+        return _same(a, b)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_same_constant, a, b))
+    if isinstance(a, frozenset):
+        return {(type(x), x) for x in a} == {(type(x), x) for x in b}
+    return bool(a is b or (a == b and repr(a) == repr(b)))  # 0.0 is not -0.0
