@@ -341,7 +341,21 @@ def countdown(n, k=300):
     return countdown(n - 1, k)
 
 
+@pcbatch.batch
+def width(n):
+    if n > 0:
+        return 3
+    return 3
+
+
+@pcbatch.batch
+def table(n, rows=jnp.arange(4)):
+    return rows[n] if n > 0 else rows[0]
+
+
 CALLS = [
+    Row(lambda n: jnp.ones(width(n), jnp.float16), "i32[]", "f16[3]"),
+    Row(lambda n: table(n), "i32[]", "i32[]"),
     Row(lambda n, x: (same(n), same(n)), "i32[] f32[]", "(i32[], i32[])"),
     Row(lambda n, x: (same(n), same(x)), "i32[] f32[]", "(f32[], f32[])", "PCB307"),
     Row(lambda n, x: (same(x), same(0)), "i32[] f32[]", "(f32[], f32[])"),
