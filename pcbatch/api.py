@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled, compile_signature
+from pcbatch.errors import PcbatchError
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowered import Lowered
 from pcbatch.lowering.jax_types import from_storage, storage_type
@@ -55,15 +56,22 @@ class Batched:
         """
         if _plainly.get():
             return self.fn(*args, **kwargs)
-        compiled, given = self._compiled(args, kwargs)
-        outcome = compiled.execute(given)
-        compiled.check(self.fn.__name__, outcome, given)
+        try:
+            compiled, given = self._compiled(args, kwargs)
+            outcome = compiled.execute(given)
+            compiled.check(self.fn.__name__, outcome, given)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None  # it says all there is to say; our own frames add nothing
         return compiled.value(outcome)
 
     def run(self, *args: Any, **kwargs: Any) -> Result:
         """As a call, but lanes that fail are reported in `Result.status`; never raises for them. Works in `jit`."""
-        compiled, given = self._compiled(args, kwargs)
-        return compiled.result(compiled.execute(given), given)
+        try:
+            compiled, given = self._compiled(args, kwargs)
+            outcome = compiled.execute(given)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
+        return compiled.result(outcome, given)
 
     def plain(self, *args: Any, **kwargs: Any) -> Any:
         """One example in plain Python; batched functions that it calls run plainly too."""
@@ -75,8 +83,10 @@ class Batched:
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The compiled stages for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Lowered`."""
-        compiled, given = self._compiled(args, kwargs)
-        return Lowered(self.fn, compiled, given)
+        try:
+            return Lowered(self.fn, *self._compiled(args, kwargs))
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
 
     def with_options(self, **changes: Any) -> Batched:
         """The same function with some options changed, as a new object with its own cache."""

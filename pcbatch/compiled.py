@@ -13,8 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.arguments import Arguments
+from pcbatch.blame import Attempt
 from pcbatch.diagnostics import Loc
-from pcbatch.failures import raise_failures
+from pcbatch.failures import describe_lane, raise_failures
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
@@ -78,7 +79,14 @@ class Compiled:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
         if given.lanes == 0:
             return self._empty()
-        return self.executable.run(self.args(given), given.lanes)
+        return self.attempt(given, lambda: self.executable.run(self.args(given), given.lanes)).run()
+
+    def attempt(self, given: Arguments, go: Callable[[], Outcome]) -> Attempt:
+        """A run of these arguments that blames the user's line for what JAX raises."""
+        args = self.args(given)
+        lower = partial(self.executable.lower, args, given.lanes)
+        describe = partial(describe_lane, given=given)
+        return Attempt(self.stages.cfg, go, lambda: lower().compile(), args, given.lanes, describe)
 
     def _empty(self) -> Outcome:
         assert self.stages.result is not None

@@ -32,5 +32,22 @@ class BatchRuntimeError(PcbatchError, RuntimeError):
     """Some lanes failed while running (codes PCB9xx). The other lanes are not affected."""
 
 
+class NonFiniteError(BatchRuntimeError, FloatingPointError):
+    """A lane computed a NaN or an infinity while `jax.debug_nans` or `jax.debug_infs` was on."""
+
+
 class InternalError(Exception):
     """A pass broke a rule of the IR: a bug in pcbatch, never the user's fault."""
+
+
+class Refusal(TypeError):
+    """What a primitive asks for has no meaning in a lane; raised while it is traced, shown at its line.
+
+    `str` is the title of the diagnostic.
+    """
+
+    def __init__(self, code: str, title: str, *notes: str, helps: Sequence[str] = ()) -> None:
+        super().__init__(title)
+        self.code = code
+        self.notes = notes
+        self.helps = tuple(helps)

@@ -35,7 +35,7 @@ def _diagnostic(
     name: str, kind: Status, lanes: Any, total: int, depth: int, options: Options, given: Arguments, locate: Locate
 ) -> Diagnostic:
     loc, held = locate(int(lanes[0]))
-    note = "first lanes: " + ", ".join(_lane(int(lane), given) for lane in lanes[:SHOWN])
+    note = "first lanes: " + ", ".join(describe_lane(int(lane), given) for lane in lanes[:SHOWN])
     plural = "lane" if total == 1 else "lanes"
     if kind is Status.STACK_FULL:
         title = f"{len(lanes)} of {total} {plural} ran out of stack (depth {depth})"
@@ -51,7 +51,8 @@ def _diagnostic(
     return Diagnostic(code, title, None if loc is None else Label(loc, label), notes=(note,), helps=helps)
 
 
-def _lane(lane: int, given: Arguments) -> str:
+def describe_lane(lane: int, given: Arguments) -> str:
+    """The number of a lane, with its scalar inputs."""
     values = []
     for param, type_ in given.types.items():
         if param in given.shared:

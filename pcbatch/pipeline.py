@@ -92,7 +92,7 @@ def compile_stages(
 ) -> Stages:
     """Run all passes. `args` gives the type of every parameter for one lane; `shared_args` are those (by name)
     whose value is the same for all lanes. Raises CompileError for faults of the user's program."""
-    source = checked(frontend.compile_functions(fn, is_batched), "frontend", ("defined",))
+    source = checked(frontend.compile_functions(fn, is_batched, names=args is None), "frontend", ("defined",))
     cfg = checked(split_ranges.run(source), "split_ranges", ("defined",))
     result, params = None, dict[str, Abstract]()
     shared_leaves: frozenset[str] = frozenset()

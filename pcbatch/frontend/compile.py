@@ -12,8 +12,14 @@ from pcbatch.frontend.fence import check
 from pcbatch.frontend.fence_names import RETURN_HELP, falling_statement
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.stmts import statements
+from pcbatch.frontend.undefined import check_defined
 from pcbatch.frontend.unit import BatchedTest, make_unit
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+
+# Faults of expressions, and of statements without which control flows as before.
+HARMLESS = frozenset(
+    f"PCB{number}" for number in (104, 107, 108, 109, 110, 113, 116, 117, 118, 119, 120, 122, 204, 205, 206, 207, 208)
+)
 
 
 class Symbols:
@@ -38,11 +44,12 @@ class Symbols:
         return candidate
 
 
-def compile_functions(entry: FunctionType, batched: BatchedTest) -> CfgProgram:
+def compile_functions(entry: FunctionType, batched: BatchedTest, *, names: bool = False) -> CfgProgram:
     """The CFG program of `entry` and every batched function that its calls reach.
 
     `batched(obj)` gives the plain function of a batched object and None for anything else. Raises CompileError
-    with everything that was found in all those functions.
+    with everything that was found in all those functions; undefined names are looked for where there are other
+    faults, or always if `names` (else tracing finds them, and knows which are reached).
     """
     symbols = Symbols()
     pending = [symbols(entry)]
@@ -50,13 +57,15 @@ def compile_functions(entry: FunctionType, batched: BatchedTest) -> CfgProgram:
     found: list[Diagnostic] = []
     for name in pending:  # grows while it is walked
         try:
-            function = _compile_one(symbols.functions[name], batched, symbols)
-        except CompileError as error:
+            function, faults = _compile_one(symbols.functions[name], batched, symbols, names)
+        except CompileError as error:  # no source, no function
             found += error.diagnostics
             continue
-        functions.append(function)
-        # Only calls that can be reached: what stands after a `return` needs no callee.
-        pending += [callee for callee in _callees(function) if callee not in pending]
+        found += faults
+        if function is not None:
+            functions.append(function)
+            # Only calls that can be reached: what stands after a `return` needs no callee.
+            pending += [callee for callee in _callees(function) if callee not in pending]
     if found:
         raise CompileError(found)
     return CfgProgram(pending[0], tuple(functions))
@@ -67,22 +76,24 @@ def _callees(function: Function) -> tuple[str, ...]:
     return tuple(dict.fromkeys(calls))
 
 
-def _compile_one(fn: FunctionType, batched: BatchedTest, symbols: Symbols) -> Function:
+def _compile_one(
+    fn: FunctionType, batched: BatchedTest, symbols: Symbols, names: bool
+) -> tuple[Function | None, tuple[Diagnostic, ...]]:
+    """The function, and what is wrong with it. One with faults is built all the same, if they leave its control
+    flow as it is, for what only the graph shows and for the functions that it calls."""
     unit = make_unit(fn, batched)
     faults = Faults(unit.source)
     check(unit, faults)
-    _raise(faults)
+    codes = {fault.code for fault in faults.found}
+    if codes or names:
+        check_defined(unit, faults)
+    if not codes <= HARMLESS:
+        return None, faults.found
     builder = Builder(unit, faults, symbols)
     statements(builder, unit.body)
-    if builder.current in builder.reachable():
+    if builder.current in builder.reachable() and "PCB110" not in codes:
         cause = (unit.header, "this function returns a value on other paths")
         title, label = "not every path returns a value", "control can leave the function after this"
         faults.add("PCB111", title, falling_statement(unit.body), label, helps=(RETURN_HELP,), cause=cause)
     check_helpers(builder)
-    _raise(faults)
-    return builder.finish(symbols(fn))
-
-
-def _raise(faults: Faults) -> None:
-    if faults.found:
-        raise CompileError(faults.found)
+    return builder.finish(symbols(fn)), faults.found

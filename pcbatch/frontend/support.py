@@ -12,7 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.errors import Refusal
+
 ARRAYS = (jax.Array, np.ndarray, np.generic)
+IN_PLACE = {"list": "`x = [*x, item]`", "dict": "`x = {**x, key: item}`", "set": "`x = x | {item}`"}
 
 
 def truth(value: Any) -> Any:
@@ -20,8 +23,11 @@ def truth(value: Any) -> Any:
     if not isinstance(value, ARRAYS):
         return bool(value)
     if value.shape != ():
-        raise TypeError(
-            f"condition must be a scalar, not an array of shape {value.shape}; reduce it, e.g. with jnp.all or jnp.any"
+        raise Refusal(
+            "PCB308",
+            f"a condition must be a scalar, not an array of shape {value.shape}",
+            "Python, too, finds an array of several elements neither true nor false",
+            helps=("reduce it with `jnp.all` or `jnp.any`, or choose by element with `jnp.where`",),
         )
     if value.dtype == np.bool_:
         return value
@@ -62,9 +68,11 @@ def inplace(value: Any) -> Any:
     """The left side of `x += ...`: refuses values that Python would change in place."""
     if isinstance(value, list | dict | set | bytearray):
         kind = type(value).__name__
-        raise TypeError(
-            f"augmented assignment would change a {kind} in place, and a lane's values cannot be changed in place; "
-            f"make a new {kind} instead, e.g. `x = [*x, item]` or `x = {{**x, key: item}}`"
+        raise Refusal(
+            "PCB304",
+            f"augmented assignment would change a {kind} in place",
+            "a lane's values cannot be changed in place: other lanes are elsewhere in the program",
+            helps=(f"make a new {kind}: {IN_PLACE.get(kind, 'convert it to a tuple first')}",),
         )
     return value
 
@@ -74,7 +82,12 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         _check_integer(name, value)
     if isinstance(step, jax.Array):
-        raise TypeError("the step of range() must be a Python integer, the same for all lanes")
+        raise Refusal(
+            "PCB312",
+            "the step of range() must be a Python integer, the same for all lanes",
+            "its sign decides how the loop is compiled",
+            helps=("go over `range(count)` and compute `start + k * step` in the loop",),
+        )
     step = int(step)
     if step == 0:
         raise ValueError("range() arg 3 must not be zero")
@@ -90,7 +103,11 @@ def _check_integer(name: str, value: Any) -> None:
     else:
         good, found = hasattr(type(value), "__index__"), type(value).__name__
     if not good:
-        raise TypeError(f"the {name} of range() must be an integer, not {found}")
+        raise Refusal(
+            "PCB312",
+            f"the {name} of range() must be an integer, not {found}",
+            helps=("convert it: `x.astype(int)` for an array, `int(x)` for a Python number",),
+        )
 
 
 def _traced_length(start: Any, stop: Any, step: int) -> jax.Array:
@@ -118,12 +135,19 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 def iter_length(value: Any) -> int:
     """Length of the leading axis of what a `for` loop goes over."""
     if not isinstance(value, ARRAYS):
-        raise TypeError(
-            f"a `for` loop in a lane goes over range(...) or the leading axis of an array, not over a "
-            f"{type(value).__name__}; make it an array, or go over its positions with range(len(...))"
+        raise Refusal(
+            "PCB312",
+            f"a `for` loop cannot go over a {type(value).__name__}",
+            "in a lane it goes over `range(...)` or the leading axis of an array",
+            helps=("make it an array first: `jnp.stack(values)`, or `jnp.array(list(d.values()))` for a dict",),
         )
     if value.shape == ():
-        raise TypeError("a `for` loop goes over the leading axis of an array, and a scalar has none")
+        raise Refusal(
+            "PCB312",
+            "a `for` loop cannot go over a scalar",
+            "in a lane it goes over `range(...)` or the leading axis of an array, and a scalar has no axis",
+            helps=("write `range(n)` to count up to a number",),
+        )
     return int(value.shape[0])
 
 

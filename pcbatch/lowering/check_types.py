@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import jax
-
 from pcbatch.diagnostics import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError
 from pcbatch.ir.cfg import Call, CfgProgram, Function
@@ -12,28 +10,13 @@ from pcbatch.ir.ops import RETURN, Branch, Prim
 from pcbatch.ir.walk import may_return, predecessors, reads, terminator_reads, writes
 from pcbatch.lowering.abstract import Abstract, Known
 from pcbatch.lowering.infer_types import Conflict, Inferred, branch_targets
+from pcbatch.lowering.primitive_errors import diagnose
 from pcbatch.lowering.split_ranges import original_name
-from pcbatch.lowering.trace import TraceError
-
-NOT_CONSTANT = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.TracerIntegerConversionError,
-    jax.errors.NonConcreteBooleanIndexError,
-)
-DECORATE = (
-    "decorate the helper that branches with `@pcbatch.batch`, or use `jnp.where` / `jax.lax.cond` in it; "
-    "for the builtins `max` and `min` write `jnp.maximum` and `jnp.minimum`"
-)
-CONSTANT = (
-    "shapes and Python integers must not depend on lane values; pass them as `static_argnames`. "
-    "A NumPy array that a lane value indexes must be a JAX one: `jnp.asarray(table)[i]`"
-)
 
 
 def run(program: CfgProgram, found: Inferred) -> None:
     """Raise CompileError if anything is wrong; do nothing otherwise."""
-    faults = [_primitive_error(program, key, error) for key, error in sorted(found.errors.items())]
+    faults = [_primitive_error(program, found, key, error) for key, error in sorted(found.errors.items())]
     faults += [_conflict(program, conflict) for conflict in found.conflicts.values()]
     for function in program.functions:
         if found.reachable.get(function.name):
@@ -41,47 +24,32 @@ def run(program: CfgProgram, found: Inferred) -> None:
             faults += _conditions(function, found)
     if not faults:
         faults += _no_result(program, found)
-    if faults:
-        raise CompileError(tuple(dict.fromkeys(faults)))
+    _raise(faults)
 
 
 def run_untyped(program: CfgProgram) -> None:
     """The checks that need no types: every block counts as reachable."""
     found = Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
-    faults = [fault for function in program.functions for fault in _unbound(function, found)]
+    _raise([fault for function in program.functions for fault in _unbound(function, found)])
+
+
+def _raise(faults: list[Diagnostic]) -> None:
+    """Raise CompileError with everything found, each once, in the order of the source."""
     if faults:
-        raise CompileError(tuple(dict.fromkeys(faults)))
+        unique = dict.fromkeys(faults)
+        raise CompileError(sorted(unique, key=lambda d: (d.primary is None, d.primary and d.primary.loc, d.code)))
 
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:
     return None if loc is None else Label(loc, text)
 
 
-def _primitive_error(program: CfgProgram, key: tuple[str, str, int], error: Exception) -> Diagnostic:
+def _primitive_error(program: CfgProgram, found: Inferred, key: tuple[str, str, int], error: Exception) -> Diagnostic:
     function = program.function(key[0])
     op = next(block for block in function.blocks if block.label == key[1]).ops[key[2]]
     assert isinstance(op, Prim)
-    helps: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    if isinstance(error, TraceError):
-        code, title = "PCB304", str(error)
-        helps = (error.help,) if error.help else ()
-    elif isinstance(error, jax.errors.TracerBoolConversionError):
-        code, title = "PCB305", "a helper needs control flow of its own for each lane"
-        notes = (_first_line(error),)
-        helps = (DECORATE,)
-    elif isinstance(error, NOT_CONSTANT) or "Shapes must be 1D sequences" in str(error):
-        code, title = "PCB306", "a value that differs between lanes is used where JAX needs a constant"
-        notes = (_first_line(error),)
-        helps = (CONSTANT,)
-    else:
-        code, title = "PCB303", "this line fails for one lane"
-        notes = (f"{type(error).__name__}: {error}".strip(),)
-    return Diagnostic(code, title, _label(op.loc), notes=notes, helps=helps)
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    types = {v: value for v in op.expr.ins if (value := found.types.get((function.name, v))) is not None}
+    return diagnose(op, types, error)
 
 
 def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:

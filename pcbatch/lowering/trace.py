@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 
+from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.abstract import Abstract, Known, Leaf, is_array
 from pcbatch.lowering.jax_types import from_aval, to_aval
@@ -25,12 +26,11 @@ def inside_primitive() -> bool:
     return _tracing.get()
 
 
-class TraceError(Exception):
+class TraceError(Refusal):
     """The primitive cannot be a lane's computation; the text is the cause, `help` the way out."""
 
     def __init__(self, cause: str, help: str = "") -> None:
-        super().__init__(cause)
-        self.help = help
+        super().__init__("PCB304", cause, helps=(help,) if help else ())
 
 
 @dataclass(frozen=True, slots=True)
