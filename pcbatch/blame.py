@@ -8,6 +8,7 @@ XLA refused, each primitive is compiled by itself, and where a NaN came from, la
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,11 +44,20 @@ class Attempt:
     def run(self) -> Outcome:
         """Run; what JAX raises becomes an error at the user's line if there is one to blame, else it passes."""
         try:
-            return self.go()
-        except PcbatchError:
+            with self.blaming():
+                return self.go()
+        except NonFiniteError:
             raise
         except FloatingPointError as error:
             return self._without_debugging(error)
+
+    @contextmanager
+    def blaming(self) -> Iterator[None]:
+        """Turn what JAX raises in tracing, lowering and compiling into an error at the line to blame."""
+        try:
+            yield
+        except (PcbatchError, FloatingPointError):
+            raise
         except Exception as error:
             found = self.finding(error)
             if found is None:
@@ -59,7 +69,7 @@ class Attempt:
         if error.__cause__ is not None:
             return _located(self.program, error, error.__cause__)
         if isinstance(error, jax.errors.JaxRuntimeError) and _failure(self.compile) is not None:
-            return _refused(self.program)
+            return _refused(self.program)  # else the run has failed: memory, or a callback of the user
         return None
 
     def _without_debugging(self, error: FloatingPointError) -> Outcome:
@@ -125,8 +135,6 @@ def _prims(program: CfgProgram) -> Iterator[tuple[Mapping[str, ArrayType | None]
 def _failure(attempt: Callable[[], object]) -> Exception | None:
     try:
         attempt()
-    except PcbatchError:  # a recursive program of the strategy "local" cannot be lowered as a whole
-        return None
     except Exception as error:
         return error
     return None
@@ -138,7 +146,10 @@ def _finding(place: Label, helpers: tuple[Label, ...], error: Exception) -> Diag
         "this cannot be compiled for a batch of lanes",
         place,
         helpers,
-        (f"{type(error).__name__}: {error}".strip(), "JAX accepts it for one lane, and refuses it for a batch"),
+        (
+            f"{type(error).__name__}: {error}".strip(),
+            "it traces for one lane; this comes up when lanes are batched and compiled",
+        ),
         ("write it with operations that work under `jax.jit(jax.vmap(...))` on this back end",),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
@@ -79,14 +80,18 @@ class Compiled:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
         if given.lanes == 0:
             return self._empty()
-        return self.attempt(given, lambda: self.executable.run(self.args(given), given.lanes)).run()
+        return self._attempt(given).run()
 
-    def attempt(self, given: Arguments, go: Callable[[], Outcome]) -> Attempt:
-        """A run of these arguments that blames the user's line for what JAX raises."""
-        args = self.args(given)
-        lower = partial(self.executable.lower, args, given.lanes)
-        describe = partial(describe_lane, given=given)
-        return Attempt(self.stages.cfg, go, lambda: lower().compile(), args, given.lanes, describe)
+    def blaming(self, given: Arguments) -> AbstractContextManager[None]:
+        """Turn what JAX raises about this program into an error at the user's line."""
+        return self._attempt(given).blaming()
+
+    def _attempt(self, given: Arguments) -> Attempt:
+        args, lanes = self.args(given), given.lanes
+        run, lower = partial(self.executable.run, args, lanes), partial(self.executable.lower, args, lanes)
+        return Attempt(
+            self.stages.cfg, run, lambda: lower().compile(), args, lanes, partial(describe_lane, given=given)
+        )
 
     def _empty(self) -> Outcome:
         assert self.stages.result is not None
@@ -94,7 +99,7 @@ class Compiled:
         values = tuple(jnp.empty(a.shape, a.dtype) for a in avals)
         none = jnp.zeros((0,), jnp.int32)
         counts = jnp.zeros((len(self.infos),), jnp.int32) if self.options.stats else None
-        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, 0)
+        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, none, 0)
 
     def value(self, outcome: Outcome) -> Any:
         """The result pytree of a run."""
@@ -111,7 +116,7 @@ class Compiled:
         if isinstance(outcome.status, jax.core.Tracer) or not np.any(np.asarray(outcome.status)):
             return
         pc = np.asarray(outcome.pc)
-        raise_failures(name, outcome.status, outcome.depth, self.options, given, lambda lane: self.where(int(pc[lane])))
+        raise_failures(name, outcome, self.options, given, lambda lane: self.where(int(pc[lane])))
 
 
 def compile_signature(

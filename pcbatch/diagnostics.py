@@ -68,7 +68,7 @@ def render_all(diagnostics: Sequence[Diagnostic]) -> str:
 
 def undefined_help(name: str, known: Iterable[str]) -> str:
     """What to do about a name that nothing defines."""
-    near = difflib.get_close_matches(name, sorted(set(known)), 1)
+    near = difflib.get_close_matches(name, sorted(set(known)), 1, 0.75)
     return f"did you mean `{near[0]}`?" if near else f"define or import `{name}` before the batched call"
 
 

@@ -60,9 +60,10 @@ class Lowered:
         if self.compiled is None or self.given is None:
             raise usage("PCB410", f"stage {stage!r} needs the types of all arguments")
         args = self.compiled.args(self.given)
-        if stage == "jaxpr":
-            return str(self.compiled.executable.jaxpr(args, self.given.lanes))
-        return str(self.compiled.executable.lower(args, self.given.lanes).as_text())
+        with self.compiled.blaming(self.given):
+            if stage == "jaxpr":
+                return str(self.compiled.executable.jaxpr(args, self.given.lanes))
+            return str(self.compiled.executable.lower(args, self.given.lanes).as_text())
 
     def compile(self) -> CompiledBatch:
         """Compile with XLA."""
@@ -70,7 +71,8 @@ class Lowered:
             raise usage("PCB410", "compiling needs the types of all arguments")
         args = self.compiled.args(self.given)
         depth = self.compiled.executable.depth
-        executable = self.compiled.executable.lower(args, self.given.lanes).compile()
+        with self.compiled.blaming(self.given):
+            executable = self.compiled.executable.lower(args, self.given.lanes).compile()
         return CompiledBatch(self.fn, self.compiled, self.given, executable, depth)
 
 

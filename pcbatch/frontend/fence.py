@@ -20,6 +20,8 @@ from pcbatch.frontend.rules import (
     ATTRIBUTE_HELP,
     EXPRESSIONS,
     FORBIDDEN_BUILTINS,
+    IN_PLACE,
+    IN_PLACE_HELP,
     KNOWN_EXPRESSIONS,
     KNOWN_STATEMENTS,
     LOOP_HELP,
@@ -206,15 +208,14 @@ class Fence:
             title = "`print` is not supported in a lane"
             self.faults.add("PCB119", title, value, helps=("return the value, and print it after the batched call",))
             return
-        self.faults.add(
-            "PCB119",
-            "this statement has no effect on a lane",
-            value,
-            "its value is not used",
-            helps=(
-                "assign the result to a variable; values are not changed in place, so `x.append(v)` is `x = [*x, v]`",
-            ),
-        )
+        if isinstance(value, gast.Call) and isinstance(value.func, gast.Attribute) and value.func.attr in IN_PLACE:
+            title = f"`.{value.func.attr}(...)` would change a value in place"
+            self.faults.add(
+                "PCB119", title, value, "a lane's values cannot be changed in place", helps=(IN_PLACE_HELP,)
+            )
+            return
+        title, help = "this statement has no effect on a lane", "assign its value to a variable, or leave it out"
+        self.faults.add("PCB119", title, value, "its value is not used", helps=(help,))
 
     def _iterable(self, node: Node) -> None:
         displays = (gast.Tuple, gast.List, gast.Dict, gast.Set, gast.Constant, gast.JoinedStr, *COMPREHENSIONS)

@@ -68,6 +68,11 @@ KNOWN_EXPRESSIONS = frozenset(
 
 FORBIDDEN_BUILTINS = frozenset({"locals", "vars", "eval", "exec", "super", "globals", "input", "breakpoint"})
 
+IN_PLACE = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add discard".split())
+IN_PLACE_HELP = (
+    "make a new value: `xs = [*xs, v]` for a list, `d = {**d, k: v}` for a dict, `xs.at[i].set(v)` for an array"
+)
+
 SUBSCRIPT_HELP = (
     "make a new value: `x = x.at[i].set(v)` for an array, `d = {**d, 'k': v}` for a dict",
     "`x = x.at[i].add(v)` for `x[i] += v`",

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from pcbatch.diagnostics import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError
-from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.ops import RETURN, Branch, Prim
 from pcbatch.ir.walk import may_return, predecessors, reads, terminator_reads, writes
 from pcbatch.lowering.abstract import Abstract, Known
+from pcbatch.lowering.frames import narrowed
 from pcbatch.lowering.infer_types import Conflict, Inferred, branch_targets
 from pcbatch.lowering.primitive_errors import diagnose
 from pcbatch.lowering.split_ranges import original_name
+
+SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
+NEVER_HELP = "give every loop a way out that leads to a `return`"
+STRUCTURE_HELP = "build the same structure on every path, with zeros for what is not there yet, or use two variables"
 
 
 def run(program: CfgProgram, found: Inferred) -> None:
@@ -58,13 +63,18 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     shown = original_name(name)
     if name in callee.results:
         code, title = "PCB302", f"`{function}` returns values of different types"
+        keeps = (
+            "the result of a function keeps one structure, shape and dtype: its callers cannot tell which path it took"
+        )
         help = "return the same structure and shapes on every path"
     elif name in callee.params:
         code, title = "PCB307", f"argument `{shown}` of `{function}` has different types in different calls"
+        keeps = "a function is compiled once: all its calls share the storage of its parameters"
         help = "pass the same structure and shapes in every call; write one function per type if they must differ"
     else:
         code, title = "PCB301", f"variable `{shown}` changes type"
-        help = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
+        keeps = "a variable keeps one structure, shape and dtype: all lanes share its storage"
+        help = STRUCTURE_HELP if "structure" in conflict.cause else SHAPE_HELP
     secondary: tuple[Label, ...] = ()
     if conflict.first_loc is not None and conflict.first_loc != conflict.loc:
         secondary = (Label(conflict.first_loc, f"{conflict.first} here"),)
@@ -73,7 +83,7 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
         title,
         _label(conflict.loc, f"{conflict.second} here"),
         secondary,
-        notes=(conflict.cause, "a variable keeps one structure, shape and dtype: all lanes share its storage"),
+        notes=(conflict.cause, keeps),
         helps=(help,),
     )
 
@@ -145,13 +155,20 @@ def _reachable_edges(function: Function, found: Inferred) -> dict[str, tuple[str
 def _unbound_fault(function: Function, name: str, loc: Loc | None) -> Diagnostic:
     shown = original_name(name)
     if name in function.results:
-        return Diagnostic("PCB111", f"`{function.name}` may end without returning a value", _label(loc))
+        title, help = f"`{function.name}` may end without returning a value", "return a value on every path"
+        return Diagnostic("PCB111", title, _label(loc), helps=(help,))
+    assigned = [op.loc for block in function.blocks for op in block.ops if op.loc and _assigns(op, shown)]
     return Diagnostic(
         "PCB201",
         f"variable `{shown}` may be read before it is assigned",
-        _label(loc, f"`{shown}` is not assigned on every path to here"),
+        _label(loc and narrowed(loc, shown), f"`{shown}` is not assigned on every path to here"),
+        tuple(Label(place, "assigned here") for place in sorted(assigned)[:1]),
         helps=(f"assign `{shown}` before the branch or loop that may skip its assignment",),
     )
+
+
+def _assigns(op: Op, name: str) -> bool:
+    return any(original_name(v) == name for v in writes(op))
 
 
 def _no_result(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
@@ -163,7 +180,7 @@ def _no_result(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
         if value is None:
             faults.append(_never_returns(function, found))
         elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
-            faults.append(_bad_result(function, value))
+            faults.append(_bad_result(function, value, found.sources.get((function.name, function.results[0]))))
     return faults
 
 
@@ -182,13 +199,15 @@ def _never_returns(function: Function, found: Inferred) -> Diagnostic:
             helps=("return a value without a recursive call on some path",),
         )
     note = "no `return` can be reached" if not returns else "its result has no type"
-    return Diagnostic("PCB310", f"`{function.name}` never returns", _label(function.loc), notes=(note,))
+    return Diagnostic(
+        "PCB310", f"`{function.name}` never returns", _label(function.loc), notes=(note,), helps=(NEVER_HELP,)
+    )
 
 
-def _bad_result(function: Function, value: Abstract) -> Diagnostic:
+def _bad_result(function: Function, value: Abstract, loc: Loc | None) -> Diagnostic:
     return Diagnostic(
         "PCB311",
         f"`{function.name}` returns {value}, which is not made of arrays and numbers",
-        _label(function.loc),
+        _label(loc or function.loc),
         helps=("return arrays, numbers, or tuples, dicts and registered pytrees of them",),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import linecache
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -68,6 +69,14 @@ def spans(frames: Sequence[Frame], whole: Loc) -> tuple[Loc, tuple[Label, ...]] 
         chosen = [chosen[0], *chosen[1 - SHOWN :]]
     labels = tuple(Label(frame.loc, f"in `{frame.name}`") for frame in chosen)
     return (place.loc if place.exact else whole), labels
+
+
+def narrowed(whole: Loc, name: str) -> Loc:
+    """The first place in a span where a name stands; the span itself if it is not found."""
+    text = linecache.getline(whole.file, whole.line)
+    end = whole.end_col if whole.end_line == whole.line else len(text)
+    found = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)").search(text, whole.col, end)
+    return whole if found is None else Loc(whole.file, whole.line, found.start(), whole.line, found.end())
 
 
 def _inside(frame: Frame, whole: Loc) -> bool:

@@ -54,7 +54,7 @@ class JaxprFn:
 
     def __call__(self, *leaves: Any) -> Any:
         args = [
-            jax.numpy.asarray(leaf, var.aval.dtype) if not _is_key_array(leaf) else leaf
+            jax.numpy.asarray(leaf, var.aval.dtype) if not is_key_array(leaf) else leaf
             for leaf, var in zip(leaves, self.closed.jaxpr.invars, strict=True)
         ]
         outs = [
@@ -64,7 +64,8 @@ class JaxprFn:
         return outs[0] if len(outs) == 1 else tuple(outs)
 
 
-def _is_key_array(value: Any) -> bool:
+def is_key_array(value: Any) -> bool:
+    """Is this an array of typed PRNG keys?"""
     return is_array(value) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 

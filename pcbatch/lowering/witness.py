@@ -18,7 +18,7 @@ from pcbatch.ir.cfg import Block, CfgProgram
 from pcbatch.ir.interpret import LaneError, interpret_cfg
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.frames import spans, traceback_frames
-from pcbatch.lowering.trace import JaxprFn
+from pcbatch.lowering.trace import JaxprFn, is_key_array
 
 MOST_STEPS = 100_000  # blocks that the lane may run in the search
 
@@ -88,7 +88,8 @@ def _is_bad(kind: str, value: Any) -> bool:
 def _first_equation(closed: jex.ClosedJaxpr, args: Sequence[Any], kind: str) -> Any:
     jaxpr = closed.jaxpr
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-    env |= {v: jnp.asarray(value, v.aval.dtype) for v, value in zip(jaxpr.invars, args, strict=True)}
+    for v, value in zip(jaxpr.invars, args, strict=True):
+        env[v] = value if is_key_array(value) else jnp.asarray(value, v.aval.dtype)
     read = {v for eqn in jaxpr.eqns for v in eqn.invars if isinstance(v, jex.Var)}
     read |= {v for v in jaxpr.outvars if isinstance(v, jex.Var)}
     for eqn in jaxpr.eqns:
