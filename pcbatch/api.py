@@ -200,5 +200,7 @@ def _make(fn: Any, options: Options) -> Batched:
         options = replace(options, static_argnames=(names,))
     unknown = [n for n in options.static_argnames if n not in inspect.signature(fn).parameters]
     if unknown:
-        raise usage("PCB403", f"static_argnames names `{unknown[0]}`, which is not a parameter of {fn.__name__}")
+        known = ", ".join(inspect.signature(fn).parameters)
+        title = f"static_argnames names `{unknown[0]}`, which is not a parameter of {fn.__name__}"
+        raise usage("PCB403", title, help=f"the parameters are {known}")
     return Batched(fn, options)

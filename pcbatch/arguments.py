@@ -44,7 +44,10 @@ def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Boun
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise usage("PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{signature}") from None
+        help = "pass each parameter once; only those with a default may be left out"
+        raise usage(
+            "PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{signature}", help=help
+        ) from None
     bound.apply_defaults()
     return bound
 
@@ -103,10 +106,13 @@ def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[
     if isinstance(axes, Mapping):
         unknown = [name for name in axes if name not in names]
         if unknown:
-            raise usage("PCB404", f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}")
+            raise usage(
+                "PCB404", f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}", help=_names(names)
+            )
         return {name: axes.get(name, 0) for name in names}
     if not isinstance(axes, tuple | list):
-        raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {axes!r}")
+        help = "give one entry per parameter, in order, or a dict by name"
+        raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {axes!r}", help=help)
     if not positional <= len(axes) <= len(names):
         raise usage(
             "PCB404",
@@ -116,11 +122,19 @@ def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[
     return {**dict.fromkeys(names, 0), **dict(zip(names, axes, strict=False))}
 
 
+def _names(names: list[str]) -> str:
+    return f"the parameters are {', '.join(names)}"
+
+
 def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
     try:
         spread = jax.tree.broadcast(axes, value, is_leaf=lambda x: x is None)
     except ValueError as error:
-        raise usage("PCB404", f"in_axes of `{name}` does not fit its structure", str(error).splitlines()[0]) from None
+        title, help = (
+            f"in_axes of `{name}` does not fit its structure",
+            "give one axis for all its leaves, or a prefix of it",
+        )
+        raise usage("PCB404", title, str(error).splitlines()[0], help=help) from None
     out = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
     count = len(jax.tree.leaves(value))
     if len(out) != count:  # None in the value itself is no leaf, but broadcasts as one
@@ -128,7 +142,8 @@ def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
         out = [None if a == -1000 else a for a in flat][:count]
     for axis in out:
         if axis is not None and not isinstance(axis, int):
-            raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {axis!r}")
+            help = "write the number of the axis that lanes lie along, or None for a value that all lanes share"
+            raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {axis!r}", help=help)
     return out
 
 
@@ -185,7 +200,8 @@ def _type_of(name: str, leaf: Any, drop: int) -> Any:
     try:
         return from_aval(jax.eval_shape(lambda x: x, leaf), drop)
     except TypeError as error:
-        raise usage("PCB405", f"argument `{name}` is not an array: {error}") from None
+        help = f"convert it with `jnp.asarray`, or name it in `static_argnames=('{name}',)` if all lanes share it"
+        raise usage("PCB405", f"argument `{name}` is not an array: {error}", help=help) from None
 
 
 def _lanes(fn: Any, sizes: dict[str, int]) -> int:

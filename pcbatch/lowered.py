@@ -13,6 +13,7 @@ from pcbatch.compiled import Compiled
 from pcbatch.pipeline import Stages, compile_stages, show
 
 STAGES = ("ast", "cfg", "stack", "opt", "jaxpr", "stablehlo")
+NEEDS_TYPES = "lower the function for arguments, or for `jax.ShapeDtypeStruct`s: `f.lower(x)`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Lowered:
 
     def _xla(self, stage: str) -> str:
         if self.compiled is None or self.given is None:
-            raise usage("PCB410", f"stage {stage!r} needs the types of all arguments")
+            raise usage("PCB410", f"stage {stage!r} needs the types of all arguments", help=NEEDS_TYPES)
         args = self.compiled.args(self.given)
         with self.compiled.blaming(self.given):
             if stage == "jaxpr":
@@ -68,7 +69,7 @@ class Lowered:
     def compile(self) -> CompiledBatch:
         """Compile with XLA."""
         if self.compiled is None or self.given is None:
-            raise usage("PCB410", "compiling needs the types of all arguments")
+            raise usage("PCB410", "compiling needs the types of all arguments", help=NEEDS_TYPES)
         args = self.compiled.args(self.given)
         depth = self.compiled.executable.depth
         with self.compiled.blaming(self.given):

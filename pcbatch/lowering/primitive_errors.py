@@ -12,7 +12,7 @@ from typing import Any
 import jax
 
 from pcbatch.diagnostics import Diagnostic, Label, undefined_help
-from pcbatch.errors import Refusal
+from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.abstract import Abstract
 from pcbatch.lowering.frames import spans, user_frames
@@ -56,6 +56,9 @@ def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagn
 
 
 def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, below: bool) -> _Words:
+    if isinstance(error, PcbatchError):
+        found = error.diagnostics[0]
+        return _Words(found.code, found.title, found.notes, found.helps)
     if isinstance(error, Refusal):
         return _Words(error.code, str(error), error.notes, error.helps)
     if (
