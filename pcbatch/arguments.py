@@ -199,9 +199,10 @@ def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:
 def _type_of(name: str, leaf: Any, drop: int) -> Any:
     try:
         return from_aval(jax.eval_shape(lambda x: x, leaf), drop)
-    except TypeError as error:
+    except TypeError:
         help = f"convert it with `jnp.asarray`, or name it in `static_argnames=('{name}',)` if all lanes share it"
-        raise usage("PCB405", f"argument `{name}` is not an array: {error}", help=help) from None
+        kind = f"{type(leaf).__name__} of dtype {getattr(leaf, 'dtype', '?')}"
+        raise usage("PCB405", f"argument `{name}` is a {kind}, which JAX cannot hold", help=help) from None
 
 
 def _lanes(fn: Any, sizes: dict[str, int]) -> int:

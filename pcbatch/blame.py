@@ -74,21 +74,20 @@ class Attempt:
 
     def _without_debugging(self, error: FloatingPointError) -> Outcome:
         """Lanes that failed give NaN on purpose. Anything else that is not finite has a line to blame."""
+        kinds = tuple(kind for kind, on in _watched().items() if on)
         with jax.debug_nans(False), jax.debug_infs(False):
             outcome = self.go()
             lanes = _non_finite_lanes(outcome)
-        for lane in lanes[:RERUN_LANES]:
-            found = self._first_non_finite(lane)
-            if found is not None:
-                raise NonFiniteError(found) from None
+            found = next(filter(None, (self._first_non_finite(lane, kinds) for lane in lanes[:RERUN_LANES])), None)
+        if found is not None:
+            raise NonFiniteError(found) from None
         if lanes:
             raise error
         return outcome
 
-    def _first_non_finite(self, lane: int) -> Diagnostic | None:
+    def _first_non_finite(self, lane: int, kinds: tuple[str, ...]) -> Diagnostic | None:
         function = self.program.function(self.program.entry)
         args = [_of_lane(value, function.types[v], lane) for v, value in self.args.items()]
-        kinds = tuple(kind for kind, on in _watched().items() if on)
         found = find(self.program, args, kinds)
         if found is None:
             return None

@@ -66,9 +66,15 @@ def render_all(diagnostics: Sequence[Diagnostic]) -> str:
     return "\n\n".join(render(d) for d in diagnostics)
 
 
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Each once, in the order of the source."""
+    unique = dict.fromkeys(diagnostics)
+    return sorted(unique, key=lambda d: (d.primary is None, d.primary and d.primary.loc, d.code))
+
+
 def undefined_help(name: str, known: Iterable[str]) -> str:
     """What to do about a name that nothing defines."""
-    near = difflib.get_close_matches(name, sorted(set(known)), 1, 0.75)
+    near = difflib.get_close_matches(name, sorted(set(known)), 1, 0.8)
     return f"did you mean `{near[0]}`?" if near else f"define or import `{name}` before the batched call"
 
 

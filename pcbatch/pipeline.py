@@ -9,7 +9,8 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from pcbatch import frontend
-from pcbatch.errors import InternalError
+from pcbatch.diagnostics import in_order
+from pcbatch.errors import CompileError, InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.printer import print_program
@@ -100,7 +101,10 @@ def compile_stages(
         check_types.run_untyped(cfg)
     else:
         found = infer_types.run(cfg, args)
-        check_types.run(cfg, found)
+        try:
+            check_types.run(cfg, found)
+        except CompileError as error:
+            raise _with_names(error, fn, is_batched) from None
         entry = cfg.function(cfg.entry)
         result = found.types[entry.name, entry.results[0]]
         params = {p: found.types[entry.name, p] for p in entry.params}
@@ -116,6 +120,17 @@ def compile_stages(
     schedule = order.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(order.run(opt, schedule), "order")
     return Stages(cfg, optimised, stack, opt, schedule, params, result)
+
+
+def _with_names(error: CompileError, fn: FunctionType, is_batched: IsBatched) -> CompileError:
+    """Add undefined names: tracing stops at the first of an expression, and does not get to what depends on it."""
+    try:
+        frontend.compile_functions(fn, is_batched, names=True)
+    except CompileError as names:
+        places = {(d.code, d.primary and d.primary.loc) for d in error.diagnostics}
+        more = [d for d in names.diagnostics if (d.code, d.primary and d.primary.loc) not in places]
+        return CompileError(in_order([*error.diagnostics, *more]))
+    return error
 
 
 def _qualified(cfg: CfgProgram, stack: StackProgram, leaves: frozenset[str]) -> frozenset[str]:

@@ -18,7 +18,7 @@ from pcbatch.ir.cfg import Call, CfgProgram, Function
 
 # Faults of expressions, and of statements without which control flows as before.
 HARMLESS = frozenset(
-    f"PCB{number}" for number in (104, 107, 108, 109, 110, 113, 116, 117, 118, 119, 120, 122, 204, 205, 206, 207, 208)
+    f"PCB{number}" for number in (104, 108, 109, 110, 113, 116, 117, 118, 119, 120, 122, 204, 205, 206, 207, 208)
 )
 
 

@@ -132,9 +132,8 @@ class Fence:
         elif function is None:
             forbidden = builtin_name(self.unit, node.func, FORBIDDEN_BUILTINS)
             if forbidden is not None and not where.hidden & {forbidden}:
-                self.faults.add(
-                    "PCB120", f"`{forbidden}()` is not supported", node, helps=("name the variables it should use",)
-                )
+                title, help = f"`{forbidden}()` is not supported", "name the variables it should use"
+                self.faults.add("PCB120", title, node, "it goes past the compiler to Python's frame", helps=(help,))
             self.visit(node.func, where)
         elif where.scope:
             self.faults.add(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcbatch.diagnostics import Diagnostic, Label, Loc
+from pcbatch.diagnostics import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
@@ -41,8 +41,7 @@ def run_untyped(program: CfgProgram) -> None:
 def _raise(faults: list[Diagnostic]) -> None:
     """Raise CompileError with everything found, each once, in the order of the source."""
     if faults:
-        unique = dict.fromkeys(faults)
-        raise CompileError(sorted(unique, key=lambda d: (d.primary is None, d.primary and d.primary.loc, d.code)))
+        raise CompileError(in_order(faults))
 
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:

@@ -91,7 +91,9 @@ def _branching(error: Exception, below: bool) -> _Words:
     note = _first_line(error)
     if below:
         return _Words("PCB305", "a helper needs control flow of its own for each lane", (note,), (DECORATE,))
-    return _Words("PCB305", "Python decides here, once for all lanes, on a value of one lane", (note,), (CHOOSE,))
+    return _Words(
+        "PCB305", "a value of one lane decides here, where Python decides once for all lanes", (note,), (CHOOSE,)
+    )
 
 
 def _names(op: Prim) -> frozenset[str]:

@@ -5,7 +5,7 @@ The jaxpr is kept and evaluated from then on, so a user's helper runs exactly on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +83,7 @@ def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Trac
         values = (out,) if results == 1 else tuple(out)
         traced: list[Any] = []
         for value in values:
+            _check_not_iterator(value)
             leaves, tree = jax.tree.flatten(value)
             kept.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves]))
             traced.extend(leaf for leaf in leaves if is_array(leaf))
@@ -118,6 +119,14 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
             "keep arrays, numbers and pytrees of them in variables (register your class as a pytree)",
         )
     return Known(leaf)
+
+
+def _check_not_iterator(value: Any) -> None:
+    if isinstance(value, Iterator):
+        raise TraceError(
+            f"an iterator ({type(value).__name__}) cannot be kept in a variable of a lane",
+            "make a tuple of it at once, `tuple(...)`, or use it in the expression that makes it",
+        )
 
 
 def _check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[list[Any], Any]]) -> None:
