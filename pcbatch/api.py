@@ -180,7 +180,7 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         if "unexpected keyword" not in str(error):
             raise
         known = ", ".join(Options.__dataclass_fields__)
-        raise usage("PCB401", f"unknown option: {str(error).split('argument ')[-1]}", help=f"known: {known}") from None
+        raise usage("PCB401", f"unknown option {str(error).split('argument ')[-1]}", help=f"known: {known}") from None
     if fn is None:
         return lambda f: _make(f, chosen)
     return _make(fn, chosen)

@@ -181,7 +181,7 @@ def _check_axis(name: str, shape: tuple[int, ...], axis: int) -> None:
         raise usage(
             "PCB406",
             f"argument `{name}` is {what}: it has no axis {axis} to map lanes over",
-            help="pass one value per lane, or `in_axes=None` for a value that all lanes share",
+            help=f"pass one value per lane, or `in_axes={{'{name}': None}}` for a value that all lanes share",
         )
 
 
@@ -200,7 +200,7 @@ def _type_of(name: str, leaf: Any, drop: int) -> Any:
     try:
         return from_aval(jax.eval_shape(lambda x: x, leaf), drop)
     except TypeError:
-        help = f"convert it with `jnp.asarray`, or name it in `static_argnames=('{name}',)` if all lanes share it"
+        help = "encode it as numbers; what all lanes share may be a hashable argument in `static_argnames`"
         kind = f"{type(leaf).__name__} of dtype {getattr(leaf, 'dtype', '?')}"
         raise usage("PCB405", f"argument `{name}` is a {kind}, which JAX cannot hold", help=help) from None
 

@@ -92,7 +92,9 @@ class CompiledBatch:
         given = prepare(self.fn, self.compiled.options, args, kwargs)
         if given.key != self.given.key or given.lanes != self.given.lanes:
             raise usage(
-                "PCB413", "the arguments are not those that this was compiled for", help="call the function itself"
+                "PCB413",
+                "the arguments are not those that this was compiled for",
+                help="call the function itself: it compiles what it has not compiled yet",
             )
         outcome = self.compiled.executable.outcome(self.executable(self.compiled.args(given)), self.depth)
         self.compiled.check(self.fn.__name__, outcome, given)

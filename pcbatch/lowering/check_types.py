@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcbatch.diagnostics import Diagnostic, Label, Loc, in_order
-from pcbatch.errors import CompileError
+from pcbatch.errors import CompileError, Refusal
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.ops import RETURN, Branch, Prim
@@ -21,7 +21,7 @@ STRUCTURE_HELP = "build the same structure on every path, with zeros for what is
 
 def run(program: CfgProgram, found: Inferred) -> None:
     """Raise CompileError if anything is wrong; do nothing otherwise."""
-    faults = [_primitive_error(program, found, key, error) for key, error in sorted(found.errors.items())]
+    faults = _primitive_errors(program, found)
     faults += [_conflict(program, conflict) for conflict in found.conflicts.values()]
     for function in program.functions:
         if found.reachable.get(function.name):
@@ -48,11 +48,21 @@ def _label(loc: Loc | None, text: str = "") -> Label | None:
     return None if loc is None else Label(loc, text)
 
 
-def _primitive_error(program: CfgProgram, found: Inferred, key: tuple[str, str, int], error: Exception) -> Diagnostic:
-    function = program.function(key[0])
-    op = next(block for block in function.blocks if block.label == key[1]).ops[key[2]]
-    assert isinstance(op, Prim)
-    types = {v: value for v in op.expr.ins if (value := found.types.get((function.name, v))) is not None}
+def _primitive_errors(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
+    """One per place: parts of one construct (a loop over something odd) fail each in its own words, and what we say
+    of it ourselves is clearest."""
+    chosen: dict[object, tuple[str, Prim, Exception]] = {}
+    for key, error in sorted(found.errors.items()):
+        op = next(block for block in program.function(key[0]).blocks if block.label == key[1]).ops[key[2]]
+        assert isinstance(op, Prim)
+        place = op.loc or key
+        if place not in chosen or (isinstance(error, Refusal) and not isinstance(chosen[place][2], Refusal)):
+            chosen[place] = key[0], op, error
+    return [_primitive_error(found, *which) for which in chosen.values()]
+
+
+def _primitive_error(found: Inferred, function: str, op: Prim, error: Exception) -> Diagnostic:
+    types = {v: value for v in op.expr.ins if (value := found.types.get((function, v))) is not None}
     return diagnose(op, types, error)
 
 
@@ -156,12 +166,14 @@ def _unbound_fault(function: Function, name: str, loc: Loc | None) -> Diagnostic
     if name in function.results:
         title, help = f"`{function.name}` may end without returning a value", "return a value on every path"
         return Diagnostic("PCB111", title, _label(loc), helps=(help,))
+    here = loc and narrowed(loc, shown)
     assigned = [op.loc for block in function.blocks for op in block.ops if op.loc and _assigns(op, shown)]
+    elsewhere = sorted(place for place in assigned if here is None or place.line != here.line)
     return Diagnostic(
         "PCB201",
         f"variable `{shown}` may be read before it is assigned",
-        _label(loc and narrowed(loc, shown), f"`{shown}` is not assigned on every path to here"),
-        tuple(Label(place, "assigned here") for place in sorted(assigned)[:1]),
+        _label(here, f"`{shown}` is not assigned on every path to here"),
+        tuple(Label(place, "assigned here") for place in elsewhere[:1]),
         helps=(f"assign `{shown}` before the branch or loop that may skip its assignment",),
     )
 

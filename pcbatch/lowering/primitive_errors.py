@@ -75,7 +75,9 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, below: boo
         title = "a value that differs between lanes is used where JAX needs a constant"
         return _Words("PCB306", title, (_first_line(error),), (_constant_help(error),))
     notes = (f"{type(error).__name__}: {error}".strip().removesuffix(":"), *_types_note(op, types))
-    return _Words("PCB303", "this fails for one lane", notes)
+    name = getattr(op.expr.fn, "__name__", "")
+    call = f"`{name}.plain(...)`" if name.isidentifier() else "the plain function"
+    return _Words("PCB303", "this fails for one lane", notes, (f"{call} with one example shows the whole traceback",))
 
 
 def _types_note(op: Prim, types: Mapping[str, Abstract]) -> tuple[str, ...]:
@@ -90,7 +92,8 @@ def _types_note(op: Prim, types: Mapping[str, Abstract]) -> tuple[str, ...]:
 def _branching(error: Exception, below: bool) -> _Words:
     note = _first_line(error)
     if below:
-        return _Words("PCB305", "a helper needs control flow of its own for each lane", (note,), (DECORATE,))
+        why = "which way it goes depends on the lane, and JAX traces a helper once for all lanes"
+        return _Words("PCB305", "a helper needs control flow of its own for each lane", (note, why), (DECORATE,))
     return _Words(
         "PCB305", "a value of one lane decides here, where Python decides once for all lanes", (note,), (CHOOSE,)
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any
 
 import jax
@@ -95,16 +96,25 @@ def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Trac
     finally:
         _tracing.reset(token)
     if closed.effects:
-        raise TraceError(
+        error = TraceError(
             "this has a side effect, which would also run for lanes that are elsewhere",
             "return the value and print or save it outside the batched function",
         )
+        raise error.with_traceback(_origin(closed))
     avals = iter(closed.out_avals)
     outs = [
         Abstract(tree, tuple(leaf if leaf is not None else from_aval(next(avals)) for leaf in leaves))
         for tree, leaves in kept
     ]
     return Traced(closed, tuple(outs))
+
+
+def _origin(closed: jex.ClosedJaxpr) -> TracebackType | None:
+    """Where the first operation with a side effect was called."""
+    eqn = next((eqn for eqn in closed.jaxpr.eqns if eqn.effects), None)
+    made = None if eqn is None else eqn.source_info.traceback
+    found: TracebackType | None = None if made is None else made.as_python_traceback()
+    return found
 
 
 def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:

@@ -73,7 +73,8 @@ def _watched(op: Prim, kinds: Sequence[str]) -> Prim:
         kind = next((kind for kind in kinds if any(_is_bad(kind, value) for value in outs)), None)
         if kind is not None:
             eqn = _first_equation(run.closed, args, kind)
-            frames = [] if eqn is None else traceback_frames(eqn.source_info.traceback.as_python_traceback())
+            made = None if eqn is None else eqn.source_info.traceback
+            frames = [] if made is None else traceback_frames(made.as_python_traceback())
             place, helpers = spans(frames, loc) or (loc, ())
             raise _Found(Witness(kind, place, helpers))
         return values
