@@ -90,6 +90,7 @@ class Batched:
 
     def with_options(self, **changes: Any) -> Batched:
         """The same function with some options changed, as a new object with its own cache."""
+        _check_names(changes)
         return Batched(self.fn, replace(self.options, **changes))
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
@@ -174,16 +175,18 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         >>> fib(jnp.array([3, 7, 4, 5]))
         Array([ 3, 21,  5,  8], dtype=int32)
     """
-    try:
-        chosen = Options(**options)
-    except TypeError as error:
-        if "unexpected keyword" not in str(error):
-            raise
-        known = ", ".join(Options.__dataclass_fields__)
-        raise usage("PCB401", f"unknown option {str(error).split('argument ')[-1]}", help=f"known: {known}") from None
+    _check_names(options)
+    chosen = Options(**options)
     if fn is None:
         return lambda f: _make(f, chosen)
     return _make(fn, chosen)
+
+
+def _check_names(options: Mapping[str, Any]) -> None:
+    known = Options.__dataclass_fields__
+    for name in options:
+        if name not in known:
+            raise usage("PCB401", f"unknown option {name!r}", help=f"choose from {', '.join(known)}")
 
 
 def _make(fn: Any, options: Options) -> Batched:

@@ -24,6 +24,10 @@ PROGRAMS = sorted(FOLDER.glob("*.py"))
 # What JAX and Python say changes from release to release: it is shown in the files, and not compared.
 FOREIGN = re.compile(r"^  = note: \w+(Error|Exception|Warning)\b.*(\n {10}.*)*", re.MULTILINE)
 
+# Spans inside an expression come from code objects, which grow more exact from release to release.
+GOLDEN_PYTHON = (3, 11)
+COLUMNS = re.compile(r"(?<=:\d):\d+$|(?<=:\d\d):\d+$|^ +\| +[-^]+", re.MULTILINE)
+
 pytestmark = pytest.mark.promotion("standard")
 
 
@@ -44,6 +48,11 @@ def rendering(found: pcbatch.PcbatchError) -> str:
     return str(found).strip().replace(f"{FOLDER}{os.sep}", "") + "\n"
 
 
+def comparable(text: str) -> str:
+    text = FOREIGN.sub("", text)
+    return text if sys.version_info[:2] == GOLDEN_PYTHON else COLUMNS.sub("", text)
+
+
 def oldest_python(program: Path) -> tuple[int, ...]:
     first = program.read_text(encoding="utf-8").splitlines()[0]
     return tuple(map(int, first.removeprefix("# python ").split("."))) if first.startswith("# python ") else (3, 11)
@@ -57,7 +66,7 @@ def test_rendering(program: Path, request: pytest.FixtureRequest) -> None:
     text, golden = rendering(found), program.with_suffix(".err")
     if request.config.getoption("--update-golden"):
         golden.write_text(text, encoding="utf-8")
-    assert FOREIGN.sub("", text) == FOREIGN.sub("", golden.read_text(encoding="utf-8"))
+    assert comparable(text) == comparable(golden.read_text(encoding="utf-8"))
     if program.stem.startswith("PCB"):
         assert {d.code for d in found.diagnostics} <= set(
             re.findall(r"PCB\d{3}", f"{program.stem}".replace("_and_", " PCB"))

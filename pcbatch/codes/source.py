@@ -37,28 +37,39 @@ print(double(jnp.arange(3)))
     ),
     Page(
         "PCB002",
-        "a lambda cannot be told from others on its line",
+        "a lambda cannot be found, or told from others on its line",
         """
-Python remembers the line of a lambda, not its place in that line. With several lambdas on one line the compiler
-compares what else it knows of them, and rather asks than take the wrong one.
+Python remembers the line of a lambda, not its place in that line, and not its text. When the line has changed since,
+or the compiler cannot tell which of several lambdas on it is meant, it rather asks than take the wrong one. A `def`
+has a name to find it by.
 """,
         bad="""
+import linecache
+
 import jax.numpy as jnp
 import pcbatch
 
-one, two = lambda n: 1 if True else n, lambda n: 2 if True else n
-print(pcbatch.batch(one)(jnp.arange(3)))
+
+def cell(text):
+    linecache.cache["<cell>"] = (len(text), None, text.splitlines(True), "<cell>")
+    return compile(text, "<cell>", "exec")
+
+
+names = {}
+exec(cell("step = lambda n: n + 1"), names)
+cell("# a cell that has changed since")
+print(pcbatch.batch(names["step"])(jnp.arange(3)))
 """,
         good="""
 import jax.numpy as jnp
 import pcbatch
 
 
-def one(n):
-    return 1 if True else n
+def step(n):
+    return n + 1
 
 
-print(pcbatch.batch(one)(jnp.arange(3)))
+print(pcbatch.batch(step)(jnp.arange(3)))
 """,
     ),
 )

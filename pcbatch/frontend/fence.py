@@ -109,7 +109,8 @@ class Fence:
         elif rule is None and not where.function:
             known = not isinstance(node, gast.stmt | gast.expr) or kind in KNOWN_STATEMENTS | KNOWN_EXPRESSIONS
             if not known:
-                self.faults.add("PCB199", f"this syntax ({kind}) is not supported", node)
+                help = "write it without, or outside of the batched function"
+                self.faults.add("PCB199", f"this syntax ({kind}) is not supported", node, helps=(help,))
         if isinstance(node, gast.comprehension) and node.is_async:
             rule = STATEMENTS["AsyncFor"]
             self.faults.add(rule.code, rule.title, node.target, rule.label, helps=(rule.help,))

@@ -24,7 +24,7 @@ NOT_CONSTANT = (
     jax.errors.TracerIntegerConversionError,
     jax.errors.NonConcreteBooleanIndexError,
 )
-NOT_CONSTANT_TEXTS = ("Shapes must be 1D sequences", "Slice entries must be static")
+NOT_CONSTANT_TEXTS = ("Shapes must be 1D sequences", "Slice entries must be static", "slice indices must have static")
 DECORATE = "decorate the helper that branches with `@pcbatch.batch`, or use `jnp.where` / `jax.lax.cond` in it"
 CHOOSE = "write `jnp.maximum`, `jnp.minimum` or `jnp.where` for `max`, `min`, or an `if` inside a comprehension"
 SHAPE = "make it a constant: pass it as one of `static_argnames`, or use the largest size and a mask"
@@ -113,7 +113,7 @@ def _constant_help(error: Exception) -> str:
             return f"{ARRAY}; {INDEX}"
         case jax.errors.TracerIntegerConversionError():
             return INDEX
-        case _ if "Slice entries" in text:
+        case _ if "Slice entries" in text or "slice indices" in text:
             return SLICE
         case _ if "the `float` function" in text or "the `int` function" in text:
             return f"{NUMBER}; {ARRAY}"

@@ -4,6 +4,6 @@ import pcbatch
 
 N = jnp.array([1, 2, 3])
 
-namespace = {}
-exec("def double(n):\n    return 2 * n", namespace)
-pcbatch.batch(namespace["double"])(N)
+names = {}
+exec(compile("def double(n):\n    return 2 * n", "<made by a program>", "exec"), names)
+pcbatch.batch(names["double"])(N)
