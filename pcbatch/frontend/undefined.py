@@ -50,8 +50,7 @@ def _certain_reads(unit: Unit, node: Node) -> Iterator[Node]:
     elif isinstance(node, gast.If | gast.While | gast.IfExp):
         yield from _certain_reads(unit, node.test)
         if _depends_on_lane(unit, node.test):
-            arms = [node.body, node.orelse]
-            for arm in arms:
+            for arm in (node.body, node.orelse):
                 for part in arm if isinstance(arm, list) else [arm]:
                     yield from _certain_reads(unit, part)
     elif isinstance(node, gast.BoolOp) and not _depends_on_lane(unit, node.values[0]):
@@ -67,6 +66,8 @@ def _depends_on_lane(unit: Unit, test: Node) -> bool:
     """Is this surely no condition that is known while compiling?"""
     if isinstance(test, gast.UnaryOp) and isinstance(test.op, gast.Not):
         return _depends_on_lane(unit, test.operand)
+    if isinstance(test, gast.BoolOp):
+        return all(_depends_on_lane(unit, value) for value in test.values)
     if not isinstance(test, gast.Compare) or not all(isinstance(op, COMPARISONS) for op in test.ops):
         return False
     parts = list(gast.walk(test))
