@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from pcbatch.arguments import Arguments, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
+from pcbatch.errors import PcbatchError
 from pcbatch.frontend.target import Target
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowered import Lowered
@@ -69,15 +70,22 @@ class Batched:
         """
         if _plainly.get():
             return self.fn(*args, **kwargs)
-        compiled, given = self._compiled(args, kwargs)
-        outcome = compiled.execute(given)
-        compiled.check(self.fn.__name__, outcome, given)
+        try:
+            compiled, given = self._compiled(args, kwargs)
+            outcome = compiled.execute(given)
+            compiled.check(self.fn.__name__, outcome, given)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None  # it says all there is to say; our own frames add nothing
         return compiled.value(outcome)
 
     def run(self, *args: Any, **kwargs: Any) -> Result:
         """As a call, but lanes that fail are reported in `Result.status`; never raises for them. Works in `jit`."""
-        compiled, given = self._compiled(args, kwargs)
-        return compiled.result(compiled.execute(given), given)
+        try:
+            compiled, given = self._compiled(args, kwargs)
+            outcome = compiled.execute(given)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
+        return compiled.result(outcome, given)
 
     def plain(self, *args: Any, **kwargs: Any) -> Any:
         """One example in plain Python; batched functions that it calls run plainly too."""
@@ -89,12 +97,15 @@ class Batched:
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The compiled stages for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Lowered`."""
-        compiled, given = self._compiled(args, kwargs)
-        return Lowered(self.fn, compiled, given)
+        try:
+            return Lowered(self.fn, *self._compiled(args, kwargs))
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
 
     def with_options(self, **changes: Any) -> Batched:
         """The same function with some options changed, as a new object with its own cache."""
-        made: Batched = _make(self.fn, _options(functools.partial(replace, self.options), changes))
+        _check_names(changes)
+        made: Batched = _make(self.fn, replace(self.options, **changes))
         return made
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
@@ -190,20 +201,18 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         >>> fib(jnp.array([3, 7, 4, 5]))
         Array([ 3, 21,  5,  8], dtype=int32, weak_type=True)
     """
-    chosen = _options(Options, options)
+    _check_names(options)
+    chosen = Options(**options)
     if fn is None:
         return lambda f: _make(f, chosen)
     return _make(fn, chosen)
 
 
-def _options(make: Callable[..., Options], changes: dict[str, Any]) -> Options:
-    try:
-        return make(**changes)
-    except TypeError as error:
-        if "unexpected keyword" not in str(error):
-            raise
-        known = ", ".join(Options.__dataclass_fields__)
-        raise usage("PCB401", f"unknown option: {str(error).split('argument ')[-1]}", help=f"known: {known}") from None
+def _check_names(options: Mapping[str, Any]) -> None:
+    known = Options.__dataclass_fields__
+    for name in options:
+        if name not in known:
+            raise usage("PCB401", f"unknown option {name!r}", help=f"choose from {', '.join(known)}")
 
 
 class Inline:
@@ -281,5 +290,7 @@ def _make(fn: Any, options: Options) -> Any:
         raise usage("PCB401", f"static_argnames must be a name or a tuple of names, not {names!r}")
     unknown = [n for n in options.static_argnames if n not in signature(fn).parameters]
     if unknown:
-        raise usage("PCB403", f"static_argnames names `{unknown[0]}`, which is not a parameter of {fn.__name__}")
+        known = ", ".join(signature(fn).parameters)
+        title = f"static_argnames names `{unknown[0]}`, which is not a parameter of {fn.__name__}"
+        raise usage("PCB403", title, help=f"the parameters are {known}")
     return Batched(fn, options)

@@ -55,7 +55,10 @@ def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Boun
     try:
         bound = given.bind(*args, **kwargs)
     except TypeError as error:
-        raise usage("PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{given}") from None
+        help = "pass each parameter once; only those with a default may be left out"
+        raise usage(
+            "PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{given}", help=help
+        ) from None
     bound.apply_defaults()
     return bound
 
@@ -115,14 +118,17 @@ def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[
     if isinstance(axes, Mapping):
         unknown = [name for name in axes if name not in names]
         if unknown:
-            raise usage("PCB404", f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}")
+            raise usage(
+                "PCB404", f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}", help=_names(names)
+            )
         return {name: axes.get(name, 0) for name in names}
     kinds = [parameter.kind for parameter in signature(fn).parameters.values()]
     star = kinds.index(STAR) if STAR in kinds else None
     if star is not None and isinstance(axes, tuple | list) and len(axes) > star:
         axes, positional = (*axes[:star], tuple(axes[star:])), min(positional, star + 1)
     if not isinstance(axes, tuple | list):
-        raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {axes!r}")
+        help = "give one entry per parameter, in order, or a dict by name"
+        raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {axes!r}", help=help)
     if not positional <= len(axes) <= len(names):
         raise usage(
             "PCB404",
@@ -132,18 +138,27 @@ def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[
     return {**dict.fromkeys(names, 0), **dict(zip(names, axes, strict=False))}
 
 
+def _names(names: list[str]) -> str:
+    return f"the parameters are {', '.join(names)}"
+
+
 def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
     try:
         spread = jax.tree.broadcast(axes, value, is_leaf=lambda x: x is None)
     except ValueError as error:
-        raise usage("PCB404", f"in_axes of `{name}` does not fit its structure", str(error).splitlines()[0]) from None
+        title, help = (
+            f"in_axes of `{name}` does not fit its structure",
+            "give one axis for all its leaves, or a prefix of it",
+        )
+        raise usage("PCB404", title, str(error).splitlines()[0], help=help) from None
     # None in the value is no leaf, but has a place among the axes.
     places = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
     leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
     out = [axis for axis, leaf in zip(places, leaves, strict=True) if leaf is not None]
     for axis in out:
         if axis is not None and not isinstance(axis, int):
-            raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {axis!r}")
+            help = "write the number of the axis that lanes lie along, or None for a value that all lanes share"
+            raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {axis!r}", help=help)
     return out
 
 
@@ -199,7 +214,7 @@ def _check_axis(name: str, shape: tuple[int, ...], axis: int) -> None:
         raise usage(
             "PCB406",
             f"argument `{name}` is {what}: it has no axis {axis} to map lanes over",
-            help="pass one value per lane, or `in_axes=None` for a value that all lanes share",
+            help=f"pass one value per lane, or `in_axes={{'{name}': None}}` for a value that all lanes share",
         )
 
 

@@ -1,4 +1,4 @@
-"""The command `pcbatch`: shows what becomes of a batched function at every stage.
+"""The command `pcbatch`: `compile` shows a batched function at a stage, `check` its mistakes, `explain` a code.
 
 The result goes to standard output and everything else, also what the user's file prints, to standard error. Exit
 status: 0 fine, 1 an error in the user's program, 2 bad usage, 70 a bug in pcbatch.
@@ -14,17 +14,22 @@ import os
 import platform
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pcbatch
 from pcbatch.cli_args import ArgType, BadUsage, is_wide, parse_args, split_target, types_of
+from pcbatch.cli_check import check
+from pcbatch.cli_explain import explain
 from pcbatch.cli_load import UserFailure, find, load, passes_through, user_traceback
 from pcbatch.errors import PcbatchError, UsageError
 
 if TYPE_CHECKING:
     from pcbatch.api import Batched
+
+Result = TypeVar("Result")
+Types = dict[str, ArgType] | None
 
 OK, USER_ERROR, BAD_USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
@@ -49,10 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # argparse has written its message.
         return stop.code if isinstance(stop.code, int) else OK
     try:
-        # What the user's file prints must not end up inside of the result.
-        with contextlib.redirect_stdout(sys.stderr):
-            text = _compile(options)
-        _write(text)
+        return int(options.run(options))
     except BadUsage as error:
         return _complain(f"pcbatch: error: {error}", BAD_USAGE)
     except UserFailure as error:
@@ -61,7 +63,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain("pcbatch: interrupted", INTERRUPTED)
     except Exception:
         return _complain(f"{traceback.format_exc()}\n{_BUG}", INTERNAL)
-    return OK
 
 
 _BUG = "pcbatch: internal error: this is a bug in pcbatch; please report it with the lines above and the function."
@@ -73,13 +74,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    raw = argparse.RawDescriptionHelpFormatter
     command = commands.add_parser(
         "compile",
         help="show a batched function at a stage of the compiler",
         description="Show the batched functions of a file at a stage of the compiler.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=raw,
     )
+    _add_target(command)
+    command.add_argument("--lanes", type=_positive, default=8, metavar="N", help="lanes in the batch (default: 8)")
+    command.add_argument("--stage", choices=STAGES, default="opt", help="default: opt")
+    command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    command.set_defaults(run=_run_compile)
+    _add_check(commands)
+    command = commands.add_parser("explain", help="explain a code such as PCB301; without a code, list all of them")
+    command.add_argument("code", nargs="?", metavar="CODE", help="PCB301, or 301")
+    command.set_defaults(run=_run_explain)
+    return parser
+
+
+def _add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument("target", metavar="FILE.py[:FUNC]", help="the file, and one function (default: all of them)")
     command.add_argument(
         "--arg",
@@ -88,10 +103,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=TYPE",
         help="the type of an argument for one example: n=i32[], x=f32[3], pair=(f32[],i32[3]); repeat for each",
     )
-    command.add_argument("--lanes", type=_positive, default=8, metavar="N", help="lanes in the batch (default: 8)")
-    command.add_argument("--stage", choices=STAGES, default="opt", help="default: opt")
-    command.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    return parser
+
+
+def _add_check(commands: Any) -> None:
+    text = "Report all mistakes of the batched functions of a file, without running any of them."
+    command = commands.add_parser("check", help="report the mistakes of batched functions", description=text)
+    _add_target(command)
+    command.set_defaults(run=_run_check)
 
 
 def _version() -> str:
@@ -109,20 +127,45 @@ def _positive(text: str) -> int:
     return value
 
 
+def _run_compile(options: argparse.Namespace) -> int:
+    # What the user's file prints must not end up inside of the result.
+    with contextlib.redirect_stdout(sys.stderr):
+        text = _compile(options)
+    _write(text)
+    return OK
+
+
+def _run_check(options: argparse.Namespace) -> int:
+    with contextlib.redirect_stdout(sys.stderr):
+        path, functions, types = _functions(options, needed=False)
+        report = _shown_as_users(path, lambda: check(functions, types))
+    _write(report.text)
+    return _complain("\n\n".join(report.found), USER_ERROR) if report.found else OK
+
+
+def _run_explain(options: argparse.Namespace) -> int:
+    _write(explain(options.code))
+    return OK
+
+
 def _compile(options: argparse.Namespace) -> str:
     if options.format == "dot" and options.stage not in IR_STAGES:
         raise BadUsage(f"--format dot draws the stages {', '.join(IR_STAGES)}, not {options.stage}")
+    path, batched, avals = _functions(options, needed=options.stage in TYPED_STAGES)
+    texts = _dump_all([b for _, b in batched], avals, path, options)
+    return _join([n for n, _ in batched], texts, options.format, single=split_target(options.target)[1] is not None)
+
+
+def _functions(options: argparse.Namespace, needed: bool) -> tuple[Path, list[tuple[str, Batched]], list[Types]]:
+    """The file, the functions in it that are asked for, and the types of their arguments as far as they are known."""
     given = parse_args(options.arg)
     path, name = _file(options.target)
     batched = find(load(path), path, name)
     for arg in given:
         if not any(arg in b.fn.__code__.co_varnames[: _arity(b)] for _, b in batched):
             raise BadUsage(f"--arg {arg}=...: {', '.join(n for n, _ in batched)} has no argument {arg!r}")
-    needed = options.stage in TYPED_STAGES
     _check_width(given)
-    avals = [types_of(b.fn, given, b.options.static_argnames, needed) for _, b in batched]
-    texts = _dump_all([b for _, b in batched], avals, path, options)
-    return _join([n for n, _ in batched], texts, options.format, single=name is not None)
+    return path, batched, [types_of(b.fn, given, b.options.static_argnames, needed) for _, b in batched]
 
 
 def _check_width(types: dict[str, ArgType]) -> None:
@@ -173,21 +216,31 @@ def _file(target: str) -> tuple[Path, str | None]:
 def _dump(batched: Batched, types: dict[str, ArgType] | None, path: Path, options: argparse.Namespace) -> str:
     from pcbatch import pipeline
 
+    def dump() -> str:
+        return pipeline.dump(batched, options.stage, types, options.lanes, options.format)
+
     try:
-        text = pipeline.dump(batched, options.stage, types, options.lanes, options.format)
+        text = _shown_as_users(path, dump)
     except UsageError as error:
         raise BadUsage(f"{batched.fn.__name__} cannot be used like this\n{str(error).strip()}") from None
     except PcbatchError as error:
         raise UserFailure(str(error).strip()) from None
+    if options.format == "json" and options.stage not in IR_STAGES:  # These have a text form only.
+        return json.dumps({"function": batched.fn.__name__, "stage": options.stage, "text": text}, indent=2)
+    return text
+
+
+def _shown_as_users(path: Path, act: Callable[[], Result]) -> Result:
+    """The compiler runs the user's expressions under tracing: what is raised below a line of theirs is theirs."""
+    try:
+        return act()
+    except PcbatchError:
+        raise
     except Exception as error:
-        # The compiler runs the user's expressions under tracing: what is raised below a line of theirs is theirs.
         file = str(path.resolve())
         if passes_through(error, file):
             raise UserFailure(user_traceback(error, file)) from None
         raise
-    if options.format == "json" and options.stage not in IR_STAGES:  # These have a text form only.
-        return json.dumps({"function": batched.fn.__name__, "stage": options.stage, "text": text}, indent=2)
-    return text
 
 
 def _join(names: list[str], texts: list[str], format: str, single: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
@@ -12,10 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch import nans
 from pcbatch.arguments import Arguments
+from pcbatch.blame import Attempt
 from pcbatch.diagnostics import Loc
-from pcbatch.failures import raise_failures
+from pcbatch.failures import describe_lane, raise_failures
 from pcbatch.frontend.target import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.cfg import CfgProgram
@@ -80,10 +81,22 @@ class Compiled:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
         if given.lanes == 0:
             return self._empty()
-        with nans.unchecked():
-            outcome = self.executable.run(self.args(given), given.lanes)
-        nans.check(self.stages.cfg.entry, outcome.values, outcome.status)
-        return outcome
+        return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).run()
+
+    def attempt(self, given: Arguments, run: Callable[[], Outcome]) -> Outcome:
+        """`run()`, with errors of JAX told at the user's line."""
+        return self._attempt(given, run).run()
+
+    def blaming(self, given: Arguments) -> AbstractContextManager[None]:
+        """Turn what JAX raises about this program into an error at the user's line."""
+        return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).blaming()
+
+    def _attempt(self, given: Arguments, run: Callable[[], Outcome]) -> Attempt:
+        args, lanes = self.args(given), given.lanes
+        lower = partial(self.executable.lower, args, lanes)
+        return Attempt(
+            self.stages.cfg, run, lambda: lower().compile(), args, lanes, partial(describe_lane, given=given)
+        )
 
     def _empty(self) -> Outcome:
         assert self.stages.result is not None
@@ -91,7 +104,7 @@ class Compiled:
         values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
         none = jnp.zeros((0,), jnp.int32)
         counts = jnp.zeros((len(self.infos),), jnp.int32) if self.options.stats else None
-        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, 0)
+        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, none, 0)
 
     def value(self, outcome: Outcome) -> Any:
         """The result pytree of a run."""
@@ -108,7 +121,7 @@ class Compiled:
         if isinstance(outcome.status, jax.core.Tracer) or not np.any(np.asarray(outcome.status)):
             return
         pc = np.asarray(outcome.pc)
-        raise_failures(name, outcome.status, outcome.depth, self.options, given, lambda lane: self.where(int(pc[lane])))
+        raise_failures(name, outcome, self.options, given, lambda lane: self.where(int(pc[lane])))
 
 
 def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Options, given: Arguments) -> Compiled:

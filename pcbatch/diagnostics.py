@@ -5,9 +5,10 @@ A `Diagnostic` is data; `render` is the layout (the rustc manner). Nothing here 
 
 from __future__ import annotations
 
+import difflib
 import linecache
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -64,6 +65,18 @@ def render(diagnostic: Diagnostic) -> str:
 def render_all(diagnostics: Sequence[Diagnostic]) -> str:
     """Several diagnostics, separated by blank lines."""
     return "\n\n".join(render(d) for d in diagnostics)
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Each once, in the order of the source."""
+    unique = dict.fromkeys(diagnostics)
+    return sorted(unique, key=lambda d: (d.primary is None, d.primary and d.primary.loc, d.code))
+
+
+def undefined_help(name: str, known: Iterable[str]) -> str:
+    """What to do about a name that nothing defines."""
+    near = difflib.get_close_matches(name, sorted(set(known)), 1, 0.8)
+    return f"did you mean `{near[0]}`?" if near else f"define or import `{name}` before the batched call"
 
 
 def _indent(text: str) -> str:

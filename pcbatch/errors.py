@@ -32,6 +32,10 @@ class BatchRuntimeError(PcbatchError, RuntimeError):
     """Some lanes failed while running (codes PCB9xx). The other lanes are not affected."""
 
 
+class NonFiniteError(BatchRuntimeError, FloatingPointError):
+    """A lane computed a NaN or an infinity while `jax.debug_nans` or `jax.debug_infs` was on."""
+
+
 class InternalError(Exception):
     """A pass broke a rule of the IR: a bug in pcbatch, never the user's fault."""
 
@@ -42,3 +46,16 @@ class NeedsUnrolling(Exception):
     def __init__(self, length: int) -> None:
         super().__init__(f"the {length} elements are told apart while compiling")
         self.length = length
+
+
+class Refusal(TypeError):
+    """What a primitive asks for has no meaning in a lane; raised while it is traced, shown at its line.
+
+    `str` is the title of the diagnostic.
+    """
+
+    def __init__(self, code: str, title: str, *notes: str, helps: Sequence[str] = ()) -> None:
+        super().__init__(title)
+        self.code = code
+        self.notes = notes
+        self.helps = tuple(helps)

@@ -2,64 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 
 from pcbatch.arguments import Arguments
 from pcbatch.diagnostics import Diagnostic, Label, Loc
 from pcbatch.errors import BatchRuntimeError
 from pcbatch.lowering.abstract import leaf_names
+from pcbatch.lowering.trace import is_key_array
 from pcbatch.options import Options
+from pcbatch.runtime.pc import Outcome
 from pcbatch.runtime.status import Status
 
 SHOWN = 5  # lanes listed in a message
+SHOWN_PLACES = 3  # places where lanes of one kind stopped
+SHOWN_VALUES = 4  # elements of an argument that is an array
 
 Locate = Callable[[int], tuple[Loc | None, str]]  # lane -> where it stopped, and what was on the stack
 
 
-def raise_failures(name: str, status: Any, depth: int, options: Options, given: Arguments, locate: Locate) -> None:
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run in which lanes failed, with all that messages tell of it."""
+
+    name: str
+    outcome: Outcome
+    options: Options
+    given: Arguments
+    locate: Locate
+
+    def lanes(self, kind: Status) -> list[int]:
+        """The lanes that failed in this way."""
+        return [int(lane) for lane in np.flatnonzero(np.asarray(self.outcome.status) == int(kind))]
+
+    def counted(self, lanes: Sequence[int]) -> str:
+        """`2 of 512 lanes`."""
+        total = len(np.asarray(self.outcome.status))
+        return f"{len(lanes)} of {total} {'lane' if total == 1 else 'lanes'}"
+
+    def notes(self, lanes: Sequence[int]) -> tuple[str, ...]:
+        """The first of these lanes with their inputs, how deep they were, and how far the machine had come."""
+        shown = ", ".join(self._lane(lane) for lane in lanes[:SHOWN])
+        more = f" and {len(lanes) - SHOWN} more" if len(lanes) > SHOWN else ""
+        trips = int(self.outcome.trips)
+        return (f"first lanes: {shown}{more}", f"the machine made {trips} trip{'' if trips == 1 else 's'}")
+
+    def _lane(self, lane: int) -> str:
+        depths = self.outcome.depths
+        deep = "" if depths is None else f", {int(depths[lane])} calls deep"
+        return describe_lane(lane, self.given, deep)
+
+    def spans(self, lanes: Sequence[int], label: str) -> tuple[Label | None, tuple[Label, ...]]:
+        """Where they stopped: the place of the first of them with this label, and other places."""
+        places: dict[Loc, int] = {}
+        for lane in lanes:
+            loc, _ = self.locate(lane)
+            if loc is not None:
+                places.setdefault(loc, lane)
+        if not places:
+            return None, ()
+        first, *others = places
+        secondary = tuple(Label(loc, f"lane {places[loc]} stopped here") for loc in others[: SHOWN_PLACES - 1])
+        return Label(first, label), secondary
+
+
+def raise_failures(name: str, outcome: Outcome, options: Options, given: Arguments, locate: Locate) -> None:
     """Raise BatchRuntimeError if a lane failed; all kinds of failure in one error."""
-    status = np.asarray(status)
-    found = []
-    for kind in (Status.STACK_FULL, Status.STEP_LIMIT):
-        lanes = np.flatnonzero(status == int(kind))
-        if lanes.size:
-            found.append(_diagnostic(name, kind, lanes, len(status), depth, options, given, locate))
+    report = Report(name, outcome, options, given, locate)
+    kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit}
+    found = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
     if found:
         raise BatchRuntimeError(found)
 
 
-def _diagnostic(
-    name: str, kind: Status, lanes: Any, total: int, depth: int, options: Options, given: Arguments, locate: Locate
-) -> Diagnostic:
-    loc, held = locate(int(lanes[0]))
-    note = "first lanes: " + ", ".join(_lane(int(lane), given) for lane in lanes[:SHOWN])
-    plural = "lane" if total == 1 else "lanes"
-    if kind is Status.STACK_FULL:
-        title = f"{len(lanes)} of {total} {plural} ran out of stack (depth {depth})"
-        label = f"nested call number {depth + 1} was made here"
-        note += f"; on the stack: {held}" if held else ""
-        helps = (f"raise it with `max_depth={2 * depth}`, or call `{name}.run(...)` for a per-lane status",)
-        code = "PCB901"
+def _stack_full(report: Report, lanes: Sequence[int]) -> Diagnostic:
+    depth = report.outcome.depth
+    primary, secondary = report.spans(lanes, f"nested call number {depth + 1} was made here")
+    _, held = report.locate(lanes[0])
+    notes = report.notes(lanes) + ((f"on the stack: {held}",) if held else ())
+    title = f"{report.counted(lanes)} ran out of stack (depth {depth})"
+    way_out = f"or call `{report.name}.run(...)` for a per-lane status"
+    if report.options.max_depth is None:  # stacks grew as far as they may
+        help = (
+            f"check that the recursion ends for these inputs; then give it room with `max_depth={2 * depth}`, {way_out}"
+        )
     else:
-        title = f"{len(lanes)} of {total} {plural} did not end within max_steps={options.max_steps} blocks"
-        label = "the first of them stopped here"
-        helps = (f"raise `max_steps`, or call `{name}.run(...)` for a per-lane status",)
-        code = "PCB902"
-    return Diagnostic(code, title, None if loc is None else Label(loc, label), notes=(note,), helps=helps)
+        help = f"raise it with `max_depth={2 * depth}`, {way_out}"
+    return Diagnostic("PCB901", title, primary, secondary, notes, (help,))
 
 
-def _lane(lane: int, given: Arguments) -> str:
+def _step_limit(report: Report, lanes: Sequence[int]) -> Diagnostic:
+    primary, secondary = report.spans(lanes, f"lane {lanes[0]} stopped here")
+    title = f"{report.counted(lanes)} did not end within max_steps={report.options.max_steps} blocks"
+    help = f"raise `max_steps`, or call `{report.name}.run(...)` for a per-lane status"
+    return Diagnostic("PCB902", title, primary, secondary, report.notes(lanes), (help,))
+
+
+def describe_lane(lane: int, given: Arguments, more: str = "") -> str:
+    """The number of a lane, with its scalar and small inputs."""
     values = []
     for param, type_ in given.types.items():
         if param in given.shared:
             continue
         leaves = zip(leaf_names(param, type_), given.arrays[param], given.mapped[param], strict=True)
         for leaf, array, mapped in leaves:
-            key = jax.numpy.issubdtype(array.dtype, jax.dtypes.prng_key)
-            if mapped and array.ndim == 1 and not key:
-                values.append(f"{leaf}={np.asarray(array)[lane]}")
-    return f"{lane} ({', '.join(values)})" if values else str(lane)
+            value = _value(array, lane) if mapped else None
+            if value is not None:
+                values.append(f"{leaf}={value}")
+    inside = ", ".join(values) + more
+    return f"{lane} ({inside.removeprefix(', ')})" if inside else str(lane)
+
+
+def _value(array: Any, lane: int) -> str | None:
+    if is_key_array(array):
+        return None
+    value = np.asarray(array)[lane]
+    return str(value) if value.size <= SHOWN_VALUES and value.ndim < 2 else None

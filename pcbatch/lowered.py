@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from pcbatch import frontend, nans
+from pcbatch import frontend
 from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled
 from pcbatch.frontend.target import BatchedTest
 from pcbatch.pipeline import Stages, compile_stages, show
 
 STAGES = ("ast", "cfg", "stack", "opt", "jaxpr", "stablehlo")
+NEEDS_TYPES = "lower the function for arguments, or for `jax.ShapeDtypeStruct`s: `f.lower(x)`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +59,21 @@ class Lowered:
 
     def _xla(self, stage: str) -> str:
         if self.compiled is None or self.given is None:
-            raise usage("PCB410", f"stage {stage!r} needs the types of all arguments")
+            raise usage("PCB410", f"stage {stage!r} needs the types of all arguments", help=NEEDS_TYPES)
         args = self.compiled.args(self.given)
-        if stage == "jaxpr":
-            return str(self.compiled.executable.jaxpr(args, self.given.lanes))
-        return str(self.compiled.executable.lower(args, self.given.lanes).as_text())
+        with self.compiled.blaming(self.given):
+            if stage == "jaxpr":
+                return str(self.compiled.executable.jaxpr(args, self.given.lanes))
+            return str(self.compiled.executable.lower(args, self.given.lanes).as_text())
 
     def compile(self) -> CompiledBatch:
         """Compile with XLA."""
         if self.compiled is None or self.given is None:
-            raise usage("PCB410", "compiling needs the types of all arguments")
+            raise usage("PCB410", "compiling needs the types of all arguments", help=NEEDS_TYPES)
         args = self.compiled.args(self.given)
         depth = self.compiled.executable.depth
-        executable = self.compiled.executable.lower(args, self.given.lanes).compile()
+        with self.compiled.blaming(self.given):
+            executable = self.compiled.executable.lower(args, self.given.lanes).compile()
         return CompiledBatch(self.fn, self.compiled, self.given, executable, depth)
 
 
@@ -89,11 +92,14 @@ class CompiledBatch:
         given = prepare(self.fn, self.compiled.options, args, kwargs)
         if given.key != self.given.key or given.lanes != self.given.lanes:
             raise usage(
-                "PCB413", "the arguments are not those that this was compiled for", help="call the function itself"
+                "PCB413",
+                "the arguments are not those that this was compiled for",
+                help="call the function itself: it compiles what it has not compiled yet",
             )
-        with nans.unchecked():
-            outcome = self.compiled.executable.outcome(self.executable(self.compiled.args(given)), self.depth)
-        nans.check(self.fn.__name__, outcome.values, outcome.status)
+        values = self.compiled.args(given)
+        outcome = self.compiled.attempt(
+            given, lambda: self.compiled.executable.outcome(self.executable(values), self.depth)
+        )
         self.compiled.check(self.fn.__name__, outcome, given)
         return self.compiled.value(outcome)
 

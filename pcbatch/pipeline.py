@@ -9,8 +9,9 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from pcbatch import frontend
-from pcbatch.errors import InternalError
-from pcbatch.frontend.target import BatchedTest, is_static
+from pcbatch.diagnostics import in_order
+from pcbatch.errors import CompileError, InternalError
+from pcbatch.frontend.target import BatchedTest, Statics, is_static
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.printer import print_program
@@ -99,7 +100,8 @@ def compile_stages(
 ) -> Stages:
     """Run all passes. `args` gives the type of every parameter for one lane; `shared_args` are those (by name)
     whose value is the same for all lanes. Raises CompileError for faults of the user's program."""
-    source = checked(frontend.compile_functions(fn, is_batched, _statics(args or {})), "frontend", ("defined",))
+    statics = _statics(args or {})
+    source = checked(frontend.compile_functions(fn, is_batched, statics, names=args is None), "frontend", ("defined",))
     source = checked(inline.run(source), "inline", ("defined",))
     result, params = None, dict[str, Abstract]()
     shared_leaves: frozenset[str] = frozenset()
@@ -108,7 +110,10 @@ def compile_stages(
         check_types.run_untyped(cfg)
     else:
         cfg, found = _inferred(source, args)
-        check_types.run(cfg, found)
+        try:
+            check_types.run(cfg, found)
+        except CompileError as error:
+            raise _with_names(error, fn, is_batched, statics) from None
         entry = cfg.function(cfg.entry)
         result = found.types[entry.name, entry.results[0]]
         params = {p: found.types[entry.name, p] for p in entry.params}
@@ -140,6 +145,17 @@ def _inferred(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProg
         if unrolled == source:
             return cfg, found
         source = unrolled
+
+
+def _with_names(error: CompileError, fn: FunctionType, is_batched: BatchedTest, statics: Statics) -> CompileError:
+    """Add undefined names: tracing stops at the first of an expression, and does not get to what depends on it."""
+    try:
+        frontend.compile_functions(fn, is_batched, statics, names=True)
+    except CompileError as names:
+        places = {(d.code, d.primary and d.primary.loc) for d in error.diagnostics}
+        more = [d for d in names.diagnostics if (d.code, d.primary and d.primary.loc) not in places]
+        return CompileError(in_order([*error.diagnostics, *more]))
+    return error
 
 
 def _qualified(cfg: CfgProgram, stack: StackProgram, leaves: frozenset[str]) -> frozenset[str]:

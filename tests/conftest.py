@@ -35,6 +35,11 @@ hypothesis.settings.register_profile("explore", hypothesis.settings.get_profile(
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update-golden` writes the expected renderings of errors anew."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite tests/errors/*.err")
+
+
 @pytest.fixture(autouse=True)
 def dtype_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
     """Strict dtype promotion, unless the test is marked `promotion("standard")`."""

@@ -15,6 +15,7 @@ import pcbatch
 import pcbatch.pipeline
 from pcbatch.cli import main
 from pcbatch.cli_args import BadUsage, annotated_types, parse_arg, parse_arg_type, split_target
+from pcbatch.codes import PAGES
 from pcbatch.ir.types import ArrayType
 
 FIB = """\
@@ -238,6 +239,81 @@ def test_types_for_some_arguments_only(write: Write, run: Run) -> None:
     source = "import pcbatch\n@pcbatch.batch\ndef f(x, y):\n    return x + y\n"
     status, _, err = run("compile", f"{write(source)}:f", "--arg", "x=f32[]")
     assert status == 2 and "f lacks y" in err
+
+
+# --- check and explain
+
+
+def test_check_of_a_file_without_mistakes(write: Write, run: Run) -> None:
+    status, out, err = run("check", write(FIB))
+    assert status == 0 and err == "hello from the file\n"
+    assert [line.split(" ")[:2] for line in out.splitlines()] == [["fib:", "ok"], ["count:", "ok"]]
+    assert "--arg n=TYPE" in out
+
+
+def test_check_with_types(write: Write, run: Run) -> None:
+    assert run("check", f"{write(FIB)}:fib", "--arg", "n=i32[]")[:2] == (0, "fib: ok\n")
+
+
+MISTAKES = """\
+import pcbatch
+
+@pcbatch.batch
+def fine(n: "i32[]"):
+    return n + 1
+
+@pcbatch.batch
+def typed(x: "f32[2]"):
+    return x @ x[:, None, None] @ x
+
+@pcbatch.batch
+def shared(n):
+    n.append(1)
+    return n + nowhere
+
+@pcbatch.batch
+def caller(n):
+    return shared(n) + misspelt
+"""
+
+
+def test_check_tells_all_mistakes(write: Write, run: Run) -> None:
+    status, out, err = run("check", write(MISTAKES))
+    assert (status, out) == (1, "fine: ok\n")
+    places = [f"user.py:{place}" for place in ("9:", "13:5", "14:16", "18:24")]
+    assert all(place in err for place in places), err
+    assert err.count("error[PCB119]") == 1, "a shared callee is told once"
+    assert err.count("error[") == len(places)
+
+
+def test_check_does_not_run_functions(write: Write, run: Run) -> None:
+    source = (
+        "import pcbatch\n@pcbatch.batch\ndef f(n: 'i32[]'):\n    while True:\n        if n < 0:\n            return n\n"
+    )
+    assert run("check", write(source))[:2] == (0, "f: ok\n")
+
+
+def test_check_bad_usage(write: Write, run: Run) -> None:
+    write(FIB)
+    assert run("check", "user.py:fib", "--arg", "m=i32[]")[0] == 2
+    assert run("check", "missing.py")[0] == 2
+
+
+def test_explain(run: Run) -> None:
+    status, out, err = run("explain", "pcb301")
+    assert (status, err) == (0, "")
+    assert out.startswith("PCB301: a variable changes type") and "This works:" in out
+
+
+def test_explain_lists_all(run: Run) -> None:
+    status, out, _ = run("explain")
+    assert status == 0 and all(f"  {code}  {page.title}" in out for code, page in PAGES.items())
+
+
+@pytest.mark.parametrize(("code", "says"), [("PCB39", "PCB309"), ("yield", "PCB105"), ("nonsense", "lists them")])
+def test_explain_of_an_unknown_code(run: Run, code: str, says: str) -> None:
+    status, out, err = run("explain", code)
+    assert (status, out) == (2, "") and says in err
 
 
 # --- our bugs: 70

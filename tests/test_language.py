@@ -193,7 +193,7 @@ class TestUnrolling:
 
         with pytest.raises(CompileError) as info:
             pcbatch.batch(over)(X, np.arange(6, dtype=np.int32))
-        assert [d.code for d in info.value.diagnostics] == ["PCB313"]
+        assert [d.code for d in info.value.diagnostics] == ["PCB315"]
 
     def test_plain_unroll(self) -> None:
         assert pcbatch.unroll(range(3)) == (0, 1, 2)

@@ -14,8 +14,14 @@ from pcbatch.frontend.fence_names import RETURN_HELP, falling_statement
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.stmts import statements
 from pcbatch.frontend.target import BatchedTest, Statics, Target, same_statics
+from pcbatch.frontend.undefined import check_defined
 from pcbatch.frontend.unit import make_unit
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+
+# Faults of expressions, and of statements without which control flows as before.
+HARMLESS = frozenset(
+    f"PCB{number}" for number in (104, 108, 109, 110, 113, 116, 117, 118, 119, 120, 122, 204, 205, 206, 207, 208)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +58,15 @@ class Symbols:
         return candidate
 
 
-def compile_functions(entry: FunctionType, batched: BatchedTest, statics: Statics) -> CfgProgram:
+def compile_functions(
+    entry: FunctionType, batched: BatchedTest, statics: Statics, *, names: bool = False
+) -> CfgProgram:
     """The CFG program of `entry` and every batched function that its calls reach.
 
     `batched(obj)` gives what a call of a batched object runs and None for anything else; `statics` are those
-    arguments of `entry` that are known objects. Raises CompileError with everything that was found in all functions.
+    arguments of `entry` that are known objects. Raises CompileError with everything that was found in all functions;
+    undefined names are looked for where there are other faults, or always if `names` (else tracing finds them, and
+    knows which are reached).
     """
     symbols = Symbols(batched)
     pending = [symbols(Target(entry), statics)]
@@ -64,13 +74,15 @@ def compile_functions(entry: FunctionType, batched: BatchedTest, statics: Static
     found: list[Diagnostic] = []
     for name in pending:  # grows while it is walked
         try:
-            function = _compile_one(name, symbols)
-        except CompileError as error:
+            function, faults = _compile_one(name, symbols, names)
+        except CompileError as error:  # no source, no function
             found += error.diagnostics
             continue
-        functions.append(function)
-        # Only calls that can be reached: what stands after a `return` needs no callee.
-        pending += [callee for callee in _callees(function) if callee not in pending]
+        found += faults
+        if function is not None:
+            functions.append(function)
+            # Only calls that can be reached: what stands after a `return` needs no callee.
+            pending += [callee for callee in _callees(function) if callee not in pending]
     if found:
         raise CompileError(found)
     return CfgProgram(pending[0], tuple(functions))
@@ -81,24 +93,24 @@ def _callees(function: Function) -> tuple[str, ...]:
     return tuple(dict.fromkeys(calls))
 
 
-def _compile_one(name: str, symbols: Symbols) -> Function:
+def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | None, tuple[Diagnostic, ...]]:
+    """The function, and what is wrong with it. One with faults is built all the same, if they leave its control
+    flow as it is, for what only the graph shows and for the functions that it calls."""
     wanted = symbols.functions[name]
     unit = make_unit(wanted.fn, symbols.batched, wanted.statics)
     faults = Faults(unit.source)
     check(unit, faults)
-    _raise(faults)
+    codes = {fault.code for fault in faults.found}
+    if codes or names:
+        check_defined(unit, faults)
+    if not codes <= HARMLESS:
+        return None, faults.found
     builder = Builder(unit, faults, symbols)
     statements(builder, unit.body)
-    if builder.current in builder.reachable():
+    if builder.current in builder.reachable() and "PCB110" not in codes:
         cause = (unit.header, "this function returns a value on other paths")
         title, label = "not every path returns a value", "control can leave the function after this"
         faults.add("PCB111", title, falling_statement(unit.body), label, helps=(RETURN_HELP,), cause=cause)
     check_helpers(builder)
     check_deleted(builder)
-    _raise(faults)
-    return builder.finish(name, wanted.inline)
-
-
-def _raise(faults: Faults) -> None:
-    if faults.found:
-        raise CompileError(faults.found)
+    return builder.finish(name, wanted.inline), faults.found

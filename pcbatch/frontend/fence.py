@@ -21,6 +21,8 @@ from pcbatch.frontend.rules import (
     ATTRIBUTE_HELP,
     EXPRESSIONS,
     FORBIDDEN_BUILTINS,
+    IN_PLACE,
+    IN_PLACE_HELP,
     KNOWN_EXPRESSIONS,
     KNOWN_STATEMENTS,
     LOOP_HELP,
@@ -111,7 +113,8 @@ class Fence:
         elif rule is None and not where.function:
             known = not isinstance(node, gast.stmt | gast.expr) or kind in KNOWN_STATEMENTS | KNOWN_EXPRESSIONS
             if not known:
-                self.faults.add("PCB199", f"this syntax ({kind}) is not supported", node)
+                help = "write it without, or outside of the batched function"
+                self.faults.add("PCB199", f"this syntax ({kind}) is not supported", node, helps=(help,))
         if kind == "NamedExpr" and where.scope and not where.function:
             title = f"`:=` inside {where.scope} is not supported"
             helps = ("assign in a statement of its own before",)
@@ -138,9 +141,8 @@ class Fence:
         elif target is None:
             forbidden = builtin_name(self.unit, node.func, FORBIDDEN_BUILTINS)
             if forbidden is not None and not where.hidden & {forbidden}:
-                self.faults.add(
-                    "PCB120", f"`{forbidden}()` is not supported", node, helps=("name the variables it should use",)
-                )
+                title, help = f"`{forbidden}()` is not supported", "name the variables it should use"
+                self.faults.add("PCB120", title, node, "it goes past the compiler to Python's frame", helps=(help,))
             self.visit(node.func, where)
         elif where.scope and not target.inline:
             self.faults.add(
@@ -231,15 +233,14 @@ class Fence:
             title = "`print` is not supported in a lane"
             self.faults.add("PCB119", title, value, helps=("return the value, and print it after the batched call",))
             return
-        self.faults.add(
-            "PCB119",
-            "this statement has no effect on a lane",
-            value,
-            "its value is not used",
-            helps=(
-                "assign the result to a variable; values are not changed in place, so `x.append(v)` is `x = [*x, v]`",
-            ),
-        )
+        if isinstance(value, gast.Call) and isinstance(value.func, gast.Attribute) and value.func.attr in IN_PLACE:
+            title = f"`.{value.func.attr}(...)` would change a value in place"
+            self.faults.add(
+                "PCB119", title, value, "a lane's values cannot be changed in place", helps=(IN_PLACE_HELP,)
+            )
+            return
+        title, help = "this statement has no effect on a lane", "assign its value to a variable, or leave it out"
+        self.faults.add("PCB119", title, value, "its value is not used", helps=(help,))
 
     def _iterable(self, node: Node) -> None:
         name = builtin_name(self.unit, node.func, LAZY) if isinstance(node, gast.Call) else None

@@ -15,18 +15,36 @@ class Rule:
     help: str
 
 
-_ASYNC = Rule("PCB106", "`async` and `await` are not supported", "not supported", "write a plain function")
+_ASYNC = Rule(
+    "PCB106", "`async` and `await` are not supported", "lanes do not wait for events", "write a plain function"
+)
 _NAMES = "assign to a local name and return it; to read an outer name no declaration is needed"
 
 STATEMENTS: dict[str, Rule] = {
-    "Try": Rule("PCB101", "`try` is not supported", "a lane cannot catch an exception", "test the condition with `if`"),
+    "Try": Rule(
+        "PCB101",
+        "`try` is not supported",
+        "a lane cannot catch an exception",
+        "test with `if`, before it, for what would raise",
+    ),
     "TryStar": Rule(
-        "PCB101", "`try` is not supported", "a lane cannot catch an exception", "test the condition with `if`"
+        "PCB101",
+        "`try` is not supported",
+        "a lane cannot catch an exception",
+        "test with `if`, before it, for what would raise",
     ),
     "With": Rule(
-        "PCB102", "`with` is not supported", "not supported in a lane", "open the context around the batched call"
+        "PCB102",
+        "`with` is not supported",
+        "Python enters a context, lanes do not",
+        "open the context around the batched call",
     ),
-    "Raise": Rule("PCB103", "`raise` is not supported", "a lane cannot raise", "return a value that marks the failure"),
+    "Raise": Rule(
+        "PCB103",
+        "`raise` is not supported",
+        "a lane cannot raise",
+        "return a value that marks the failure, such as `jnp.nan`",
+    ),
     "Assert": Rule(
         "PCB104", "`assert` is not supported", "a lane cannot raise", "check the inputs before the batched call"
     ),
@@ -38,15 +56,21 @@ STATEMENTS: dict[str, Rule] = {
     "ImportFrom": Rule(
         "PCB108", "`import` is not supported here", "inside a batched function", "import at the top of the file"
     ),
-    "ClassDef": Rule("PCB109", "`class` is not supported here", "inside a batched function", "define it outside"),
+    "ClassDef": Rule(
+        "PCB109", "`class` is not supported here", "inside a batched function", "define it at the top of the file"
+    ),
     "AsyncFunctionDef": _ASYNC,
     "AsyncFor": _ASYNC,
     "AsyncWith": _ASYNC,
 }
 
 EXPRESSIONS: dict[str, Rule] = {
-    "Yield": Rule("PCB105", "`yield` is not supported", "a lane returns once", "collect the values in an array"),
-    "YieldFrom": Rule("PCB105", "`yield` is not supported", "a lane returns once", "collect the values in an array"),
+    "Yield": Rule(
+        "PCB105", "`yield` is not supported", "a lane returns once", "collect the values in an array, and return it"
+    ),
+    "YieldFrom": Rule(
+        "PCB105", "`yield` is not supported", "a lane returns once", "collect the values in an array, and return it"
+    ),
     "Await": _ASYNC,
 }
 
@@ -62,6 +86,11 @@ KNOWN_EXPRESSIONS = frozenset(
 )
 
 FORBIDDEN_BUILTINS = frozenset({"locals", "vars", "eval", "exec", "super", "globals", "input", "breakpoint"})
+
+IN_PLACE = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add discard".split())
+IN_PLACE_HELP = (
+    "make a new value: `xs = [*xs, v]` for a list, `d = {**d, k: v}` for a dict, `xs.at[i].set(v)` for an array"
+)
 
 SUBSCRIPT_HELP = (
     "make a new value: `x = x.at[i].set(v)` for an array, `d = {**d, 'k': v}` for a dict",

@@ -115,7 +115,9 @@ def _locate_lambda(fn: FunctionType, source: Source, tree: Node) -> Located:
         found = [item for item in found if _body_matches(item[0].body, code)]
     if len(found) == 1:
         return Located(source, *found[0])
-    loc = Loc(source.file, code.co_firstlineno, 0, code.co_firstlineno, 0)
+    line = source.lines[code.co_firstlineno - 1] if code.co_firstlineno <= len(source.lines) else ""
+    start = max(0, line.find("lambda"))
+    loc = Loc(source.file, code.co_firstlineno, start, code.co_firstlineno, start + len("lambda"))
     what = "several lambdas stand" if found else "no lambda was found"
     raise CompileError(
         Diagnostic(

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.errors import NeedsUnrolling
+from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support_match import between as between
 from pcbatch.frontend.support_match import equals as equals
 from pcbatch.frontend.support_match import has as has
@@ -25,6 +25,7 @@ from pcbatch.frontend.support_match import without as without
 
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 ARRAYS = (jax.Array, np.ndarray, np.generic)
+IN_PLACE = {"list": "`x = [*x, item]`", "dict": "`x = {**x, key: item}`", "set": "`x = x | {item}`"}
 
 
 def truth(value: Any) -> Any:
@@ -32,8 +33,11 @@ def truth(value: Any) -> Any:
     if not isinstance(value, ARRAYS):
         return bool(value)
     if value.shape != ():
-        raise TypeError(
-            f"condition must be a scalar, not an array of shape {value.shape}; reduce it, e.g. with jnp.all or jnp.any"
+        raise Refusal(
+            "PCB308",
+            f"a condition must be a scalar, not an array of shape {value.shape}",
+            "Python, too, finds an array of several elements neither true nor false",
+            helps=("reduce it with `jnp.all` or `jnp.any`, or choose by element with `jnp.where`",),
         )
     if value.dtype == np.bool_:
         return value
@@ -76,9 +80,11 @@ def inplace(value: Any) -> Any:
     """The left side of `x += ...`: refuses values that Python would change in place."""
     if isinstance(value, list | dict | set | bytearray):
         kind = type(value).__name__
-        raise TypeError(
-            f"augmented assignment would change a {kind} in place, and a lane's values cannot be changed in place; "
-            f"make a new {kind} instead, e.g. `x = [*x, item]` or `x = {{**x, key: item}}`"
+        raise Refusal(
+            "PCB304",
+            f"augmented assignment would change a {kind} in place",
+            "a lane's values cannot be changed in place: other lanes are elsewhere in the program",
+            helps=(f"make a new {kind}: {IN_PLACE.get(kind, 'convert it to a tuple first')}",),
         )
     return value
 
@@ -96,7 +102,12 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         _check_integer(name, value)
     if isinstance(step, jax.Array):
-        raise TypeError("the step of range() must be a Python integer, the same for all lanes")
+        raise Refusal(
+            "PCB312",
+            "the step of range() must be a Python integer, the same for all lanes",
+            "its sign decides how the loop is compiled",
+            helps=("go over `range(count)` and compute `start + k * step` in the loop",),
+        )
     step = int(step)
     if step == 0:
         raise ValueError("range() arg 3 must not be zero")
@@ -118,7 +129,11 @@ def _check_integer(name: str, value: Any) -> None:
     else:
         good, found = hasattr(type(value), "__index__"), type(value).__name__
     if not good:
-        raise TypeError(f"the {name} of range() must be an integer, not {found}")
+        raise Refusal(
+            "PCB312",
+            f"the {name} of range() must be an integer, not {found}",
+            helps=("convert it: `x.astype(int)` for an array, `int(x)` for a Python number",),
+        )
 
 
 def _traced_length(start: Any, stop: Any, step: int) -> jax.Array:
@@ -148,17 +163,23 @@ def rows(value: Any) -> Any:
     if isinstance(value, (*ARRAYS, tuple, list)):
         return value
     if isinstance(value, set | frozenset):
-        raise TypeError("a set has no order in which all lanes could go over it; use a tuple or a list")
+        title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
+        raise Refusal("PCB314", title, note, helps=("use a tuple or a list",))
     try:
         return tuple(value)
     except TypeError:
-        raise TypeError(f"a `for` loop cannot go over a {type(value).__name__}") from None
+        title = f"a `for` loop cannot go over a {type(value).__name__}"
+        raise Refusal("PCB314", title, helps=("write `range(n)` to count up to a number",)) from None
 
 
 def iter_length(value: Any) -> int:
     """Length of what a `for` loop goes over, for arrays that of the leading axis."""
     if isinstance(value, ARRAYS) and value.shape == ():
-        raise TypeError("a `for` loop goes over the leading axis of an array, and a scalar has none")
+        title, note = (
+            "a `for` loop cannot go over a scalar",
+            "of an array it takes the leading axis; a scalar has none",
+        )
+        raise Refusal("PCB314", title, note, helps=("write `range(n)` to count up to a number",))
     return len(value)
 
 

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import jax
-
-from pcbatch.diagnostics import Diagnostic, Label, Loc
-from pcbatch.errors import CompileError, NeedsUnrolling
-from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.diagnostics import Diagnostic, Label, Loc, in_order
+from pcbatch.errors import CompileError, Refusal
+from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.ops import RETURN, Branch, Prim
 from pcbatch.ir.walk import may_return, predecessors, reads, terminator_reads, writes
 from pcbatch.lowering import check_numbers
 from pcbatch.lowering.abstract import Abstract, Known
+from pcbatch.lowering.frames import narrowed
 from pcbatch.lowering.infer_types import Conflict, Inferred, branch_targets
+from pcbatch.lowering.primitive_errors import diagnose
 from pcbatch.lowering.split_ranges import original_name
-from pcbatch.lowering.trace import TraceError
 
-NOT_CONSTANT = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.TracerIntegerConversionError,
-    jax.errors.NonConcreteBooleanIndexError,
-)
-DECORATE = (
-    "decorate the helper that branches with `@pcbatch.batch`, or use `jnp.where` / `jax.lax.cond` in it; "
-    "for the builtins `max` and `min` write `jnp.maximum` and `jnp.minimum`"
-)
-CONSTANT = (
-    "shapes and Python integers must not depend on lane values; pass them as `static_argnames`. "
-    "A NumPy array that a lane value indexes must be a JAX one: `jnp.asarray(table)[i]`"
-)
+SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
+NEVER_HELP = "give every loop a way out that leads to a `return`"
+STRUCTURE_HELP = "build the same structure on every path, with zeros for what is not there yet, or use two variables"
 
 WAYS_OUT = {
     "structure": "keep the same containers, lengths and keys on every path; in place of `None` use a value of the "
@@ -42,7 +30,7 @@ WAYS_OUT = {
 
 def run(program: CfgProgram, found: Inferred) -> None:
     """Raise CompileError if anything is wrong; do nothing otherwise."""
-    faults = [_primitive_error(program, key, error) for key, error in sorted(found.errors.items())]
+    faults = _primitive_errors(program, found)
     faults += [_conflict(program, conflict) for conflict in found.conflicts.values()]
     for function in program.functions:
         if found.reachable.get(function.name):
@@ -50,51 +38,41 @@ def run(program: CfgProgram, found: Inferred) -> None:
             faults += _conditions(function, found)
     if not faults:
         faults += _no_result(program, found) or check_numbers.run(program, found)
-    if faults:
-        raise CompileError(tuple(dict.fromkeys(faults)))
+    _raise(faults)
 
 
 def run_untyped(program: CfgProgram) -> None:
     """The checks that need no types: every block counts as reachable."""
     found = Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
-    faults = [fault for function in program.functions for fault in _unbound(function, found)]
+    _raise([fault for function in program.functions for fault in _unbound(function, found)])
+
+
+def _raise(faults: list[Diagnostic]) -> None:
+    """Raise CompileError with everything found, each once, in the order of the source."""
     if faults:
-        raise CompileError(tuple(dict.fromkeys(faults)))
+        raise CompileError(in_order(faults))
 
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:
     return None if loc is None else Label(loc, text)
 
 
-def _primitive_error(program: CfgProgram, key: tuple[str, str, int], error: Exception) -> Diagnostic:
-    function = program.function(key[0])
-    op = next(block for block in function.blocks if block.label == key[1]).ops[key[2]]
-    assert isinstance(op, Prim)
-    helps: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    if isinstance(error, TraceError):
-        code, title = "PCB304", str(error)
-        helps = (error.help,) if error.help else ()
-    elif isinstance(error, jax.errors.TracerBoolConversionError):
-        code, title = "PCB305", "a helper needs control flow of its own for each lane"
-        notes = (_first_line(error),)
-        helps = (DECORATE,)
-    elif isinstance(error, NeedsUnrolling):
-        code, title = "PCB313", "a loop over a Python object needs a length that is the same for all lanes"
-        notes = (f"it goes over {error.length} elements, one copy of its body for each",)
-        helps = ("make the elements an array, `jnp.array(xs)`, or leave the loop with `break`",)
-    elif isinstance(error, NOT_CONSTANT) or "Shapes must be 1D sequences" in str(error):
-        code, title = "PCB306", "a value that differs between lanes is used where JAX needs a constant"
-        notes = (_first_line(error),)
-        helps = (CONSTANT,)
-    else:
-        code, title = "PCB303", "this line fails for one lane"
-        notes = (f"{type(error).__name__}: {error}".strip(),)
-    return Diagnostic(code, title, _label(op.loc), notes=notes, helps=helps)
+def _primitive_errors(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
+    """One per place: parts of one construct (a loop over something odd) fail each in its own words, and what we say
+    of it ourselves is clearest."""
+    chosen: dict[object, tuple[str, Prim, Exception]] = {}
+    for key, error in sorted(found.errors.items()):
+        op = next(block for block in program.function(key[0]).blocks if block.label == key[1]).ops[key[2]]
+        assert isinstance(op, Prim)
+        place = op.loc or key
+        if place not in chosen or (isinstance(error, Refusal) and not isinstance(chosen[place][2], Refusal)):
+            chosen[place] = key[0], op, error
+    return [_primitive_error(found, *which) for which in chosen.values()]
 
 
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+def _primitive_error(found: Inferred, function: str, op: Prim, error: Exception) -> Diagnostic:
+    types = {v: value for v in op.expr.ins if (value := found.types.get((function, v))) is not None}
+    return diagnose(op, types, error)
 
 
 def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
@@ -103,13 +81,18 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     shown = original_name(name)
     if name in callee.results:
         code, title = "PCB302", f"`{function}` returns values of different types"
+        keeps = (
+            "the result of a function keeps one structure, shape and dtype: its callers cannot tell which path it took"
+        )
         help = "return the same structure and shapes on every path"
     elif name in callee.params:
         code, title = "PCB307", f"argument `{shown}` of `{function}` has different types in different calls"
+        keeps = "a function is compiled once: all its calls share the storage of its parameters"
         help = "pass the same structure and shapes in every call; write one function per type if they must differ"
     else:
         code, title = "PCB301", f"variable `{shown}` changes type"
-        help = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
+        keeps = "a variable keeps one structure, shape and dtype: all lanes share its storage"
+        help = STRUCTURE_HELP if "structure" in conflict.cause else SHAPE_HELP
     help = WAYS_OUT.get(conflict.kind, help)
     secondary: tuple[Label, ...] = ()
     if conflict.first_loc is not None and conflict.first_loc != conflict.loc:
@@ -119,7 +102,7 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
         title,
         _label(conflict.loc, f"{conflict.second} here"),
         secondary,
-        notes=(conflict.cause, "a variable keeps one structure, shape and dtype: all lanes share its storage"),
+        notes=(conflict.cause, keeps),
         helps=(help,),
     )
 
@@ -191,13 +174,22 @@ def _reachable_edges(function: Function, found: Inferred) -> dict[str, tuple[str
 def _unbound_fault(function: Function, name: str, loc: Loc | None) -> Diagnostic:
     shown = original_name(name)
     if name in function.results:
-        return Diagnostic("PCB111", f"`{function.name}` may end without returning a value", _label(loc))
+        title, help = f"`{function.name}` may end without returning a value", "return a value on every path"
+        return Diagnostic("PCB111", title, _label(loc), helps=(help,))
+    here = loc and narrowed(loc, shown)
+    assigned = [op.loc for block in function.blocks for op in block.ops if op.loc and _assigns(op, shown)]
+    elsewhere = sorted(place for place in assigned if here is None or place.line != here.line)
     return Diagnostic(
         "PCB201",
         f"variable `{shown}` may be read before it is assigned",
-        _label(loc, f"`{shown}` is not assigned on every path to here"),
+        _label(here, f"`{shown}` is not assigned on every path to here"),
+        tuple(Label(place, "assigned here") for place in elsewhere[:1]),
         helps=(f"assign `{shown}` before the branch or loop that may skip its assignment",),
     )
+
+
+def _assigns(op: Op, name: str) -> bool:
+    return any(original_name(v) == name for v in writes(op))
 
 
 def _no_result(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
@@ -209,7 +201,7 @@ def _no_result(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
         if value is None:
             faults.append(_never_returns(function, found))
         elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
-            faults.append(_bad_result(function, value))
+            faults.append(_bad_result(function, value, found.sources.get((function.name, function.results[0]))))
     return faults
 
 
@@ -228,13 +220,15 @@ def _never_returns(function: Function, found: Inferred) -> Diagnostic:
             helps=("return a value without a recursive call on some path",),
         )
     note = "no `return` can be reached" if not returns else "its result has no type"
-    return Diagnostic("PCB310", f"`{function.name}` never returns", _label(function.loc), notes=(note,))
+    return Diagnostic(
+        "PCB310", f"`{function.name}` never returns", _label(function.loc), notes=(note,), helps=(NEVER_HELP,)
+    )
 
 
-def _bad_result(function: Function, value: Abstract) -> Diagnostic:
+def _bad_result(function: Function, value: Abstract, loc: Loc | None) -> Diagnostic:
     return Diagnostic(
         "PCB311",
         f"`{function.name}` returns {value}, which is not made of arrays and numbers",
-        _label(function.loc),
+        _label(loc or function.loc),
         helps=("return arrays, numbers, or tuples, dicts and registered pytrees of them",),
     )

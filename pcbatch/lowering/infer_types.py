@@ -55,10 +55,11 @@ def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
     for name, value in args.items():
         inference.assign((program.entry, name), value, program.function(program.entry).loc)
     inference.reach(program.entry, program.function(program.entry).blocks[0].label)
-    while inference.changed:
-        inference.changed = False
-        for function in program.functions:
-            inference.visit(function)
+    inference.settle()
+    if inference.found.errors:
+        # What depends on a mistake is not known; what does not, but comes after it, has mistakes of its own to tell.
+        inference.go_on = True
+        inference.settle()
     return inference.found
 
 
@@ -67,7 +68,15 @@ class _Inference:
         self.program = program
         self.found = Inferred()
         self.changed = True
+        self.go_on = False  # take both ways at a branch whose condition could not be typed
         self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
+
+    def settle(self) -> None:
+        self.changed = True
+        while self.changed:
+            self.changed = False
+            for function in self.program.functions:
+                self.visit(function)
 
     def reach(self, function: str, label: str) -> None:
         labels = self.found.reachable.setdefault(function, set())
@@ -163,7 +172,9 @@ class _Inference:
             case Jump(target=target):
                 self.reach(function, target)
             case Branch() as branch:
-                for target in branch_targets(branch, self.found.types.get((function, branch.cond))):
+                cond = self.found.types.get((function, branch.cond))
+                both = (branch.on_true, branch.on_false) if self.go_on and cond is None else ()
+                for target in both or branch_targets(branch, cond):
                     self.reach(function, target)
             case Return():
                 pass

@@ -5,14 +5,16 @@ The jaxpr is kept and evaluated from then on, so a user's helper runs exactly on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any
 
 import jax
 import jax.extend.core as jex
 
+from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.abstract import Abstract, Known, Leaf, is_array
 from pcbatch.lowering.jax_types import from_aval, to_aval
@@ -25,12 +27,11 @@ def inside_primitive() -> bool:
     return _tracing.get()
 
 
-class TraceError(Exception):
+class TraceError(Refusal):
     """The primitive cannot be a lane's computation; the text is the cause, `help` the way out."""
 
     def __init__(self, cause: str, help: str = "") -> None:
-        super().__init__(cause)
-        self.help = help
+        super().__init__("PCB304", cause, helps=(help,) if help else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class JaxprFn:
 
     def __call__(self, *leaves: Any) -> Any:
         args = [
-            jax.numpy.asarray(leaf, var.aval.dtype) if not _is_key_array(leaf) else leaf
+            jax.numpy.asarray(leaf, var.aval.dtype) if not is_key_array(leaf) else leaf
             for leaf, var in zip(leaves, self.closed.jaxpr.invars, strict=True)
         ]
         outs = [
@@ -64,7 +65,8 @@ class JaxprFn:
         return outs[0] if len(outs) == 1 else tuple(outs)
 
 
-def _is_key_array(value: Any) -> bool:
+def is_key_array(value: Any) -> bool:
+    """Is this an array of typed PRNG keys?"""
     return is_array(value) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
@@ -82,6 +84,7 @@ def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Trac
         values = (out,) if results == 1 else tuple(out)
         traced: list[Any] = []
         for value in values:
+            _check_not_iterator(value)
             leaves, tree = jax.tree.flatten(value)
             kept.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves]))
             traced.extend(leaf for leaf in leaves if is_array(leaf))
@@ -93,16 +96,25 @@ def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Trac
     finally:
         _tracing.reset(token)
     if closed.effects:
-        raise TraceError(
+        error = TraceError(
             "this has a side effect, which would also run for lanes that are elsewhere",
             "return the value and print or save it outside the batched function",
         )
+        raise error.with_traceback(_origin(closed))
     avals = iter(closed.out_avals)
     outs = [
         Abstract(tree, tuple(leaf if leaf is not None else from_aval(next(avals)) for leaf in leaves))
         for tree, leaves in kept
     ]
     return Traced(closed, tuple(outs))
+
+
+def _origin(closed: jex.ClosedJaxpr) -> TracebackType | None:
+    """Where the first operation with a side effect was called."""
+    eqn = next((eqn for eqn in closed.jaxpr.eqns if eqn.effects), None)
+    made = None if eqn is None else eqn.source_info.traceback
+    found: TracebackType | None = None if made is None else made.as_python_traceback()
+    return found
 
 
 def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
@@ -117,6 +129,14 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
             "keep arrays, numbers and pytrees of them in variables (register your class as a pytree)",
         )
     return Known(leaf)
+
+
+def _check_not_iterator(value: Any) -> None:
+    if isinstance(value, Iterator):
+        raise TraceError(
+            f"an iterator ({type(value).__name__}) cannot be kept in a variable of a lane",
+            "make a tuple of it at once, `tuple(...)`, or use it in the expression that makes it",
+        )
 
 
 def _check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[list[Any], Any]]) -> None:

@@ -119,7 +119,7 @@ class LocalExecutable:
         entry = self.program.function(self.program.entry)
         types = [type_of(entry.types, v) for v in entry.results]
         values = tuple(final(r, t, status) for r, t in zip(results, types, strict=True))
-        return values, status, counts["trips"], counts.get("visits"), counts.get("active"), where
+        return values, status, counts["trips"], counts.get("visits"), counts.get("active"), where, None
 
     def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
         """`jax.stages.Lowered` of the whole run; UsageError for a recursive program, which is many programs."""

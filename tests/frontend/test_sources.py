@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.errors import CompileError
 from tests.frontend.compiling import agree, compiled, lane, run
 from tests.frontend.sources import COUNT, load, made, refusal, spans
 

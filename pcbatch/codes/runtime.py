@@ -1,0 +1,119 @@
+"""Codes 9xx: lanes that fail while the program runs."""
+
+from __future__ import annotations
+
+from pcbatch.codes.page import Page
+
+PAGES = (
+    Page(
+        "PCB901",
+        "lanes ran out of stack",
+        """
+These lanes made more nested calls than their stack has room for: `max_depth`, or as far as memory goes where it is not
+set (64 inside `jax.jit`, where stacks cannot grow). The other lanes came to their end; `f.run(...)` gives their values
+and a status per lane.
+""",
+        bad="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch(max_depth=8)
+def total(n):
+    return 0 if n == 0 else n + total(n - 1)
+
+
+print(total(jnp.array([3, 12])))
+""",
+        good="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch(max_depth=16)
+def total(n):
+    return 0 if n == 0 else n + total(n - 1)
+
+
+print(total(jnp.array([3, 12])))
+""",
+    ),
+    Page(
+        "PCB902",
+        "lanes did not end within `max_steps`",
+        """
+These lanes ran as many blocks as `max_steps` allows and were stopped. It counts the blocks of one lane, so that the
+end of a lane does not depend on the others in the batch.
+""",
+        bad="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch(max_steps=100)
+def collatz(n):
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps = steps + 1
+    return steps
+
+
+print(collatz(jnp.array([6, 27])))
+""",
+        good="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch(max_steps=1000)
+def collatz(n):
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps = steps + 1
+    return steps
+
+
+print(collatz(jnp.array([6, 27])))
+""",
+    ),
+    Page(
+        "PCB910",
+        "a lane computes a value that is not finite",
+        """
+`jax.debug_nans` or `jax.debug_infs` is on, and JAX found such a value in the result. The lane was run again, step by
+step, to find the operation that gave it first. The error is a `FloatingPointError`, as JAX raises it.
+""",
+        bad="""
+import jax
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def entropy(p):
+    return -p * jnp.log(p)
+
+
+with jax.debug_nans(True):
+    print(entropy(jnp.array([0.5, 0.0])))
+""",
+        good="""
+import jax
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def entropy(p):
+    if p == 0.0:
+        return 0.0
+    return -p * jnp.log(p)
+
+
+with jax.debug_nans(True):
+    print(entropy(jnp.array([0.5, 0.0])))
+""",
+    ),
+)

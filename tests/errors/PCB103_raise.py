@@ -1,0 +1,15 @@
+import jax.numpy as jnp
+
+import pcbatch
+
+X = jnp.array([1.0, 2.0, 3.0])
+
+
+@pcbatch.batch
+def f(x):
+    if x < 0:
+        raise ValueError("negative")
+    return jnp.sqrt(x)
+
+
+f(X)

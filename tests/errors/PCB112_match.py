@@ -1,0 +1,17 @@
+import jax.numpy as jnp
+
+import pcbatch
+
+N = jnp.array([1, 2, 3])
+
+
+@pcbatch.batch
+def f(n):
+    match n:
+        case 1:
+            return 10
+        case _:
+            return 0
+
+
+f(N)

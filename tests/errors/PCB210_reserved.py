@@ -1,0 +1,14 @@
+import jax.numpy as jnp
+
+import pcbatch
+
+N = jnp.array([1, 2, 3])
+
+
+@pcbatch.batch
+def f(n):
+    __pcbatch__ = n
+    return __pcbatch__
+
+
+f(N)

@@ -1,0 +1,15 @@
+import jax.numpy as jnp
+
+import pcbatch
+
+N = jnp.array([1, 2, 3])
+
+
+@pcbatch.batch
+def f(n):
+    if n > 1:
+        return jnp.zeros(2)
+    return jnp.zeros(3)
+
+
+f(N)

@@ -1,0 +1,20 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import pcbatch
+
+X = jnp.array([1.0, 2.0, 3.0])
+
+
+def rounded(x):
+    return jax.pure_callback(np.round, jax.ShapeDtypeStruct((), jnp.float32), x)
+
+
+@pcbatch.batch(strategy="local")
+def f(x):
+    y = x * 2
+    return 1 + rounded(y)
+
+
+f(X)

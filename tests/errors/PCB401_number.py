@@ -1,0 +1,3 @@
+import pcbatch
+
+pcbatch.batch(max_depth=0)

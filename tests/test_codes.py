@@ -1,0 +1,79 @@
+"""Every code has a page, and the programs of every page do what it says."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import pytest
+
+import pcbatch
+from pcbatch.codes import GROUPS, PAGES, Page, find, near
+from tools.error_pages import OUTPUT, document
+
+PACKAGE = Path(pcbatch.__file__).parent
+
+pytestmark = pytest.mark.promotion("standard")
+
+
+@pytest.fixture(autouse=True)
+def as_users_have_it() -> Iterator[None]:
+    """The programs are those of users, who have not asked for the strictness of this suite."""
+    with jax.numpy_rank_promotion("allow"):
+        yield
+
+
+def emitted() -> set[str]:
+    """Codes that stand as strings in the source, or are made of their number."""
+    files = [path for path in PACKAGE.rglob("*.py") if "codes" not in path.relative_to(PACKAGE).parts]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    return set(re.findall(r'"(PCB\d{3})"', text))
+
+
+def run(program: str, folder: Path) -> None:
+    file = folder / "program.py"
+    file.write_text(program, encoding="utf-8")
+    runpy.run_path(str(file))
+
+
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    assert emitted() == set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_the_bad_program_gives_the_code(page: Page, tmp_path: Path) -> None:
+    if sys.version_info < page.since:
+        pytest.skip(f"syntax of Python {page.since}")
+    with pytest.raises(pcbatch.PcbatchError) as info:
+        run(page.bad, tmp_path)
+    assert {found.code for found in info.value.diagnostics} == {page.code}, str(info.value)
+    assert all(found.helps for found in info.value.diagnostics), str(info.value)
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_the_good_program_runs(page: Page, tmp_path: Path) -> None:
+    run(page.good, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_pages_are_laid_out(page: Page) -> None:
+    assert page.code[3] in GROUPS
+    assert not page.title.endswith(".") and page.title[:1] in "`abcdefghijklmnopqrstuvwxyz"
+    assert all(len(line) <= 120 for line in page.text.splitlines())
+    assert page.text.strip().endswith((".", ".)"))
+    assert page.show().startswith(f"{page.code}: ")
+
+
+def test_pages_are_found() -> None:
+    assert find("pcb301") is find("301") is find(" PCB301 ") is PAGES["PCB301"]
+    assert find("PCB999") is None and find("") is None
+    assert find("PCB3O1") is PAGES["PCB301"] and near("PCB391") and "PCB105" in near("yield")
+    assert near("") == ()
+
+
+def test_the_document_is_up_to_date() -> None:
+    assert OUTPUT.read_text(encoding="utf-8") == document(), "run `python -m tools.error_pages`"
