@@ -305,7 +305,7 @@ def test_refused_at_its_line(fn: Callable[..., Any], args: tuple[Any, ...], code
 
 
 def test_a_helper_that_branches_is_told_to_be_decorated() -> None:
-    with pytest.raises(CompileError, match="pcbatch.batch"):
+    with pytest.raises(CompileError, match="pcbatch.inline"):
         pcbatch.batch(calls_a_branching_helper)(N)
 
 

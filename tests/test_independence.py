@@ -168,7 +168,7 @@ def test_debug_nans_raises_for_what_a_lane_returns(options: dict[str, Any]) -> N
     assert np.isnan(batched(x)[1]) and np.isinf(batched(x)[2])
     with jax.debug_nans(True), pytest.raises(FloatingPointError, match="computes nan"):
         batched(x)
-    with jax.debug_infs(True), pytest.raises(FloatingPointError, match="lane 2 of `root` returned inf"):
+    with jax.debug_infs(True), pytest.raises(FloatingPointError, match="computes inf"):
         batched.run(x)
 
 

@@ -55,16 +55,19 @@ def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagn
     return Diagnostic(words.code, words.title, primary, helpers, words.notes, words.helps)
 
 
+def _unequal_loop(length: int) -> _Words:
+    title = "a loop over a Python object needs a length that is the same for all lanes"
+    note = f"it goes over {length} elements, one copy of its body for each"
+    help = "make the elements an array, `jnp.array(xs)`, or leave it with `break`"
+    return _Words("PCB315", title, (note,), (help,))
+
+
 def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, below: bool) -> _Words:
     if isinstance(error, PcbatchError):
         found = error.diagnostics[0]
         return _Words(found.code, found.title, found.notes, found.helps)
     if isinstance(error, NeedsUnrolling):
-        title = "a loop over a Python object needs a length that is the same for all lanes"
-        notes = (f"it goes over {error.length} elements, one copy of its body for each",)
-        return _Words(
-            "PCB315", title, notes, ("make the elements an array, `jnp.array(xs)`, or leave it with `break`",)
-        )
+        return _unequal_loop(error.length)
     if isinstance(error, Refusal):
         return _Words(error.code, str(error), error.notes, error.helps)
     if (

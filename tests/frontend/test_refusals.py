@@ -84,7 +84,7 @@ def iterables(n):
         pass
     for a in zip():
         pass
-    for a in enumerate(zip(n, m, other=2)):
+    for a in enumerate(zip(n, n, other=2)):
         pass
     for a in reversed(reversed(n)):
         pass

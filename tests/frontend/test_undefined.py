@@ -18,7 +18,7 @@ outer = 3
 def undefined(fn) -> list[str]:
     """The names found undefined in a function that has no other faults."""
     try:
-        compile_functions(fn, lambda obj: None, names=True)
+        compile_functions(fn, lambda obj: None, {}, names=True)
     except CompileError as error:
         return [d.title.split("`")[1] for d in error.diagnostics if d.code == "PCB202"]
     return []
