@@ -92,9 +92,10 @@ class Attempt:
         if found is None:
             return None
         title = f"a lane computes {found.kind} here"
+        label = f"the first to give it is `{found.operation}`" if found.operation else ""
         notes = (f"lane {self.describe(lane)}", f"checked because `jax_debug_{found.kind}s` is on")
         helps = ("test the operands with `if` before this line, or replace them with `jnp.where`",)
-        return Diagnostic("PCB910", title, Label(found.place), found.helpers, notes, helps)
+        return Diagnostic("PCB910", title, Label(found.place, label), found.helpers, notes, helps)
 
 
 def _watched() -> dict[str, bool]:

@@ -27,9 +27,10 @@ _BAD = {"nan": jnp.isnan, "inf": jnp.isinf}
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Where a value of this kind first came from, and the helpers below that place."""
+    """Where a value of this kind first came from: JAX's operation, its line, and the helpers below that."""
 
     kind: str
+    operation: str
     place: Loc
     helpers: tuple[Label, ...]
 
@@ -76,7 +77,8 @@ def _watched(op: Prim, kinds: Sequence[str]) -> Prim:
             made = None if eqn is None else eqn.source_info.traceback
             frames = [] if made is None else traceback_frames(made.as_python_traceback())
             place, helpers = spans(frames, loc) or (loc, ())
-            raise _Found(Witness(kind, place, helpers))
+            operation = "" if eqn is None else str(eqn.params.get("name", eqn.primitive.name))
+            raise _Found(Witness(kind, operation, place, helpers))
         return values
 
     return replace(op, expr=replace(op.expr, fn=fn))
