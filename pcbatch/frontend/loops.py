@@ -21,10 +21,12 @@ from pcbatch.frontend.tree import Node, binary, compare, constant, load
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """`test(body, exit)` closes the block at the head of the loop; `step` starts the body: assigns the target."""
+    """`test(body, exit)` closes the block at the head of the loop; `step` starts the body: assigns the target. A loop
+    that is `sure` to run once is entered at its body: then what the body assigns has a value afterwards."""
 
     test: Callable[[str, str], None]
     step: Callable[[], None]
+    sure: bool = False
 
 
 def begin(b: Builder, node: Node) -> Iteration:
@@ -51,8 +53,24 @@ def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
 
     zero = constant(0, node)
     return Iteration(
-        lambda body, leave: condition(b, compare(load(remaining, node), gast.Gt(), zero, node), body, leave), advance
+        lambda body, leave: condition(b, compare(load(remaining, node), gast.Gt(), zero, node), body, leave),
+        advance,
+        _is_sure(args),
     )
+
+
+def _is_sure(args: list[Node]) -> bool:
+    values = [_integer(arg) for arg in args]
+    return None not in values and values[2] != 0 and len(range(*(v for v in values if v is not None))) > 0
+
+
+def _integer(node: Node) -> int | None:
+    """The value of an integer literal, with or without a sign."""
+    if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.USub):
+        value = _integer(node.operand)
+        return None if value is None else -value
+    known = isinstance(node, gast.Constant) and type(node.value) is int
+    return node.value if known else None
 
 
 def _over_elements(b: Builder, target: Node, node: Node) -> Iteration:

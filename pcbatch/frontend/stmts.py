@@ -111,7 +111,7 @@ def _while(b: Builder, node: Node, loop: Loop | None) -> None:
 def _for(b: Builder, node: Node, loop: Loop | None) -> None:
     head, body, orelse, after = b.label(), b.label(), b.label(), b.label()
     iteration = loops.begin(b, node)
-    b.jump(head)
+    b.jump(body if iteration.sure else head)
     b.start(head)
     iteration.test(body, orelse if node.orelse else after)
     b.start(body)

@@ -16,6 +16,16 @@ def countdown(n):
     return total
 
 
+@program(floats(-2, 2))
+def for_range_that_surely_runs(x):
+    for i in range(40):
+        x = x * 0.5 + i
+        y = x + 1
+        if x > 3:
+            break
+    return x, y, i
+
+
 @program(ints(0, 12))
 def while_else(n):
     steps = 0
