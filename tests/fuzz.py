@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-import traceback
 import warnings
 import zlib
 from collections import Counter
@@ -42,9 +41,17 @@ SETTINGS: dict[str, Any] = {
 def draw_programs(seed: int, count: int, check: Callable[..., None], *more: Any) -> None:
     """Call `check` with so many programs (and values of other strategies) that follow from the seed alone.
 
-    Raises what `check` raises, for the smallest program that Hypothesis finds; the program stands in its notes.
+    Raises what `check` raises, for the smallest program that Hypothesis finds; the program is the first note on it.
     """
-    given = hypothesis.given(programs(), *more)(check)
+
+    def noted(*drawn: Any) -> None:
+        try:
+            check(*drawn)
+        except Exception as error:
+            error.add_note("\n".join(map(str, drawn)))
+            raise
+
+    given = hypothesis.given(programs(), *more)(noted)
     hypothesis.seed(seed)(hypothesis.settings(max_examples=count, **SETTINGS)(given))()
 
 
@@ -91,7 +98,8 @@ def explore(first: int, seconds: float, batches: int | None, kinds: Sequence[str
                 run[kind](seed)
             except Exception as error:
                 failures += 1
-                print(f"\nseed {seed}, {kind}:\n" + "".join(traceback.format_exception_only(error)), flush=True)
+                shown = [f"{type(error).__name__}: {error}", error.__notes__[0]]
+                print(f"\nseed {seed}, {kind}:", *shown, sep="\n", flush=True)
             done[kind] += sizes[kind]
         seed += 1
         counts = ", ".join(f"{done[kind]:,} programs through {kind}" for kind in kinds)

@@ -15,7 +15,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from pcbatch.ir.callgraph import calls
 from pcbatch.ir.cfg import Block, CfgProgram, Function
+from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return
 from pcbatch.ir.stack import PushJump, StackBlock
 from pcbatch.ir.walk import AnyTerminator, predecessors, retarget, successors, writes
@@ -26,8 +28,10 @@ TAIL_MOVES = 8  # copying at most so many moves is cheaper than a trip
 
 
 def run(program: CfgProgram) -> CfgProgram:
-    """Simplify every function."""
-    return replace(program, functions=tuple(_simplify(function) for function in program.functions))
+    """Simplify every function, and leave out those that nothing calls any more."""
+    program = replace(program, functions=tuple(_simplify(function) for function in program.functions))
+    alive = reachable([program.entry], calls(program))
+    return replace(program, functions=tuple(f for f in program.functions if f.name in alive))
 
 
 def _simplify(function: Function) -> Function:

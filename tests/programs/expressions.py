@@ -310,6 +310,8 @@ class Expressions:
 
     def condition(self, depth: int = 2) -> str:
         """What stands after `if` and `while`: a bool, or a number that is true unless zero."""
+        if self.scope.names["bool"] and self.chance(5):
+            return self.pick(("", "not ")) + self.pick(self.scope.names["bool"])
         if self.chance(6):
             return self.int(depth).text
         return self.bool(depth)

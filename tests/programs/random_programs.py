@@ -201,8 +201,14 @@ class PlainNumpy:
     floor = staticmethod(np.floor)
     maximum = staticmethod(np.maximum)
     minimum = staticmethod(np.minimum)
-    sum = staticmethod(np.sum)
-    any = staticmethod(np.any)
+
+    @staticmethod
+    def sum(array: PlainArray) -> int:
+        return int(np.sum(array))
+
+    @staticmethod
+    def any(array: PlainArray) -> bool:
+        return bool(np.any(array))
 
     @staticmethod
     def arange(size: int) -> PlainArray:

@@ -324,3 +324,14 @@ def callee_without_recursion(x, n):
     for _ in range(n):
         x = clamp(x * 1.5 - 0.2, -1.0, clamp(x, 0.5, 0.9))
     return x
+
+
+@pcbatch.batch
+def never_called(n):
+    return n > 3
+
+
+@program(ints(0, 5))
+def call_that_is_optimised_away(n):
+    zero = 0
+    return zero >= 0 or (n > 0 and never_called(n - 1))

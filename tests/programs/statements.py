@@ -21,7 +21,7 @@ class Statements(Expressions):
     def start(self, signature: Signature, budget: int) -> None:
         """Before a function."""
         self.signature, self.budget, self.style, self.current = signature, budget, signature.style, signature.name
-        self.calls = 0 if signature.style == "leaf" else 2 + self.chance(3)
+        self.calls = 0 if signature.style == "leaf" else 2 + self.below(3)
         self.fresh = 0
         self.depth = self.loop_depth = 0
 
@@ -32,7 +32,18 @@ class Statements(Expressions):
 
     def result(self, depth: int = 2) -> str:
         """What this function returns."""
-        return ", ".join(self.of_kind(kind, depth) for kind in self.signature.result)
+        parts = [self.of_kind(kind, depth) for kind in self.signature.result]
+        if self.signature.result[0] == "int" and self.below(2):
+            parts[0] = self.checksum()
+        return ", ".join(parts)
+
+    def checksum(self) -> str:
+        """A number that depends on all variables, which are needed to the end then."""
+        terms = [f"{k + 2} * {name}" for k, name in enumerate(self.scope.names["int"])]
+        terms += [f"jnp.sum({name})" for name in self.scope.names["array"]]
+        terms += [f"(40 if {name} else 0)" for name in self.scope.names["bool"]]
+        terms += [f"{name}[1]" for name in self.scope.names["pair"]]
+        return f"({' + '.join(terms)}) % 97"
 
     def block(self, header: str, *, loop: bool = False) -> Lines:
         """A header with its statements; names made inside are not known after it."""
@@ -66,7 +77,8 @@ class Statements(Expressions):
 
     def form(self) -> Callable[[], Lines]:
         """What kind of statement comes."""
-        simple: list[Callable[[], Lines]] = [self.assign] * 4 + [self.unpack, self.swap, self.augment, self.several]
+        simple: list[Callable[[], Lines]] = [self.assign] * 4 + [self.from_itself] * 2
+        simple += [self.unpack, self.swap, self.augment, self.several]
         simple += [self.annotated, self.pair, self.local, self.definition]
         if self.budget <= 0 or self.depth >= DEEPEST:
             return self.pick(simple)
@@ -94,6 +106,17 @@ class Statements(Expressions):
             case 1 if self.scope.names["pair"]:
                 return [f"{a}, {b} = {self.pick(self.scope.names['pair'])}"]
         return [f"({a}, {b}), {c} = ({self.of_kind('int', 1)}, {self.of_kind('int', 1)}), {self.of_kind('int', 1)}"]
+
+    def from_itself(self) -> Lines:
+        """A variable whose new value is decided in several steps and reads the old one on the way."""
+        if self.scope.assignable["bool"] and self.chance(3):
+            name = self.pick(self.scope.assignable["bool"])
+            forms = (f"{self.bool(1)} and not {name}", f"{self.bool(0)} or ({self.bool(0)} and {name})")
+            return [f"{name} = {self.pick(forms)}"]
+        name, a = self.pick(self.scope.assignable["int"]), self.of_kind("int", 1)
+        new = f"({name} + {self.int(1).text}) % 97"
+        forms = (f"{a} and {new}", f"{new} if {self.bool(1)} else {name}", f"{a} or {new}", f"{name} and {new}")
+        return [f"{name} = {self.pick(forms)}"]
 
     def swap(self) -> Lines:
         """Two variables exchanged, or rotated."""
