@@ -172,8 +172,8 @@ class Fence:
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
             helps = (
-                "call it, or pass it to a batched function; instead of a loop over functions write the calls out; "
-                f"where the value for one example is meant, write `{name}.plain`",
+                "call it, or pass it to a batched function; in place of a loop over functions write the calls out",
+                f"where the function of one example is meant, write `{name}.plain`",
             )
             self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
         elif isinstance(node, gast.Attribute):

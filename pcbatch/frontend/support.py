@@ -103,7 +103,7 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
         _check_integer(name, value)
     if isinstance(step, jax.Array):
         raise Refusal(
-            "PCB312",
+            "PCB314",
             "the step of range() must be a Python integer, the same for all lanes",
             "its sign decides how the loop is compiled",
             helps=("go over `range(count)` and compute `start + k * step` in the loop",),
@@ -130,7 +130,7 @@ def _check_integer(name: str, value: Any) -> None:
         good, found = hasattr(type(value), "__index__"), type(value).__name__
     if not good:
         raise Refusal(
-            "PCB312",
+            "PCB314",
             f"the {name} of range() must be an integer, not {found}",
             helps=("convert it: `x.astype(int)` for an array, `int(x)` for a Python number",),
         )
