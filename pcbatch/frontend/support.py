@@ -168,8 +168,9 @@ def rows(value: Any) -> Any:
     try:
         return tuple(value)
     except TypeError:
-        title = f"a `for` loop cannot go over a {type(value).__name__}"
-        raise Refusal("PCB314", title, helps=("write `range(n)` to count up to a number",)) from None
+        title = f"a `for` loop cannot go over a value of type {type(value).__name__}"
+        help = "write `range(n)` to count up to a number" if hasattr(value, "__index__") else "use an array or a tuple"
+        raise Refusal("PCB314", title, helps=(help,)) from None
 
 
 def iter_length(value: Any) -> int:
