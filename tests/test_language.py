@@ -174,7 +174,7 @@ class TestUnrolling:
 
         with pytest.raises(CompileError) as info:
             pcbatch.batch(over)(X)
-        assert [d.code for d in info.value.diagnostics] == ["PCB311"]
+        assert [d.code for d in info.value.diagnostics] == ["PCB316"]
 
     def test_unequal_lengths(self) -> None:
         def over(x):

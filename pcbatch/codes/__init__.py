@@ -10,7 +10,9 @@ from types import MappingProxyType
 
 from pcbatch.codes import (
     assignments,
+    calls,
     expressions,
+    loops,
     names,
     programs,
     results,
@@ -23,7 +25,21 @@ from pcbatch.codes import (
 )
 from pcbatch.codes.page import Page as Page
 
-_MODULES = (source, statements, returns, assignments, expressions, names, types, results, use, programs, runtime)
+_MODULES = (
+    source,
+    statements,
+    returns,
+    assignments,
+    expressions,
+    names,
+    calls,
+    types,
+    results,
+    loops,
+    use,
+    programs,
+    runtime,
+)
 
 _ALL: list[Page] = [page for module in _MODULES for page in module.PAGES]
 PAGES = MappingProxyType({page.code: page for page in sorted(_ALL, key=Page.key)})

@@ -1,4 +1,4 @@
-"""Codes 112 to 118: ways to bind and change values that a lane does not have."""
+"""Codes 113 to 118: ways to bind and change values that a lane does not have."""
 
 from __future__ import annotations
 
@@ -6,50 +6,11 @@ from pcbatch.codes.page import Page
 
 PAGES = (
     Page(
-        "PCB112",
-        "`match` is not supported",
-        """
-Patterns are matched by Python, on values that it can look at. A value of a lane is known only when the program runs,
-so the choice has to be written as a comparison.
-""",
-        bad="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def points(n):
-    match n:
-        case 1:
-            return 10
-        case _:
-            return 0
-
-
-print(points(jnp.array([1, 2])))
-""",
-        good="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def points(n):
-    if n == 1:
-        return 10
-    else:
-        return 0
-
-
-print(points(jnp.array([1, 2])))
-""",
-    ),
-    Page(
         "PCB113",
-        "`del` is not supported",
+        "only variables can be deleted",
         """
-Storage of a variable is shared by all lanes and is planned before the program runs. A variable that is not read again
-takes no space, so `del` has nothing to give.
+`del x` ends a variable. `del d["k"]` or `del s.field` would change a value in place, and several variables, and other
+lanes, may hold it. Make a new value without that part.
 """,
         bad="""
 import jax.numpy as jnp
@@ -57,14 +18,13 @@ import pcbatch
 
 
 @pcbatch.batch
-def norm(x):
-    squares = x * x
-    total = squares.sum()
-    del squares
-    return jnp.sqrt(total)
+def total(x):
+    parts = {"first": x, "rest": x * x}
+    del parts["first"]
+    return sum(parts.values())
 
 
-print(norm(jnp.ones((2, 3))))
+print(total(jnp.array([1.0, 2.0])))
 """,
         good="""
 import jax.numpy as jnp
@@ -72,21 +32,21 @@ import pcbatch
 
 
 @pcbatch.batch
-def norm(x):
-    squares = x * x
-    total = squares.sum()
-    return jnp.sqrt(total)
+def total(x):
+    parts = {"first": x, "rest": x * x}
+    parts = {k: v for k, v in parts.items() if k != "first"}
+    return sum(parts.values())
 
 
-print(norm(jnp.ones((2, 3))))
+print(total(jnp.array([1.0, 2.0])))
 """,
     ),
     Page(
         "PCB114",
-        "`:=` is not supported",
+        "`:=` in a comprehension",
         """
-An expression without control flow becomes one primitive, which gives one value and changes no variable. An assignment
-is a statement of its own.
+A comprehension is plain Python inside one primitive. `:=` in it would assign to a variable of the function around it,
+which is storage of the lane. Assign in a statement of its own, or write the loop out.
 """,
         bad="""
 import jax.numpy as jnp
@@ -94,13 +54,13 @@ import pcbatch
 
 
 @pcbatch.batch
-def clip(x):
-    if (y := x * x) > 10:
-        return 10.0
-    return y
+def horner(x):
+    total = 0.0
+    sums = [total := total * x + c for c in (1.0, 2.0, 3.0)]
+    return sums[1], total
 
 
-print(clip(jnp.array([1.0, 5.0])))
+print(horner(jnp.array([1.0, 2.0])))
 """,
         good="""
 import jax.numpy as jnp
@@ -108,78 +68,16 @@ import pcbatch
 
 
 @pcbatch.batch
-def clip(x):
-    y = x * x
-    if y > 10:
-        return 10.0
-    return y
+def horner(x):
+    total = 0.0
+    sums = []
+    for c in (1.0, 2.0, 3.0):
+        total = total * x + c
+        sums = [*sums, total]
+    return sums[1], total
 
 
-print(clip(jnp.array([1.0, 5.0])))
-""",
-    ),
-    Page(
-        "PCB115",
-        "a starred target is not supported",
-        """
-`first, *rest = values` makes a list whose length depends on the value. Take a slice, which says how much it takes.
-""",
-        bad="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def spread(x):
-    first, *rest = x
-    return rest[0] - first
-
-
-print(spread(jnp.arange(6.0).reshape(2, 3)))
-""",
-        good="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def spread(x):
-    first, rest = x[0], x[1:]
-    return rest[0] - first
-
-
-print(spread(jnp.arange(6.0).reshape(2, 3)))
-""",
-    ),
-    Page(
-        "PCB116",
-        "a parameter `*args` or `**kwargs`",
-        """
-A batched function has a fixed list of parameters, each with a type. Write them out, or take one tuple or dict.
-""",
-        bad="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def total(*values):
-    return values[0] + values[1]
-
-
-print(total(jnp.arange(2), jnp.arange(2)))
-""",
-        good="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def total(values):
-    return values[0] + values[1]
-
-
-print(total((jnp.arange(2), jnp.arange(2))))
+print(horner(jnp.array([1.0, 2.0])))
 """,
     ),
     Page(

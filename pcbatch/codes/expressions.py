@@ -75,10 +75,10 @@ print(double(jnp.array([1, 2])))
     ),
     Page(
         "PCB121",
-        "a loop over something that is neither a range nor an array",
+        "a call of `range`, `enumerate`, `zip` or `reversed` in a loop that cannot be taken apart",
         """
-The body of a loop is compiled once, and runs with a counter or with the rows of an array. Tuples, dicts and iterators
-have elements of different types, or are used up by Python while compiling.
+In the head of a `for` loop these calls become counters and elements by number, so that the loop stays a loop. Their
+arguments must be written out, and what is reversed must have a last element: reverse what goes into a `zip`.
 """,
         bad="""
 import jax.numpy as jnp
@@ -88,7 +88,7 @@ import pcbatch
 @pcbatch.batch
 def dot(a, b):
     total = 0.0
-    for x, y in zip(a, b):
+    for x, y in reversed(zip(a, b)):
         total = total + x * y
     return total
 
@@ -103,8 +103,8 @@ import pcbatch
 @pcbatch.batch
 def dot(a, b):
     total = 0.0
-    for k in range(len(a)):
-        total = total + a[k] * b[k]
+    for x, y in zip(reversed(a), reversed(b)):
+        total = total + x * y
     return total
 
 

@@ -1,4 +1,4 @@
-"""Codes 2xx: names, nested functions, and calls of batched functions."""
+"""Codes 201 to 212: names and nested functions."""
 
 from __future__ import annotations
 
@@ -116,200 +116,6 @@ print(apply(jnp.array([1, 5])))
 """,
     ),
     Page(
-        "PCB204",
-        "arguments that do not fit a batched function",
-        """
-Calls of batched functions are bound to their parameters while compiling, by Python's rules. This call has an argument
-too many, lacks one, or names a parameter that does not exist.
-""",
-        bad="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def power(x, k):
-    return x if k == 0 else x * power(x)
-
-
-print(power(jnp.array([2.0, 3.0]), jnp.array([1, 2])))
-""",
-        good="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def power(x, k):
-    return x if k == 0 else x * power(x, k - 1)
-
-
-print(power(jnp.array([2.0, 3.0]), jnp.array([1, 2])))
-""",
-    ),
-    Page(
-        "PCB205",
-        "a call of a batched function unpacks its arguments",
-        """
-Which argument goes to which parameter must be visible in the call, because every parameter has storage of its own.
-""",
-        bad="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def gcd(a, b):
-    pair = (b, a % b)
-    return a if b == 0 else gcd(*pair)
-
-
-print(gcd(jnp.array([12, 18]), jnp.array([8, 27])))
-""",
-        good="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def gcd(a, b):
-    return a if b == 0 else gcd(b, a % b)
-
-
-print(gcd(jnp.array([12, 18]), jnp.array([8, 27])))
-""",
-    ),
-    Page(
-        "PCB206",
-        "a batched function is called inside a nested function or a comprehension",
-        """
-A nested function or a comprehension is part of one primitive, which JAX traces at once. The call of a batched function
-is control flow of the lane and has to stand in its own statements.
-""",
-        bad="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def depth(n):
-    return 0 if n < 2 else 1 + depth(n // 2)
-
-
-@pcbatch.batch
-def total(n):
-    return sum([depth(n + k) for k in range(3)])
-
-
-print(total(jnp.array([1, 9])))
-""",
-        good="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def depth(n):
-    return 0 if n < 2 else 1 + depth(n // 2)
-
-
-@pcbatch.batch
-def total(n):
-    found = 0
-    for k in range(3):
-        found = found + depth(n + k)
-    return found
-
-
-print(total(jnp.array([1, 9])))
-""",
-    ),
-    Page(
-        "PCB207",
-        "a batched function is used as a value",
-        """
-Which function a lane calls must be known while compiling. To hand the function of one example to JAX (`jax.grad`,
-`jax.vmap`), take `f.plain`.
-""",
-        bad="""
-import jax
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def energy(x):
-    return x * x
-
-
-@pcbatch.batch
-def force(x):
-    return -jax.grad(energy)(x)
-
-
-print(force(jnp.array([1.0, 2.0])))
-""",
-        good="""
-import jax
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def energy(x):
-    return x * x
-
-
-@pcbatch.batch
-def force(x):
-    return -jax.grad(energy.plain)(x)
-
-
-print(force(jnp.array([1.0, 2.0])))
-""",
-    ),
-    Page(
-        "PCB208",
-        "a batched function is made inside another one",
-        """
-A batched function is compiled with the functions that call it, and cannot see the variables of one lane of its
-caller. Define it outside and pass what it needs.
-""",
-        bad="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def outer(n):
-    @pcbatch.batch
-    def inner(k):
-        return k + n
-
-    return inner(n)
-
-
-print(outer(jnp.array([1, 2])))
-""",
-        good="""
-import jax.numpy as jnp
-import pcbatch
-
-
-@pcbatch.batch
-def inner(k, n):
-    return k + n
-
-
-@pcbatch.batch
-def outer(n):
-    return inner(n, n)
-
-
-print(outer(jnp.array([1, 2])))
-""",
-    ),
-    Page(
         "PCB209",
         "a default or decorator of a nested function reads a local variable",
         """
@@ -378,6 +184,44 @@ def double(n):
 
 
 print(double(jnp.array([1, 2])))
+""",
+    ),
+    Page(
+        "PCB212",
+        "a variable may be used after `del`",
+        """
+On some path to this line the variable has been deleted and not assigned again. Python would raise `UnboundLocalError`
+in the lanes that take this path; the compiler finds it for all lanes before any runs.
+""",
+        bad="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def norm(x):
+    squares = x * x
+    if x[0] > 0:
+        del squares
+    return jnp.sqrt(squares.sum())
+
+
+print(norm(jnp.ones((2, 3))))
+""",
+        good="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def norm(x):
+    squares = x * x
+    total = squares.sum()
+    del squares
+    return jnp.sqrt(total)
+
+
+print(norm(jnp.ones((2, 3))))
 """,
     ),
 )

@@ -183,10 +183,10 @@ print(kind(jnp.array([1, 2])))
     ),
     Page(
         "PCB312",
-        "a `for` loop over something that it cannot count",
+        "a number does not fit the dtype of its variable",
         """
-A loop of a lane counts with integers (`range` with a step that is a constant), or goes over the leading axis of an
-array. The types of this one say that it does neither.
+A Python number has no size of its own; in a variable of lanes it takes the dtype of the arrays that it meets on other
+paths, or the default of JAX. Where it does not fit, JAX would wrap it around or give an infinity.
 """,
         bad="""
 import jax.numpy as jnp
@@ -194,14 +194,14 @@ import pcbatch
 
 
 @pcbatch.batch
-def total(x):
-    found = 0
-    for k in range(x):
-        found = found + k
-    return found
+def bounded(n):
+    limit = n
+    if n < 0:
+        limit = 1000
+    return limit
 
 
-print(total(jnp.array([3.0, 4.0])))
+print(bounded(jnp.array([3, -1], jnp.int8)))
 """,
         good="""
 import jax.numpy as jnp
@@ -209,14 +209,14 @@ import pcbatch
 
 
 @pcbatch.batch
-def total(x):
-    found = 0
-    for k in range(x.astype(int)):
-        found = found + k
-    return found
+def bounded(n):
+    limit = n
+    if n < 0:
+        limit = jnp.int16(1000)
+    return limit
 
 
-print(total(jnp.array([3.0, 4.0])))
+print(bounded(jnp.array([3, -1], jnp.int8)))
 """,
     ),
     Page(

@@ -155,9 +155,9 @@ print(trail(jnp.array([1, 2])))
         "PCB305",
         "a helper needs control flow of its own for each lane",
         """
-A plain function that a lane calls is traced by JAX, which cannot know which way an `if` in it goes. Decorated with
-`pcbatch.batch` it becomes a call per lane, in which every lane goes its own way. `max` and `min` of Python are such
-helpers too.
+A plain function that a lane calls is traced by JAX, which cannot know which way an `if` in it goes. With
+`@pcbatch.inline` a copy of it is put where it is called, with `@pcbatch.batch` it becomes a call per lane: in both,
+every lane goes its own way. `max` and `min` of Python are such helpers too.
 """,
         bad="""
 import jax.numpy as jnp

@@ -19,15 +19,16 @@ from pcbatch.frontend.prims import SUPPORT
 from pcbatch.frontend.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.rules import (
     ATTRIBUTE_HELP,
+    DELETE_HELPS,
     EXPRESSIONS,
     FORBIDDEN_BUILTINS,
     IN_PLACE,
     IN_PLACE_HELP,
     KNOWN_EXPRESSIONS,
     KNOWN_STATEMENTS,
-    LOOP_HELP,
+    LOOP_HELPS,
     NESTED,
-    REVERSED_HELP,
+    REVERSED_HELPS,
     STATEMENTS,
     SUBSCRIPT_HELP,
 )
@@ -172,8 +173,8 @@ class Fence:
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
             helps = (
-                "call it, or pass it to a batched function; instead of a loop over functions write the calls out; "
-                f"where the value for one example is meant, write `{name}.plain`",
+                "call it, or pass it to a batched function; write choices and loops out: `f(x) if x > 0 else g(x)`",
+                f"where the function of one example is meant, write `{name}.plain`",
             )
             self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
         elif isinstance(node, gast.Attribute):
@@ -207,9 +208,9 @@ class Fence:
             for element in node.elts:
                 self._deleted(element)
         elif not isinstance(node, gast.Name) or node.id in self.unit.helpers:
-            title = "only variables can be deleted"
-            helps = ("leave it out, or make a new value: `{k: v for k, v in d.items() if k != key}`",)
-            self.faults.add("PCB113", title, node, "a lane's values cannot be changed in place", helps=helps)
+            title, label = "only variables can be deleted", "a lane's values cannot be changed in place"
+            helps = DELETE_HELPS.get(type(node).__name__, ("leave the `del` out",))
+            self.faults.add("PCB113", title, node, label, helps=helps)
 
     def _target(self, node: Node) -> None:
         if isinstance(node, gast.Tuple | gast.List):
@@ -253,12 +254,14 @@ class Fence:
         wrong = {k.arg for k in node.keywords} - keywords
         positional = len(node.args) + (len(node.keywords) if name == "enumerate" else 0)
         if starred or wrong or not least <= positional <= most:
-            self.faults.add("PCB121", f"these arguments of `{name}` are not supported", node, helps=(LOOP_HELP,))
-        elif name == "reversed" and self._is_lazy(node.args[0], frozenset({"enumerate", "zip", "reversed"})):
-            self.faults.add("PCB121", "this cannot be reversed", node.args[0], helps=(REVERSED_HELP,))
+            self.faults.add("PCB121", f"these arguments of `{name}` are not supported", node, helps=(LOOP_HELPS[name],))
+        elif name == "reversed" and (inner := self._lazy(node.args[0])):
+            title, label = f"`{inner}(...)` cannot be reversed", "Python, too, knows no last element of it"
+            self.faults.add("PCB121", title, node.args[0], label, helps=(REVERSED_HELPS[inner],))
         elif name != "range":
             for arg in node.args[: 1 if name == "enumerate" else None]:
                 self._iterable(arg)
 
-    def _is_lazy(self, node: Node, names: frozenset[str]) -> bool:
-        return isinstance(node, gast.Call) and builtin_name(self.unit, node.func, names) is not None
+    def _lazy(self, node: Node) -> str | None:
+        names = frozenset(REVERSED_HELPS)
+        return builtin_name(self.unit, node.func, names) if isinstance(node, gast.Call) else None

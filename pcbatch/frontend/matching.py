@@ -121,10 +121,10 @@ class _Pattern:
             self.part(_name(node.rest, node), supported("without", [value, keys], node), value)
 
     def of_class(self, node: Node, value: Node) -> None:
-        self.need("is_instance", [value, node.cls], node)
         given = constant(len(node.patterns), node)
+        self.need("is_instance", [value, node.cls, given], node)
         for k, pattern in enumerate(node.patterns):
-            attribute = supported("positional", [value, node.cls, constant(k, node), given], pattern)
+            attribute = supported("positional", [value, node.cls, constant(k, node)], node)
             self.part(pattern, attribute, value)
         for name, pattern in zip(node.kwd_attrs, node.kwd_patterns, strict=True):
             self.need("has", [value, constant(name, pattern)], pattern)

@@ -96,8 +96,23 @@ SUBSCRIPT_HELP = (
     "make a new value: `x = x.at[i].set(v)` for an array, `d = {**d, 'k': v}` for a dict",
     "`x = x.at[i].add(v)` for `x[i] += v`",
 )
+DELETE_HELPS = {
+    "Subscript": (
+        "make a new value: `d = {k: v for k, v in d.items() if k != key}` for a dict",
+        "`xs = [*xs[:i], *xs[i + 1 :]]` for a list",
+    )
+}
 ATTRIBUTE_HELP = (
     "make a new value: `s = s._replace(f=v)` for a namedtuple, `dataclasses.replace(s, f=v)` for a dataclass"
 )
-LOOP_HELP = "write them out: `range(start, stop, step)`, `enumerate(xs, start)`, `zip(xs, ys, strict=True)`"
-REVERSED_HELP = "reverse what is inside: `zip(reversed(xs), reversed(ys))`"
+LOOP_HELPS = {
+    "range": "write `range(stop)`, `range(start, stop)` or `range(start, stop, step)`",
+    "enumerate": "write `enumerate(xs)` or `enumerate(xs, start)`",
+    "zip": "write `zip(xs, ys)` or `zip(xs, ys, strict=True)`; for rows in a tuple or list `tuple(zip(*rows))`",
+    "reversed": "write `reversed(xs)`",
+}
+REVERSED_HELPS = {
+    "enumerate": "reverse what is inside: `zip(reversed(range(len(xs))), reversed(xs))`",
+    "zip": "reverse what is inside, if all are equally long: `zip(reversed(xs), reversed(ys))`",
+    "reversed": "leave both `reversed` out",
+}

@@ -103,7 +103,7 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
         _check_integer(name, value)
     if isinstance(step, jax.Array):
         raise Refusal(
-            "PCB312",
+            "PCB314",
             "the step of range() must be a Python integer, the same for all lanes",
             "its sign decides how the loop is compiled",
             helps=("go over `range(count)` and compute `start + k * step` in the loop",),
@@ -130,7 +130,7 @@ def _check_integer(name: str, value: Any) -> None:
         good, found = hasattr(type(value), "__index__"), type(value).__name__
     if not good:
         raise Refusal(
-            "PCB312",
+            "PCB314",
             f"the {name} of range() must be an integer, not {found}",
             helps=("convert it: `x.astype(int)` for an array, `int(x)` for a Python number",),
         )
@@ -168,8 +168,9 @@ def rows(value: Any) -> Any:
     try:
         return tuple(value)
     except TypeError:
-        title = f"a `for` loop cannot go over a {type(value).__name__}"
-        raise Refusal("PCB314", title, helps=("write `range(n)` to count up to a number",)) from None
+        title = f"a `for` loop cannot go over a value of type {type(value).__name__}"
+        help = "write `range(n)` to count up to a number" if hasattr(value, "__index__") else "use an array or a tuple"
+        raise Refusal("PCB314", title, helps=(help,)) from None
 
 
 def iter_length(value: Any) -> int:

@@ -47,9 +47,15 @@ def without(value: Any, keys: tuple[Any, ...]) -> dict[Any, Any]:
     return {k: v for k, v in value.items() if k not in keys}
 
 
-def is_instance(value: Any, cls: Any) -> bool:
-    """Is the value of this class?"""
-    return isinstance(value, cls)
+def is_instance(value: Any, cls: Any, given: int) -> bool:
+    """Is the value of this class, which has so many positional sub-patterns?"""
+    if not isinstance(value, cls):
+        return False
+    most = 1 if cls in WHOLE else len(getattr(cls, "__match_args__", ()))
+    if given > most:
+        plural = "" if most == 1 else "s"
+        raise TypeError(f"{cls.__name__}() accepts {most} positional sub-pattern{plural} ({given} given)")
+    return True
 
 
 def has(value: Any, name: str) -> bool:
@@ -57,11 +63,8 @@ def has(value: Any, name: str) -> bool:
     return hasattr(value, name)
 
 
-def positional(value: Any, cls: Any, number: int, given: int) -> Any:
+def positional(value: Any, cls: Any, number: int) -> Any:
     """What a positional sub-pattern of a class pattern is matched with."""
-    if cls in WHOLE and given == 1:
+    if cls in WHOLE:
         return value
-    names = getattr(cls, "__match_args__", ())
-    if given > len(names):
-        raise TypeError(f"{cls.__name__}() accepts {len(names)} positional sub-patterns ({given} given)")
-    return getattr(value, names[number])
+    return getattr(value, cls.__match_args__[number])

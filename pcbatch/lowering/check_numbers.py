@@ -84,6 +84,7 @@ def _way_out(number: object, want: ArrayType) -> str:
     if jnp.issubdtype(jax_dtype(want), jnp.inexact):
         return f"give it a wider type: `jnp.float32({number})`"
     for dtype in WIDER:
-        if jax.dtypes.canonicalize_dtype(dtype) == dtype and fits(Known(number), ArrayType(dtype)):
+        joined = dtype if want.weak else jnp.promote_types(dtype, jax_dtype(want)).name
+        if jax.dtypes.canonicalize_dtype(dtype) == dtype and fits(Known(number), ArrayType(joined)):
             return f"give it a wider type: `jnp.{dtype}({number})`"
     return "write it as a float, or turn 64-bit types on: `jax.config.update('jax_enable_x64', True)`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcbatch.diagnostics import Diagnostic, Label, Loc, in_order
-from pcbatch.errors import CompileError, Refusal
+from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.ops import RETURN, Branch, Prim
@@ -61,7 +61,10 @@ def _primitive_errors(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
     """One per place: parts of one construct (a loop over something odd) fail each in its own words, and what we say
     of it ourselves is clearest."""
     chosen: dict[object, tuple[str, Prim, Exception]] = {}
+    real = {key for key, error in found.errors.items() if not isinstance(error, NeedsUnrolling)}
     for key, error in sorted(found.errors.items()):
+        if real and key not in real:
+            continue  # its length may be unknown because of the others
         op = next(block for block in program.function(key[0]).blocks if block.label == key[1]).ops[key[2]]
         assert isinstance(op, Prim)
         place = op.loc or key

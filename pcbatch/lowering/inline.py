@@ -48,8 +48,8 @@ def _recursive(function: Function, call: Call) -> Diagnostic:
     return Diagnostic(
         "PCB213",
         f"the inline function `{function.name}` calls itself",
-        None if call.loc is None else Label(call.loc, "a copy of it would hold a copy of it"),
-        secondary=() if function.loc is None else (Label(function.loc, "inline"),),
+        None if call.loc is None else Label(call.loc, "each copy would hold another one"),
+        secondary=() if function.loc is None else (Label(function.loc, "a copy of this is put at every call"),),
         helps=("decorate it with `@pcbatch.batch` instead of `@pcbatch.inline`",),
     )
 

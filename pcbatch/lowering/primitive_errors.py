@@ -58,8 +58,8 @@ def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagn
 def _unequal_loop(length: int) -> _Words:
     title = "a loop over a Python object needs a length that is the same for all lanes"
     note = f"it goes over {length} elements, one copy of its body for each"
-    help = "make the elements an array, `jnp.array(xs)`, or leave it with `break`"
-    return _Words("PCB315", title, (note,), (help,))
+    helps = ("make the elements an array: `jnp.array(xs)`", "or go over all of them, and leave the loop with `break`")
+    return _Words("PCB315", title, (note,), helps)
 
 
 def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, below: bool) -> _Words:

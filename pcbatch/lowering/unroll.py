@@ -149,7 +149,7 @@ def _too_large(function: Function, label: str, position: int, trips: int) -> Non
     op = next(block for block in function.blocks if block.label == label).ops[position]
     raise CompileError(
         Diagnostic(
-            "PCB311",
+            "PCB316",
             f"this loop would be copied {trips} times",
             None if op.loc is None else Label(op.loc, "its elements are told apart while compiling"),
             notes=(f"a function may have at most {MOST_BLOCKS} blocks",),

@@ -4,16 +4,20 @@ import pcbatch
 
 N = jnp.array([1, 2, 3])
 
-
 @pcbatch.batch
 def g(a, b):
     return a + b
 
 
 @pcbatch.batch
+def h(a, b=1):
+    return a + b
+
+
+@pcbatch.batch
 def f(n):
-    pair = (n, n)
-    return g(*pair) + g(**{"a": n, "b": n})
+    one = (n,)
+    return g(*one, *one) + g(**{"a": n, "b": n}) + h(*one)
 
 
 f(N)

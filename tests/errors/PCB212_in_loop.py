@@ -4,13 +4,12 @@ import pcbatch
 
 N = jnp.array([1, 2, 3])
 
-
 @pcbatch.batch
 def f(n):
-    for k in range(0, n, step=2):
-        n += k
-    for j in enumerate(range(3)):
-        n += j[0]
+    m = n + 1
+    while n > 0:
+        n -= 1
+        del m
     return n
 
 

@@ -4,12 +4,12 @@ import pcbatch
 
 N = jnp.array([1, 2, 3])
 
-
 @pcbatch.batch
 def f(n):
-    if (m := n * n) > 10:
-        return m
-    return n
+    m = n + 1
+    if n > 2:
+        del m
+    return n + m
 
 
 f(N)

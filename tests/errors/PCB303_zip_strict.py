@@ -4,11 +4,10 @@ import pcbatch
 
 N = jnp.array([1, 2, 3])
 
-
 @pcbatch.batch
 def f(n):
-    for k in (1, 2, 3):
-        n += k
+    for a, b in zip((n, n), (1, 2, 3), strict=True):
+        n += a * b
     return n
 
 

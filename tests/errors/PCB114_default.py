@@ -4,14 +4,12 @@ import pcbatch
 
 N = jnp.array([1, 2, 3])
 
-
 @pcbatch.batch
 def f(n):
-    match n:
-        case 1:
-            return 10
-        case _:
-            return 0
+    def step(k, by=(m := 2)):
+        return k + by
+
+    return step(n) + m
 
 
 f(N)

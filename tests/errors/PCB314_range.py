@@ -7,17 +7,15 @@ X = jnp.array([1.0, 2.0, 3.0])
 
 
 @pcbatch.batch
-def f(n, x, d):
+def f(n, x):
     total = 0
     for k in range(0, 10, n):
         total += k
     for k in range(x):
         total += k
-    for k in n:
+    for k in range("3"):
         total += k
-    for k in d:
-        total += d[k]
     return total
 
 
-f(N, X, {"a": N})
+f(N, X)

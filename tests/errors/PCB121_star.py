@@ -1,0 +1,16 @@
+import jax.numpy as jnp
+
+import pcbatch
+
+N = jnp.array([1, 2, 3])
+
+
+@pcbatch.batch
+def f(n):
+    rows = ((n, 1), (2, n))
+    for a, b in zip(*rows):
+        n += a * b
+    return n
+
+
+f(N)

@@ -1,0 +1,19 @@
+import jax.numpy as jnp
+
+import pcbatch
+
+N = jnp.array([1, 2, 3])
+
+@pcbatch.batch
+def g(a, b):
+    return a + b
+
+
+@pcbatch.batch
+def f(n):
+    triple = (n, n, n)
+    first, second, *rest = (n,)
+    return g(*triple)
+
+
+f(N)
