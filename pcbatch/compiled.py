@@ -13,11 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.arguments import Arguments
-from pcbatch.diagnostics import Loc
 from pcbatch.failures import raise_failures
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.ops import Prim
+from pcbatch.ir.ops import Fail, Prim, Print
 from pcbatch.ir.stack import Push, StackProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import AnyOp
@@ -27,7 +26,8 @@ from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
 from pcbatch.results import BlockStats, Result, Stats
 from pcbatch.runtime.local import LocalExecutable
-from pcbatch.runtime.pc import Outcome, PcExecutable
+from pcbatch.runtime.pc import Outcome, PcExecutable, tracing
+from pcbatch.runtime.status import Site
 
 
 class Executable(Protocol):
@@ -59,7 +59,7 @@ class Compiled:
     executable: Executable
     infos: tuple[BlockStats, ...]
     params: tuple[str, ...]  # what the executable calls its arguments
-    where: Callable[[int], tuple[Loc | None, str]]  # a final pc -> where the lane stopped, and what was on the stack
+    where: Callable[[int], Site]  # a final pc -> where the lane stopped
 
     def args(self, given: Arguments) -> dict[str, Any]:
         """Array leaves of a call by the parameter that the executable takes them for."""
@@ -78,7 +78,11 @@ class Compiled:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
         if given.lanes == 0:
             return self._empty()
-        return self.executable.run(self.args(given), given.lanes)
+        args = self.args(given)
+        outcome = self.executable.run(args, given.lanes)
+        if self.prints and not tracing(args):
+            jax.effects_barrier()  # what lanes print stands before what the caller prints next
+        return outcome
 
     def _empty(self) -> Outcome:
         assert self.stages.result is not None
@@ -86,7 +90,12 @@ class Compiled:
         values = tuple(jnp.empty(a.shape, a.dtype) for a in avals)
         none = jnp.zeros((0,), jnp.int32)
         counts = jnp.zeros((len(self.infos),), jnp.int32) if self.options.stats else None
-        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, 0)
+        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, {}, 0)
+
+    @property
+    def prints(self) -> bool:
+        """Do lanes print?"""
+        return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
     def value(self, outcome: Outcome) -> Any:
         """The result pytree of a run."""
@@ -103,7 +112,7 @@ class Compiled:
         if isinstance(outcome.status, jax.core.Tracer) or not np.any(np.asarray(outcome.status)):
             return
         pc = np.asarray(outcome.pc)
-        raise_failures(name, outcome.status, outcome.depth, self.options, given, lambda lane: self.where(int(pc[lane])))
+        raise_failures(name, outcome, self.options, given, lambda lane: self.where(int(pc[lane])))
 
 
 def compile_signature(
@@ -134,11 +143,12 @@ def _info(label: str, function: str, ops: Sequence[AnyOp]) -> BlockStats:
     return BlockStats(label, function, tuple(lines), texts)
 
 
-def _where(program: StackProgram, pc: int) -> tuple[Loc | None, str]:
+def _where(program: StackProgram, pc: int) -> Site:
     if pc < 0:
-        return None, ""
+        return Site()
     block = program.blocks[pc % (len(program.blocks) + 1)]
     locs = [loc for op in (*block.ops, block.terminator) if (loc := getattr(op, "loc", None)) is not None]
     end = getattr(block.terminator, "loc", None)
     held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))
-    return end or (locs[0] if locs else None), held
+    fail = block.terminator if isinstance(block.terminator, Fail) else None
+    return Site(end or (locs[0] if locs else None), held, fail)

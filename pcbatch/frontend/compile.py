@@ -9,7 +9,7 @@ from pcbatch.errors import CompileError
 from pcbatch.frontend.bound import check_helpers
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence import check
-from pcbatch.frontend.fence_names import RETURN_HELP, falling_statement
+from pcbatch.frontend.fence_names import RETURN_HELP, falling_statement, never_returns, returns_value
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.stmts import statements
 from pcbatch.frontend.unit import BatchedTest, make_unit
@@ -74,7 +74,9 @@ def _compile_one(fn: FunctionType, batched: BatchedTest, symbols: Symbols) -> Fu
     _raise(faults)
     builder = Builder(unit, faults, symbols)
     statements(builder, unit.body)
-    if builder.current in builder.reachable():
+    if builder.current in builder.reachable() and not returns_value(unit):
+        never_returns(unit, faults)
+    elif builder.current in builder.reachable():
         cause = (unit.header, "this function returns a value on other paths")
         title, label = "not every path returns a value", "control can leave the function after this"
         faults.add("PCB111", title, falling_statement(unit.body), label, helps=(RETURN_HELP,), cause=cause)

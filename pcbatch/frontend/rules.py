@@ -26,10 +26,6 @@ STATEMENTS: dict[str, Rule] = {
     "With": Rule(
         "PCB102", "`with` is not supported", "not supported in a lane", "open the context around the batched call"
     ),
-    "Raise": Rule("PCB103", "`raise` is not supported", "a lane cannot raise", "return a value that marks the failure"),
-    "Assert": Rule(
-        "PCB104", "`assert` is not supported", "a lane cannot raise", "check the inputs before the batched call"
-    ),
     "Global": Rule("PCB107", "`global` is not supported", "a lane cannot rebind outer names", _NAMES),
     "Nonlocal": Rule("PCB107", "`nonlocal` is not supported", "a lane cannot rebind outer names", _NAMES),
     "Import": Rule(
@@ -59,7 +55,7 @@ EXPRESSIONS: dict[str, Rule] = {
 NESTED = frozenset({"Global", "Nonlocal", "Yield", "YieldFrom", "Await", "AsyncFunctionDef", "AsyncFor", "AsyncWith"})
 
 KNOWN_STATEMENTS = frozenset(
-    "FunctionDef Return Assign AugAssign AnnAssign For While If Expr Pass Break Continue".split()
+    "FunctionDef Return Assign AugAssign AnnAssign For While If Expr Pass Break Continue Assert Raise".split()
 )
 KNOWN_EXPRESSIONS = frozenset(
     "BoolOp BinOp UnaryOp Lambda IfExp Dict Set ListComp SetComp DictComp GeneratorExp Compare Call FormattedValue "

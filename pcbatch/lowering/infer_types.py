@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from pcbatch.diagnostics import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.lowering.abstract import Abstract, JoinError, Known, join, materialise
 from pcbatch.lowering.trace import Traced, trace
 
@@ -110,6 +110,10 @@ class _Inference:
                         self.assign((function.name, op.dst), value, op.loc)
                 case Call():
                     self._call(function.name, op)
+                    if not self._comes_back(op):
+                        return  # what follows is not reached, or looked at when more is known
+                case Print():
+                    pass
                 case Select():
                     raise NotImplementedError("selections are made after type inference")
         self._terminator(function.name, block)
@@ -154,6 +158,10 @@ class _Inference:
             if value is not None:
                 self.assign((function, dst), value, op.loc)
 
+    def _comes_back(self, op: Call) -> bool:
+        """Is the callee known to return?"""
+        return all((op.func, result) in self.found.types for result in self.program.function(op.func).results)
+
     def _terminator(self, function: str, block: Block) -> None:
         match block.terminator:
             case Jump(target=target):
@@ -161,7 +169,7 @@ class _Inference:
             case Branch() as branch:
                 for target in branch_targets(branch, self.found.types.get((function, branch.cond))):
                     self.reach(function, target)
-            case Return():
+            case Return() | Fail():
                 pass
 
 

@@ -88,6 +88,10 @@ class Machine:
         values = tuple(final(state.carry[reg(v)], _type(self.program, v), status) for v in self.program.results)
         return values, status
 
+    def shown(self, state: State) -> Values:
+        """The values that messages of failures show, per lane unless all lanes share them, in storage form."""
+        return {v: state.carry[key] if (key := reg(v)) in state.carry else state.shared[v] for v in self.layout.shown}
+
     def grow(self, state: State, depth: int) -> State:
         """The same state with room for `depth` nested calls; lanes that ran out of room are live again."""
         carry = {k: stacks.grow(v, depth + (k == "pcs")) if layouts.is_frames(k) else v for k, v in state.carry.items()}
