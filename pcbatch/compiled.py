@@ -81,7 +81,8 @@ class Compiled:
         args = self.args(given)
         outcome = self.executable.run(args, given.lanes)
         if self.prints and not tracing(args):
-            jax.effects_barrier()  # what lanes print stands before what the caller prints next
+            barrier: Any = jax.effects_barrier
+            barrier()  # what lanes print stands before what the caller prints next
         return outcome
 
     def _empty(self) -> Outcome:

@@ -54,7 +54,9 @@ def _check_template(faults: Faults, node: Node) -> None:
     text = node.args[0] if node.args else None
     if text is None or not is_constant(text) or not isinstance(text.value, str):
         title = "the format of `jax.debug.print` must be a literal string"
-        faults.add("PCB119", title, text or node, helps=('write `jax.debug.print("x = {}", x)`, or `print(f"x = {x}")`',))
+        faults.add(
+            "PCB119", title, text or node, helps=('write `jax.debug.print("x = {}", x)`, or `print(f"x = {x}")`',)
+        )
     elif not fits(text.value, node.args[1:], node.keywords):
         title = "this format does not fit its arguments"
         help = "give one argument for every `{}` or `{name}`, and the part itself where `{x.y}` or `{x[0]}` is meant"

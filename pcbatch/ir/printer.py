@@ -41,8 +41,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from pcbatch.diagnostics import Loc
-from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir import message as messages
+from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.ops import Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.stack import Pop, Push, PushJump, StackProgram, Var
 from pcbatch.ir.text import braced, default_reads

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar, assert_never
 
-from pcbatch.ir.cfg import Call
 from pcbatch.ir import message as messages
+from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.stack import Pop, Push, PushJump
 

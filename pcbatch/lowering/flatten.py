@@ -94,7 +94,7 @@ class _Flattener:
                     ops += self.assign(op.dst, op.src, self.abstract(op.src), op.loc)
                 case Call():
                     ops += self.call(op)
-                    if any((op.func, r) not in self.found.types for r in self.program.function(op.func).results):
+                    if not self.found.returns(op):
                         return Block(block.label, tuple(ops), no_way_back(op))
                 case Print():
                     ops.append(Print(self.show(op.message), op.loc))

@@ -44,6 +44,11 @@ class Inferred:
     reachable: dict[str, set[str]] = field(default_factory=dict)
     errors: dict[OpKey, Exception] = field(default_factory=dict)
     conflicts: dict[Place, Conflict] = field(default_factory=dict)
+    results: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def returns(self, call: Call) -> bool:
+        """Is the callee known to return?"""
+        return all((call.func, result) in self.types for result in self.results[call.func])
 
 
 def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
@@ -62,7 +67,7 @@ def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
 class _Inference:
     def __init__(self, program: CfgProgram) -> None:
         self.program = program
-        self.found = Inferred()
+        self.found = Inferred(results={f.name: f.results for f in program.functions})
         self.changed = True
         self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
 
@@ -110,7 +115,7 @@ class _Inference:
                         self.assign((function.name, op.dst), value, op.loc)
                 case Call():
                     self._call(function.name, op)
-                    if not self._comes_back(op):
+                    if not self.found.returns(op):
                         return  # what follows is not reached, or looked at when more is known
                 case Print():
                     pass
@@ -157,10 +162,6 @@ class _Inference:
             value = self.found.types.get((callee.name, result))
             if value is not None:
                 self.assign((function, dst), value, op.loc)
-
-    def _comes_back(self, op: Call) -> bool:
-        """Is the callee known to return?"""
-        return all((op.func, result) in self.found.types for result in self.program.function(op.func).results)
 
     def _terminator(self, function: str, block: Block) -> None:
         match block.terminator:

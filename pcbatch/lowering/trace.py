@@ -112,7 +112,7 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
     if dynamic and isinstance(leaf, str) and "Tracer(" in leaf:
         raise TraceError(
             "this text is made while compiling, when the values of lanes are not known",
-            "write the f-string where it is shown: `print(f\"...\")`, `raise ValueError(f\"...\")`",
+            'write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
         )
     if isinstance(leaf, bool | int | float | complex | str | bytes) or leaf is None or leaf is Ellipsis:
         return Known(leaf)

@@ -22,7 +22,8 @@ from pcbatch.ir.walk import block_uses, block_writes, pops, pushes, reads, write
 from pcbatch.lowering.cost import loops_on_values
 from pcbatch.lowering.jax_types import from_storage, to_storage
 from pcbatch.lowering.trace import JaxprFn
-from pcbatch.runtime import prints, stores
+from pcbatch.runtime import stores
+from pcbatch.runtime.prints import Shown, prints_of
 
 Values = dict[str, Any]
 Key = TypeVar("Key")
@@ -35,7 +36,7 @@ class Effects:
     updates: Values  # register -> new value
     saved: Values  # variable -> value to keep in its slot
     cond: Any  # bool[lanes] when the block branches, else None
-    printed: prints.Shown
+    printed: Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class BlockCode:
 
     def _one(
         self, given: Mapping[tuple[str, str], Any], active: jax.Array, shared: Values
-    ) -> tuple[Values, Values, Any, prints.Shown]:
+    ) -> tuple[Values, Values, Any, Shown]:
         env: Values = {v: from_storage(value, self.type(v)) for v, value in shared.items()}
         env |= {v: from_storage(given["reg", v], self.type(v)) for v in self.reads}
         saved: Values = {}
@@ -153,7 +154,7 @@ def _compile(program: StackProgram, index: int, block: StackBlock, live_out: Ite
         stores=found,
         placed=frozenset(registers(written_in_place(block, found))),
         risky=risky,
-        prints=prints.prints_of(block.ops),
+        prints=prints_of(block.ops),
     )
 
 

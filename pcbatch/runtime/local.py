@@ -23,11 +23,11 @@ from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.ops import Fail, Print
 from pcbatch.ir.rename import rename_terminator
+from pcbatch.ir.walk import kept
 from pcbatch.lowering.jax_types import storage_type, to_storage
 from pcbatch.options import Options
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.local_host import Host
-from pcbatch.ir.walk import kept
 from pcbatch.runtime.local_plan import FunctionPlan, Planner, shown_name, type_of
 from pcbatch.runtime.local_staged import Staged
 from pcbatch.runtime.local_tally import Tally, show
@@ -69,7 +69,9 @@ class LocalExecutable:
 
     def _tally(self, xp: Any, max_depth: int | None) -> Tally:
         blocks = [(f, block) for f in self.program.functions for block in f.blocks]
-        shown = {shown_name(f, v): storage_type(type_of(f.types, v)) for f, block in blocks for v in kept(block.terminator)}
+        shown = {
+            shown_name(f, v): storage_type(type_of(f.types, v)) for f, block in blocks for v in kept(block.terminator)
+        }
         return Tally(
             xp,
             self.planner.blocks,

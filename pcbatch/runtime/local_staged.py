@@ -155,4 +155,5 @@ def _run_for_some(item: Run, env: Values, active: jax.Array) -> tuple[Values, pr
     """Run a loop that must not see junk, unless all lanes have failed meanwhile."""
     shapes = jax.eval_shape(lambda: item.run(env, active))
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
-    return once(jnp.any(active), lambda _: item.run(env, active), start)
+    out: tuple[Values, prints.Shown] = once(jnp.any(active), lambda _: item.run(env, active), start)
+    return out

@@ -89,8 +89,12 @@ class Machine:
         return values, status
 
     def shown(self, state: State) -> Values:
-        """The values that messages of failures show, per lane unless all lanes share them, in storage form."""
-        return {v: state.carry[key] if (key := reg(v)) in state.carry else state.shared[v] for v in self.layout.shown}
+        """The values that messages of failures show, [lanes, ...] each, in storage form."""
+        lanes = state.carry["pc"].shape
+        out: Values = {v: state.carry[reg(v)] for v in self.layout.shown if v not in state.shared}
+        return out | {
+            v: jnp.broadcast_to(x, lanes + x.shape) for v, x in state.shared.items() if v in self.layout.shown
+        }
 
     def grow(self, state: State, depth: int) -> State:
         """The same state with room for `depth` nested calls; lanes that ran out of room are live again."""

@@ -94,7 +94,15 @@ class PcExecutable:
     def _read(self, state: State) -> Reading:
         values, status = self.machine.results(state)
         carry = state.carry
-        return values, status, state.trips, carry.get("visits"), carry.get("active"), carry["pc"], self.machine.shown(state)
+        return (
+            values,
+            status,
+            state.trips,
+            carry.get("visits"),
+            carry.get("active"),
+            carry["pc"],
+            self.machine.shown(state),
+        )
 
     def _start(self, lanes: int) -> Any:
         return self._jit(self._whole, lanes, "lanes", "depth", "keep")

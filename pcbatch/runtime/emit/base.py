@@ -124,9 +124,7 @@ def count(layout: Layout, code: BlockCode, carry: Values, active: jax.Array) -> 
     return out
 
 
-def step(
-    layout: Layout, code: BlockCode, carry: Values, shared: Values, chosen: bool | jax.Array = True
-) -> Values:
+def step(layout: Layout, code: BlockCode, carry: Values, shared: Values, chosen: bool | jax.Array = True) -> Values:
     """Run one block for the lanes that wait for it; gives only what it writes."""
     active, pc = masks(layout, code, carry)
     done = effects(layout, code, carry, shared, active, chosen)
