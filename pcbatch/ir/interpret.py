@@ -5,7 +5,8 @@ variables, one dict of slots per frame, and a list of return points. Variables w
 at the end of each block, and reading what is not there is an error, so a pass that keeps a value in the wrong place
 is found out even when the batched program would happen to work.
 
-A `print` prints, and a `fail` raises `LaneFailed`. Values are whatever the operations compute with: Python numbers, NumPy or JAX arrays.
+A `print` prints, and a `fail` raises `LaneFailed`. Values are whatever the operations compute with: Python numbers,
+NumPy or JAX arrays.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@
 
 The entry of a CFG program is its first function unless a line `entry @name` says otherwise. An expression whose
 inputs are not the default reading of its text (see `text`) is followed by `reads (a, b)`. What follows `//` outside
-an expression or a message is a comment. The order of everything is that of the program, so equal programs print equally.
+an expression or a message is a comment. The order of everything is that of the program, so equal programs print
+equally.
 """
 
 from __future__ import annotations

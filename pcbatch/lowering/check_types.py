@@ -199,8 +199,8 @@ def _no_result(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
         value = found.types.get((function.name, function.results[0]))
         if value is None and function.name == program.entry and (first := _first_failure(program, found)):
             faults.append(_always_fails(function, first, found))
-        elif value is None and not _may_fail(program, function.name, found):
-            faults.append(_never_returns(function, found))
+        elif value is None:
+            faults += [] if _may_fail(program, function.name, found) else [_never_returns(function, found)]
         elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
             faults.append(_bad_result(function, value))
     return faults

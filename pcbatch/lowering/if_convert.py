@@ -5,8 +5,8 @@ before:  bb0: t = { x > 4 }; branch t, bb1, bb2     after:  bb0: t = { x > 4 }; 
          bb2: ...
 
 Shapes: an arm or two arms that meet again (or both return), and `a and b` (a block that only tests a second
-condition). An arm qualifies when it is pure, does not fail, has one predecessor and costs less than a trip: evaluated for all lanes
-anyway, its result is dropped for those that go elsewhere.
+condition). An arm qualifies when it is pure, does not fail, has one predecessor and costs less than a trip: evaluated
+for all lanes anyway, its result is dropped for those that go elsewhere.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     [lane 3] x = 7
 
 Callbacks are not "ordered" in JAX's sense, because those cannot run on lanes that are spread over devices. What keeps
-the order within a lane: a block of a machine that prints runs in a loop of its own (`emit.guard.visited`), whose program
-counters all that runs later needs; the local strategy hands a number from one callback to the next (`in_turn`).
+the order within a lane: in a machine, a block that prints runs in a loop of its own (`emit.guard.visited`), and all
+that runs later needs the program counters that come out of it; the local strategy hands a number from one callback to
+the next (`in_turn`).
 """
 
 from __future__ import annotations

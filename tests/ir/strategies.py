@@ -55,12 +55,9 @@ messages = st.recursive(
 )
 pure_ops = st.builds(Prim, dsts, exprs) | st.builds(Move, names, names) | st.builds(Select, names, names, names, names)
 functions_names = st.sampled_from(("fib", "f.<locals>.g", "<lambda>"))
-cfg_ops = (
-    pure_ops
-    | st.builds(Print, messages)
-    | st.builds(Call, dsts, functions_names, st.lists(names, max_size=3).map(tuple))
-)
-stack_ops = pure_ops | st.builds(Print, messages) | st.builds(Push, names, names) | st.builds(Pop, names)
+prints = st.builds(Print, messages)
+cfg_ops = pure_ops | prints | st.builds(Call, dsts, functions_names, st.lists(names, max_size=3).map(tuple))
+stack_ops = pure_ops | prints | st.builds(Push, names, names) | st.builds(Pop, names)
 jumps = st.builds(Jump, labels) | st.builds(Branch, names, targets, targets) | st.just(Return())
 jumps |= st.builds(Fail, st.sampled_from(("assertion", "error")), names, messages)
 
