@@ -15,12 +15,11 @@ import numpy as np
 
 from pcbatch.arguments import Arguments
 from pcbatch.blame import Attempt
-from pcbatch.diagnostics import Loc
 from pcbatch.failures import describe_lane, raise_failures
 from pcbatch.frontend.target import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.ops import Prim
+from pcbatch.ir.ops import Fail, Prim, Print
 from pcbatch.ir.stack import Push, StackProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import AnyOp
@@ -30,7 +29,8 @@ from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
 from pcbatch.results import BlockStats, Result, Stats
 from pcbatch.runtime.local import LocalExecutable
-from pcbatch.runtime.pc import Outcome, PcExecutable
+from pcbatch.runtime.pc import Outcome, PcExecutable, tracing
+from pcbatch.runtime.status import Site
 
 
 class Executable(Protocol):
@@ -62,7 +62,7 @@ class Compiled:
     executable: Executable
     infos: tuple[BlockStats, ...]
     params: tuple[str, ...]  # what the executable calls its arguments
-    where: Callable[[int], tuple[Loc | None, str]]  # a final pc -> where the lane stopped, and what was on the stack
+    where: Callable[[int], Site]  # a final pc -> where the lane stopped
 
     def args(self, given: Arguments) -> dict[str, Any]:
         """Array leaves of a call by the parameter that the executable takes them for."""
@@ -81,7 +81,12 @@ class Compiled:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
         if given.lanes == 0:
             return self._empty()
-        return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).run()
+        args = self.args(given)
+        outcome = self._attempt(given, partial(self.executable.run, args, given.lanes)).run()
+        if self.prints and not tracing(args):
+            barrier: Any = jax.effects_barrier
+            barrier()  # what lanes print stands before what the caller prints next
+        return outcome
 
     def attempt(self, given: Arguments, run: Callable[[], Outcome]) -> Outcome:
         """`run()`, with errors of JAX told at the user's line."""
@@ -104,7 +109,12 @@ class Compiled:
         values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
         none = jnp.zeros((0,), jnp.int32)
         counts = jnp.zeros((len(self.infos),), jnp.int32) if self.options.stats else None
-        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, none, 0)
+        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, none, {}, 0)
+
+    @property
+    def prints(self) -> bool:
+        """Do lanes print?"""
+        return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
     def value(self, outcome: Outcome) -> Any:
         """The result pytree of a run."""
@@ -150,11 +160,12 @@ def _info(label: str, function: str, ops: Sequence[AnyOp]) -> BlockStats:
     return BlockStats(label, function, tuple(lines), texts)
 
 
-def _where(program: StackProgram, pc: int) -> tuple[Loc | None, str]:
+def _where(program: StackProgram, pc: int) -> Site:
     if pc < 0:
-        return None, ""
+        return Site()
     block = program.blocks[pc % (len(program.blocks) + 1)]
     locs = [loc for op in (*block.ops, block.terminator) if (loc := getattr(op, "loc", None)) is not None]
     end = getattr(block.terminator, "loc", None)
     held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))
-    return end or (locs[0] if locs else None), held
+    fail = block.terminator if isinstance(block.terminator, Fail) else None
+    return Site(end or (locs[0] if locs else None), held, fail)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +11,19 @@ import numpy as np
 from pcbatch.arguments import Arguments
 from pcbatch.diagnostics import Diagnostic, Label, Loc
 from pcbatch.errors import BatchRuntimeError
+from pcbatch.ir import message as messages
+from pcbatch.ir.ops import ASSERTION, Fail
 from pcbatch.lowering.abstract import leaf_names
 from pcbatch.lowering.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.runtime.pc import Outcome
-from pcbatch.runtime.status import Status
+from pcbatch.runtime.status import Site, Status
 
 SHOWN = 5  # lanes listed in a message
 SHOWN_PLACES = 3  # places where lanes of one kind stopped
 SHOWN_VALUES = 4  # elements of an argument that is an array
 
-Locate = Callable[[int], tuple[Loc | None, str]]  # lane -> where it stopped, and what was on the stack
+Locate = Callable[[int], Site]  # lane -> where it stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Report:
         """Where they stopped: the place of the first of them with this label, and other places."""
         places: dict[Loc, int] = {}
         for lane in lanes:
-            loc, _ = self.locate(lane)
+            loc = self.locate(lane).loc
             if loc is not None:
                 places.setdefault(loc, lane)
         if not places:
@@ -74,6 +76,7 @@ def raise_failures(name: str, outcome: Outcome, options: Options, given: Argumen
     report = Report(name, outcome, options, given, locate)
     kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit}
     found = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
+    found += _failures(report)
     if found:
         raise BatchRuntimeError(found)
 
@@ -81,7 +84,7 @@ def raise_failures(name: str, outcome: Outcome, options: Options, given: Argumen
 def _stack_full(report: Report, lanes: Sequence[int]) -> Diagnostic:
     depth = report.outcome.depth
     primary, secondary = report.spans(lanes, f"nested call number {depth + 1} was made here")
-    _, held = report.locate(lanes[0])
+    held = report.locate(lanes[0]).held
     notes = report.notes(lanes) + ((f"on the stack: {held}",) if held else ())
     title = f"{report.counted(lanes)} ran out of stack (depth {depth})"
     way_out = f"or call `{report.name}.run(...)` for a per-lane status"
@@ -92,6 +95,41 @@ def _stack_full(report: Report, lanes: Sequence[int]) -> Diagnostic:
     else:
         help = f"raise it with `max_depth={2 * depth}`, {way_out}"
     return Diagnostic("PCB901", title, primary, secondary, notes, (help,))
+
+
+def _failures(report: Report) -> Iterator[Diagnostic]:
+    """One finding for every `assert` and `raise` that lanes reached, in the order of the source."""
+    places: dict[tuple[Loc | None, Fail], list[int]] = {}
+    for lane in sorted([*report.lanes(Status.ASSERTION), *report.lanes(Status.ERROR)]):
+        fail = report.locate(lane).fail
+        assert fail is not None, lane
+        places.setdefault((fail.loc, fail), []).append(lane)
+    ordered = sorted(places.items(), key=lambda item: (item[0][0] is not None, item[0][0] or item[1][0]))
+    for (_, fail), lanes in ordered:
+        yield _failure(report, fail, lanes)
+
+
+def _failure(report: Report, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
+    count = report.counted(lanes)
+    if fail.kind == ASSERTION and fail.name == "AssertionError":
+        code, title, label = "PCB903", f"{count} failed an assertion", "false in these lanes"
+    else:
+        code, title, label = "PCB904", f"{count} raised `{fail.name}`", ""
+    said: tuple[str, ...] = ()
+    if messages.variables(fail.message):
+        said = tuple(f"lane {lane}: {_message(report, fail, lane)}" for lane in lanes[:SHOWN])
+    elif fail.message:
+        title += f": {messages.text(fail.message, {})}"
+    helps = (f"call `{report.name}.run(...)` for a per-lane status",)
+    primary = None if fail.loc is None else Label(fail.loc, label)
+    return Diagnostic(code, title, primary, notes=(*said, *report.notes(lanes)), helps=helps)
+
+
+def _message(report: Report, fail: Fail, lane: int) -> str:
+    """What the lane has to say."""
+    shown = report.outcome.shown
+    values = {v: np.asarray(shown[v])[lane] for v in messages.variables(fail.message)}
+    return messages.text(fail.message, values)
 
 
 def _step_limit(report: Report, lanes: Sequence[int]) -> Diagnostic:

@@ -12,15 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import pcbatch
 from pcbatch import pipeline
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import interpret_cfg, interpret_stack
+from pcbatch.ir.interpret import LaneFailed, interpret_cfg, interpret_stack
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.abstract import Abstract
 from tests.programs import PROGRAMS, Program, as_jax, select
-from tests.programs.compare import assert_lanes_equal, assert_same_dtypes, to_numpy
+from tests.programs.compare import assert_lanes_equal, assert_outcomes, assert_same_dtypes, to_numpy
 
 pytestmark = pytest.mark.promotion("standard")
 
@@ -49,6 +48,10 @@ def expected(program: Program) -> list[Any]:
 def check(program: Program, lanes: int, **options: Any) -> Any:
     """Run one batch and compare it with plain Python."""
     with program.mode():
+        if program.raises:
+            run = program.batched(**options).run(*program.args(lanes))
+            assert_outcomes(run, expected(program)[:lanes], rtol=program.rtol)
+            return run.value
         result = program.batched(**options)(*program.args(lanes))
         assert_lanes_equal(result, expected(program)[:lanes], rtol=program.rtol)
         return result
@@ -60,7 +63,8 @@ def test_default_options_on_every_lane_count(program: Program) -> None:
         check(program, lanes)
     result = check(program, 64)
     with program.mode():
-        assert_same_dtypes(result, expected(program))
+        good = [value for value in expected(program) if not isinstance(value, Exception)]
+        assert_same_dtypes(result, good)
 
 
 @every_program
@@ -108,8 +112,16 @@ def test_every_stage_verifies_and_interprets(program: Program) -> None:
             interpret = interpret_cfg if isinstance(stage, CfgProgram) else interpret_stack
             for lane in range(lanes):
                 example = as_jax(select(args, program.in_axes, lane))
-                results, _ = interpret(stage, array_leaves(program, params, example))
-                want = jax.tree.leaves(program.plain(*example))
+                outcome = program.outcome(example)
+                leaves = array_leaves(program, params, example)
+                if isinstance(outcome, Exception):
+                    with pytest.raises(LaneFailed) as info:
+                        interpret(stage, leaves)
+                    assert str(info.value.message) == str(outcome)
+                    assert info.value.name == type(outcome).__name__
+                    continue
+                results, _ = interpret(stage, leaves)
+                want = jax.tree.leaves(outcome)
                 for actual, value in zip(jax.tree.leaves(results), want, strict=True):
                     np.testing.assert_allclose(to_numpy(actual), to_numpy(value), rtol=program.rtol, atol=1e-6)
 
@@ -142,8 +154,7 @@ def test_under_jit(program: Program) -> None:
             result = jax.jit(lambda: batched.run(*args))()
         else:
             result = jax.jit(batched.run)(*program.args(lanes))
-        assert np.all(np.asarray(result.status) == pcbatch.Status.OK)
-        assert_lanes_equal(result.value, expected(program)[:lanes], rtol=program.rtol)
+        assert_outcomes(result, expected(program)[:lanes], rtol=program.rtol)
 
 
 def test_one_lane_does_not_depend_on_the_batch_size() -> None:

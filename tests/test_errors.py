@@ -154,9 +154,33 @@ def uses_with(n):
         return n
 
 
-def uses_raise(n):
+def raises_a_value(n):
+    error = ValueError("no")
     if n > 3:
-        raise ValueError("no")  # here
+        raise error  # here
+    return n
+
+
+def raises_from_another(n):
+    if n > 3:
+        raise ValueError("no") from KeyError("k")  # here
+    return n
+
+
+def raises_again(n):
+    if n > 3:
+        raise  # here
+    return n
+
+
+def always_fails(n):
+    assert n.ndim == 1, f"a vector, not {n.ndim} axes"  # here
+    return n
+
+
+def text_made_early(n):
+    text = f"n = {n}"  # here
+    print(text)
     return n
 
 
@@ -200,9 +224,38 @@ def reverses_a_zip(x):
     return total
 
 
-def prints(n):
-    print(n)  # here
+def prints_as_a_value(n):
+    m = print(n)  # here
+    return n if m is None else m
+
+
+def prints_to_a_file(n):
+    print(n, file=linecache)  # here
     return n
+
+
+def prints_unpacked(n):
+    pair = (n, n)
+    print(*pair)  # here
+    return n
+
+
+def prints_a_made_format(n):
+    jax.debug.print("n = {}" + "!", n)  # here
+    return n
+
+
+def prints_too_few(n):
+    jax.debug.print("{} {}", n)  # here
+    return n
+
+
+def prints_in_a_helper(n):
+    def helper(m):
+        jax.debug.print("{}", m)
+        return m
+
+    return helper(n)  # here
 
 
 @pcbatch.batch
@@ -263,7 +316,11 @@ ROWS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (unknown_name, (N,), "PCB"),
     (uses_try, (N,), "PCB1"),
     (uses_with, (N,), "PCB1"),
-    (uses_raise, (N,), "PCB1"),
+    (raises_a_value, (N,), "PCB103"),
+    (raises_from_another, (N,), "PCB103"),
+    (raises_again, (N,), "PCB103"),
+    (always_fails, (N,), "PCB312"),
+    (text_made_early, (N,), "PCB304"),
     (uses_yield, (N,), "PCB1"),
     (uses_async, (N,), "PCB1"),
     (uses_global, (N,), "PCB1"),
@@ -271,7 +328,12 @@ ROWS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (uses_class, (N,), "PCB1"),
     (uses_del, (N,), "PCB1"),
     (reverses_a_zip, (X,), "PCB"),
-    (prints, (N,), "PCB1"),
+    (prints_as_a_value, (N,), "PCB119"),
+    (prints_to_a_file, (N,), "PCB119"),
+    (prints_unpacked, (N,), "PCB119"),
+    (prints_a_made_format, (N,), "PCB119"),
+    (prints_too_few, (N,), "PCB119"),
+    (prints_in_a_helper, (N,), "PCB304"),
     (too_many_arguments, (N,), "PCB204"),
     (unknown_keyword, (N,), "PCB204"),
     (missing_argument, (N,), "PCB204"),

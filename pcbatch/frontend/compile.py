@@ -10,7 +10,7 @@ from pcbatch.errors import CompileError
 from pcbatch.frontend.bound import check_deleted, check_helpers
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence import check
-from pcbatch.frontend.fence_names import RETURN_HELP, falling_statement
+from pcbatch.frontend.fence_names import RETURN_HELP, falling_statement, never_returns, returns_value
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.stmts import statements
 from pcbatch.frontend.target import BatchedTest, Statics, Target, same_statics
@@ -107,7 +107,10 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         return None, faults.found
     builder = Builder(unit, faults, symbols)
     statements(builder, unit.body)
-    if builder.current in builder.reachable() and "PCB110" not in codes:
+    if builder.current in builder.reachable() and not returns_value(unit):
+        if "PCB110" not in codes:
+            never_returns(unit, faults)
+    elif builder.current in builder.reachable() and "PCB110" not in codes:
         cause = (unit.header, "this function returns a value on other paths")
         title, label = "not every path returns a value", "control can leave the function after this"
         faults.add("PCB111", title, falling_statement(unit.body), label, helps=(RETURN_HELP,), cause=cause)

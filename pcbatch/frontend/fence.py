@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import gast
 
 from pcbatch.frontend.calls import bind, starred
+from pcbatch.frontend.effects import check_print, check_raise, is_print
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence_names import check_names, check_returns
 from pcbatch.frontend.iterables import LAZY
@@ -66,6 +67,7 @@ class Fence:
     def __init__(self, unit: Unit, faults: Faults) -> None:
         self.unit = unit
         self.faults = faults
+        self.printed: Node = None  # the call of `print` that is the statement at hand
 
     def run(self) -> None:
         """Check the parameters, the names and the body."""
@@ -137,6 +139,9 @@ class Fence:
 
     def _call(self, node: Node, where: Where) -> None:
         target = callee(self.unit, node, where.hidden)
+        if not where.scope and node is not self.printed and is_print(self.unit, node):
+            title, label = "`print` has no value", "only a statement of its own can print"
+            self.faults.add("PCB119", title, node, label, helps=("write it on a line of its own",))
         if target is None and is_batch_decorator(self.unit, node.func):
             self._batched_inside(node)
         elif target is None:
@@ -200,6 +205,8 @@ class Fence:
             self._target(node.target)
         elif kind == "Expr":
             self._effect(node.value)
+        elif kind == "Raise":
+            check_raise(self.unit, self.faults, node)
         if kind == "For":
             self._iterable(node.iter)
 
@@ -230,9 +237,9 @@ class Fence:
         refused = type(value).__name__ in EXPRESSIONS  # reported by the table already
         if refused or isinstance(value, gast.Constant | gast.NamedExpr) or callee(self.unit, value) is not None:
             return
-        if isinstance(value, gast.Call) and builtin_name(self.unit, value.func, frozenset({"print"})):
-            title = "`print` is not supported in a lane"
-            self.faults.add("PCB119", title, value, helps=("return the value, and print it after the batched call",))
+        if is_print(self.unit, value):
+            self.printed = value
+            check_print(self.unit, self.faults, value)
             return
         if isinstance(value, gast.Call) and isinstance(value.func, gast.Attribute) and value.func.attr in IN_PLACE:
             title = f"`.{value.func.attr}(...)` would change a value in place"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import gast
 
@@ -55,15 +56,10 @@ def _check_definition_time(unit: Unit, faults: Faults, node: Node) -> None:
 
 def check_returns(unit: Unit, faults: Faults) -> None:
     """Record a missing or bare `return`."""
-    returns = list(_returns(unit.body))
+    returns = list(_own(unit.body, gast.Return))
     if not any(node.value is not None for node in returns):
-        faults.add(
-            "PCB110",
-            f"`{unit.fn.__name__}` never returns a value",
-            returns[0] if returns else unit.header,
-            "" if returns else "no `return` in this function",
-            helps=("return the result of the lane",),
-        )
+        if returns or not any(_own(unit.body, gast.Raise | gast.Assert)):  # a function may do nothing but fail
+            never_returns(unit, faults, returns[0] if returns else None)
         return
     for node in returns:
         if node.value is None:
@@ -72,12 +68,29 @@ def check_returns(unit: Unit, faults: Faults) -> None:
             faults.add("PCB111", title, node, label, helps=(RETURN_HELP,))
 
 
-def _returns(nodes: list[Node]) -> Iterator[Node]:
+def never_returns(unit: Unit, faults: Faults, bare: Node | None = None) -> None:
+    """Record that no `return` has a value; `bare` is one without."""
+    faults.add(
+        "PCB110",
+        f"`{unit.fn.__name__}` never returns a value",
+        bare or unit.header,
+        "" if bare else "no `return` in this function",
+        helps=("return the result of the lane",),
+    )
+
+
+def returns_value(unit: Unit) -> bool:
+    """Does any `return` have a value?"""
+    return any(node.value is not None for node in _own(unit.body, gast.Return))
+
+
+def _own(nodes: list[Node], kind: Any) -> Iterator[Node]:
+    """The statements of a kind, nested scopes left out."""
     for node in nodes:
-        if isinstance(node, gast.Return):
+        if isinstance(node, kind):
             yield node
         elif not isinstance(node, SCOPES):
-            yield from _returns(list(children(node)))
+            yield from _own(list(children(node)), kind)
 
 
 def falling_statement(body: list[Node]) -> Node:
@@ -98,4 +111,4 @@ def _leaves(body: list[Node]) -> bool:
     last = body[-1]
     if isinstance(last, gast.If):
         return bool(last.orelse) and _leaves(last.body) and _leaves(last.orelse)
-    return isinstance(last, gast.Return | gast.Break | gast.Continue)
+    return isinstance(last, gast.Return | gast.Raise | gast.Break | gast.Continue)

@@ -39,15 +39,6 @@ STATEMENTS: dict[str, Rule] = {
         "Python enters a context, lanes do not",
         "open the context around the batched call",
     ),
-    "Raise": Rule(
-        "PCB103",
-        "`raise` is not supported",
-        "a lane cannot raise",
-        "return a value that marks the failure, such as `jnp.nan`",
-    ),
-    "Assert": Rule(
-        "PCB104", "`assert` is not supported", "a lane cannot raise", "check the inputs before the batched call"
-    ),
     "Global": Rule("PCB107", "`global` is not supported", "a lane cannot rebind outer names", _NAMES),
     "Nonlocal": Rule("PCB107", "`nonlocal` is not supported", "a lane cannot rebind outer names", _NAMES),
     "Import": Rule(
@@ -78,7 +69,8 @@ EXPRESSIONS: dict[str, Rule] = {
 NESTED = frozenset({"Global", "Nonlocal", "Yield", "YieldFrom", "Await", "AsyncFunctionDef", "AsyncFor", "AsyncWith"})
 
 KNOWN_STATEMENTS = frozenset(
-    "FunctionDef Return Assign AugAssign AnnAssign For While If Match Delete Expr Pass Break Continue".split()
+    "FunctionDef Return Assign AugAssign AnnAssign For While If Match Delete Expr Pass Break Continue Assert "
+    "Raise".split()
 )
 KNOWN_EXPRESSIONS = frozenset(
     "BoolOp BinOp UnaryOp Lambda IfExp Dict Set ListComp SetComp DictComp GeneratorExp Compare Call FormattedValue "

@@ -9,6 +9,7 @@ import gast
 
 from pcbatch.frontend import loops
 from pcbatch.frontend.assign import assign, augment
+from pcbatch.frontend.effects import build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.exprs import condition, lower, lower_into
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.matching import match_statement
@@ -65,6 +66,12 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
                 b.delete(target)
         case "Expr" if callee(b.unit, node.value) is not None:
             lower_into(b, b.temp(), node.value)
+        case "Expr" if is_print(b.unit, node.value):
+            build_print(b, node.value)
+        case "Assert" if __debug__:
+            build_assert(b, node)
+        case "Raise":
+            build_raise(b, node)
         case "FunctionDef" if node.name in b.unit.helpers:
             b.define(node.name)
         case _:

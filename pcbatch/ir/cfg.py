@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from pcbatch.diagnostics import Loc
-from pcbatch.ir.ops import Branch, Jump, PureOp, Return
+from pcbatch.ir.ops import Branch, Fail, Jump, Print, PureOp, Return
 from pcbatch.ir.types import ArrayType
 
 
@@ -21,8 +21,8 @@ class Call:
     loc: Loc | None = field(default=None, compare=False)
 
 
-Op = PureOp | Call
-Terminator = Jump | Branch | Return
+Op = PureOp | Call | Print
+Terminator = Jump | Branch | Return | Fail
 
 
 @dataclass(frozen=True, slots=True)

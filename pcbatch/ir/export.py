@@ -12,6 +12,7 @@ from typing import Any
 
 from pcbatch.diagnostics import Loc
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.message import Field
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump
 from pcbatch.ir.printer import print_op, print_terminator
 from pcbatch.ir.stack import PushJump, StackBlock, StackProgram, Var
@@ -63,16 +64,20 @@ def _node(node: AnyOp | AnyTerminator) -> dict[str, Any]:
     return out
 
 
-def _value(value: str | tuple[str, ...] | Expr | Loc | None) -> Any:
+def _value(value: str | tuple[str | Field, ...] | Expr | Loc | None) -> Any:
     match value:
         case Expr():
             return {"text": value.text, "ins": list(value.ins)}
         case Loc():
             return _loc(value)
         case tuple():
-            return list(value)
+            return [_field(item) if isinstance(item, Field) else item for item in value]
         case _:
             return value
+
+
+def _field(field: Field) -> dict[str, Any]:
+    return {"var": field.var, "conversion": field.conversion, "spec": _value(field.spec)}
 
 
 def _var(name: str, var: Var) -> dict[str, Any]:

@@ -5,7 +5,8 @@ variables, one dict of slots per frame, and a list of return points. Variables w
 at the end of each block, and reading what is not there is an error, so a pass that keeps a value in the wrong place
 is found out even when the batched program would happen to work.
 
-Values are whatever the operations compute with: Python numbers, NumPy or JAX arrays.
+A `print` prints, and a `fail` raises `LaneFailed`. Values are whatever the operations compute with: Python numbers,
+NumPy or JAX arrays.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from pcbatch.errors import InternalError
+from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, PureOp, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage
 from pcbatch.ir.text import as_function
 
@@ -25,7 +27,15 @@ Values = MutableMapping[str, Any]
 
 
 class LaneError(Exception):
-    """The lane ran into a limit; the program is not to blame."""
+    """The lane did not return."""
+
+
+class LaneFailed(LaneError):
+    """The lane reached a `fail`."""
+
+    def __init__(self, kind: str, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}" if message else name)
+        self.kind, self.name, self.message = kind, name, message
 
 
 class StackFull(LaneError):
@@ -222,7 +232,7 @@ def _is_local(program: StackProgram, name: str) -> bool:
     return var is not None and var.storage in (Storage.TEMP, Storage.STACK)
 
 
-def _next(terminator: Jump | Branch | Return, values: Values) -> str | None:
+def _next(terminator: Jump | Branch | Return | Fail, values: Values) -> str | None:
     """The next label in this activation; None if it returns."""
     match terminator:
         case Jump(target=target):
@@ -232,11 +242,17 @@ def _next(terminator: Jump | Branch | Return, values: Values) -> str | None:
             return None if target == RETURN else target
         case Return():
             return None
+        case Fail(kind=kind, name=name, message=message):
+            raise LaneFailed(kind, name, _text(message, values))
         case _:
             assert_never(terminator)
 
 
-def _pure(op: PureOp, values: Values, count: _Counts) -> None:
+def _text(message: messages.Message, values: Values) -> str:
+    return messages.text(message, {name: _get(values, name) for name in messages.variables(message)})
+
+
+def _pure(op: PureOp | Print, values: Values, count: _Counts) -> None:
     match op:
         case Prim(dsts=dsts, expr=expr):
             count.texts[expr.text] += 1
@@ -247,6 +263,8 @@ def _pure(op: PureOp, values: Values, count: _Counts) -> None:
         case Select():
             chosen = op.on_true if bool(_get(values, op.cond)) else op.on_false
             values[op.dst] = _get(values, chosen)
+        case Print(message=message):
+            print(_text(message, values), end="")
         case _:
             assert_never(op)
 

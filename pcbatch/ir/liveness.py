@@ -6,7 +6,8 @@ any point where this activation may come back to, so a value that only the calle
 the callee. A `Pop` overwrites its variable from a frame slot, so nothing lives through it; slots themselves
 are not variables and do not appear here.
 
-Shared (prologue) variables are ordinary names.
+Shared (prologue) variables are ordinary names. What a `fail` shows is live at the bottom of its block: it is read when
+all lanes have ended.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pcbatch.ir.walk import (
     AnyOp,
     block_uses,
     block_writes,
+    kept,
     may_return,
     reads,
     successors,
@@ -90,14 +92,14 @@ def _calls(program: StackProgram) -> tuple[tuple[str, str], ...]:
 
 def _solve_cfg(function: Function) -> tuple[dict[str, Names], dict[str, Names]]:
     results = frozenset(function.results)
-    ends = {b.label: results for b in function.blocks if may_return(b.terminator)}
+    ends = {b.label: results for b in function.blocks if may_return(b.terminator)} | _shown(function.blocks)
     return _solve(function.blocks, lambda block: successors(block.terminator), ends)
 
 
 def _solve_stack(program: StackProgram) -> tuple[dict[str, Names], dict[str, Names]]:
     points = return_points(program)
     outermost = activation(program, program.entry)
-    ends = {label: frozenset(program.results) for label in points if label in outermost}
+    ends = {label: frozenset(program.results) for label in points if label in outermost} | _shown(program.blocks)
 
     def follow(block: AnyBlock) -> tuple[str, ...]:
         if isinstance(block.terminator, PushJump):
@@ -105,6 +107,11 @@ def _solve_stack(program: StackProgram) -> tuple[dict[str, Names], dict[str, Nam
         return successors(block.terminator) + points.get(block.label, ())
 
     return _solve(program.blocks, follow, ends)
+
+
+def _shown(blocks: Iterable[AnyBlock]) -> dict[str, Names]:
+    """What failures show outlives the block, because it is read when all lanes have ended."""
+    return {block.label: frozenset(kept(block.terminator)) for block in blocks if kept(block.terminator)}
 
 
 def _solve(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pcbatch.diagnostics import Loc
+from pcbatch.ir.message import Message
 
 RETURN = "return"  # a branch target that means: leave the function
 
@@ -63,6 +64,17 @@ PureOp = Prim | Move | Select
 
 
 @dataclass(frozen=True, slots=True)
+class Print:
+    """The lane writes a message (its line end included) to the standard output.
+
+    The only effect among operations: never removed, duplicated, moved past another one or run for lanes elsewhere.
+    """
+
+    message: Message
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Jump:
     """Continue at a block."""
 
@@ -82,3 +94,16 @@ class Branch:
 @dataclass(frozen=True, slots=True)
 class Return:
     """Leave the function; results stand in its result variables."""
+
+
+ASSERTION, ERROR = "assertion", "error"  # the kinds of `Fail`
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The lane ends here: `kind` says how, `name` is the exception that the plain function raises."""
+
+    kind: str
+    name: str
+    message: Message = ()
+    loc: Loc | None = field(default=None, compare=False)

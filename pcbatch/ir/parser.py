@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.ops import Branch, Expr, Jump, Move, Prim, PureOp, Return, Select
+from pcbatch.ir import message as messages
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
+from pcbatch.ir.ops import Branch, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage, Var
 from pcbatch.ir.text import default_reads, unbrace
 from pcbatch.ir.types import ArrayType, parse_type
@@ -41,6 +42,7 @@ _PUSH = re.compile(rf"push ({_NAME})(?: = ({_NAME}))?")
 _POP = re.compile(rf"pop ({_NAME})")
 _JUMP = re.compile(rf"jump ({_LABEL})")
 _BRANCH = re.compile(rf"branch ({_NAME}), *({_LABEL}), *({_LABEL})")
+_MESSAGE = re.compile(rf"(?:print|fail (\w+) ({_NAME}))(?=\()")
 _PUSHJUMP = re.compile(rf"pushjump ({_LABEL}), *ret=({_LABEL})")
 
 
@@ -119,10 +121,12 @@ def _split(text: str) -> Iterator[_Line]:
 
 
 def _without_comment(line: str, number: int) -> str:
-    """Cut at `//`, unless it stands inside an expression, where it is a floor division."""
+    """Cut at `//`, unless it stands inside an expression, where it is a floor division, or a message."""
     brace, comment = line.find("{"), line.find("//")
     start = 0
-    if 0 <= brace < comment and not line.startswith(("func @", "program entry=")):
+    if found := _MESSAGE.match(line):
+        start = _message(_Line(number, line), found.end())[1]
+    elif 0 <= brace < comment and not line.startswith(("func @", "program entry=")):
         try:
             _, start = unbrace(line, brace)
         except ValueError as error:
@@ -253,7 +257,7 @@ def _stack_op(op: AnyOp) -> StackOp | None:
 
 
 def _pure_op(op: AnyOp) -> PureOp | None:
-    return None if isinstance(op, Call | Push | Pop) else op
+    return None if isinstance(op, Call | Push | Pop | Print) else op
 
 
 def _op(line: _Line, declared: Collection[str]) -> AnyOp | None:
@@ -266,7 +270,21 @@ def _op(line: _Line, declared: Collection[str]) -> AnyOp | None:
         return Push(found[1], found[2] or found[1])
     if found := _POP.fullmatch(text):
         return Pop(found[1])
+    if text.startswith("print("):
+        return Print(_whole_message(line, len("print")))
     return None
+
+
+def _message(line: _Line, start: int) -> tuple[messages.Message, int]:
+    try:
+        return messages.parse(line.text, start)
+    except ValueError as error:
+        raise ParseError(line.number, f"{error}: {line.text!r}") from None
+
+
+def _whole_message(line: _Line, start: int) -> messages.Message:
+    message, end = _message(line, start)
+    return message if end == len(line.text) else line.fail("nothing after the message")
 
 
 def _value(line: _Line, start: int, dsts: tuple[str, ...], declared: Collection[str]) -> AnyOp:
@@ -297,7 +315,7 @@ def _expr(line: _Line, start: int, declared: Collection[str]) -> Expr:
     return Expr(text, ins)
 
 
-def _cfg_terminator(lines: _Lines) -> Jump | Branch | Return:
+def _cfg_terminator(lines: _Lines) -> Terminator:
     line = lines.take("a jump")
     terminator = _terminator(line)
     if isinstance(terminator, PushJump):
@@ -314,4 +332,6 @@ def _terminator(line: _Line) -> StackTerminator:
         return Branch(found[1], found[2], found[3])
     if found := _PUSHJUMP.fullmatch(line.text):
         return PushJump(found[1], found[2])
+    if found := _MESSAGE.match(line.text):
+        return Fail(found[1], found[2], _whole_message(line, found.end()))
     line.fail("an operation or a jump")

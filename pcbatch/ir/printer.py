@@ -25,9 +25,14 @@
       pushjump bb0, ret=bb4
     }
 
+    bb9:
+      print("h = ", h:(".3f"), "\\n")         // constant text and values, as in an f-string
+      fail error ValueError("bad step ", h)  // the lane ends; or `fail assertion`
+
 The entry of a CFG program is its first function unless a line `entry @name` says otherwise. An expression whose
 inputs are not the default reading of its text (see `text`) is followed by `reads (a, b)`. What follows `//` outside
-an expression is a comment. The order of everything is that of the program, so equal programs print equally.
+an expression or a message is a comment. The order of everything is that of the program, so equal programs print
+equally.
 """
 
 from __future__ import annotations
@@ -37,8 +42,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from pcbatch.diagnostics import Loc
+from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.ops import Branch, Expr, Jump, Move, Prim, Return, Select
+from pcbatch.ir.ops import Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.stack import Pop, Push, PushJump, StackProgram, Var
 from pcbatch.ir.text import braced, default_reads
 from pcbatch.ir.types import ArrayType
@@ -69,6 +75,8 @@ def print_op(op: AnyOp, declared: Mapping[str, object]) -> str:
             return f"push {dst}" if dst == src else f"push {dst} = {src}"
         case Pop(dst=dst):
             return f"pop {dst}"
+        case Print(message=message):
+            return f"print({messages.show(message)})"
         case _:
             assert_never(op)
 
@@ -84,6 +92,8 @@ def print_terminator(terminator: AnyTerminator) -> str:
             return f"pushjump {target}, ret={ret}"
         case Return():
             return "return"
+        case Fail(kind=kind, name=name, message=message):
+            return f"fail {kind} {name}({messages.show(message)})"
         case _:
             assert_never(terminator)
 

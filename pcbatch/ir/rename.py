@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar, assert_never
 
+from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call
-from pcbatch.ir.ops import Branch, Expr, Jump, Move, Prim, Return, Select
+from pcbatch.ir.ops import Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.stack import Pop, Push, PushJump
 
-AnyOp = Prim | Move | Select | Call | Push | Pop
+AnyOp = Prim | Move | Select | Call | Push | Pop | Print
 OpT = TypeVar("OpT", bound=AnyOp)
-TermT = TypeVar("TermT", bound=Jump | Branch | Return | PushJump)
+TermT = TypeVar("TermT", bound=Jump | Branch | Return | PushJump | Fail)
 
 
 def rename_expr(expr: Expr, new: Callable[[str], str]) -> Expr:
@@ -63,6 +64,8 @@ def rename_reads(op: OpT, new: Callable[[str], str]) -> OpT:
             return replace(op, cond=new(op.cond), on_true=new(op.on_true), on_false=new(op.on_false))
         case Call():
             return replace(op, args=tuple(map(new, op.args)))
+        case Print():
+            return replace(op, message=messages.rename(op.message, new))
         case Pop():
             return op
         case _:
@@ -76,12 +79,16 @@ def rename_writes(op: OpT, new: Callable[[str], str]) -> OpT:
             return replace(op, dsts=tuple(map(new, op.dsts)))
         case Move() | Select() | Push() | Pop():
             return replace(op, dst=new(op.dst))
+        case Print():
+            return op
         case _:
             assert_never(op)
 
 
 def rename_terminator(terminator: TermT, new: Callable[[str], str]) -> TermT:
-    """The jump with its condition renamed."""
+    """The jump with the variables that it reads renamed."""
     if isinstance(terminator, Branch):
         return replace(terminator, cond=new(terminator.cond))
+    if isinstance(terminator, Fail):
+        return replace(terminator, message=messages.rename(terminator.message, new))
     return terminator

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from pcbatch.diagnostics import Loc
-from pcbatch.ir.ops import Branch, Jump, PureOp, Return
+from pcbatch.ir.ops import Branch, Fail, Jump, Print, PureOp, Return
 from pcbatch.ir.types import ArrayType
 
 
@@ -73,8 +73,8 @@ class PushJump:
     loc: Loc | None = field(default=None, compare=False)
 
 
-StackOp = PureOp | Push | Pop
-StackTerminator = Jump | Branch | PushJump | Return
+StackOp = PureOp | Push | Pop | Print
+StackTerminator = Jump | Branch | PushJump | Return | Fail
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ Both program types
   declared  Every variable that is mentioned is declared.
   distinct  Parameters are distinct, and so are the destinations of one operation.
   cond      The condition of a branch or a select is `bool[]`.
+  kind      A failure is an "assertion" or an "error".
   types     Source and destination of a move or a push agree; so do the three of a select.
 
 CFG
@@ -23,7 +24,7 @@ Stack
             empty where a `pushjump` enters, outlive the calls made meanwhile, and are kept by tail jumps.
   frames    Only variables with frames are pushed or popped.
   local     A variable without a register (`temp`, `stack`) does not live from one block into another, nor from
-            outside into the entry, nor as a result.
+            outside into the entry, nor as a result, nor into the message of a failure.
   null      A `null` variable is never read, and is no result.
   shared    Only the prologue writes shared variables, it writes nothing else, and it reads only shared ones that are
             parameters or written above.
@@ -46,7 +47,7 @@ from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.definite import calls, slots, stack_written, written
 from pcbatch.ir.liveness import stack_live_in, stack_live_out
-from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Return, Select
+from pcbatch.ir.ops import ASSERTION, ERROR, RETURN, Branch, Fail, Jump, Move, Return, Select
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.ir.walk import (
@@ -112,7 +113,7 @@ def _targets(terminator: AnyTerminator) -> tuple[str, ...]:
             return tuple(t for t in (terminator.on_true, terminator.on_false) if t != RETURN)
         case PushJump(target=target, ret=ret):
             return (target, ret)
-        case Return():
+        case Return() | Fail():
             return ()
         case _:
             assert_never(terminator)
@@ -177,8 +178,11 @@ def _agree(a: str, b: str, types_a: Types, types_b: Types, where: str, rule: str
 def _blocks_types(blocks: Iterable[AnyBlock], types: Types, where: str) -> Iterator[Fault]:
     for block in blocks:
         yield from _op_types(block.ops, types, _at(where, block))
-        for name in terminator_reads(block.terminator):
-            yield from _is_bool(name, types, _at(where, block))
+        match block.terminator:
+            case Branch(cond=cond):
+                yield from _is_bool(cond, types, _at(where, block))
+            case Fail(kind=kind) if kind not in (ASSERTION, ERROR):
+                yield Fault("kind", _at(where, block), f"{kind} is no kind of failure")
 
 
 def _unwritten(block: AnyBlock, known: Names) -> Iterator[str]:
@@ -340,7 +344,7 @@ def _local(program: StackProgram) -> Iterator[Fault]:
     for where, live in places:
         for name in sorted(live):
             if (storage := _class_of(program, name)) in (Storage.TEMP, Storage.STACK):
-                yield Fault("local", where, f"{name} is {storage.value}, but is needed in another block")
+                yield Fault("local", where, f"{name} is {storage.value}, but is needed outside the block")
 
 
 def _slots(program: StackProgram) -> Iterator[Fault]:

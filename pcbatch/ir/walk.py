@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import assert_never
 
 from pcbatch.ir.cfg import Block, Call
-from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return, Select
+from pcbatch.ir.message import variables
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock
 
-AnyOp = Prim | Move | Select | Call | Push | Pop
-AnyTerminator = Jump | Branch | Return | PushJump
+AnyOp = Prim | Move | Select | Call | Push | Pop | Print
+AnyTerminator = Jump | Branch | Return | PushJump | Fail
 AnyBlock = Block | StackBlock
 
 
@@ -26,6 +27,8 @@ def reads(op: AnyOp) -> tuple[str, ...]:
             return (op.cond, op.on_true, op.on_false)
         case Call(args=args):
             return args
+        case Print(message=message):
+            return variables(message)
         case Pop():
             return ()
         case _:
@@ -39,15 +42,26 @@ def writes(op: AnyOp) -> tuple[str, ...]:
             return dsts
         case Move(dst=dst) | Select(dst=dst) | Pop(dst=dst):
             return (dst,)
-        case Push():
+        case Push() | Print():
             return ()
         case _:
             assert_never(op)
 
 
 def terminator_reads(terminator: AnyTerminator) -> tuple[str, ...]:
-    """Variables that a jump uses."""
-    return (terminator.cond,) if isinstance(terminator, Branch) else ()
+    """Variables that a jump uses: a condition, or what a failure shows."""
+    match terminator:
+        case Branch(cond=cond):
+            return (cond,)
+        case Fail(message=message):
+            return variables(message)
+        case _:
+            return ()
+
+
+def kept(terminator: AnyTerminator) -> tuple[str, ...]:
+    """Variables that must keep their value when the lane stops at this jump: those that a failure shows."""
+    return terminator_reads(terminator) if isinstance(terminator, Fail) else ()
 
 
 def successors(terminator: AnyTerminator) -> tuple[str, ...]:
@@ -59,7 +73,7 @@ def successors(terminator: AnyTerminator) -> tuple[str, ...]:
             labels = (terminator.on_true, terminator.on_false)
         case PushJump(ret=ret):
             labels = (ret,)
-        case Return():
+        case Return() | Fail():
             labels = ()
         case _:
             assert_never(terminator)
@@ -93,7 +107,7 @@ def retarget(terminator: AnyTerminator, to: Callable[[str], str]) -> AnyTerminat
             if ret == RETURN or target == RETURN:  # a tail call; a callee that only returns
                 return retarget(Jump(ret if target == RETURN else target), lambda label: label)
             return replace(terminator, target=target, ret=ret)
-        case Return():
+        case Return() | Fail():
             return terminator
         case _:
             assert_never(terminator)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from pcbatch.diagnostics import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
+from pcbatch.ir import message as messages
+from pcbatch.ir.callgraph import calls
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import solve
-from pcbatch.ir.ops import RETURN, Branch, Prim
+from pcbatch.ir.dataflow import reachable, solve
+from pcbatch.ir.ops import RETURN, Branch, Fail, Prim
 from pcbatch.ir.walk import may_return, predecessors, reads, terminator_reads, writes
 from pcbatch.lowering import check_numbers
 from pcbatch.lowering.abstract import Abstract, Known
 from pcbatch.lowering.frames import narrowed
 from pcbatch.lowering.infer_types import Conflict, Inferred, branch_targets
 from pcbatch.lowering.primitive_errors import diagnose
+from pcbatch.lowering.show import Show
 from pcbatch.lowering.split_ranges import original_name
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
@@ -148,7 +151,7 @@ def _unbound(function: Function, found: Inferred) -> list[Diagnostic]:
         for op in block.ops:
             faults += [_unbound_fault(function, v, op.loc) for v in reads(op) if v not in bound]
             bound.update(writes(op))
-        loc = block.terminator.loc if isinstance(block.terminator, Branch) else function.loc
+        loc = block.terminator.loc if isinstance(block.terminator, Branch | Fail) else function.loc
         end = terminator_reads(block.terminator)
         end += function.results if may_return(block.terminator) else ()
         faults += [_unbound_fault(function, v, loc) for v in end if v not in bound]
@@ -162,6 +165,8 @@ def _reachable_edges(function: Function, found: Inferred) -> dict[str, tuple[str
     blocks = {block.label: block for block in function.blocks}
 
     def possible(source: str, target: str) -> bool:
+        if found.types and any(isinstance(op, Call) and not found.returns(op) for op in blocks[source].ops):
+            return False
         terminator = blocks[source].terminator
         if isinstance(terminator, Branch) and found.types:
             return target in branch_targets(terminator, found.types.get((function.name, terminator.cond)))
@@ -201,25 +206,54 @@ def _no_result(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
         if not found.reachable.get(function.name):
             continue
         value = found.types.get((function.name, function.results[0]))
-        if value is None:
-            faults.append(_never_returns(function, found))
+        if value is None and function.name == program.entry and (first := _first_failure(program, found)):
+            faults.append(_always_fails(function, first, found))
+        elif value is None:
+            faults += [] if _may_fail(program, function.name, found) else [_never_returns(function, found)]
         elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
             faults.append(_bad_result(function, value, found.sources.get((function.name, function.results[0]))))
     return faults
 
 
+def _failures(function: Function, found: Inferred) -> list[Fail]:
+    reachable = found.reachable.get(function.name, set())
+    return [b.terminator for b in function.blocks if b.label in reachable and isinstance(b.terminator, Fail)]
+
+
+def _may_fail(program: CfgProgram, name: str, found: Inferred) -> bool:
+    """Can a call of the function end in a failure?"""
+    return any(_failures(program.function(callee), found) for callee in reachable([name], calls(program)))
+
+
+def _first_failure(program: CfgProgram, found: Inferred) -> tuple[Function, Fail] | None:
+    every = ((function, fail) for function in program.functions for fail in _failures(function, found))
+    return next(every, None)
+
+
+def _always_fails(function: Function, first: tuple[Function, Fail], found: Inferred) -> Diagnostic:
+    where, fail = first
+    shown = Show(lambda v: found.types.get((where.name, v)))(fail.message)
+    text = messages.text(shown, dict.fromkeys(messages.variables(shown), "..."))
+    return Diagnostic(
+        "PCB312",
+        f"`{function.name}` fails on every path",
+        _label(fail.loc, f"{fail.name}: {text}" if text else fail.name),
+        helps=("call it with arguments for which it returns a value on some path",),
+    )
+
+
 def _never_returns(function: Function, found: Inferred) -> Diagnostic:
-    calls = [op for block in function.blocks for op in block.ops if isinstance(op, Call)]
+    made = [op for block in function.blocks for op in block.ops if isinstance(op, Call)]
     returns = any(
         may_return(b.terminator) or RETURN in getattr(b.terminator, "targets", ())
         for b in function.blocks
         if b.label in found.reachable[function.name]
     )
-    if calls:
+    if made:
         return Diagnostic(
             "PCB309",
             f"`{function.name}` has no base case: every path calls a function that never returns",
-            _label(calls[0].loc, "this call never returns"),
+            _label(made[0].loc, "this call never returns"),
             helps=("return a value without a recursive call on some path",),
         )
     note = "no `return` can be reached" if not returns else "its result has no type"

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax.extend.core as jex
 
-from pcbatch.ir.ops import Move, Prim, Select
+from pcbatch.ir.ops import Move, Prim, Print, Select
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.trace import JaxprFn
 
@@ -33,6 +33,8 @@ def op_cost(op: object, types: Any = None) -> float:
         case Move(dst=dst) | Select(dst=dst):
             type_ = types.get(dst) if types is not None else None
             return float(type_.size) * 0.25 if isinstance(type_, ArrayType) else 1.0
+        case Print():
+            return 0.0  # paid on the host
         case _:
             return math.inf
 

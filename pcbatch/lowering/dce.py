@@ -3,7 +3,7 @@
 before:  t = { x + 1 }; x = { 2 }; return          after:  return          (x is not a result)
 
 Liveness is a fixpoint over loops and, in the merged program, over calls; primitives have no side effects (inference
-refuses them), so a dead one can go. A call stays: it may fail or never return.
+refuses them), so a dead one can go. A call stays: it may fail, print or never return.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram
 from pcbatch.ir.walk import AnyOp, writes
 
@@ -46,7 +47,7 @@ def _function(function: Function) -> Function:
 
 def _sweep(block: BlockT, live: tuple[frozenset[str], ...], popped: set[str]) -> BlockT:
     def needed(op: AnyOp, after: frozenset[str]) -> bool:
-        if isinstance(op, Call):
+        if isinstance(op, Call | Print):
             return True
         if isinstance(op, Push):
             return op.dst in popped

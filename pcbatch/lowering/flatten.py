@@ -20,12 +20,14 @@ import jax.extend.core as jex
 
 from pcbatch.diagnostics import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
-from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Return, Select
+from pcbatch.ir.ops import ERROR, RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.abstract import Abstract, Known, leaf_names
 from pcbatch.lowering.infer_types import Inferred, branch_targets
 from pcbatch.lowering.jax_types import to_aval
 from pcbatch.lowering.moves import Fresh, parallel_moves
+from pcbatch.lowering.show import Show
+from pcbatch.lowering.simplify_cfg import drop_unreachable
 from pcbatch.lowering.trace import JaxprFn, Traced, restrict
 
 
@@ -51,6 +53,7 @@ class _Flattener:
     def __init__(self, program: CfgProgram, function: Function, found: Inferred) -> None:
         self.program, self.source, self.found = program, function, found
         self.types: dict[str, ArrayType] = {}
+        self.show = Show(lambda v: found.types.get((function.name, v)))
         for place, value in found.types.items():
             if place[0] == function.name:
                 self.types.update(array_leaves(place[1], value))
@@ -62,15 +65,21 @@ class _Flattener:
     def leaves(self, names: Sequence[str], function: str = "") -> tuple[str, ...]:
         return tuple(leaf for n in names for leaf, _ in array_leaves(n, self.abstract(n, function)))
 
+    def results(self) -> tuple[str, ...]:
+        """None for a function that never returns."""
+        name = self.source.name
+        return self.leaves([r for r in self.source.results if (name, r) in self.found.types])
+
     def function(self) -> Function:
         reachable = self.found.reachable[self.source.name]
         blocks = tuple(self.block(block) for block in self.source.blocks if block.label in reachable)
+        blocks = drop_unreachable(blocks)
         for temp, name in self.fresh.made.items():
             self.types.setdefault(temp, self.types[name] if name in self.types else self.types[temp])
         return replace(
             self.source,
             params=self.leaves(self.source.params),
-            results=self.leaves(self.source.results),
+            results=self.results(),
             blocks=blocks,
             types=self.types,
         )
@@ -82,10 +91,13 @@ class _Flattener:
                 case Prim():
                     ops += self.prim(op, self.found.traced.get((self.source.name, block.label, k)))
                 case Move():
-                    if (self.source.name, op.src) in self.found.types:
-                        ops += self.assign(op.dst, op.src, self.abstract(op.src), op.loc)
+                    ops += self.assign(op.dst, op.src, self.abstract(op.src), op.loc)
                 case Call():
                     ops += self.call(op)
+                    if not self.found.returns(op):
+                        return Block(block.label, tuple(ops), no_way_back(op))
+                case Print():
+                    ops.append(Print(self.show(op.message), op.loc))
                 case Select():
                     raise NotImplementedError("selections are made after type inference")
                 case _:
@@ -94,17 +106,18 @@ class _Flattener:
         return Block(block.label, tuple(ops), terminator)
 
     def terminator(self, terminator: Terminator) -> Terminator:
+        if isinstance(terminator, Fail):
+            return replace(terminator, message=self.show(terminator.message))
         if not isinstance(terminator, Branch):
             return terminator
         cond = self.found.types.get((self.source.name, terminator.cond))
         targets = branch_targets(terminator, cond)
         if len(targets) == 1:
             return Return() if targets[0] == RETURN else Jump(targets[0])
-        return replace(terminator, cond=self.leaves([terminator.cond])[0]) if targets else terminator
+        return replace(terminator, cond=self.leaves([terminator.cond])[0])
 
     def prim(self, op: Prim, traced: Traced | None) -> list[Op]:
-        if traced is None:  # it reads the result of a call that never returns: control does not get here
-            return []
+        assert traced is not None, op
         in_leaves = self.leaves(op.expr.ins)
         outvars = traced.closed.jaxpr.outvars
         invars = {v: k for k, v in enumerate(traced.closed.jaxpr.invars)}
@@ -182,9 +195,9 @@ class _Flattener:
         after: list[Op] = []
         dsts: list[str] = []
         for dst, result in zip(op.dsts, callee.results, strict=True):
-            have = self.found.types.get((callee.name, result))  # type: ignore[assignment]
-            if have is None:
+            if (callee.name, result) not in self.found.types:
                 continue  # it never returns
+            have = self.abstract(result, callee.name)
             want = self.abstract(dst)
             for leaf, w, h in zip(leaf_names(dst, want), want.leaves, have.leaves, strict=True):
                 dsts += self._result(leaf, w, h, op.loc, after)
@@ -212,6 +225,11 @@ class _Flattener:
         self.types[temp] = have
         after.append(cast(leaf, temp, have, want, loc))
         return [temp]
+
+
+def no_way_back(call: Call) -> Fail:
+    """The end of a block after a call that never returns; no lane gets there."""
+    return Fail(ERROR, "RuntimeError", (f"@{call.func} returned",), call.loc)
 
 
 def constant(dst: str, value: Known, type_: ArrayType, loc: Loc | None) -> Prim:

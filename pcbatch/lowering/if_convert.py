@@ -5,8 +5,8 @@ before:  bb0: t = { x > 4 }; branch t, bb1, bb2     after:  bb0: t = { x > 4 }; 
          bb2: ...
 
 Shapes: an arm or two arms that meet again (or both return), and `a and b` (a block that only tests a second
-condition). An arm qualifies when it is pure, has one predecessor and costs less than a trip: evaluated for all lanes
-anyway, its result is dropped for those that go elsewhere.
+condition). An arm qualifies when it is pure, does not fail, has one predecessor and costs less than a trip: evaluated
+for all lanes anyway, its result is dropped for those that go elsewhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.rename import rename_reads, rename_writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.ir.walk import predecessors, writes
@@ -79,7 +79,7 @@ class _Converter:
         block = self.blocks.get(label)
         if block is None or len(self.preds[label]) != 1 or label == self.function.blocks[0].label:
             return None
-        if any(isinstance(op, Call) or not _harmless(op) for op in block.ops):
+        if any(isinstance(op, Call | Print) or not _harmless(op) for op in block.ops):
             return None
         return block if sum(op_cost(op, self.types) for op in block.ops) <= MAX_COST else None
 

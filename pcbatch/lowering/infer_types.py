@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from pcbatch.diagnostics import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.lowering.abstract import Abstract, JoinError, Known, join, materialise
 from pcbatch.lowering.trace import Traced, trace
 
@@ -46,6 +46,11 @@ class Inferred:
     reachable: dict[str, set[str]] = field(default_factory=dict)
     errors: dict[OpKey, Exception] = field(default_factory=dict)
     conflicts: dict[Place, Conflict] = field(default_factory=dict)
+    results: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def returns(self, call: Call) -> bool:
+        """Is the callee known to return?"""
+        return all((call.func, result) in self.types for result in self.results[call.func])
 
 
 def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
@@ -66,7 +71,7 @@ def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
 class _Inference:
     def __init__(self, program: CfgProgram) -> None:
         self.program = program
-        self.found = Inferred()
+        self.found = Inferred(results={f.name: f.results for f in program.functions})
         self.changed = True
         self.go_on = False  # take both ways at a branch whose condition could not be typed
         self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
@@ -123,6 +128,10 @@ class _Inference:
                         self.assign((function.name, op.dst), value, op.loc)
                 case Call():
                     self._call(function.name, op)
+                    if not self.found.returns(op):
+                        return  # what follows is not reached, or looked at when more is known
+                case Print():
+                    pass
                 case Select():
                     raise NotImplementedError("selections are made after type inference")
         self._terminator(function.name, block)
@@ -176,7 +185,7 @@ class _Inference:
                 both = (branch.on_true, branch.on_false) if self.go_on and cond is None else ()
                 for target in both or branch_targets(branch, cond):
                     self.reach(function, target)
-            case Return():
+            case Return() | Fail():
                 pass
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import replace
 
 from pcbatch.errors import InternalError
-from pcbatch.ir.ops import Move, Prim, PureOp, Select
+from pcbatch.ir.ops import Move, Prim, Print, PureOp, Select
 from pcbatch.ir.rename import rename_reads, rename_terminator
 from pcbatch.ir.stack import Pop, Push, StackOp, StackProgram, Storage, Var
 from pcbatch.ir.walk import writes
@@ -49,6 +49,8 @@ def run(program: StackProgram, shared: frozenset[str]) -> StackProgram:
 
 
 def _is_shared(op: StackOp, kept: dict[str, str]) -> bool:
+    if isinstance(op, Print):
+        return False
     if isinstance(op, Push):
         return op.dst in kept
     return all(v in kept for v in writes(op))

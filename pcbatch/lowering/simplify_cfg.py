@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pcbatch.ir.callgraph import calls
 from pcbatch.ir.cfg import Block, CfgProgram, Function
 from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
 from pcbatch.ir.stack import PushJump, StackBlock
 from pcbatch.ir.walk import AnyTerminator, predecessors, retarget, successors, writes
 
@@ -37,13 +37,14 @@ def run(program: CfgProgram) -> CfgProgram:
 def _simplify(function: Function) -> Function:
     blocks = function.blocks
     while True:
-        new = _merge(_copy_tails(thread_jumps(_drop_unreachable(blocks))))
+        new = _merge(_copy_tails(thread_jumps(drop_unreachable(blocks))))
         if new == blocks:
             return replace(function, blocks=blocks)
         blocks = new
 
 
-def _drop_unreachable(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def drop_unreachable(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks that jumps from the first one lead to."""
     by_label = {block.label: block for block in blocks}
     seen, work = {blocks[0].label}, [blocks[0].label]
     while work:
@@ -91,7 +92,7 @@ def thread_jumps(blocks: tuple[BlockT, ...]) -> tuple[BlockT, ...]:
                 on_false=through_branch(terminator.on_false, terminator.cond, False),
             )
             terminator = retarget(terminator, follow)
-        if isinstance(terminator, Jump) and isinstance(empty.get(terminator.target), Branch | PushJump):
+        if isinstance(terminator, Jump) and isinstance(empty.get(terminator.target), Branch | PushJump | Fail):
             terminator = empty[terminator.target]
             terminator = _decided(_ending(block, terminator))
         out.append(_ending(block, terminator))

@@ -12,13 +12,14 @@ from dataclasses import replace
 
 from pcbatch.ir.liveness import stack_live_in
 from pcbatch.ir.stack import Pop, Push, StackProgram, Storage, Var
-from pcbatch.ir.walk import reads, terminator_reads, writes
+from pcbatch.ir.walk import kept, reads, terminator_reads, writes
 
 
 def run(program: StackProgram) -> StackProgram:
     """Give every variable its storage class; shared ones keep theirs."""
     registers = set(program.params) | set(program.results)
     registers.update(v for names in stack_live_in(program).values() for v in names)
+    registers.update(v for block in program.blocks for v in kept(block.terminator))
     slots = {op.dst for b in program.blocks for op in b.ops if isinstance(op, Push | Pop)}
     read, mentioned = _uses(program)
 

@@ -98,7 +98,7 @@ def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Trac
     if closed.effects:
         error = TraceError(
             "this has a side effect, which would also run for lanes that are elsewhere",
-            "return the value and print or save it outside the batched function",
+            "print in a statement of the batched function itself; return what is to be saved",
         )
         raise error.with_traceback(_origin(closed))
     avals = iter(closed.out_avals)
@@ -121,6 +121,11 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
     """The leaf as a known value, or None when lanes hold it."""
     if is_array(leaf):
         return None
+    if dynamic and isinstance(leaf, str) and "Tracer(" in leaf:
+        raise TraceError(
+            "this text is made while compiling, when the values of lanes are not known",
+            'write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
+        )
     if isinstance(leaf, bool | int | float | complex | str | bytes) or leaf is None or leaf is Ellipsis:
         return Known(leaf)
     if dynamic:  # it may hold tracers

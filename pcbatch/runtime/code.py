@@ -15,14 +15,15 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.liveness import stack_live_out
-from pcbatch.ir.ops import Branch, Move, Prim, Select
+from pcbatch.ir.ops import Branch, Move, Prim, Print, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import block_uses, block_writes, pops, pushes, writes
+from pcbatch.ir.walk import block_uses, block_writes, pops, pushes, reads, writes
 from pcbatch.lowering.cost import loops_on_values
 from pcbatch.lowering.jax_types import from_storage, to_storage
 from pcbatch.lowering.trace import JaxprFn
 from pcbatch.runtime import stores
+from pcbatch.runtime.prints import Shown, prints_of
 
 Values = dict[str, Any]
 Key = TypeVar("Key")
@@ -35,6 +36,7 @@ class Effects:
     updates: Values  # register -> new value
     saved: Values  # variable -> value to keep in its slot
     cond: Any  # bool[lanes] when the block branches, else None
+    printed: Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class BlockCode:
     stores: Mapping[Prim, stores.Stores]  # primitives that write into a register in place
     placed: frozenset[str]  # registers that only such primitives write: their new value needs no mask
     risky: bool  # holds a loop that might not end on values of lanes that are elsewhere
+    prints: tuple[Print, ...]
 
     def run(
         self, lanes: int, registers: Values, popped: Values, shared: Values, active: jax.Array, here: jax.Array
@@ -67,10 +70,11 @@ class BlockCode:
 
     def _one(
         self, given: Mapping[tuple[str, str], Any], active: jax.Array, shared: Values
-    ) -> tuple[Values, Values, Any]:
+    ) -> tuple[Values, Values, Any, Shown]:
         env: Values = {v: from_storage(value, self.type(v)) for v, value in shared.items()}
         env |= {v: from_storage(given["reg", v], self.type(v)) for v in self.reads}
         saved: Values = {}
+        printed: list[Values] = []
         for op in self.block.ops:
             match op:
                 case Push(dst=dst, src=src):
@@ -80,11 +84,13 @@ class BlockCode:
                 case Prim() if op in self.stores:
                     values, operands = [env[v] for v in op.expr.ins], {v: env[v] for v in op.dsts if v in env}
                     env |= self.stores[op].run(values, operands, active)
+                case Print():
+                    printed.append({v: to_storage(env[v], self.type(v)) for v in reads(op)})
                 case _:
                     evaluate(op, env)
         terminator = self.block.terminator
         cond = jnp.asarray(env[terminator.cond]) if isinstance(terminator, Branch) else None
-        return {v: to_storage(env[v], self.type(v)) for v in self.updates}, saved, cond
+        return {v: to_storage(env[v], self.type(v)) for v in self.updates}, saved, cond, tuple(printed)
 
     def type(self, name: str) -> ArrayType:
         """The type of a variable; programs are typed before they are emitted."""
@@ -148,6 +154,7 @@ def _compile(program: StackProgram, index: int, block: StackBlock, live_out: Ite
         stores=found,
         placed=frozenset(registers(written_in_place(block, found))),
         risky=risky,
+        prints=prints_of(block.ops),
     )
 
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.stack import PushJump, StackProgram
+from pcbatch.ir.walk import kept
 from pcbatch.lowering.jax_types import storage_type, zeros
 from pcbatch.runtime.code import BlockCode, Values, compile_blocks
 from pcbatch.runtime.status import Status
@@ -43,6 +44,7 @@ class Layout:
     index: Mapping[str, int]  # block label -> program counter
     registers: tuple[str, ...]
     slots: tuple[str, ...]
+    shown: tuple[str, ...]  # variables in the messages of failures
     calls: bool
     max_steps: int | None
     stats: bool
@@ -67,6 +69,7 @@ def make(program: StackProgram, max_steps: int | None, stats: bool) -> Layout:
         index={block.label: k for k, block in enumerate(program.blocks)},
         registers=tuple(v for v, s in storage.items() if s is not None and s.has_register),
         slots=tuple(v for v, s in storage.items() if s is not None and s.has_frames),
+        shown=tuple(dict.fromkeys(v for block in program.blocks for v in kept(block.terminator))),
         calls=any(isinstance(block.terminator, PushJump) for block in program.blocks),
         max_steps=max_steps,
         stats=stats,

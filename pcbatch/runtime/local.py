@@ -16,21 +16,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.diagnostics import Diagnostic, Loc
+from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.ir.callgraph import calls, recursive, static_depth
 from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.ops import Fail, Print
+from pcbatch.ir.rename import rename_terminator
+from pcbatch.ir.walk import kept
 from pcbatch.lowering.jax_types import storage_type, to_storage
 from pcbatch.options import Options
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.local_host import Host
-from pcbatch.runtime.local_plan import FunctionPlan, Planner, type_of
+from pcbatch.runtime.local_plan import FunctionPlan, Planner, shown_name, type_of
 from pcbatch.runtime.local_staged import Staged
-from pcbatch.runtime.local_tally import Tally
+from pcbatch.runtime.local_tally import Tally, show
 from pcbatch.runtime.machine import final
 from pcbatch.runtime.pc import Outcome, Reading, tracing
-from pcbatch.runtime.status import status_of
+from pcbatch.runtime.status import Site, status_of
 
 DEPTH_LIMIT = 10_000  # nested calls, where no other limit is set
 DEPTH_FLOOR = 256  # and what large variables leave of that at least
@@ -65,7 +68,20 @@ class LocalExecutable:
         self._finish = jax.jit(self._results, static_argnames=("lanes",))
 
     def _tally(self, xp: Any, max_depth: int | None) -> Tally:
-        return Tally(xp, self.planner.blocks, self.options.max_steps, max_depth, self.options.stats)
+        blocks = [(f, block) for f in self.program.functions for block in f.blocks]
+        shown = {
+            shown_name(f, v): storage_type(type_of(f.types, v)) for f, block in blocks for v in kept(block.terminator)
+        }
+        return Tally(
+            xp,
+            self.planner.blocks,
+            self.options.max_steps,
+            max_depth,
+            self.options.stats,
+            raises=any(isinstance(block.terminator, Fail) for _, block in blocks),
+            prints=any(isinstance(op, Print) for _, block in blocks for op in block.ops),
+            shown=tuple(shown.items()),
+        )
 
     @property
     def params(self) -> tuple[str, ...]:
@@ -116,10 +132,11 @@ class LocalExecutable:
         stop = counts.get("stop", jnp.full((lanes,), blocks, jnp.int32))
         status = status_of(stop, blocks)
         where = jnp.where(stop == blocks, -1, stop % (blocks + 1))
+        shown = {name: counts[show(name)] for name, _ in self.staged.tally.shown}
         entry = self.program.function(self.program.entry)
         types = [type_of(entry.types, v) for v in entry.results]
         values = tuple(final(r, t, status) for r, t in zip(results, types, strict=True))
-        return values, status, counts["trips"], counts.get("visits"), counts.get("active"), where, None
+        return values, status, counts["trips"], counts.get("visits"), counts.get("active"), where, None, shown
 
     def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
         """`jax.stages.Lowered` of the whole run; UsageError for a recursive program, which is many programs."""
@@ -142,14 +159,16 @@ class LocalExecutable:
             raise self._untraceable()
         return jax.make_jaxpr(partial(self._whole, lanes=lanes))(args)
 
-    def where(self, pc: int) -> tuple[Loc | None, str]:
+    def where(self, pc: int) -> Site:
         """The place in the source where a lane stopped, for `Outcome.pc`."""
-        blocks = [block for function in self.program.functions for block in function.blocks]
+        blocks = [(function, block) for function in self.program.functions for block in function.blocks]
         if not 0 <= pc < len(blocks):
-            return None, ""
-        ops = sorted(blocks[pc].ops, key=lambda op: not isinstance(op, Call))  # calls first
-        locs = [loc for op in (*ops, blocks[pc].terminator) if (loc := getattr(op, "loc", None)) is not None]
-        return (locs[0] if locs else None), ""
+            return Site()
+        function, block = blocks[pc]
+        ops = sorted(block.ops, key=lambda op: not isinstance(op, Call))  # calls first
+        locs = [loc for op in (*ops, block.terminator) if (loc := getattr(op, "loc", None)) is not None]
+        named = rename_terminator(block.terminator, lambda v: shown_name(function, v))
+        return Site(locs[0] if locs else None, fail=named if isinstance(named, Fail) else None)
 
     def _untraceable(self) -> UsageError:
         names = ", ".join(f"`{name}`" for name in sorted(recursive(self.program)))

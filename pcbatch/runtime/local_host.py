@@ -17,11 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.cfg import Call
+from pcbatch.ir.ops import Fail
 from pcbatch.lowering.jax_types import zeros
 from pcbatch.runtime.code import Values, lane_mask
 from pcbatch.runtime.local_plan import BlockPlan, FunctionPlan, Item, Run, as_stored, land
 from pcbatch.runtime.local_staged import Staged
 from pcbatch.runtime.local_tally import Tally
+from pcbatch.runtime.status import why
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Piece:
     call: Call | None
     needs: tuple[str, ...]
     old: tuple[str, ...]  # registers whose old value is merged in
-    counts: bool  # holds staged calls, which count
+    counts: bool  # holds staged calls or prints, which count
     run: Any
 
 
@@ -95,12 +97,13 @@ class Host:
             return masked, None, counts
 
         piece.__name__ = f"{plan.function.name}_{block.index}".replace(".", "_")
-        busy = bool(keeps) or any(isinstance(i, Call) for i in items) or (last and bool(block.written or block.cond))
+        counting = any(isinstance(item, Call) or bool(item.prints) for item in items)
+        busy = bool(keeps) or counting or (last and bool(block.written or block.cond))
         return Piece(
             call=call,
             needs=tuple(used),
             old=block.updates if last else (),
-            counts=any(isinstance(item, Call) for item in items),
+            counts=counting,
             run=jax.jit(piece) if busy else None,
         )
 
@@ -217,6 +220,9 @@ class _HostRun:
         plan = frame.plan
         to = plan.target(frame.block, None if cond is None else np.asarray(cond), np.where)
         frame.pc = np.where(frame.active, to, frame.pc).astype(np.int32)
+        if isinstance(fail := frame.block.terminator, Fail):
+            shown = plan.shown(frame.registers, fail)
+            self.counts = self.tally.fail(self.counts, frame.block.number, frame.active, why(fail), shown)
         self._drop(frame)
         self.counts, frame.pc = self.tally.arrive(self.counts, plan.offset, plan.exit, frame.pc)
         frame.values = {}

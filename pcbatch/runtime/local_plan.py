@@ -17,12 +17,13 @@ import numpy as np
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.liveness import live_after, live_in, live_out
-from pcbatch.ir.ops import RETURN, Branch, Jump, PureOp, Return
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Print, PureOp, Return
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import block_writes, reads, successors, terminator_reads, writes
+from pcbatch.ir.walk import block_writes, kept, reads, successors, writes
 from pcbatch.lowering.jax_types import from_storage, jax_dtype, storage_type, to_storage
 from pcbatch.runtime.code import Values, borrow, evaluate, is_risky, lane_mask
 from pcbatch.runtime.local_shared import Names, uniform
+from pcbatch.runtime.prints import Shown, prints_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Run:
 
     types: Mapping[str, ArrayType | None]
     common: tuple[PureOp, ...]
-    ops: tuple[PureOp, ...]
+    ops: tuple[PureOp | Print, ...]
     fixed: tuple[str, ...]  # shared variables that come in
     reads: tuple[str, ...]  # variables per lane that come in
     common_gives: tuple[str, ...]
@@ -48,24 +49,36 @@ class Run:
         """All that goes out."""
         return (*self.common_gives, *self.gives)
 
-    def run(self, env: Mapping[str, Any], active: jax.Array) -> Values:
-        """New values in storage form, for all lanes and before any mask; those of inactive lanes are junk."""
+    @property
+    def prints(self) -> tuple[Print, ...]:
+        """What is printed for the active lanes once the operations have run."""
+        return prints_of(self.ops)
+
+    def run(self, env: Mapping[str, Any], active: jax.Array) -> tuple[Values, Shown]:
+        """New values in storage form, and those to print, for all lanes and before any mask; those of inactive lanes
+        are junk."""
         common = {v: from_storage(env[v], type_of(self.types, v)) for v in self.fixed}
         for op in self.common:
             evaluate(op, common)
         out = {v: to_storage(common[v], type_of(self.types, v)) for v in self.common_gives}
-        if not self.gives:
-            return out
+        if not self.gives and not self.prints:
+            return out, ()
         inputs = {v: env[v] for v in self.reads}
         if self.risky:
             inputs = borrow(inputs, active)
-        return out | jax.vmap(lambda given: self._one(given, common), axis_size=active.shape[0])(inputs)
+        one: Any = jax.vmap(lambda given: self._one(given, common), axis_size=active.shape[0])
+        gives, shown = one(inputs)
+        return out | gives, shown
 
-    def _one(self, given: Values, common: Values) -> Values:
+    def _one(self, given: Values, common: Values) -> tuple[Values, Shown]:
         env = common | {v: from_storage(value, type_of(self.types, v)) for v, value in given.items()}
+        shown: list[Values] = []
         for op in self.ops:
-            evaluate(op, env)
-        return {v: to_storage(env[v], type_of(self.types, v)) for v in self.gives}
+            if isinstance(op, Print):
+                shown.append({v: to_storage(env[v], type_of(self.types, v)) for v in reads(op)})
+            else:
+                evaluate(op, env)
+        return {v: to_storage(env[v], type_of(self.types, v)) for v in self.gives}, tuple(shown)
 
 
 Item = Run | Call
@@ -78,7 +91,7 @@ class BlockPlan:
     index: int
     number: int
     items: tuple[Item, ...]
-    terminator: Jump | Branch | Return
+    terminator: Jump | Branch | Return | Fail
     updates: tuple[str, ...]
     shared_updates: tuple[str, ...]
 
@@ -90,7 +103,7 @@ class BlockPlan:
     @property
     def cond(self) -> tuple[str, ...]:
         """The variable that decides where it goes, if one does."""
-        return terminator_reads(self.terminator)
+        return (self.terminator.cond,) if isinstance(self.terminator, Branch) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +155,10 @@ class FunctionPlan:
             case _:
                 return self.exit
 
+    def shown(self, env: Mapping[str, Any], fail: Fail) -> dict[str, Any]:
+        """The values that a failure shows, under the names that they are kept by."""
+        return {shown_name(self.function, v): env[v] for v in kept(fail)}
+
     def enter(self, args: Sequence[Any], lanes: int, zeros: Callable[[ArrayType, tuple[int, ...]], Any]) -> Values:
         """The registers of a new activation. `args` are in storage form, those of `given` unbatched."""
         out: Values = {}
@@ -161,6 +178,11 @@ def land(block: BlockPlan, env: Mapping[str, Any], old: Mapping[str, Any], activ
     """The new values of the registers that a block writes: in lanes that did not run it, the old ones."""
     out = {v: jnp.where(lane_mask(active, env[v]), env[v], old[v]) for v in block.updates}
     return out | {v: env[v] for v in block.shared_updates}
+
+
+def shown_name(function: Function, name: str) -> str:
+    """What a variable that a failure shows is called outside its function."""
+    return f"{function.name}.{name}"
 
 
 def as_stored(value: Any, type_: ArrayType) -> Any:
@@ -212,6 +234,7 @@ def _plan(function: Function, given: Names, offset: int) -> FunctionPlan:
     shared = uniform(function, given)
     after, out = live_after(function), live_out(function)
     live = {v for names in live_in(function).values() for v in names} | set(function.results)
+    live.update(v for block in function.blocks for v in kept(block.terminator))
     blocks = tuple(
         _block(function, block, k, offset + k, after[block.label], out[block.label], shared)
         for k, block in enumerate(function.blocks)
@@ -225,7 +248,7 @@ def _block(
     function: Function, block: Block, index: int, number: int, after: Sequence[Names], out: Names, shared: Names
 ) -> BlockPlan:
     items: list[Item] = []
-    pending: list[PureOp] = []
+    pending: list[PureOp | Print] = []
     for k, op in enumerate(block.ops):
         if isinstance(op, Call):
             items.append(op)
@@ -245,9 +268,10 @@ def _block(
     )
 
 
-def _run(function: Function, ops: Iterable[PureOp], live: Names, shared: Names) -> Run:
-    common = tuple(op for op in ops if writes(op) and shared.issuperset(writes(op)))
-    rest = tuple(op for op in ops if op not in common)
+def _run(function: Function, ops: Iterable[PureOp | Print], live: Names, shared: Names) -> Run:
+    alike = [bool(writes(op)) and shared.issuperset(writes(op)) for op in ops]
+    common = tuple(op for op, same in zip(ops, alike, strict=True) if same and not isinstance(op, Print))
+    rest = tuple(op for op, same in zip(ops, alike, strict=True) if not same)
     made = {v for op in common for v in writes(op)}
     fixed = {v for op in ops for v in reads(op) if v in shared and v not in made}
     read: dict[str, None] = {}

@@ -14,10 +14,13 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Call
+from pcbatch.ir.ops import Fail
 from pcbatch.lowering.jax_types import zeros
+from pcbatch.runtime import prints
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.local_plan import BlockPlan, FunctionPlan, Item, Planner, Run, as_stored, land
 from pcbatch.runtime.local_tally import Tally
+from pcbatch.runtime.status import why
 
 Carry = TypeVar("Carry")
 State = tuple[Any, Values, Values]  # program counters, registers, counts
@@ -86,10 +89,14 @@ class Staged:
     def _block(self, plan: FunctionPlan, block: BlockPlan, registers: Values, state: State, depth: Any) -> State:
         pc, old, counts = state
         active = pc == block.index
+        if self.tally.prints:  # under `vmap` a block runs for those whose turn it is not, too
+            active &= jnp.min(pc) == block.index
         counts = self.tally.block(counts, block.number, active)
         env, going, counts = self.items(plan, block, block.items, registers, active, counts, depth)
         cond = env[block.cond[0]] if block.cond else None
         pc = jnp.where(active, plan.target(block, cond, jnp.where), pc)
+        if isinstance(fail := block.terminator, Fail):
+            counts = self.tally.fail(counts, block.number, going, why(fail), plan.shown(env, fail))
         if self.tally.fails:
             pc = jnp.where(active & ~going, plan.exit, pc)
         counts, pc = self.tally.arrive(counts, plan.offset, plan.exit, pc.astype(jnp.int32))
@@ -110,7 +117,10 @@ class Staged:
         sure = True  # is some lane active?
         for item in items:
             if isinstance(item, Run):
-                env |= item.run(env, active) if sure or not item.risky else _run_for_some(item, env, active)
+                values, shown = item.run(env, active) if sure or not item.risky else _run_for_some(item, env, active)
+                env |= values
+                if item.prints:
+                    counts = {**counts, "turn": prints.in_turn(item.prints, active, shown, counts["turn"])}
             else:
                 results, active, counts = self._call(plan, block, item, env, active, counts, depth)
                 env |= {d: as_stored(r, plan.type(d)) for d, r in zip(item.dsts, results, strict=True)}
@@ -141,8 +151,9 @@ def once(go: jax.Array, fn: Callable[[Carry], Carry], carry: Carry) -> Carry:
     return out
 
 
-def _run_for_some(item: Run, env: Values, active: jax.Array) -> Values:
+def _run_for_some(item: Run, env: Values, active: jax.Array) -> tuple[Values, prints.Shown]:
     """Run a loop that must not see junk, unless all lanes have failed meanwhile."""
     shapes = jax.eval_shape(lambda: item.run(env, active))
-    start = {v: jnp.zeros(s.shape, s.dtype) for v, s in shapes.items()}
-    return once(jnp.any(active), lambda _: item.run(env, active), start)
+    start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    out: tuple[Values, prints.Shown] = once(jnp.any(active), lambda _: item.run(env, active), start)
+    return out

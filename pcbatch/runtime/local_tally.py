@@ -2,15 +2,20 @@
 
 `trips` int32[]: batched executions of blocks. Where lanes may fail, `stop` int32[lanes]: the number of all blocks while
 the lane goes on, then where and why it stopped, as `status.parked`. With `max_steps`: `steps` int32[lanes]. With
-statistics: `visits`, `active`, per block.
+statistics: `visits`, `active`, per block. Where lanes print: `turn` int32[], which orders that. Where failures show
+variables: `show:f.v` [lanes, ...] of the lanes that have failed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pcbatch.runtime.code import Values
+import numpy as np
+
+from pcbatch.ir.types import ArrayType
+from pcbatch.runtime.code import Values, lane_mask
 from pcbatch.runtime.status import Status, parked
 
 
@@ -23,11 +28,14 @@ class Tally:
     max_steps: int | None
     max_depth: int | None  # None: calls cannot fail
     stats: bool
+    raises: bool = False  # the program itself may fail
+    prints: bool = False
+    shown: tuple[tuple[str, ArrayType], ...] = ()  # variables that failures show, and how they are stored
 
     @property
     def fails(self) -> bool:
         """May lanes fail?"""
-        return self.max_steps is not None or self.max_depth is not None
+        return self.max_steps is not None or self.max_depth is not None or self.raises
 
     def start(self, lanes: int) -> Values:
         """The counts before anything has run."""
@@ -40,7 +48,9 @@ class Tally:
         if self.stats:
             out["visits"] = xp.zeros((self.blocks,), xp.int32)
             out["active"] = xp.zeros((self.blocks,), xp.float32)
-        return out
+        if self.prints:
+            out["turn"] = xp.zeros((), xp.int32)
+        return out | {show(name): xp.zeros((lanes, *t.shape), np.dtype(t.dtype)) for name, t in self.shown}
 
     def block(self, counts: Values, number: int, active: Any) -> Values:
         """A block starts for the active lanes."""
@@ -76,6 +86,21 @@ class Tally:
         stop = self.xp.where(full, place, counts["stop"]).astype(self.xp.int32)
         return {**counts, "stop": stop}, active & ~full
 
+    def fail(self, counts: Values, number: int, active: Any, why: Status, shown: Mapping[str, Any]) -> Values:
+        """Active lanes fail at the end of a block; `shown` is kept for the message."""
+        xp = self.xp
+        stop = xp.where(active, parked(number, self.blocks, why), counts["stop"]).astype(xp.int32)
+        out = {**counts, "stop": stop}
+        for name, value in shown.items():
+            old = counts[show(name)]
+            out[show(name)] = xp.where(lane_mask(active, old), xp.broadcast_to(xp.asarray(value), old.shape), old)
+        return out
+
     def remaining(self, counts: Values, active: Any) -> Any:
         """The lanes that have not failed meanwhile."""
         return active & (counts["stop"] == self.blocks) if self.fails else active
+
+
+def show(name: str) -> str:
+    """The key of what failures show of a variable."""
+    return f"show:{name}"

@@ -88,6 +88,14 @@ class Machine:
         values = tuple(final(state.carry[reg(v)], _type(self.program, v), status) for v in self.program.results)
         return values, status
 
+    def shown(self, state: State) -> Values:
+        """The values that messages of failures show, [lanes, ...] each, in storage form."""
+        lanes = state.carry["pc"].shape
+        out: Values = {v: state.carry[reg(v)] for v in self.layout.shown if v not in state.shared}
+        return out | {
+            v: jnp.broadcast_to(x, lanes + x.shape) for v, x in state.shared.items() if v in self.layout.shown
+        }
+
     def grow(self, state: State, depth: int) -> State:
         """The same state with room for `depth` nested calls; lanes that ran out of room are live again."""
         carry = {k: stacks.grow(v, depth + (k == "pcs")) if layouts.is_frames(k) else v for k, v in state.carry.items()}

@@ -24,12 +24,13 @@ TRACED_DEPTH = 64  # what a recursive program gets inside `jit`, where stacks ca
 GROWTH_LIMIT = 2**30  # bytes of frames, beyond which stacks do not grow by themselves
 DEPTH_LIMIT = 2**20  # nested calls, likewise
 
-Reading = tuple[tuple[Any, ...], Any, Any, Any, Any, Any, Any]  # all of an `Outcome` but its depth
+Reading = tuple[tuple[Any, ...], Any, Any, Any, Any, Any, Any, Any]  # all of an `Outcome` but its depth
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The leaves of a run: result leaves and status per lane, trips, statistics, final program counters and depths.
+    """The leaves of a run: result leaves and status per lane, trips, statistics, final program counters and depths,
+    and by variable what the messages of failures show.
 
     `depths` is None where there are no calls, or nobody knows."""
 
@@ -40,6 +41,7 @@ class Outcome:
     active: Any
     pc: Any
     depths: Any
+    shown: Any
     depth: int
 
 
@@ -95,7 +97,16 @@ class PcExecutable:
     def _read(self, state: State) -> Reading:
         values, status = self.machine.results(state)
         carry = state.carry
-        return values, status, state.trips, carry.get("visits"), carry.get("active"), carry["pc"], carry.get("depth")
+        return (
+            values,
+            status,
+            state.trips,
+            carry.get("visits"),
+            carry.get("active"),
+            carry["pc"],
+            carry.get("depth"),
+            self.machine.shown(state),
+        )
 
     def _start(self, lanes: int) -> Any:
         return self._jit(self._whole, lanes, "lanes", "depth", "keep")

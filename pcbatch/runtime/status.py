@@ -1,25 +1,49 @@
 """How a lane ended, and how the program counter says so while the machine runs.
 
 With N blocks, a program counter below N names the block that the lane waits for. N is EXIT: the lane has returned.
-Beyond it, `block + N + 1` and `block + 2 * (N + 1)` park a lane that could not run `block`: it keeps all its values,
-disturbs nobody, and can go on when the cause is gone.
+Beyond it, `block + status * (N + 1)` parks a lane that could not run `block`, or that failed at its end: it keeps all
+its values, disturbs nobody, and can go on when the cause is gone (a full stack).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import jax
 import jax.numpy as jnp
 
+from pcbatch.diagnostics import Loc
+from pcbatch.ir import ops
+from pcbatch.ir.ops import Fail
+
 
 class Status(IntEnum):
-    """The end of one lane. `RUNNING` is seen only when a machine is stopped between trips."""
+    """The end of one lane: it returned (`OK`), met a limit, or failed an `assert` (`ASSERTION`) or a `raise` (`ERROR`).
+
+    `RUNNING` is seen only when a machine is stopped between trips.
+    """
 
     OK = 0
     STACK_FULL = 1
     STEP_LIMIT = 2
     RUNNING = 3
+    ASSERTION = 4
+    ERROR = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a lane stopped: the source, what was on the stack, and the failure if it reached one."""
+
+    loc: Loc | None = None
+    held: str = ""
+    fail: Fail | None = None
+
+
+def why(fail: Fail) -> Status:
+    """How a lane ends that reaches a failure."""
+    return Status.ASSERTION if fail.kind == ops.ASSERTION else Status.ERROR
 
 
 def parked(block: jax.Array | int, blocks: int, why: Status) -> jax.Array | int:

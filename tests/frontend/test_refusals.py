@@ -24,8 +24,8 @@ def statements_of_many_kinds(n):
     except ValueError:
         n = 2
     with n:
-        raise ValueError
-    assert n
+        raise
+    n.check()
     yield n
     global shadow
     import os
@@ -57,7 +57,7 @@ def targets(n, d):
 
 def effects(n):
     n.append(1)
-    print(n)
+    n = print(n)
     n + 1
     n == 2
     one(n)
@@ -219,7 +219,7 @@ async def coroutine(n):
 
 
 CASES = [
-    (statements_of_many_kinds, "101:2 102:6 103:7 104:8 105:9 107:10 108:11 108:12 109:14"),
+    (statements_of_many_kinds, "101:2 102:6 103:7 119:8 105:9 107:10 108:11 108:12 109:14"),
     (targets, "117:3 118:4 117:4 117:5 118:6 117:7"),
     (effects, "119:2 119:3 119:4 119:5"),
     (builtins_that_see_the_frame, "120:2 120:3 120:4"),

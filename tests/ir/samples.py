@@ -166,6 +166,52 @@ g:
 }
 """
 
+# Two ways to fail, and a print; what a failure shows has a register.
+FAIL_CFG = """\
+pcir 1 cfg
+func @check(x: f32[]) -> (y: f32[]) {
+  t, u: bool[]   half: f32[]
+bb0:
+  print("x = ", x:(".3f"), "\\n")
+  t = { x > 0 }
+  branch t, bb1, low
+low:
+  fail assertion AssertionError()
+bb1:
+  u = { x < 100 }
+  branch u, good, bad
+good:
+  y = { x * 2 }
+  return
+bad:
+  half = { x / 2 }
+  fail error ValueError("half of // {", x, " is ", half!r:(">9"), "\\u2028")
+}
+"""
+
+FAIL_STACK = """\
+pcir 1 stack
+program entry=bb0 in=(x) out=(y) {
+  x, y, half: f32[] reg   t, u: bool[] temp
+// function @check
+bb0:
+  print("x = ", x:(".3f"), "\\n")
+  t = { x > 0 }
+  branch t, bb1, low
+low:
+  fail assertion AssertionError()
+bb1:
+  u = { x < 100 }
+  branch u, good, bad
+good:
+  update y = { x * 2 }
+  return
+bad:
+  update half = { x / 2 }
+  fail error ValueError("half of // {", x, " is ", half!r:(">9"), "\\u2028")
+}
+"""
+
 EVERY = {
     "fib_cfg": FIB_CFG,
     "fib_stack": FIB_STACK,
@@ -174,6 +220,8 @@ EVERY = {
     "parity_cfg": PARITY_CFG,
     "chain_cfg": CHAIN_CFG,
     "tail_stack": TAIL_STACK,
+    "fail_cfg": FAIL_CFG,
+    "fail_stack": FAIL_STACK,
 }
 
 

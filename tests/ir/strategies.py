@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Return, Select
+from pcbatch.ir.message import Field
+from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
 from pcbatch.ir.types import LONG, ArrayType
 
@@ -46,11 +47,19 @@ types = st.none() | st.builds(
 texts = st.sampled_from(TEXTS) | st.text(max_size=12)
 exprs = st.builds(Expr, texts, st.lists(names, max_size=3).map(tuple))
 dsts = st.lists(names, max_size=3).map(tuple)
+words = st.sampled_from(("x = ", "// no comment", "{", ")", '"', "\n", "a = b", "")) | st.text(max_size=6)
+messages = st.recursive(
+    st.lists(words | st.builds(Field, names, st.sampled_from(("", "r", "s", "a"))), max_size=3).map(tuple),
+    lambda inner: st.lists(words | st.builds(Field, names, st.just(""), inner), max_size=3).map(tuple),
+    max_leaves=4,
+)
 pure_ops = st.builds(Prim, dsts, exprs) | st.builds(Move, names, names) | st.builds(Select, names, names, names, names)
 functions_names = st.sampled_from(("fib", "f.<locals>.g", "<lambda>"))
-cfg_ops = pure_ops | st.builds(Call, dsts, functions_names, st.lists(names, max_size=3).map(tuple))
-stack_ops = pure_ops | st.builds(Push, names, names) | st.builds(Pop, names)
+prints = st.builds(Print, messages)
+cfg_ops = pure_ops | prints | st.builds(Call, dsts, functions_names, st.lists(names, max_size=3).map(tuple))
+stack_ops = pure_ops | prints | st.builds(Push, names, names) | st.builds(Pop, names)
 jumps = st.builds(Jump, labels) | st.builds(Branch, names, targets, targets) | st.just(Return())
+jumps |= st.builds(Fail, st.sampled_from(("assertion", "error")), names, messages)
 
 
 def _tuples(items: st.SearchStrategy, size: int = 4) -> st.SearchStrategy:

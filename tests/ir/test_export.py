@@ -13,7 +13,7 @@ from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.ops import Expr, Prim, Return
 from pcbatch.ir.parser import parse_program
 from tests.ir import strategies
-from tests.ir.samples import CHAIN_CFG, EVERY, FIB_STACK, TAIL_STACK
+from tests.ir.samples import CHAIN_CFG, EVERY, FAIL_STACK, FIB_STACK, TAIL_STACK
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -47,6 +47,21 @@ def test_json_has_locations():
     out = to_json(CfgProgram("f", (Function("f", (), (), (Block("bb0", (op,), Return()),)),)))
     loc = {"file": "f.py", "line": 1, "col": 2, "end_line": 3, "end_col": 4}
     assert out["functions"][0]["blocks"][0]["ops"][0]["loc"] == loc
+
+
+def test_json_of_failures_and_prints():
+    out = to_json(parse_program(FAIL_STACK))
+    half = {"var": "half", "conversion": "r", "spec": [">9"]}
+    x = {"var": "x", "conversion": "", "spec": []}
+    assert out["blocks"][4]["terminator"] == {
+        "op": "fail",
+        "kind": "error",
+        "name": "ValueError",
+        "message": ["half of // {", x, " is ", half, "\u2028"],
+        "loc": None,
+    }
+    assert out["blocks"][0]["ops"][0]["op"] == "print"
+    assert "fail assertion AssertionError()" in to_dot(parse_program(FAIL_STACK))
 
 
 def test_dot_of_a_stack_program():

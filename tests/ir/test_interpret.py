@@ -10,9 +10,21 @@ import pytest
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import Block, CfgProgram, Function
-from pcbatch.ir.interpret import StackFull, StepLimit, interpret_cfg, interpret_stack
+from pcbatch.ir.interpret import LaneFailed, StackFull, StepLimit, interpret_cfg, interpret_stack
 from pcbatch.ir.ops import Expr, Prim, Return
-from tests.ir.samples import CHAIN_CFG, FIB_CFG, FIB_STACK, GCD_CFG, GCD_STACK, PARITY_CFG, TAIL_STACK, cfg, stack
+from tests.ir.samples import (
+    CHAIN_CFG,
+    FAIL_CFG,
+    FAIL_STACK,
+    FIB_CFG,
+    FIB_STACK,
+    GCD_CFG,
+    GCD_STACK,
+    PARITY_CFG,
+    TAIL_STACK,
+    cfg,
+    stack,
+)
 
 
 def fib(n: int) -> int:
@@ -72,6 +84,21 @@ def test_limits():
         interpret_cfg(cfg(FIB_CFG), [10], max_calls=100)
     with pytest.raises(StepLimit):
         interpret_cfg(cfg(GCD_CFG), [12, 18], max_steps=3)
+
+
+@pytest.mark.parametrize(
+    ("interpret", "program"), [(interpret_cfg, cfg(FAIL_CFG)), (interpret_stack, stack(FAIL_STACK))]
+)
+@pytest.mark.parametrize("number", [float, np.float32, jnp.float32])
+def test_failures_and_prints(interpret, program, number, capsys):
+    assert interpret(program, [number(3)])[0] == (6,)
+    assert capsys.readouterr().out == "x = 3.000\n"
+    with pytest.raises(LaneFailed) as low:
+        interpret(program, [number(-1)])
+    assert (low.value.kind, low.value.name, low.value.message) == ("assertion", "AssertionError", "")
+    with pytest.raises(LaneFailed, match="ValueError: half of // { *500.0 is     250.0\u2028") as bad:
+        interpret(program, [number(500)])
+    assert (bad.value.kind, bad.value.name) == ("error", "ValueError")
 
 
 def test_deep_recursion_does_not_use_the_python_stack():

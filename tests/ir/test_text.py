@@ -117,6 +117,11 @@ def test_update_is_for_the_reader():
         ("  jump head\n}\n", "", "line 10: the text ends, expected a jump"),
         ("c = a", "push c", "line 8: no push in a cfg program: 'push c'"),
         ("jump head", "pushjump head, ret=body", "line 11: no pushjump in a cfg program"),
+        ("c = a", 'print("c, c)', "line 8: a text of the message is never closed"),
+        ("c = a", 'print("c" c)', "line 8: expected , or ) in the message"),
+        ("c = a", "print(1)", "line 8: expected a variable or a"),
+        ("c = a", "print(c) c", "line 8: expected nothing after the message"),
+        ("jump head", "fail error()", "line 11: expected an operation or a jump"),
         ("(a: i32[], b: i32[])", "(a i32[])", "line 2: expected `name: type`"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from pcbatch.ir import verifier
 from pcbatch.ir.parser import parse_program
 from pcbatch.ir.verifier import Fault, verify
-from tests.ir.samples import CHAIN_CFG, EVERY, FIB_CFG, FIB_STACK, GCD_CFG, GCD_STACK, TAIL_STACK
+from tests.ir.samples import CHAIN_CFG, EVERY, FAIL_CFG, FAIL_STACK, FIB_CFG, FIB_STACK, GCD_CFG, GCD_STACK, TAIL_STACK
 
 BROKEN = [
     # rule, sample, what is replaced by what, the whole report
@@ -27,6 +27,11 @@ BROKEN = [
     ("distinct", GCD_STACK, {"in=(a, b)": "in=(a, b, a)"}, ["a occurs 2 times among the parameters"]),
     ("cond", GCD_CFG, {"t: bool[]": "t: bool[2]"}, ["@gcd:head: the condition t is bool[2], not bool[]"]),
     ("cond", GCD_CFG, {"c = a": "c = select b, a, b"}, ["@gcd:body: the condition b is i32[], not bool[]"]),
+    ("kind", FAIL_CFG, {"fail error": "fail panic"}, ["@check:bad: panic is no kind of failure"]),
+    ("declared", FAIL_CFG, {"t, u: bool[]": "t: bool[]"}, None),
+    ("declared", FAIL_CFG, {"half!r": "quarter!r"}, None),
+    ("defined", FAIL_CFG, {"  half = { x / 2 }\n": ""}, ["@check:bad: half may be read before it is written"]),
+    ("written", FAIL_STACK, {"  update half = { x / 2 }\n": ""}, ["bad: half may be read before it is written"]),
     ("types", GCD_CFG, {"c: i32[]": "c: i32[3]"}, ["c is i32[3], but a is i32[]"]),
     ("types", FIB_STACK, {"push left = r": "push left = t0", "pop n\n": "pop n\n  t0 = { n > 0 }\n"}, ["t0 is bool[]"]),
     ("types", TAIL_STACK, {"half = { 7 // 2 }": "half = x", "half: i32[]": "half: f32[]"}, None),
@@ -53,6 +58,12 @@ BROKEN = [
         None,
     ),
     ("local", FIB_STACK, {"r: i32[] reg ": "r: i32[] stack "}, None),
+    (
+        "local",
+        FAIL_STACK,
+        {"x, y, half: f32[] reg": "x, y: f32[] reg   half: f32[] temp"},
+        ["bad: half is temp, but is needed outside the"],
+    ),
     ("null", GCD_STACK, {"c: i32[] temp": "c: i32[] null"}, ["body: the null variable c is read"]),
     ("null", GCD_STACK, {"out=(a)": "out=(c)", "c: i32[] temp": "c: i32[] null", "c % b": "a % b"}, None),
     ("shared", GCD_STACK, {"c: i32[] temp": "c: i32[] shared"}, ["body: the shared variable c is written outside"]),

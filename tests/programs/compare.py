@@ -9,12 +9,32 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import pcbatch
+from pcbatch import Status
+
 
 def to_numpy(leaf: Any) -> np.ndarray:
     """Any leaf, typed PRNG keys included, as a NumPy array."""
     if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         leaf = jax.random.key_data(leaf)
     return np.asarray(leaf)
+
+
+def assert_outcomes(result: pcbatch.Result, expected: Sequence[Any], *, rtol: float = 1e-5) -> None:
+    """As `assert_lanes_equal`, where some lanes end in an exception: the others are not disturbed."""
+    statuses = [status_of(outcome) for outcome in expected]
+    assert np.asarray(result.status).tolist() == statuses
+    good = np.flatnonzero(np.equal(statuses, int(Status.OK)))
+    if good.size:
+        value = jax.tree.map(lambda leaf: leaf[good], result.value)
+        assert_lanes_equal(value, [expected[k] for k in good], rtol=rtol)
+
+
+def status_of(outcome: Any) -> int:
+    """How a lane should end whose plain outcome is a value or an exception."""
+    if isinstance(outcome, AssertionError):
+        return int(Status.ASSERTION)
+    return int(Status.ERROR if isinstance(outcome, Exception) else Status.OK)
 
 
 def lane(tree: Any, index: int) -> Any:

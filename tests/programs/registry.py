@@ -24,7 +24,10 @@ Sampler = Callable[[np.random.Generator, int], Any]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One function under test. `sample` gives the tuple of arguments; `in_axes` is what `batch` gets."""
+    """One function under test. `sample` gives the tuple of arguments; `in_axes` is what `batch` gets.
+
+    `raises` are the exceptions that some lanes end in.
+    """
 
     name: str
     fn: Any
@@ -33,6 +36,7 @@ class Program:
     x64: bool = False
     recursive: bool = False
     rtol: float = 1e-5
+    raises: tuple[type[Exception], ...] = ()
 
     def args(self, lanes: int) -> tuple[Any, ...]:
         """The arguments for a batch of that many lanes."""
@@ -51,9 +55,16 @@ class Program:
         return self.batched().plain(*example)
 
     def expected(self, lanes: int) -> list[Any]:
-        """What plain Python gives for each lane."""
+        """What plain Python gives for each lane: a result, or the exception that it raises."""
         args = self.args(lanes)
-        return [self.plain(*as_jax(select(args, self.in_axes, lane))) for lane in range(lanes)]
+        return [self.outcome(as_jax(select(args, self.in_axes, lane))) for lane in range(lanes)]
+
+    def outcome(self, example: tuple[Any, ...]) -> Any:
+        """The result of one example in plain Python, or one of the exceptions in `raises`."""
+        try:
+            return self.plain(*example)
+        except self.raises as error:
+            return error
 
     @contextlib.contextmanager
     def mode(self) -> Iterator[None]:

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.ops import RETURN, Branch, Jump, Return
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Return
 from pcbatch.ir.stack import PushJump
-from pcbatch.runtime import stacks
+from pcbatch.runtime import prints, stacks
 from pcbatch.runtime.code import BlockCode, Effects, Values, lane_mask
 from pcbatch.runtime.layout import Layout, reg, slot
 from pcbatch.runtime.schedule import Schedule
-from pcbatch.runtime.status import Status, parked
+from pcbatch.runtime.status import Status, parked, why
 
 
 class Emitter(Protocol):
@@ -47,11 +47,21 @@ def masks(layout: Layout, code: BlockCode, carry: Values) -> tuple[jax.Array, ja
     return active, pc
 
 
-def effects(layout: Layout, code: BlockCode, carry: Values, shared: Values, active: jax.Array) -> Effects:
-    """Run the body on the current registers and slots."""
+def effects(
+    layout: Layout,
+    code: BlockCode,
+    carry: Values,
+    shared: Values,
+    active: jax.Array,
+    chosen: bool | jax.Array = True,
+) -> Effects:
+    """Run the body on the current registers and slots, and print what it prints if the block was `chosen`."""
     registers = {v: carry[reg(v)] for v in code.reads}
     popped = {v: stacks.read(carry[slot(v)], carry["depth"]) for v in code.pops}
-    return code.run(carry["pc"].shape[0], registers, popped, shared, active, carry["pc"] == code.index)
+    done = code.run(carry["pc"].shape[0], registers, popped, shared, active, carry["pc"] == code.index)
+    if code.prints:
+        prints.emit(code.prints, active & chosen, done.printed)
+    return done
 
 
 def committed(code: BlockCode, carry: Values, done: Effects, active: jax.Array) -> Values:
@@ -89,6 +99,8 @@ def jump(layout: Layout, code: BlockCode, carry: Values, pc: jax.Array, active: 
             back, depth = leave(layout, carry, active)
             out |= depth
             out["pc"] = jnp.where(active, back, pc)
+        case Fail():
+            out["pc"] = jnp.where(active, parked(code.index, layout.exit, why(terminator)), pc)
     return out
 
 
@@ -112,10 +124,10 @@ def count(layout: Layout, code: BlockCode, carry: Values, active: jax.Array) -> 
     return out
 
 
-def step(layout: Layout, code: BlockCode, carry: Values, shared: Values) -> Values:
+def step(layout: Layout, code: BlockCode, carry: Values, shared: Values, chosen: bool | jax.Array = True) -> Values:
     """Run one block for the lanes that wait for it; gives only what it writes."""
     active, pc = masks(layout, code, carry)
-    done = effects(layout, code, carry, shared, active)
+    done = effects(layout, code, carry, shared, active, chosen)
     out = committed(code, carry, done, active)
     for v, value in done.saved.items():
         out[slot(v)] = stacks.write(carry[slot(v)], carry["depth"], value, active)

@@ -36,8 +36,9 @@ def guarded(layout: Layout, code: BlockCode, carry: Values, shared: Values, go: 
     names = written(layout, code)
     rest = {k: v for k, v in carry.items() if k not in names}
 
+    # `c[0]` is true here, except under `vmap`, where bodies also run for those whose loop has ended.
     def body(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
-        return jnp.zeros((), bool), step(layout, code, {**rest, **c[1]}, shared)
+        return jnp.zeros((), bool), step(layout, code, {**rest, **c[1]}, shared, c[0])
 
     _, new = jax.lax.while_loop(lambda c: c[0], body, (go, {k: carry[k] for k in names}))
     return {**rest, **new}
@@ -45,6 +46,7 @@ def guarded(layout: Layout, code: BlockCode, carry: Values, shared: Values, go: 
 
 def visited(layout: Layout, code: BlockCode, carry: Values, shared: Values) -> Values:
     """What a visit to the block writes, without a test where the block may run with no lane waiting for it."""
-    if code.risky:  # its inner loops end only on values of lanes that are here
+    # Inner loops end only on values of lanes that are here; a callback for nobody would be a waste.
+    if code.risky or code.prints:
         return guarded(layout, code, carry, shared, wanted(carry, code))
     return step(layout, code, carry, shared)

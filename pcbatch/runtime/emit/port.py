@@ -33,14 +33,17 @@ class Port:
             for code in layout.codes:
                 carry = {**carry, **visited(layout, code, carry, shared)}
             return carry
-        branches = [lambda c, code=code: self._branch(layout, code, c, shared) for code in layout.codes]
+        branches = [lambda c, code=code: self._branch(layout, code, c, shared, following) for code in layout.codes]
         small = jax.lax.switch(jnp.minimum(following, layout.exit - 1), branches, carry)
         return self._after(carry, small)
 
-    def _branch(self, layout: Layout, code: BlockCode, carry: Values, shared: Values) -> tuple[Values, Values, Values]:
+    def _branch(
+        self, layout: Layout, code: BlockCode, carry: Values, shared: Values, following: jax.Array
+    ) -> tuple[Values, Values, Values]:
         """Small state (all of it, so that branches agree), values to save, and masks of who saves them."""
         active, pc = masks(layout, code, carry)
-        done = effects(layout, code, carry, shared, active)
+        # Under `vmap` all branches of a switch run: only the chosen one may print.
+        done = effects(layout, code, carry, shared, active, following == code.index)
         small = {k: v for k, v in carry.items() if not is_frames(k)}
         small |= committed(code, carry, done, active)
         moved = jump(layout, code, carry, pc, active, done.cond)
