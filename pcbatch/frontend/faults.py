@@ -33,6 +33,13 @@ class Faults:
     def _loc(self, place: Node | Loc) -> Loc:
         return place if isinstance(place, Loc) else self._source.loc(place)
 
+    def inside(self, node: Node) -> bool:
+        """Is something wrong with a part of this node?"""
+        whole = self._source.loc(node)
+        start, end = (whole.line, whole.col), (whole.end_line, whole.end_col)
+        places = [found.primary.loc for found in self._found if found.primary is not None]
+        return any(start <= (loc.line, loc.col) and (loc.end_line, loc.end_col) <= end for loc in places)
+
     @property
     def found(self) -> tuple[Diagnostic, ...]:
         """All findings, by place; the same finding twice counts once."""

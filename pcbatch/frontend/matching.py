@@ -14,8 +14,10 @@ from pcbatch.frontend.exprs import condition, lower, store
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.iterables import copied
 from pcbatch.frontend.prims import supported
-from pcbatch.frontend.tree import Node, constant, display, load, subscript
+from pcbatch.frontend.tree import Node, call, compare, constant, display, load, subscript
+from pcbatch.ir.ops import Branch
 
+OPERATORS = {"equals": gast.Eq(), "same": gast.Is()}
 Captures = dict[str, str]  # name of the user -> temporary that holds its value until the pattern has matched
 
 
@@ -68,8 +70,11 @@ class _Pattern:
 
     def need(self, test: str, args: list[Node], at: Node) -> None:
         """Go on only if a support function says so."""
-        b, going = self.b, self.b.label()
-        condition(b, supported(test, args, at), going, self.otherwise)
+        b, going, cond = self.b, self.b.label(), self.b.temp()
+        operator = OPERATORS.get(test)
+        shown = call(load(test, at), args, at) if operator is None else compare(args[0], operator, args[1], at)
+        b.prim((cond,), supported("truth", [supported(test, args, at)], at), shown=shown)
+        b.end(Branch(cond, going, self.otherwise, b.loc(at)))
         b.start(going)
 
     def capture(self, name: str | None, value: Node) -> None:

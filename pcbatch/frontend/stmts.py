@@ -67,7 +67,8 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
         case "Expr" if callee(b.unit, node.value) is not None:
             lower_into(b, b.temp(), node.value)
         case "Expr" if is_print(b.unit, node.value):
-            build_print(b, node.value)
+            if not b.faults.inside(node):
+                build_print(b, node.value)
         case "Assert" if __debug__:
             build_assert(b, node)
         case "Raise":
