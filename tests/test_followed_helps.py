@@ -86,7 +86,8 @@ FOLLOWED = [
 
 @pytest.mark.parametrize("fn", FOLLOWED)
 def test_it_works(fn: Callable[..., Any]) -> None:
-    np.testing.assert_allclose(pcbatch.batch(fn)(N), [np.float32(fn(jnp.int32(n))) for n in N])
+    batched = pcbatch.batch(fn)
+    np.testing.assert_allclose(batched(N), [np.float32(batched.plain(jnp.int32(n))) for n in N])
 
 
 def number_beyond(n):
