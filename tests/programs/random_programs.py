@@ -20,12 +20,14 @@ VARIABLES = ("a", "b", "x", "y", "z")
 class Writer:
     """Draws one program; all choices come from the seed."""
 
-    def __init__(self, seed: int, size: int, functions: int) -> None:
+    def __init__(self, seed: int, size: int, functions: int, effects: bool = False) -> None:
         self.random = random.Random(seed)
         self.budget = size
+        self.effects = effects
         self.names = [f"f{k}" for k in range(functions)]
         self.loops = 0
         self.calls = 0
+        self.places = 0
 
     def source(self) -> str:
         """The text of all functions."""
@@ -52,6 +54,7 @@ class Writer:
         kinds = ["assign", "assign", "swap", "augment"]
         if self.budget > 0 and indent < 5:
             kinds += ["if", "if", "if else", "for", "while", "guarded jump", "call", "call", "return"]
+        kinds += ["print", "fail", "assert"] if self.effects else []
         kind = self.random.choice(kinds)
         pad = "    " * indent
         match kind:
@@ -85,7 +88,21 @@ class Writer:
                 return [f"{pad}if {self.condition()}:", f"{pad}    return {self.result()}"]
             case "call":
                 return self.call(indent)
+            case "print" | "fail" | "assert":
+                return [pad + line for line in self.effect(kind)]
         raise AssertionError(kind)
+
+    def effect(self, kind: str) -> list[str]:
+        """Something printed, or a failure that is not too likely; its text tells the place."""
+        self.places += 1
+        text = f'f"{self.places}: {{{self.variable()}}} {{{self.bounded()}:03d}}"'
+        rare = f"{self.atom()} % {self.random.randint(5, 11)} == {self.random.randint(0, 4)} and {self.condition()}"
+        match kind:
+            case "print":
+                return [f"print({text}, {self.atom()})"]
+            case "fail":
+                return [f"if {rare}:", f"    raise ValueError({text})"]
+        return [f"assert not ({rare}), {text}"]
 
     def loop(self, kind: str, indent: int) -> list[str]:
         """A loop that ends; sometimes with an else."""
@@ -167,9 +184,9 @@ class Writer:
         return comparison
 
 
-def random_source(seed: int, size: int = 12, functions: int = 2) -> str:
-    """The text of a program; its entry is `f0`."""
-    return Writer(seed, size, functions).source()
+def random_source(seed: int, size: int = 12, functions: int = 2, effects: bool = False) -> str:
+    """The text of a program; its entry is `f0`. With `effects` lanes may print and fail."""
+    return Writer(seed, size, functions, effects).source()
 
 
 def load(text: str, name: str) -> Callable[..., Any]:
