@@ -319,7 +319,7 @@ ROWS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (raises_a_value, (N,), "PCB103"),
     (raises_from_another, (N,), "PCB103"),
     (raises_again, (N,), "PCB103"),
-    (always_fails, (N,), "PCB312"),
+    (always_fails, (N,), "PCB317"),
     (text_made_early, (N,), "PCB304"),
     (uses_yield, (N,), "PCB1"),
     (uses_async, (N,), "PCB1"),

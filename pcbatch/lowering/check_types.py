@@ -235,7 +235,7 @@ def _always_fails(function: Function, first: tuple[Function, Fail], found: Infer
     shown = Show(lambda v: found.types.get((where.name, v)))(fail.message)
     text = messages.text(shown, dict.fromkeys(messages.variables(shown), "..."))
     return Diagnostic(
-        "PCB312",
+        "PCB317",
         f"`{function.name}` fails on every path",
         _label(fail.loc, f"{fail.name}: {text}" if text else fail.name),
         helps=("call it with arguments for which it returns a value on some path",),

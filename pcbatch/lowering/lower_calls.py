@@ -7,7 +7,8 @@ before:  left = call @fib(t1)                  after:       push n
                                                             pop n
 
 A call in tail position is a plain jump: the callee returns to our caller, its results being ours (functions that
-tail-call each other share their result variables), so tail recursion runs in constant stack.
+tail-call each other share their result variables), so tail recursion runs in constant stack. So is the call of a
+function that never returns.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pcbatch.ir.ops import RETURN, Jump, Return
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import retarget
+from pcbatch.ir.walk import may_return, retarget
 from pcbatch.lowering.moves import Fresh, parallel_moves
 from pcbatch.lowering.saves import Saves, plan
 
@@ -48,7 +49,10 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
         for block in f.blocks:
             call = tail_call(f, block)
             callee = program.function(call.func) if call else None
-            if callee and _result_types(f) == _result_types(callee):
+            last = block.ops[-1] if block.ops else None
+            if isinstance(last, Call) and not comes_back(program.function(last.func)):
+                tails.add((f.name, block.label))
+            elif callee and _result_types(f) == _result_types(callee):
                 tails.add((f.name, block.label))
                 _unify(names, f, callee)
     return names, frozenset(tails)
@@ -64,6 +68,11 @@ def tail_call(function: Function, block: Block) -> Call | None:
     if isinstance(last, Call) and isinstance(block.terminator, Return) and last.dsts == function.results:
         return last
     return None
+
+
+def comes_back(function: Function) -> bool:
+    """Is there a way out of the function other than a failure?"""
+    return any(may_return(block.terminator) for block in function.blocks)
 
 
 def _result_types(function: Function) -> tuple[tuple[str, tuple[int, ...]] | None, ...]:
