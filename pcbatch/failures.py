@@ -47,12 +47,13 @@ class Report:
 
     def notes(self, lanes: Sequence[int]) -> tuple[str, ...]:
         """The first of these lanes with their inputs, how deep they were, and how far the machine had come."""
-        shown = ", ".join(self._lane(lane) for lane in lanes[:SHOWN])
+        shown = ", ".join(self.lane(lane) for lane in lanes[:SHOWN])
         more = f" and {len(lanes) - SHOWN} more" if len(lanes) > SHOWN else ""
         trips = int(self.outcome.trips)
         return (f"first lanes: {shown}{more}", f"the machine made {trips} trip{'' if trips == 1 else 's'}")
 
-    def _lane(self, lane: int) -> str:
+    def lane(self, lane: int) -> str:
+        """Its number, its inputs, how deep it was."""
         depths = self.outcome.depths
         deep = "" if depths is None else f", {int(depths[lane])} calls deep"
         return describe_lane(lane, self.given, deep)
@@ -115,14 +116,15 @@ def _failure(report: Report, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
         code, title, label = "PCB903", f"{count} failed an assertion", "false in these lanes"
     else:
         code, title, label = "PCB904", f"{count} raised `{fail.name}`", ""
-    said: tuple[str, ...] = ()
+    notes = report.notes(lanes)
     if messages.variables(fail.message):
-        said = tuple(f"lane {lane}: {_message(report, fail, lane)}" for lane in lanes[:SHOWN])
+        said = (f"{report.lane(lane)}: {_message(report, fail, lane)}" for lane in lanes[:SHOWN])
+        notes = ("\n".join(["first lanes:", *(f"  {line}" for line in said)]), *notes[1:])
     elif fail.message:
         title += f": {messages.text(fail.message, {})}"
     helps = (f"call `{report.name}.run(...)` for a per-lane status",)
     primary = None if fail.loc is None else Label(fail.loc, label)
-    return Diagnostic(code, title, primary, notes=(*said, *report.notes(lanes)), helps=helps)
+    return Diagnostic(code, title, primary, notes=notes, helps=helps)
 
 
 def _message(report: Report, fail: Fail, lane: int) -> str:

@@ -126,7 +126,7 @@ def test_failures_in_recursion_while_stacks_grow(strategy: str) -> None:
     result = batched.run(i32(3, 70, 90, 200, 0))
     assert status(result) == [OK, OK, ASSERTION, ASSERTION, OK]
     assert np.asarray(result.value)[[0, 1, 4]].tolist() == [3, 70, 0]
-    with pytest.raises(BatchRuntimeError, match=r"2 \(n=90\): 77"):
+    with pytest.raises(BatchRuntimeError, match=r"2 \(n=90.*\): 77"):
         batched(i32(3, 70, 90, 200, 0))
     limited = batched.with_options(max_depth=20)
     assert status(limited.run(i32(3, 70, 90))) == [OK, STACK_FULL, ASSERTION]

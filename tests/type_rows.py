@@ -360,7 +360,7 @@ CALLS = [
     Row(lambda n, x: (same(n), same(x)), "i32[] f32[]", "(f32[], f32[])", "PCB307"),
     Row(lambda n, x: (same(x), same(0)), "i32[] f32[]", "(f32[], f32[])"),
     Row(lambda n, x: same(3), "i32[] f32[]", "~i32[]"),
-    Row(lambda n, x: same(x), "i32[] f32[3]", "PCB303"),
+    Row(lambda n, x: same(x), "i32[] f32[3]", "PCB308"),
     Row(lambda n, x: plus(x), "i32[] f16[]", "f16[]"),
     Row(lambda n, x: plus(x, x), "i32[] bf16[]", "bf16[]"),
     Row(lambda n, x: plus(n), "i32[] f32[]", "~f32[]", "PCB303"),

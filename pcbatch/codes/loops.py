@@ -84,6 +84,41 @@ print(paid(jnp.array([1, 3])))
 """,
     ),
     Page(
+        "PCB317",
+        "a function fails on every path",
+        """
+For the types of this call every way through the function ends in `raise` or a false `assert`: no lane could return.
+""",
+        bad="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def norm(x):
+    if x.ndim == 0:
+        raise NotImplementedError("scalars")
+    return jnp.sqrt(x @ x)
+
+
+print(norm(jnp.array([3.0, 4.0])))
+""",
+        good="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def norm(x):
+    if x.ndim == 0:
+        return jnp.abs(x)
+    return jnp.sqrt(x @ x)
+
+
+print(norm(jnp.array([3.0, 4.0])))
+""",
+    ),
+    Page(
         "PCB316",
         "a loop would be copied too often",
         """

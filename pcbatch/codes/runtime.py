@@ -79,6 +79,76 @@ print(collatz(jnp.array([6, 27])))
 """,
     ),
     Page(
+        "PCB903",
+        "lanes failed an assertion",
+        """
+These lanes reached an `assert` whose condition was false. They stopped there and disturbed no other; `f.run(...)` gives
+the results of the others and `Status.ASSERTION` for these.
+""",
+        bad="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def mean(total, count):
+    assert count > 0, f"a count of {count}"
+    return total / count
+
+
+print(mean(jnp.array([6.0, 1.0]), jnp.array([3, 0])))
+""",
+        good="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def mean(total, count):
+    assert count > 0, f"a count of {count}"
+    return total / count
+
+
+print(mean.run(jnp.array([6.0, 1.0]), jnp.array([3, 0])).status)
+""",
+    ),
+    Page(
+        "PCB904",
+        "lanes raised an exception",
+        """
+These lanes reached a `raise`. They stopped there and disturbed no other; `f.run(...)` gives the results of the others
+and `Status.ERROR` for these.
+""",
+        bad="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def root(x):
+    if x < 0:
+        raise ValueError(f"no root of {x}")
+    return jnp.sqrt(x)
+
+
+print(root(jnp.array([4.0, -1.0])))
+""",
+        good="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def root(x):
+    if x < 0:
+        raise ValueError(f"no root of {x}")
+    return jnp.sqrt(x)
+
+
+print(root.run(jnp.array([4.0, -1.0])).status)
+""",
+    ),
+    Page(
         "PCB910",
         "a lane computes a value that is not finite",
         """

@@ -2,14 +2,12 @@ import jax.numpy as jnp
 
 import pcbatch
 
-X = jnp.array([1.0, 2.0, 3.0])
-
 
 @pcbatch.batch
-def f(x):
+def root(x):
     if x < 0:
-        raise ValueError("negative")
+        raise ValueError("no root")
     return jnp.sqrt(x)
 
 
-f(X)
+root(jnp.array([4.0, -1.0]))

@@ -7,8 +7,9 @@ X = jnp.array([1.0, 2.0, 3.0])
 
 @pcbatch.batch
 def f(x):
-    assert x > 0, "positive"
-    return jnp.log(x)
+    if x < 0:
+        raise ValueError("negative") from OverflowError()
+    return jnp.sqrt(x)
 
 
 f(X)

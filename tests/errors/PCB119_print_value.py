@@ -7,7 +7,7 @@ N = jnp.array([1, 2, 3])
 
 @pcbatch.batch
 def f(n):
-    print("n is", n)
+    nothing = print("n is", n)
     return n
 
 
