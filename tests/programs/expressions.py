@@ -58,7 +58,7 @@ class Expressions:
         self.tape = tape
         self.position = 0
         self.functions: Sequence[Signature] = ()
-        self.size = 17 if self.chance(6) else 3  # elements of every array
+        self.size = 17 if self.chance(3) else 3  # elements of every array
         self.style, self.current = "leaf", ""
         self.calls = 0  # how many more calls this function may hold
         self.loop_depth = 0

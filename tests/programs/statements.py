@@ -51,6 +51,8 @@ class Statements(Expressions):
         self.depth += 1
         self.loop_depth += loop
         lines = self.some_statements()
+        if loop and self.size > 5 and self.chance(2):
+            lines += self.store()
         if self.chance(6):
             lines += self.leave()
         self.loop_depth -= loop
@@ -77,7 +79,12 @@ class Statements(Expressions):
 
     def form(self) -> Callable[[], Lines]:
         """What kind of statement comes."""
-        simple: list[Callable[[], Lines]] = [self.assign] * 4 + [self.from_itself] * 2
+        simple: list[Callable[[], Lines]] = [self.assign] * 4 + [
+            self.from_itself,
+            self.from_itself,
+            self.store,
+            self.store,
+        ]
         simple += [self.unpack, self.swap, self.augment, self.several]
         simple += [self.annotated, self.pair, self.local, self.definition]
         if self.budget <= 0 or self.depth >= DEEPEST:
@@ -117,6 +124,14 @@ class Statements(Expressions):
         new = f"({name} + {self.int(1).text}) % 97"
         forms = (f"{a} and {new}", f"{new} if {self.bool(1)} else {name}", f"{a} or {new}", f"{name} and {new}")
         return [f"{name} = {self.pick(forms)}"]
+
+    def store(self) -> Lines:
+        """One element of an array, which a large array changes in place."""
+        if not self.scope.assignable["array"]:
+            return self.assign()
+        name = self.pick(self.scope.assignable["array"])
+        how = self.pick(("set", "set", "max", "min"))
+        return [f"{name} = {name}.at[{self.index(1)}].{how}({self.of_kind('int', 1)})"]
 
     def swap(self) -> Lines:
         """Two variables exchanged, or rotated."""
