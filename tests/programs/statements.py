@@ -79,22 +79,15 @@ class Statements(Expressions):
 
     def form(self) -> Callable[[], Lines]:
         """What kind of statement comes."""
-        simple: list[Callable[[], Lines]] = [self.assign] * 4 + [
-            self.from_itself,
-            self.from_itself,
-            self.store,
-            self.store,
-        ]
-        simple += [self.unpack, self.swap, self.augment, self.several]
+        assignments = [self.assign] * 4 + [self.from_itself] * 2 + [self.store] * 2
+        simple = [*assignments, self.unpack, self.swap, self.augment, self.several]
         simple += [self.annotated, self.pair, self.local, self.definition]
         if self.budget <= 0 or self.depth >= DEEPEST:
             return self.pick(simple)
-        compound: list[Callable[[], Lines]] = (
-            [self.branch] * 3 + [self.for_range] * 2 + [self.for_rows, self.while_loop]
-        )
-        compound += [self.while_loop, self.guarded_leave, self.guarded_leave]
-        compound += [self.call_statement] * 6 if self.style != "leaf" else []
-        return self.pick(simple + compound)
+        loops = [self.for_range] * 4 + [self.for_rows] * 3 + [self.while_loop] * 4
+        leaves = [self.guarded_leave] * (4 if self.loop_depth else 2)
+        calls = [self.call_statement] * (0 if self.style == "leaf" else 6)
+        return self.pick([*simple, *[self.branch] * 3, *loops, *leaves, *calls])
 
     # Assignments
 
