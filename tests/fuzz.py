@@ -44,14 +44,14 @@ def draw_programs(seed: int, count: int, check: Callable[..., None], *more: Any)
     Raises what `check` raises, for the smallest program that Hypothesis finds; the program is the first note on it.
     """
 
-    def noted(*drawn: Any) -> None:
+    def noted(drawn: tuple[Any, ...]) -> None:
         try:
             check(*drawn)
         except Exception as error:
             error.add_note("\n".join(map(str, drawn)))
             raise
 
-    given = hypothesis.given(programs(), *more)(noted)
+    given = hypothesis.given(st.tuples(programs(), *more))(noted)
     hypothesis.seed(seed)(hypothesis.settings(max_examples=count, **SETTINGS)(given))()
 
 

@@ -160,13 +160,13 @@ def _scatter(params: Mapping[str, Any], eqn: Any) -> Any:
     x, index, _ = (v.aval.shape for v in eqn.invars)
     if len(x) != 1 or index != (1,):
         return _by_jax(eqn)
-    adds = eqn.primitive.name == "scatter-add"
+    combine = SCATTERS[eqn.primitive.name]
 
     def run(x: Any, index: Any, new: Any) -> Any:
         k = int(index[0])
         if 0 <= k < len(x):
             x = x.copy()
-            x[k] = x[k] + new if adds else new
+            x[k] = combine(x[k], new)
         return x
 
     return run
@@ -176,6 +176,9 @@ def _reduce(fn: Any) -> Any:
     return lambda params, eqn: lambda x: fn(x, axis=params["axes"], dtype=np.asarray(x).dtype)
 
 
+SCATTERS: dict[str, Callable[[Any, Any], Any]] = {
+    "scatter": lambda old, new: new, "scatter-add": operator.add, "scatter-max": max, "scatter-min": min,
+}  # fmt: skip
 SIMPLE: dict[str, Callable[..., Any]] = {
     "add": operator.add, "add_any": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
@@ -185,7 +188,7 @@ SIMPLE: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 PARAMETRIC: dict[str, Callable[[Mapping[str, Any], Any], Callable[..., Any]]] = {
     "convert_element_type": _cast, "reshape": _reshape, "squeeze": _reshape, "broadcast_in_dim": _broadcast,
-    "dynamic_slice": _dynamic_slice, "slice": _slice, "scatter": _scatter, "scatter-add": _scatter,
+    "dynamic_slice": _dynamic_slice, "slice": _slice, **dict.fromkeys(SCATTERS, _scatter),
     "rev": lambda params, eqn: lambda x: np.flip(x, params["dimensions"]),
     "stack": lambda params, eqn: lambda *xs: np.stack(xs, params["axis"]),
     "concatenate": lambda params, eqn: lambda *xs: np.concatenate(xs, params["dimension"]),

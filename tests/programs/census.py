@@ -18,8 +18,9 @@ CONSTRUCTS = frozenset(
         *("break", "continue", "else of a loop", "early return", "early return in a loop"),
         *("loop in a loop", "loop in a loop in a loop", "loop variable reused"),
         *("if with a batched call", "loop with a batched call", "while test with a batched call"),
-        *("unpacking", "nested unpacking", "augmented assignment", "indexing", ".at[].set", ".at[].add"),
-        *("and", "or", "not", "ternary", "chained comparison", "in", "float literal"),
+        *("unpacking", "nested unpacking", "augmented assignment", "indexing", "in"),
+        *(f".at[].{how}" for how in ("set", "add", "max", "min")),
+        *("and", "or", "not", "ternary", "chained comparison", "float literal"),
         *(f"{name} with a batched call" for name in ("and", "or", "not", "ternary", "chained comparison", "in")),
         *("nested def", "nested lambda", "lambda called where it stands"),
         *("local with the name of a global", "global or its namesake read"),
@@ -161,7 +162,7 @@ class _Function:
 
     def _call(self, node: ast.Call) -> Iterator[str]:
         match node.func:
-            case ast.Attribute(attr="set" | "add" as attr):
+            case ast.Attribute(attr="set" | "add" | "max" | "min" as attr):
                 yield f".at[].{attr}"
             case ast.Name(id=name) if name in self.batched:
                 yield "batched call"

@@ -58,7 +58,7 @@ class Expressions:
         self.tape = tape
         self.position = 0
         self.functions: Sequence[Signature] = ()
-        self.size = 17 if self.chance(6) else 3  # elements of every array
+        self.size = 17 if self.chance(3) else 3  # elements of every array
         self.style, self.current = "leaf", ""
         self.calls = 0  # how many more calls this function may hold
         self.loop_depth = 0
@@ -291,7 +291,7 @@ class Expressions:
         if k == 12:
             return f"jnp.any({self.array_atom()} > {self.int_atom().text})"
         if k == 13:
-            return f"{self.int(depth - 1).text} {self.pick(('in', 'not in'))} (1, {self.int_atom().text}, 4)"
+            return f"{self.int(depth).text} {self.pick(('in', 'not in'))} (1, {self.int_atom().text}, 4)"
         return f"not {self.int(depth - 1).text}"
 
     def combined(self, form: int, depth: int) -> str:

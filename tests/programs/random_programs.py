@@ -23,7 +23,7 @@ RESULTS = (
     ("int",), ("int",), ("int",), ("int", "int"), ("bool",), ("bool",), ("float",), ("array",), ("int", "float"),
     ("int", "array"),
 )  # fmt: skip
-MOST_STATEMENTS = 8  # of the entry, blocks counted as one
+MOST_STATEMENTS = 7  # of the entry, blocks counted as one
 TAPE = 600  # bytes; few programs need more
 HEADER = "def twice(x):\n    return x * 2\n"
 
@@ -62,12 +62,24 @@ def program_of(tape: bytes) -> RandomProgram:
     """The program that some random bytes stand for: up to three functions."""
     writer = Statements(tape)
     writer.functions = [_signature(writer, k) for k in range(1 + writer.below(3))]
-    parts = [HEADER]
+    parts = []
     for k, signature in enumerate(writer.functions):
         budget = 1 + writer.below(MOST_STATEMENTS if k == 0 else MOST_STATEMENTS // 2)
         parts.append("\n".join(_function(writer, signature, budget)) + "\n")
     entry = writer.functions[0]
-    return RandomProgram("\n".join(parts), tuple((name, kind) for name, kind, _ in entry.params), writer.size)
+    text = "\n".join([HEADER, *_needed(parts)])
+    return RandomProgram(text, tuple((name, kind) for name, kind, _ in entry.params), writer.size)
+
+
+def _needed(functions: list[str]) -> list[str]:
+    """The first function and those that it reaches."""
+    found, pending = {0}, [0]
+    for k in pending:
+        for called in range(len(functions)):
+            if called not in found and f"f{called}(" in functions[k].split(":", 1)[1]:
+                found.add(called)
+                pending.append(called)
+    return [text for k, text in enumerate(functions) if k in found]
 
 
 def programs() -> st.SearchStrategy[RandomProgram]:
@@ -193,6 +205,12 @@ class _At:
 
     def add(self, value: Any) -> PlainArray:
         return self.set(self.array[self.index] + value)
+
+    def max(self, value: Any) -> PlainArray:
+        return self.set(max(self.array[self.index], value))
+
+    def min(self, value: Any) -> PlainArray:
+        return self.set(min(self.array[self.index], value))
 
 
 class PlainNumpy:

@@ -51,6 +51,8 @@ class Statements(Expressions):
         self.depth += 1
         self.loop_depth += loop
         lines = self.some_statements()
+        if loop and self.size > 5 and self.chance(2):
+            lines += self.store()
         if self.chance(6):
             lines += self.leave()
         self.loop_depth -= loop
@@ -77,17 +79,15 @@ class Statements(Expressions):
 
     def form(self) -> Callable[[], Lines]:
         """What kind of statement comes."""
-        simple: list[Callable[[], Lines]] = [self.assign] * 4 + [self.from_itself] * 2
-        simple += [self.unpack, self.swap, self.augment, self.several]
+        assignments = [self.assign] * 4 + [self.from_itself] * 2 + [self.store] * 2
+        simple = [*assignments, self.unpack, self.swap, self.augment, self.several]
         simple += [self.annotated, self.pair, self.local, self.definition]
         if self.budget <= 0 or self.depth >= DEEPEST:
             return self.pick(simple)
-        compound: list[Callable[[], Lines]] = (
-            [self.branch] * 3 + [self.for_range] * 2 + [self.for_rows, self.while_loop]
-        )
-        compound += [self.while_loop, self.guarded_leave, self.guarded_leave]
-        compound += [self.call_statement] * 6 if self.style != "leaf" else []
-        return self.pick(simple + compound)
+        loops = [self.for_range] * 4 + [self.for_rows] * 3 + [self.while_loop] * 4
+        leaves = [self.guarded_leave] * (4 if self.loop_depth else 2)
+        calls = [self.call_statement] * (0 if self.style == "leaf" else 6)
+        return self.pick([*simple, *[self.branch] * 3, *loops, *leaves, *calls])
 
     # Assignments
 
@@ -117,6 +117,14 @@ class Statements(Expressions):
         new = f"({name} + {self.int(1).text}) % 97"
         forms = (f"{a} and {new}", f"{new} if {self.bool(1)} else {name}", f"{a} or {new}", f"{name} and {new}")
         return [f"{name} = {self.pick(forms)}"]
+
+    def store(self) -> Lines:
+        """One element of an array, which a large array changes in place."""
+        if not self.scope.assignable["array"]:
+            return self.assign()
+        name = self.pick(self.scope.assignable["array"])
+        how = self.pick(("set", "set", "max", "min"))
+        return [f"{name} = {name}.at[{self.index(1)}].{how}({self.of_kind('int', 1)})"]
 
     def swap(self) -> Lines:
         """Two variables exchanged, or rotated."""
