@@ -59,9 +59,8 @@ def check(program: Program, lanes: int, **options: Any) -> Any:
 
 @every_program
 def test_default_options_on_every_lane_count(program: Program) -> None:
-    for lanes in (1, 2, 7):
-        check(program, lanes)
-    result = check(program, 64)
+    check(program, 1)
+    result = check(program, 64)  # the tests below take 2 and 7 lanes
     with program.mode():
         good = [value for value in expected(program) if not isinstance(value, Exception)]
         assert_same_dtypes(result, good)
