@@ -211,6 +211,15 @@ class TestHost:
         assert info.value.diagnostics[0].code == "PCB902"
         assert info.value.diagnostics[0].primary is not None
 
+    def test_an_entry_off_the_cycle(self) -> None:
+        down = pcbatch.batch(sum_to)
+
+        def twice(n):
+            return down(n) + down(n - 1) if n > 2 else -down(n)
+
+        batched = local(twice)
+        assert np.asarray(batched(i32(4, 9, 0, 2))).tolist() == [batched.plain(n) for n in (4, 9, 0, 2)]
+
     def test_callees_off_the_cycle_are_staged(self) -> None:
         def climb(n):
             k = steps_down(n)

@@ -1,4 +1,4 @@
-"""Ways to use the API that are right but rare, and ways that are wrong: each wrong one gets its code and its way out."""
+"""Ways to use the API that are right but rare, and ways that are wrong: those get their code and a way out."""
 
 from __future__ import annotations
 

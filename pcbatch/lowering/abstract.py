@@ -60,18 +60,9 @@ class Abstract:
     leaves: tuple[Leaf, ...]
 
     @property
-    def known(self) -> bool:
-        """Is the whole value known while compiling?"""
-        return all(isinstance(leaf, Known) for leaf in self.leaves)
-
-    @property
     def arrays(self) -> tuple[ArrayType, ...]:
         """Types of the leaves that lanes hold."""
         return tuple(leaf for leaf in self.leaves if isinstance(leaf, ArrayType))
-
-    def value(self) -> Any:
-        """The Python value, when it is wholly known."""
-        return jax.tree.unflatten(self.tree, [leaf.value for leaf in self.leaves if isinstance(leaf, Known)])
 
     def rebuild(self, arrays: list[Any]) -> Any:
         """The value with its array leaves taken, in order, from the front of `arrays`."""
@@ -102,12 +93,6 @@ def is_array(value: object) -> bool:
 def known(value: object) -> Abstract:
     """A static value as one opaque leaf."""
     return Abstract(jax.tree.structure(0), (Known(value),))
-
-
-def abstract_of(tree_of_types: Any) -> Abstract:
-    """From a pytree whose leaves are `ArrayType`."""
-    leaves, tree = jax.tree.flatten(tree_of_types)
-    return Abstract(tree, tuple(leaves))
 
 
 class JoinError(Exception):
@@ -154,8 +139,14 @@ def _join_leaf(a: Leaf, b: Leaf) -> Leaf:
     return _promote(x, y)
 
 
-@cache
 def _promote(x: ArrayType, y: ArrayType) -> ArrayType:
+    config: Any = jax.config
+    return _promote_under(x, y, bool(config.jax_enable_x64), str(config.jax_numpy_dtype_promotion))
+
+
+@cache
+def _promote_under(x: ArrayType, y: ArrayType, x64: bool, mode: str) -> ArrayType:
+    del x64, mode  # part of the cache key only
     # `where` promotes exactly as JAX does everywhere, weak types and strict mode included.
     try:
         out = jax.eval_shape(lambda a, b: jnp.where(True, a, b), to_aval(x), to_aval(y))

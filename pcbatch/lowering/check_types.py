@@ -8,7 +8,7 @@ from pcbatch.diagnostics import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import solve
-from pcbatch.ir.ops import RETURN, Branch, Prim
+from pcbatch.ir.ops import Branch, Prim
 from pcbatch.ir.walk import may_return, predecessors, reads, terminator_reads, writes
 from pcbatch.lowering.abstract import Abstract, Known
 from pcbatch.lowering.infer_types import Conflict, Inferred, branch_targets
@@ -38,7 +38,6 @@ def run(program: CfgProgram, found: Inferred) -> None:
     for function in program.functions:
         if found.reachable.get(function.name):
             faults += _unbound(function, found)
-            faults += _conditions(function, found)
     if not faults:
         faults += _no_result(program, found)
     if faults:
@@ -110,24 +109,6 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     )
 
 
-def _conditions(function: Function, found: Inferred) -> list[Diagnostic]:
-    faults = []
-    for block in function.blocks:
-        if block.label not in found.reachable[function.name] or not isinstance(block.terminator, Branch):
-            continue
-        cond = found.types.get((function.name, block.terminator.cond))
-        if cond is not None and len(cond.leaves) != 1:
-            faults.append(
-                Diagnostic(
-                    "PCB308",
-                    f"a condition must be one scalar, not {cond}",
-                    _label(block.terminator.loc),
-                    helps=("compare, or reduce with `jnp.any` / `jnp.all`",),
-                )
-            )
-    return faults
-
-
 def _unbound(function: Function, found: Inferred) -> list[Diagnostic]:
     """Reads of variables that some reachable path does not assign (definite assignment, a forward intersection)."""
     reachable = found.reachable[function.name]
@@ -193,19 +174,14 @@ def _no_result(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
             continue
         value = found.types.get((function.name, function.results[0]))
         if value is None:
-            faults.append(_never_returns(function, found))
+            faults.append(_never_returns(function))
         elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
             faults.append(_bad_result(function, value))
     return faults
 
 
-def _never_returns(function: Function, found: Inferred) -> Diagnostic:
+def _never_returns(function: Function) -> Diagnostic:
     calls = [op for block in function.blocks for op in block.ops if isinstance(op, Call)]
-    returns = any(
-        may_return(b.terminator) or RETURN in getattr(b.terminator, "targets", ())
-        for b in function.blocks
-        if b.label in found.reachable[function.name]
-    )
     if calls:
         return Diagnostic(
             "PCB309",
@@ -213,7 +189,7 @@ def _never_returns(function: Function, found: Inferred) -> Diagnostic:
             _label(calls[0].loc, "this call never returns"),
             helps=("return a value without a recursive call on some path",),
         )
-    note = "no `return` can be reached" if not returns else "its result has no type"
+    note = "no `return` can be reached"
     return Diagnostic("PCB310", f"`{function.name}` never returns", _label(function.loc), notes=(note,))
 
 

@@ -114,7 +114,7 @@ def test_a_chain_makes_the_calls_that_python_makes():
 
 def test_a_ternary_as_a_condition():
     def f(x, y):
-        if (x > 2 if y else x < -2):
+        if x > 2 if y else x < -2:
             return 1
         while not (x == 5 if y > 1 else x >= 7):
             x += 1

@@ -12,7 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch import CompileError
-from pcbatch.lowering.abstract import JoinError, Known, abstract_of, join, known, leaf_names
+from pcbatch.lowering.abstract import Abstract, JoinError, Known, join, known, leaf_names
 from pcbatch.lowering.jax_types import from_aval
 
 N = np.array([0, 1, 5], np.int32)
@@ -26,6 +26,12 @@ def code_of(fn: Callable[..., Any], *args: Any) -> str:
     (diagnostic,) = info.value.diagnostics
     assert diagnostic.primary is not None and (diagnostic.helps or diagnostic.notes), str(info.value)
     return diagnostic.code
+
+
+def abstract_of(types: Any) -> Abstract:
+    """From a pytree whose leaves are types."""
+    leaves, tree = jax.tree.flatten(types)
+    return Abstract(tree, tuple(leaves))
 
 
 class Box:
@@ -165,6 +171,14 @@ class TestJoin:
         for a, b in ((known("a"), known("b")), (known(1), abstract_of((I32,))), (abstract_of(I32), abstract_of(F32))):
             with pytest.raises(JoinError):
                 join(a, b)
+
+    def test_it_follows_the_configuration_of_jax(self) -> None:
+        u32, i64 = (from_aval(jax.ShapeDtypeStruct((), np.dtype(name))) for name in ("uint32", "int64"))
+        for x64, wide in ((True, i64), (False, I32), (True, i64)):
+            with jax.enable_x64(x64), jax.numpy_dtype_promotion("standard"):
+                assert join(abstract_of(u32), abstract_of(I32)) == abstract_of(wide)
+            with jax.numpy_dtype_promotion("strict"), pytest.raises(JoinError):
+                join(abstract_of(u32), abstract_of(I32))
 
     def test_names_of_leaves_differ(self) -> None:
         odd = abstract_of({"a b": I32, "_a_b": I32, "a": {"b": I32}})

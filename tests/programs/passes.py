@@ -81,6 +81,14 @@ def call_result_is_widened(n):
 
 
 @program(ints(0, 6))
+def primitive_is_widened(n):
+    y = n * 2
+    if n > 2:
+        y = y * 0.25
+    return y
+
+
+@program(ints(0, 6))
 def move_is_widened(n):
     y = n
     if n > 2:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from tools.mutants import frontend, ir, lowering, runtime, strategies, top, types
+from tools.mutants import cfg_passes, emitters, frontend, ir, machine, stack_passes, strategies, top, types
 from tools.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *frontend.MUTANTS,
     *ir.MUTANTS,
     *types.MUTANTS,
-    *lowering.MUTANTS,
-    *runtime.MUTANTS,
+    *cfg_passes.MUTANTS,
+    *stack_passes.MUTANTS,
+    *machine.MUTANTS,
+    *emitters.MUTANTS,
     *strategies.MUTANTS,
     *top.MUTANTS,
 )

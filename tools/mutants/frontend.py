@@ -98,7 +98,8 @@ MUTANTS = (
     Mutant(
         "stmts-else-breaks-inner",
         "frontend/stmts.py",
-        "    b.start(orelse)\n    statements(b, node.orelse, loop)\n    b.jump(after)\n    b.start(after)\n\n\ndef _for",
+        "    b.start(orelse)\n    statements(b, node.orelse, loop)\n    b.jump(after)\n"
+        "    b.start(after)\n\n\ndef _for",
         "    b.start(orelse)\n    statements(b, node.orelse, Loop(after, head))\n    b.jump(after)\n"
         "    b.start(after)\n\n\ndef _for",
         "`break` in the `else` of a loop leaves that loop only",

@@ -21,7 +21,7 @@ MUTANTS = (
         "if below[name] & cyclic)",
         "if name in cyclic)",
         "a function that calls a recursive one is staged, which never ends",
-        (*RECURSION, *TESTS),
+        HOST,
     ),
     Mutant(
         "local-depth-late",
