@@ -24,6 +24,7 @@ from pcbatch.lowering import (
     lower_calls,
     merge_registers,
     order,
+    shared,
     simplify_cfg,
     storage,
 )
@@ -133,7 +134,7 @@ class TestDeadCode:
 
     def test_a_dead_call_stays(self) -> None:
         text = PARITY_CFG.replace("  r = call @even(m)\n", "  r = call @even(m)\n  z = call @odd(m)\n")
-        assert "call @odd(m)" in after(dce.run, cfg(text), (3,), (2,))
+        assert "z = call @odd(m)" in after(dce.run, cfg(text), (3,), (2,))
 
     def test_one_live_result_keeps_the_operation(self) -> None:
         body = "bb0:\n  r, m = { n + 1, 7 }\n  return"
@@ -238,31 +239,11 @@ class TestCalls:
 class TestRegisters:
     """Registers are merged where their values never live together."""
 
-    def test_two_results_of_one_operation_do_not_share(self) -> None:
-        text = """\
-pcir 1 stack
-program entry=f in=(x) out=(r) {
-  x: i32[] reg   a: i32[] reg   b: i32[] reg   r: i32[] reg   t: bool[] temp
-f:
-  update a, b = { x + 1, x + 2 }
-  update r = a
-  jump loop
-loop:
-  t = { r < 20 }
-  branch t, more, return
-more:
-  update b, a = { r * 2, r }
-  update r = b
-  jump loop
-}
-"""
-        after(merge_registers.run, stack(text), (1,), (30,))
-
     def test_two_variables_with_frames_keep_their_own(self) -> None:
         text = """\
 pcir 1 stack
 program entry=f in=(x) out=(r) {
-  x: i32[] reg+stack   y: i32[] reg+stack   r: i32[] reg   t: bool[] temp   one: i32[] reg
+  x: i32[] reg+stack   y: i32[] reg+stack   r: i32[] reg   t: bool[] temp
 f:
   t = { x <= 0 }
   branch t, base, deep
@@ -271,20 +252,25 @@ base:
   return
 deep:
   push x
-  update y = x
-  update x = { x - 2 }
-  jump between
-between:
-  update y = { y + 100 }
-  push y
+  update x = { x - 1 }
   pushjump f, ret=back
 back:
-  pop x
-  update one = { x + r }
-  jump rest
-rest:
+  update x = r
+  jump middle
+middle:
+  update y = x
+  jump again
+again:
+  push y
+  update x = { 0 }
+  pushjump f, ret=last
+last:
   pop y
-  update r = { y + one }
+  update r = { y + r }
+  jump end
+end:
+  pop x
+  update r = { r * 10 + x }
   return
 }
 """
@@ -316,6 +302,32 @@ last:
 }
 """
         after(merge_registers.run, stack(text), (1, 3), (30, 2))
+
+
+class TestShared:
+    """Values that are the same for all lanes."""
+
+    def test_a_slot_that_keeps_another_value_is_not_shared(self) -> None:
+        text = """\
+pcir 1 stack
+program entry=f in=(n, u, w) out=(r) {
+  n: i32[] reg   u: i32[] reg   w: i32[] reg   x: i32[] reg+stack   r: i32[] reg
+f:
+  x = u
+  push x = w
+  update r = { n + x }
+  pushjump g, ret=back
+back:
+  pop x
+  update r = { r * x }
+  return
+g:
+  update r = { r + 1 }
+  return
+}
+"""
+        text = after(lambda p: storage.run(shared.run(p, frozenset({"u", "w"}))), stack(text), (1, 2, 3), (4, 0, 5))
+        assert "u, w: i32[] shared" in text and "x: i32[] stack" in text
 
 
 class TestStorage:

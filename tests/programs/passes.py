@@ -25,13 +25,16 @@ def changed_between_calls(n):
 
 @program(bools(), ints(0, 6))
 def condition_changes_in_its_own_arm(flag, n):
-    if flag:
-        flag = n > 3
-        n = n + 1
-    else:
-        flag = n < 2
-        n = n * 2
-    return flag, n
+    k = 0
+    while n > 0:
+        if flag:
+            flag = n > 3
+            k = k + n
+        else:
+            flag = n < 2
+            k = k * 2
+        n = n - 1
+    return flag, k
 
 
 @program(ints(-4, 6))

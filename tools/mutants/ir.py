@@ -112,7 +112,7 @@ MUTANTS = (
         "            return RETURN in (terminator.on_true, terminator.on_false)\n",
         "            return False\n",
         "a branch that returns does not count as a return",
-        law("fib", "countdown"),
+        ANALYSES,
     ),
     Mutant(
         "verify-slots",
