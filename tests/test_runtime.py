@@ -311,6 +311,26 @@ class TestDtypes:
             assert np.asarray(wide).tolist() == [6, 2450035000]
         assert batched(i32(3, 4)).dtype == jnp.int32
 
+    @pytest.mark.promotion("standard")
+    def test_the_configuration_is_part_of_the_signature(self) -> None:
+        def half(n):
+            while n > 100:
+                n -= 1
+            return n * 0.5
+
+        batched = pcbatch.batch(half)
+        for x64, dtype in ((False, jnp.float32), (True, jnp.float64), (False, jnp.float32)):
+            with jax.enable_x64(x64):
+                assert batched(i32(3, 4)).dtype == dtype
+
+        def mixed(n, x):
+            return n + x if n > 1 else x
+
+        batched = pcbatch.batch(mixed)
+        assert np.asarray(batched(i32(1, 2), np.ones(2, np.float32))).tolist() == [1, 3]
+        with jax.numpy_dtype_promotion("strict"), pytest.raises(pcbatch.CompileError):
+            batched(i32(1, 2), np.ones(2, np.float32))
+
     def test_float64_keeps_its_precision(self) -> None:
         def thirds(x, n):
             while n > 0:
@@ -378,7 +398,8 @@ class TestMachine:
 
     def test_concrete_arguments_inside_jit(self) -> None:
         batched = pcbatch.batch(fib)
-        assert np.asarray(jax.jit(lambda: batched(i32(3, 7)))()).tolist() == [3, 21]
+        args = jnp.asarray(i32(3, 7))
+        assert np.asarray(jax.jit(lambda: batched(args))()).tolist() == [3, 21]
 
 
 def test_stats_are_off_unless_asked_for() -> None:

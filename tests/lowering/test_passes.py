@@ -283,21 +283,22 @@ end:
         text = """\
 pcir 1 stack
 program entry=f in=(x, w) out=(r) {
-  x: i32[] reg   w: i32[] reg   a: i32[] reg   b: i32[] reg   r: i32[] reg   t: bool[] temp
+  x: i32[] reg   w: i32[] reg   a: i32[] reg   b: i32[] reg   r: i32[] reg   t: bool[] temp   u: i32[] temp
 f:
   update a = { x + 1 }
   jump g
 g:
   update b = a
-  update r = w
+  update r = { w + 1 }
   jump h
 h:
   update b = { b + r }
   t = { b < 9 }
   branch t, h, last
 last:
-  update a = b
-  update r = { r + a }
+  u = { r * 2 }
+  update r = b
+  update r = { r + u }
   return
 }
 """

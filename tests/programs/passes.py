@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from tests.programs.registry import bools, floats, ints, program
+from tests.programs.registry import bools, floats, ints, program, shared
 
 
 @program(ints(0, 6), recursive=True)
@@ -59,6 +59,29 @@ def same_condition_again(flag, x, y):
         else:
             x = x - 2
     return x, y
+
+
+@program(ints(0, 9), shared(np.float32(2)), shared(np.float32(3)), in_axes=(0, None, None))
+def shared_by_two_ways(n, u, w):
+    """x is one of two shared values, y the same one on every way."""
+    x = u
+    y = u
+    if n > 3:
+        while n > 3:
+            n -= 2
+        x = w
+        y = u
+    return x * n + y
+
+
+@program(ints(1, 9))
+def loop_of_one_block(n):
+    k = 0
+    while True:
+        k = k + n
+        n = n - 1
+        if n <= 0:
+            return k
 
 
 @pcbatch.batch

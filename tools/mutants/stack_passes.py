@@ -103,7 +103,7 @@ MUTANTS = (
         "                    conflicts[a].add(c)\n",
         "",
         "a merged register forgets what its second half interferes with",
-        (*MERGES, "tests/lowering/test_passes.py"),
+        ("tests/lowering/test_passes.py",),
     ),
     # simplify_stack
     Mutant(

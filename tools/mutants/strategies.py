@@ -78,7 +78,7 @@ MUTANTS = (
         "return all(t > b.index for b in self.blocks for t in self.following(b))",
         "return all(t >= b.index for b in self.blocks for t in self.following(b))",
         "a block that jumps to itself counts as no loop",
-        on(SUITE, "countdown", "while_else", "collatz", "gcd_while", "for_range"),
+        on(SUITE, "loop_of_one_block"),
     ),
     # local_shared
     Mutant(
@@ -87,7 +87,7 @@ MUTANTS = (
         "if len(moved) == 1 and None not in moved:",
         "if None not in moved:",
         "a variable that two moves define counts as the same for all lanes",
-        (*SHARED, *on(SUITE, "shared_pair_swapped", "shared_becomes_varying", "shared_condition")),
+        on(SUITE, "shared_by_two_ways"),
     ),
     Mutant(
         "uniform-results",

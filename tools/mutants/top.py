@@ -55,7 +55,7 @@ MUTANTS = (
         "key = (given.key, config.jax_enable_x64, config.jax_numpy_dtype_promotion)  # type: ignore[attr-defined]",
         "key = given.key",
         "a program compiled under another configuration of JAX is used again",
-        RUNTIME,
+        ("tests/test_runtime.py::TestDtypes",),
     ),
     Mutant(
         "results-utilisation",
