@@ -115,6 +115,22 @@ class TestStaged:
         assert status(result) == [OK, STEP_LIMIT, OK, OK]
         assert np.asarray(result.value).tolist() == [0, SMALLEST, 0, 0]
 
+    def test_a_lane_that_fails_in_a_call_leaves_the_loop_around_it(self) -> None:
+        leaf = pcbatch.batch(spin)
+
+        @pcbatch.batch
+        def middle(n):
+            if n > 3:
+                return leaf(n)
+            return n - 1
+
+        def outer(n):
+            while n > 0:
+                n = middle(n)
+            return n
+
+        assert status(local(outer, max_depth=1).run(i32(2, 9, 0, 4))) == [OK, STACK_FULL, OK, STACK_FULL]
+
     def test_max_steps_inside_a_callee(self) -> None:
         @pcbatch.batch
         def callee(n):
@@ -211,6 +227,21 @@ class TestHost:
         assert info.value.diagnostics[0].code == "PCB902"
         assert info.value.diagnostics[0].primary is not None
 
+    def test_an_entry_off_the_cycle(self) -> None:
+        @pcbatch.batch
+        def down(n):
+            return 0 if n <= 0 else n + down(n - 1)
+
+        @pcbatch.batch
+        def between(n):
+            return down(n - 1) * 2
+
+        def twice(n):
+            return down(n) + between(n) if n > 2 else -down(n)
+
+        batched = local(twice)
+        assert np.asarray(batched(i32(4, 9, 0, 2))).tolist() == [batched.plain(n) for n in (4, 9, 0, 2)]
+
     def test_callees_off_the_cycle_are_staged(self) -> None:
         def climb(n):
             k = steps_down(n)
@@ -280,7 +311,7 @@ class TestJunk:
         @pcbatch.batch
         def caller(n):
             m = long(n)
-            return halvings(m)
+            return jax.lax.while_loop(lambda s: s != 0, lambda s: s - 2, m - 1)
 
         @pcbatch.batch
         def again(n):
@@ -300,9 +331,17 @@ class TestJunk:
                 y = y + guarded_log(x, n - 1)
             return y
 
+        def kept_over_a_call(x, n):
+            if n <= 0 or x <= 0.0:
+                return 0.0 * x
+            y = jnp.log(x)
+            return y + kept_over_a_call(x, n - 1)
+
+        args = np.array([-1.0, 2.0, 0.0], np.float32)
         with jax.debug_nans(True):
-            result = local(guarded_log)(np.array([-1.0, 2.0, 0.0], np.float32), i32(0, 1, 2))
+            result, other = local(guarded_log)(args, i32(0, 1, 2)), local(kept_over_a_call)(args, i32(3, 2, 2))
         np.testing.assert_allclose(result, [0.0, 2 * np.log(2.0), 0.0], rtol=1e-6)
+        np.testing.assert_allclose(other, [0.0, 2 * np.log(2.0), 0.0], rtol=1e-6)
 
 
 class TestShared:

@@ -44,6 +44,23 @@ def test_results_live_where_a_branch_returns():
     assert liveness.live_after(function)["head"] == (names("a b t"),)
 
 
+def test_a_result_that_only_a_branch_returns_is_live():
+    text = """\
+pcir 1 cfg
+func @f(n: i32[]) -> (r: i32[]) {
+  t: bool[]
+bb0:
+  r = { n + 1 }
+  t = { n > 0 }
+  branch t, bb1, return
+bb1:
+  r = { 5 }
+  return
+}
+"""
+    assert liveness.live_after(cfg(text).functions[0])["bb0"] == (names("n r"), names("t r"))
+
+
 def test_liveness_between_calls():
     after = liveness.live_after(cfg(FIB_CFG).functions[0])["bb2"]
     assert after == (names("n t1"), names("n left"), names("left t2"), names("left right"), names("r"))

@@ -1,0 +1,20 @@
+"""The table of deliberate defects, by part of the compiler."""
+
+from __future__ import annotations
+
+from tools.mutants import cfg_passes, emitters, frontend, ir, machine, stack_passes, strategies, top, types
+from tools.mutants.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    *frontend.MUTANTS,
+    *ir.MUTANTS,
+    *types.MUTANTS,
+    *cfg_passes.MUTANTS,
+    *stack_passes.MUTANTS,
+    *machine.MUTANTS,
+    *emitters.MUTANTS,
+    *strategies.MUTANTS,
+    *top.MUTANTS,
+)
+
+__all__ = ["MUTANTS", "Mutant"]
