@@ -43,6 +43,16 @@ def plain(n):
     return n
 """
 
+LOUD = """\
+import pcbatch
+
+@pcbatch.batch
+def loud(n):
+    print(f"n = {n:03d}")
+    assert n > 0, f"{n} is \\\\ too small"
+    return n
+"""
+
 Write = Callable[..., str]
 Run = Callable[..., tuple[int, str, str]]
 
@@ -130,6 +140,22 @@ def test_dot(write: Write, run: Run) -> None:
     status, out, err = run("compile", f"{write(FIB)}:fib", "--format", "dot")
     assert status == 0, err
     assert out.startswith("digraph") and out.rstrip().endswith("}")
+
+
+@pytest.mark.parametrize("types", [(), ("--arg", "n=i32[]")])
+@pytest.mark.parametrize("stage", ["cfg", "stack", "opt"])
+def test_failures_and_prints_in_every_format(write: Write, run: Run, stage: str, types: tuple[str, ...]) -> None:
+    file = write(LOUD)
+    _, text, err = run("compile", file, "--stage", stage, *types)
+    assert 'print("n = ", n:("03d"), "\\n")' in text, err
+    assert r'fail assertion AssertionError(n, " is \\ too small")' in text
+    _, document, _ = run("compile", f"{file}:loud", "--stage", stage, "--format", "json", *types)
+    program = json.loads(document)
+    blocks = program["blocks"] if "blocks" in program else program["functions"][0]["blocks"]
+    assert "fail" in [block["terminator"]["op"] for block in blocks]
+    assert "print" in [op["op"] for block in blocks for op in block["ops"]]
+    status, graph, _ = run("compile", f"{file}:loud", "--stage", stage, "--format", "dot", *types)
+    assert status == 0 and "fail assertion" in graph
 
 
 @pytest.mark.parametrize("head", ["", "from __future__ import annotations\n"])
