@@ -74,9 +74,18 @@ class Abstract:
     leaves: tuple[Leaf, ...]
 
     @property
+    def known(self) -> bool:
+        """Is the whole value known while compiling?"""
+        return all(isinstance(leaf, Known) for leaf in self.leaves)
+
+    @property
     def arrays(self) -> tuple[ArrayType, ...]:
         """Types of the leaves that lanes hold."""
         return tuple(leaf for leaf in self.leaves if isinstance(leaf, ArrayType))
+
+    def value(self) -> Any:
+        """The Python value, when it is wholly known."""
+        return jax.tree.unflatten(self.tree, [leaf.value for leaf in self.leaves if isinstance(leaf, Known)])
 
     def rebuild(self, arrays: list[Any]) -> Any:
         """The value with its array leaves taken, in order, from the front of `arrays`."""
@@ -108,6 +117,12 @@ def is_array(value: object) -> bool:
 def known(value: object) -> Abstract:
     """A static value as one opaque leaf."""
     return Abstract(jax.tree.structure(0), (Known(value),))
+
+
+def abstract_of(tree_of_types: Any) -> Abstract:
+    """From a pytree whose leaves are `ArrayType`."""
+    leaves, tree = jax.tree.flatten(tree_of_types)
+    return Abstract(tree, tuple(leaves))
 
 
 class JoinError(Exception):
