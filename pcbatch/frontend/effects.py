@@ -7,7 +7,7 @@ from typing import Any
 import gast
 import jax
 
-from pcbatch.frontend.exprs import condition
+from pcbatch.frontend.exprs import assigned, condition
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.messages import filled, fits, message, template
@@ -84,6 +84,13 @@ def check_raise(unit: Unit, faults: Faults, node: Node) -> None:
     elif any(isinstance(a, gast.Starred) for a in args) or any(k.arg is None for k in keywords):
         title = "the arguments of an exception cannot be unpacked in a lane"
         faults.add("PCB103", title, node.exc, helps=("write them out, or pass the tuple itself",))
+
+
+def check_no_walrus(faults: Faults, node: Node) -> None:
+    """Record `:=` in a message, whose values are read when all of it has been evaluated."""
+    if assigned(node):
+        title, label = "`:=` inside a message is not supported", "assigns while the message is put together"
+        faults.add("PCB114", title, node, label, helps=("assign in a statement of its own before",))
 
 
 def exception(unit: Unit, node: Node) -> type[BaseException] | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import gast
 
 from pcbatch.frontend.calls import bind, starred
-from pcbatch.frontend.effects import check_print, check_raise, is_print
+from pcbatch.frontend.effects import check_no_walrus, check_print, check_raise, is_print
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence_names import check_names, check_returns
 from pcbatch.frontend.iterables import LAZY
@@ -207,6 +207,9 @@ class Fence:
             self._effect(node.value)
         elif kind == "Raise":
             check_raise(self.unit, self.faults, node)
+            check_no_walrus(self.faults, node)
+        elif kind == "Assert" and node.msg is not None:
+            check_no_walrus(self.faults, node.msg)
         if kind == "For":
             self._iterable(node.iter)
 
@@ -240,6 +243,7 @@ class Fence:
         if is_print(self.unit, value):
             self.printed = value
             check_print(self.unit, self.faults, value)
+            check_no_walrus(self.faults, value)
             return
         if isinstance(value, gast.Call) and isinstance(value.func, gast.Attribute) and value.func.attr in IN_PLACE:
             title = f"`.{value.func.attr}(...)` would change a value in place"

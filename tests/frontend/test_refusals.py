@@ -96,6 +96,14 @@ def deletions(n, d):
     return n
 
 
+def walrus_in_messages(n):
+    print(n, n := 5)
+    assert (m := n) > 2, f"{(m := 3)}"
+    if n > 3:
+        raise ValueError(n, n := 2)
+    return n + m
+
+
 def walrus_in_a_comprehension(n):
     a = [w := i for i in range(3)]
     return n
@@ -225,6 +233,7 @@ CASES = [
     (builtins_that_see_the_frame, "120:2 120:3 120:4"),
     (iterables, "121:2 121:4 121:6 121:8 121:10 121:12 121:14 121:16"),
     (deletions, "113:2 113:2"),
+    (walrus_in_messages, "114:2 114:3 114:5"),
     (walrus_in_a_comprehension, "114:2"),
     (nothing_returned, "110:1"),
     (bare_return, "111:3"),
