@@ -11,6 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch import BatchRuntimeError, Status, UsageError
+from pcbatch.ir.interpret import interpret_cfg
 from tests.programs import REGISTRY
 from tests.programs.classics import fib
 from tests.programs.compare import assert_lanes_equal, assert_same_bits
@@ -114,6 +115,16 @@ class TestStaged:
         result = local(spin, max_steps=2000).run(i32(4, 500, 0, 9))
         assert status(result) == [OK, STEP_LIMIT, OK, OK]
         assert np.asarray(result.value).tolist() == [0, SMALLEST, 0, 0]
+
+    def test_the_step_limit_is_exact(self) -> None:
+        """As many blocks as the interpreter runs for the lane, with calls and without."""
+        for fn in (spin, two_calls, sum_to):
+            lanes = i32(0, 3, 1, 9)
+            program = local(fn).lower(lanes).stages.optimised_cfg
+            steps = [sum(interpret_cfg(program, [n])[1].blocks.values()) for n in lanes]
+            for limit in (1, steps[1] - 1, steps[1], steps[1] + 1):
+                result = local(fn, max_steps=limit).run(lanes)
+                assert status(result) == [OK if n <= limit else STEP_LIMIT for n in steps]
 
     def test_a_lane_that_fails_in_a_call_leaves_the_loop_around_it(self) -> None:
         leaf = pcbatch.batch(spin)

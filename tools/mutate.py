@@ -2,7 +2,7 @@
 
     python -m tools.mutate [-j JOBS] [NAME...]      the named mutants, or all; a name may be the start of several
     python -m tools.mutate --list                   what there is
-    python -m tools.mutate --write                  all, and the table into docs/testing.md
+    python -m tools.mutate --write [NAME...]        run, and put the rows into the table of docs/testing.md
 
 A mutant is caught when a test fails, when the verifier that runs after every pass objects, or when a test hangs. Exit
 status 1: some mutant survived that is not known to be equivalent. No file of the package is changed.
@@ -33,6 +33,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "testing.md"
 PATHS = os.pathsep.join([str(ROOT), str(ROOT / "tools" / "mutants" / "site")])
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
+HEAD = ("| mutant | in | what it breaks | caught by | s |", "|---|---|---|---|---|")
 HANG = 60  # seconds for one test
 LIMIT = 300  # and for all tests of a mutant
 NOT_RUN = 4  # pytest's exit status for tests that do not exist
@@ -109,37 +110,33 @@ def _short(test: str) -> str:
     return test.removeprefix("tests/").replace("test_default_options_on_every_lane_count", "...every_lane_count")
 
 
-def table(outcomes: Iterable[Outcome]) -> str:
-    """All outcomes as a Markdown table."""
-    rows = ["| mutant | in | what it breaks | caught by | s |", "|---|---|---|---|---|"]
-    rows += [
-        f"| {o.mutant.name} | {o.mutant.module} | {_cell(o.mutant.breaks)} | {_cell(o.verdict)} | {o.seconds:.0f} |"
-        for o in outcomes
-    ]
-    return "\n".join(rows)
+def row(outcome: Outcome) -> str:
+    """An outcome as a row of the table."""
+    mutant = outcome.mutant
+    cells = (mutant.name, mutant.module, mutant.breaks, outcome.verdict, f"{outcome.seconds:.0f}")
+    return "| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in cells) + " |"
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
-
-
-def summary(outcomes: Sequence[Outcome]) -> str:
+def summary(rows: Iterable[str]) -> str:
     """Counts and versions in a sentence."""
-    caught = sum(bool(o.by) for o in outcomes)
-    equivalent = sum(bool(o.mutant.equivalent) and not o.by for o in outcomes)
-    survived = len(outcomes) - caught - equivalent
+    verdicts = [line.split(" | ")[3] for line in rows]
+    survived = sum(verdict.startswith(("SURVIVED", "BROKEN")) for verdict in verdicts)
+    equivalent = sum(verdict.startswith("equivalent") for verdict in verdicts)
+    caught = len(verdicts) - survived - equivalent
     versions = f"Python {platform.python_version()}, jax {importlib.metadata.version('jax')}"
     day = datetime.date.today().isoformat()
-    return f"{day}, {versions}: {caught} of {len(outcomes)} caught, {equivalent} equivalent, {survived} survived."
+    return f"{day}, {versions}: {caught} of {len(verdicts)} caught, {equivalent} equivalent, {survived} survived."
 
 
-def write(outcomes: Sequence[Outcome]) -> None:
-    """Replace the table in the document."""
+def write(new: Sequence[str]) -> None:
+    """Put rows into the table in the document; those of other mutants stay."""
     text = DOCUMENT.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    new = f"{before}{BEGIN}\n{summary(outcomes)}\n\n{table(outcomes)}\n{END}{after}"
-    DOCUMENT.write_text(new, encoding="utf-8")
+    old, _, after = rest.partition(END)
+    rows = {line.split()[1]: line for line in (*old.splitlines(), *new) if line.startswith("| ")}
+    kept = [rows[mutant.name] for mutant in MUTANTS if mutant.name in rows]
+    lines = [BEGIN, summary(kept), "", *HEAD, *kept, END]
+    DOCUMENT.write_text(before + "\n".join(lines) + after, encoding="utf-8")
 
 
 def chosen(names: Sequence[str]) -> tuple[Mutant, ...]:
@@ -158,8 +155,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="show the table of mutants and run nothing")
     parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
     options = parser.parse_args(argv)
-    if options.write and options.names:
-        parser.error("--write needs all mutants")
     mutants = chosen(options.names)
     if options.list:
         print("\n".join(f"{m.name:32} {m.module:28} {m.breaks}" for m in mutants))
@@ -169,9 +164,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         for outcome in pool.map(run, mutants):
             print(f"{outcome.mutant.name:32} {outcome.seconds:5.1f} s  {outcome.verdict}", flush=True)
             outcomes.append(outcome)
-    print(summary(outcomes))
+    rows = [row(outcome) for outcome in outcomes]
+    print(summary(rows))
     if options.write:
-        write(outcomes)
+        write(rows)
     return int(any(o.survived or o.broken for o in outcomes))
 
 

@@ -49,7 +49,7 @@ def install() -> None:
     """Import the mutant that the environment names, if it names one."""
     name = os.environ.get(NAME)
     if name:
-        sys.meta_path.insert(0, _Finder(next(m for m in MUTANTS if m.name == name)))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Finder(next(m for m in MUTANTS if m.name == name)))
 
 
 def note(event: str, text: str) -> None:
