@@ -12,6 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch import CompileError, UsageError
+from pcbatch.runtime.status import Site
 from tests.programs.classics import fib
 
 
@@ -111,9 +112,10 @@ class TestLowered:
     """What `lower` and `compile` give."""
 
     def test_stages_without_types_end_at_the_stack(self) -> None:
+        from pcbatch.frontend.target import Target
         from pcbatch.lowered import Lowered
 
-        lowered = Lowered.untyped(fib, lambda value: value if value is fib else None)
+        lowered = Lowered.untyped(fib, lambda value: Target(fib) if value is fib else None)
         assert "push n" in lowered.as_text("opt")
         refused("PCB410", lambda: lowered.as_text("jaxpr"))
         refused("PCB410", lowered.compile)
@@ -157,8 +159,10 @@ class TestHiddenCalls:
         def outer(n):
             return helper(n) + 1
 
-        error = refused("PCB303", lambda: pcbatch.batch(outer, strategy=strategy)(i32(1, 2)))
-        assert "PCB412" in str(error) and "not through a helper" in str(error)
+        error = refused("PCB412", lambda: pcbatch.batch(outer, strategy=strategy)(i32(1, 2)))
+        assert "in `helper`" in str(error) and "decorate the helper" in str(error)
+        helper = pcbatch.inline(helper)
+        assert np.asarray(pcbatch.batch(outer, strategy=strategy)(i32(4, 25))).tolist() == [5, 1]
 
 
 def test_failures_name_lanes_but_not_shared_arguments() -> None:
@@ -174,6 +178,6 @@ def test_failures_name_lanes_but_not_shared_arguments() -> None:
 
 def test_status_of_a_lane_that_ended_is_no_place() -> None:
     compiled, _ = pcbatch.batch(fib)._compiled((i32(3),), {})
-    assert compiled.where(-1) == (None, "")
+    assert compiled.where(-1) == Site()
     local, _ = pcbatch.batch(fib, strategy="local")._compiled((i32(3),), {})
-    assert local.where(-1) == (None, "")
+    assert local.where(-1) == Site()

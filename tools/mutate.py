@@ -11,17 +11,19 @@ status 1: some mutant survived that is not known to be equivalent. No file of th
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import importlib.metadata
 import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,16 +74,28 @@ def run(mutant: Mutant) -> Outcome:
         env = {**os.environ, NAME: mutant.name, REPORT: str(report), "PYTHONPATH": PATHS}
         options = ["-n", "0", "-x", "-q", "--no-header", "-p", "tools.mutants.report", "-p", "no:cacheprovider"]
         command = [sys.executable, "-m", "pytest", *options, f"--timeout={HANG}", *mutant.tests]
-        try:
-            done = subprocess.run(
-                command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL
-            )
-            status, output = done.returncode, done.stdout
-        except subprocess.TimeoutExpired:
-            status, output = -1, ""
+        status, output = _finish(command, env)
         events = [tuple(json.loads(line)) for line in report.read_text(encoding="utf-8").splitlines()]
     by, broken = judge(events, status, output)
     return Outcome(mutant, by, time.monotonic() - start, broken)
+
+
+def _finish(command: Sequence[str], env: Mapping[str, str]) -> tuple[int, str]:
+    """Exit status (-1: stopped because it took too long) and output; no process that the tests started is left."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        tests = subprocess.Popen(
+            command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+        try:
+            status = tests.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            status = -1
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(tests.pid, signal.SIGKILL)
+            tests.wait()
+        output.seek(0)
+        return status, output.read()
 
 
 def judge(events: Sequence[tuple[str, str]], status: int, output: str) -> tuple[str, str]:

@@ -261,6 +261,30 @@ def match_on_structure(x, n):
     return r
 
 
+@program(floats(-2, 3), ints(0, 5))
+def match_binds_at_the_end(x, n):
+    """Names are bound when a whole pattern has matched; `*rest` may stand in the middle; text is no sequence."""
+    a, t = 1, 0.0
+    match (n, 5):
+        case (a, 6):
+            t = x
+    match (n, x, 2.0, 3 * n):
+        case (_, _):
+            t = t + 1000
+        case (p, *mid, q):
+            t = t + p + mid[0] * q + mid[1]
+    for word in ("ab", "cd"):
+        match word:
+            case (_, _):
+                t = t - 1000
+            case "ab":
+                t = t * 2
+    match {"k": x, "m": n}:
+        case {"k": v, **more}:
+            t = t + v * len(more)
+    return a, t
+
+
 @program(ints(0, 6))
 def match_with_return_and_break(n):
     t = 0

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from tools.mutants import cfg_passes, emitters, frontend, ir, machine, stack_passes, strategies, top, types
+from tools.mutants import (
+    cfg_passes,
+    diagnostics,
+    effects,
+    emitters,
+    frontend,
+    ir,
+    language,
+    machine,
+    stack_passes,
+    strategies,
+    top,
+    types,
+)
 from tools.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *frontend.MUTANTS,
+    *language.MUTANTS,
+    *effects.MUTANTS,
+    *diagnostics.MUTANTS,
     *ir.MUTANTS,
     *types.MUTANTS,
     *cfg_passes.MUTANTS,

@@ -143,8 +143,8 @@ MUTANTS = (
     Mutant(
         "guard-risky",
         "runtime/emit/guard.py",
-        "    if code.risky:",
-        "    if False:",
+        "if code.risky or code.prints:",
+        "if code.prints:",
         "a block with an inner loop runs with no lane waiting for it",
         STORES,
     ),

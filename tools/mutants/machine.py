@@ -87,8 +87,8 @@ MUTANTS = (
     Mutant(
         "stores-no-index",
         "runtime/stores.py",
-        "    if not indices.size or int(np.iinfo(indices.dtype).max) < max(target.aval.shape):\n",
-        "    if int(np.iinfo(indices.dtype).max) < max(target.aval.shape):\n",
+        "if not indices.size or integer_limits(indices.dtype)[1] < max(target.aval.shape):",
+        "if integer_limits(indices.dtype)[1] < max(target.aval.shape):",
         "a scatter without an index is taken for one that can be masked",
         STORES,
     ),
