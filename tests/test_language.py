@@ -113,6 +113,32 @@ class TestFunctionsAsValues:
             choose(X)
         assert {d.code for d in info.value.diagnostics} == {"PCB207"}
 
+    def test_a_parameter_that_is_assigned_is_not_known(self) -> None:
+        def other(f, x):
+            f = clip_half
+            return f(x)
+
+        with pytest.raises(CompileError) as info:
+            pcbatch.batch(other, static_argnames="f")(double, X)
+        assert {d.code for d in info.value.diagnostics} == {"PCB207"}
+
+    def test_looking_for_functions_runs_nothing_of_the_user(self) -> None:
+        class Table:
+            looked = 0
+
+            def __getitem__(self, key: str) -> Any:
+                self.looked += 1
+                return jnp.sin
+
+        table = Table()
+
+        def from_table(x):
+            return table["sin"](x)
+
+        pcbatch.batch(from_table).dump("cfg", None, 1)
+        assert table.looked == 0
+        same(pcbatch.batch(from_table), X)
+
 
 @pcbatch.batch
 def clip_half(x):

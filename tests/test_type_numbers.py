@@ -25,6 +25,14 @@ def initial_number(n, x):
     return y
 
 
+def moved_number(n, x):
+    large = 300
+    y = large
+    if n > 0:
+        y = x
+    return y
+
+
 def number_beyond_the_default(n):
     if n > 0:
         return 3_000_000_000
@@ -64,6 +72,7 @@ def passes_a_number(n, x):
 
 NARROW = [
     (initial_number, (N, N.astype(np.int8)), "y = 300", "jnp.int32(300)"),
+    (moved_number, (N, N.astype(np.int8)), "y = large", "jnp.int32(300)"),
     (negative_number, (N, N.astype(np.uint8)), "return -1", "jnp.int32(-1)"),
     (number_beyond_the_default, (N,), "3_000_000_000", "jnp.uint32(3000000000)"),
     (large_half, (N, X.astype(np.float16)), "y = 70000", "jnp.float32(70000)"),

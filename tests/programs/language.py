@@ -41,6 +41,7 @@ class Rates:
 
 
 RATES = Rates(1.5)
+SLOW_RATES = Rates(0.25)
 
 
 @pcbatch.batch
@@ -222,6 +223,12 @@ def walrus_and_evaluation_order(n):
     return a, b, t, n, q
 
 
+@program(ints(-3, 9))
+def walrus_in_its_own_assignment(n):
+    n = -2 < (n := n * 2) < 9
+    return n
+
+
 @program(ints(0, 9))
 def match_on_numbers(n):
     match n:
@@ -327,6 +334,16 @@ def deleted_and_assigned_again(n):
 @program(floats(-2, 30), ints(0, 3))
 def functions_as_arguments(x, n):
     return repeat(double, x, n) + repeat(TABLE["shift"], x, n)
+
+
+@program(floats(-2, 30))
+def methods_of_two_objects(x):
+    return repeat(RATES.shrink, x, 2) + 100 * repeat(SLOW_RATES.shrink, x, 2)
+
+
+@program(floats(-2, 30))
+def partial_with_another_value(x):
+    return TABLE["shift"](x, by=1.0)
 
 
 @program(floats(-2, 3), ints(0, 3))

@@ -74,7 +74,7 @@ MUTANTS = (
         "dst not in {*lane_reads(b.unit, node, b.variables), *assigned(node)}:",
         "dst not in lane_reads(b.unit, node, b.variables):",
         "`x = (x := a) and b` keeps what `:=` assigned",
-        (*EXPRESSIONS, *law("walrus_and_evaluation_order", "walrus_in_conditions")),
+        (*EXPRESSIONS, *law("walrus_in_its_own_assignment")),
     ),
     Mutant(
         "exprs-walrus-seen-early",

@@ -206,11 +206,11 @@ MUTANTS = (
     ),
     # inline
     Mutant(
-        "inline-one-copy",
+        "inline-exchanged",
         "lowering/inline.py",
-        "        while new in self.types:\n",
-        "        while False:\n",
-        "all copies of an inline function share their variables",
+        "for p, a in zip(callee.params, call.args, strict=True)",
+        "for p, a in zip(callee.params, reversed(call.args), strict=True)",
+        "the arguments of an inline function are exchanged",
         (*law("inline_helpers"), *LANGUAGE),
     ),
     Mutant(
@@ -231,12 +231,12 @@ MUTANTS = (
         COPIES,
     ),
     Mutant(
-        "unroll-nested-at-once",
+        "unroll-ends-early",
         "lowering/unroll.py",
-        "if not any(loop.body < other.body for other in first.values()):",
-        "if True:",
-        "a loop and the one around it are copied in the same round",
-        (*COPIES, *NATURAL),
+        "own = names[trip] | {loop.head: heads[trip + 1]}",
+        "own = names[trip] | {loop.head: heads[-1]}",
+        "a loop over a tuple ends after its first element",
+        COPIES,
     ),
     Mutant(
         "unroll-keeps-excluded",
