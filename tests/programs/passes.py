@@ -106,7 +106,7 @@ def call_result_is_widened(n):
     return x, y
 
 
-@program(ints(0, 6))
+@program(cycle(4, 1, 3, 0))
 def primitive_is_widened(n):
     y = n * 2
     if n > 2:
