@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from tests.programs.registry import bools, floats, ints, program, shared
+from tests.programs.registry import bools, cycle, floats, ints, program, shared
 
 
 @program(ints(0, 6), recursive=True)
