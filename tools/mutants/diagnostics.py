@@ -89,7 +89,7 @@ MUTANTS = (
         "return isinstance(last, gast.Return | gast.Raise | gast.Break | gast.Continue)",
         "return isinstance(last, gast.Return | gast.Break | gast.Continue)",
         "the end of a function is blamed on an arm that raises",
-        ("tests/frontend/test_refusals.py", *golden("PCB111_falls_off")),
+        ("tests/frontend/test_refusals.py", *golden("PCB111_raise")),
     ),
     Mutant(
         "primitive-types-unsaid",
@@ -156,11 +156,11 @@ MUTANTS = (
         ERRORS,
     ),
     Mutant(
-        "blame-the-user",
+        "blame-later-lanes",
         "blame.py",
-        "isinstance(error, jax.errors.JaxRuntimeError) and _failure(self.compile) is not None",
-        "isinstance(error, jax.errors.JaxRuntimeError)",
-        "a failure of a callback is taken for one of the compiler",
+        "for lane in lanes[:RERUN_LANES]",
+        "for lane in lanes[1:RERUN_LANES]",
+        "the first lane that gives a NaN is not run again to find its line",
         ERRORS,
     ),
 )
