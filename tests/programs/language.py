@@ -225,8 +225,8 @@ def walrus_and_evaluation_order(n):
 
 @program(ints(-3, 9))
 def walrus_in_its_own_assignment(n):
-    n = -2 < (n := n * 2) < 9
-    return n
+    m = -2 < (m := n * 2) < 9
+    return m
 
 
 @program(ints(0, 9))
