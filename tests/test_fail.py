@@ -239,7 +239,7 @@ def test_messages_of_several_dtypes(kind: Any) -> None:
     assert str(info.value).count(f": {kind(1)}\n") == 1
 
 
-def test_a_format_that_the_numbers_of_numpy_lack() -> None:
+def test_a_format_of_a_small_float() -> None:
     def f(x):
         assert not x, f"{x:.2f}"
         return x

@@ -33,12 +33,15 @@ def test_the_tests_exist() -> None:
         assert f"def {test}(" in text or f"class {test}:" in text, f"{file}::{test}"
 
 
-@pytest.mark.parametrize("folder", ["lowering", "runtime", "runtime/emit"])
+WORDS_AND_TREES = {"frontend/dump.py", "frontend/faults.py", "frontend/tree.py"}  # the golden errors hold those
+
+
+@pytest.mark.parametrize("folder", ["frontend", "lowering", "runtime", "runtime/emit"])
 def test_every_file_has_two(folder: str) -> None:
     counts = Counter(mutant.module for mutant in MUTANTS)
     code = [path for path in sorted((PACKAGE / folder).glob("*.py")) if "def " in path.read_text(encoding="utf-8")]
     names = [path.relative_to(PACKAGE).as_posix() for path in code]
-    assert [name for name in names if counts[name] < 2] == []
+    assert [name for name in names if counts[name] < 2 and name not in WORDS_AND_TREES] == []
 
 
 @pytest.mark.parametrize(

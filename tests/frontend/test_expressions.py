@@ -223,6 +223,16 @@ def test_nested_functions_bind_late():
     agree(f, 1, 4)
 
 
+def test_a_parameter_of_a_nested_function_hides_a_batched_one():
+    def f(x):
+        def apply(fib, v):
+            return fib(v) + 1
+
+        return apply(lambda v: v * 2, x)
+
+    agree(f, 1, 4)
+
+
 def test_a_value_assigned_over_what_a_helper_reads():
     def f(x):
         get = lambda: x

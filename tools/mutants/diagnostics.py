@@ -82,6 +82,31 @@ MUTANTS = (
         "code that nothing reaches is compiled",
         ("tests/frontend/test_statements.py",),
     ),
+    # the fence
+    Mutant(
+        "fence-hidden",
+        "frontend/fence.py",
+        'self.visit(part, Where("a nested function", True, where.hidden | bound))',
+        'self.visit(part, Where("a nested function", True, where.hidden))',
+        "a parameter of a nested function is taken for the batched function of its name",
+        ("tests/frontend/test_refusals.py", "tests/frontend/test_expressions.py", "tests/test_errors.py"),
+    ),
+    Mutant(
+        "fence-call-in-scope",
+        "frontend/fence.py",
+        "        elif where.scope and not target.inline:\n",
+        "        elif False:\n",
+        "a batched function may be called inside a comprehension",
+        ("tests/frontend/test_refusals.py",),
+    ),
+    Mutant(
+        "fence-names-default",
+        "frontend/fence_names.py",
+        "    if isinstance(last, gast.If | gast.While):\n        return last.test\n",
+        "",
+        "the end of a function is blamed on a whole `if`, not on its condition",
+        golden("PCB111_raise", "PCB111_falls_off"),
+    ),
     # wording
     Mutant(
         "falls-after-raise",
@@ -159,8 +184,8 @@ MUTANTS = (
         "blame-later-lanes",
         "blame.py",
         "for lane in lanes[:RERUN_LANES]",
-        "for lane in lanes[1:RERUN_LANES]",
-        "the first lane that gives a NaN is not run again to find its line",
+        "for lane in lanes[2:RERUN_LANES]",
+        "the first lanes that give a NaN are not run again to find its line",
         ERRORS,
     ),
 )
