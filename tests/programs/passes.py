@@ -96,6 +96,22 @@ def seven(n):
     return 7
 
 
+@pcbatch.batch
+def in_between(n):
+    """Writes no variable of the function that it calls."""
+    return changed_further_down(n) + 1
+
+
+@program(ints(0, 6), recursive=True)
+def changed_further_down(n):
+    """A variable that only the callee of the callee writes."""
+    v = n * 3
+    if n > 0:
+        r = in_between(n - 1)
+        return v + r
+    return v
+
+
 @program(ints(0, 6))
 def call_result_is_widened(n):
     x = count_up(n)
@@ -108,9 +124,12 @@ def call_result_is_widened(n):
 
 @program(cycle(4, 1, 3, 0))
 def primitive_is_widened(n):
+    """The next primitive of the block reads the wider value."""
     y = n * 2
-    if n > 2:
+    z = y + 1
+    while z > 3:
         y = y * 0.25
+        z = z - 3
     return y
 
 

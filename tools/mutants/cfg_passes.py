@@ -67,7 +67,7 @@ MUTANTS = (
         "own[name] | passed[name] | below",
         "own[name] | passed[name]",
         "a call is taken to write only what its callee itself writes",
-        (*SAVES, FUZZ),
+        law("changed_further_down"),
     ),
     Mutant(
         "saves-unchanged-parameters",
