@@ -122,6 +122,23 @@ def numbers_of(value: Any) -> Callable[[Any], Any]:
     return constant
 
 
+def test_what_a_loop_makes_of_a_number_takes_the_dtype_of_an_array() -> None:
+    """Also where dtypes are never mixed: the number is converted, then one of the two is selected."""
+
+    @pcbatch.batch
+    def f(n, x):
+        k = 1
+        while n > 0:
+            k = k + 1
+            n -= 1
+        y = k * 2
+        if k > 2:
+            y = x
+        return y
+
+    assert np.asarray(f(N, X)).tolist() == [2.0, 2.0, 2.0]
+
+
 def test_zeros_of_both_signs_are_two_values() -> None:
     def signed(n):
         zero = 0.0 if n > 0 else -0.0

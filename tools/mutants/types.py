@@ -113,7 +113,7 @@ MUTANTS = (
         "out if cast is None else jax.lax.convert_element_type(out, jax.numpy.dtype(cast.dtype))",
         "out",
         "a result keeps its narrow dtype where the variable is wider",
-        law("primitive_is_widened"),
+        ("tests/test_type_numbers.py",),
     ),
     Mutant(
         "trace-restrict",
