@@ -74,6 +74,10 @@ class TestCoalesce:
         body = f"bb0:\n  r = {{ n * 2 }}\n  t = {{ n + m }}\n{between}  r = t\n  r = {{ r + m }}\n  return"
         assert "t = { n + m }" in after(coalesce.run, function(body, "  t: i32[]"), *EXAMPLES)
 
+    def test_not_what_is_read_once_more(self) -> None:
+        body = "bb0:\n  t = { n + m }\n  r = t\n  r = { r * t }\n  return"
+        assert "t = { n + m }" in after(coalesce.run, function(body, "  t: i32[]"), *EXAMPLES)
+
     def test_not_past_a_push_to_the_slot_of_the_same_name(self) -> None:
         text = TAIL_STACK.replace("  push x\n", "  y = { x + 1 }\n  push x\n  x = y\n")
         program = stack(text.replace("t: bool[] temp", "t: bool[] temp   y: i32[] temp"))
@@ -329,6 +333,29 @@ g:
 """
         text = after(lambda p: storage.run(shared.run(p, frozenset({"u", "w"}))), stack(text), (1, 2, 3), (4, 0, 5))
         assert "u, w: i32[] shared" in text and "x: i32[] stack" in text
+
+
+    def test_a_variable_that_two_paths_compute_is_not_shared(self) -> None:
+        text = """\
+pcir 1 stack
+program entry=f in=(n, u) out=(r) {
+  n: i32[] reg   u: i32[] reg   v: i32[] reg   t: bool[] temp   r: i32[] reg
+f:
+  t = { n > 1 }
+  branch t, twice, thrice
+twice:
+  update v = { u * 2 }
+  jump end
+thrice:
+  update v = { u * 3 }
+  jump end
+end:
+  update r = { n + v }
+  return
+}
+"""
+        text = after(lambda p: storage.run(shared.run(p, frozenset({"u"}))), stack(text), (1, 2), (4, 5))
+        assert "u: i32[] shared" in text and "v: i32[] reg" in text
 
 
 class TestStorage:

@@ -11,7 +11,7 @@ LAW = "tests/test_differential.py::test_default_options_on_every_lane_count"
 STAGES = "tests/test_differential.py::test_every_stage_verifies_and_interprets"
 LOCAL = "tests/test_differential.py::test_local_strategy"
 OPTIONS = "tests/test_differential.py::test_schedules_and_emitters"
-FUZZ = "tests/test_fuzz.py::test_all_stages_mean_what_plain_python_means[0]"
+PASSES = "tests/lowering/test_passes.py"
 
 
 @dataclass(frozen=True, slots=True)
