@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import types
 from typing import Any
 
 import jax
@@ -127,6 +128,19 @@ class TestFunctionsAsValues:
         with pytest.raises(CompileError) as info:
             pcbatch.batch(other, static_argnames="mode")("double", X)
         assert {d.code for d in info.value.diagnostics} == {"PCB412"}
+
+    def test_what_tables_and_modules_lack_is_told_at_its_line(self) -> None:
+        functions = {"double": double}
+        odd = types.ModuleType("odd")
+
+        def fail(name: str) -> Any:
+            raise RuntimeError(f"no {name} here")
+
+        odd.__getattr__ = fail  # type: ignore[method-assign]
+        for fn, says in ((lambda x: functions["half"](x), "KeyError: 'half'"), (lambda x: odd.half(x), "no half here")):
+            with pytest.raises(CompileError, match=says) as info:
+                pcbatch.batch(fn)(X)
+            assert {d.code for d in info.value.diagnostics} == {"PCB303"}
 
     def test_looking_for_functions_runs_nothing_of_the_user(self) -> None:
         class Table:

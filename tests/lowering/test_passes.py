@@ -334,7 +334,6 @@ g:
         text = after(lambda p: storage.run(shared.run(p, frozenset({"u", "w"}))), stack(text), (1, 2, 3), (4, 0, 5))
         assert "u, w: i32[] shared" in text and "x: i32[] stack" in text
 
-
     def test_a_variable_that_two_paths_compute_is_not_shared(self) -> None:
         text = """\
 pcir 1 stack
@@ -355,7 +354,7 @@ end:
 }
 """
         text = after(lambda p: storage.run(shared.run(p, frozenset({"u"}))), stack(text), (1, 2), (4, 5))
-        assert "u: i32[] shared" in text and "v: i32[] reg" in text
+        assert "n, v, r: i32[] reg   u: i32[] shared" in text
 
 
 class TestStorage:

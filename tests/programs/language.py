@@ -268,6 +268,27 @@ def match_on_structure(x, n):
     return r
 
 
+@program(floats(-2, 3))
+def match_on_objects(x):
+    """Of known objects and of arrays in one tuple."""
+    t = 0.0
+    for item in (None, "text", (x, 2), x, True):
+        match item:
+            case None:
+                t = t + 1
+            case str():
+                t = t + 10
+            case (a, int(k)):
+                t = t + a * k
+            case True:
+                t = -t
+            case "other":
+                t = t * 0
+            case _:
+                t = t + x * 100
+    return t
+
+
 @program(floats(-2, 3), ints(0, 5))
 def match_binds_at_the_end(x, n):
     """Names are bound when a whole pattern has matched; `*rest` may stand in the middle; text is no sequence."""
