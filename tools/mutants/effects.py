@@ -187,7 +187,6 @@ MUTANTS = (
         "return jnp.zeros((), bool), c[1]",
         "what is printed has no number in its order",
         PRINT,
-        "the number is only handed on: it is the dependence that keeps the order",
     ),
     Mutant(
         "prints-not-chosen",
