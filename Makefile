@@ -12,25 +12,29 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help test fuzz nuts lint format bench check clean
+.PHONY: help test fuzz mutants nuts lint format bench check clean
 
 help:
 	@echo "make test    install into $(VENV) and run the tests        ARGS=\"-k fib\" is passed to pytest"
 	@echo "make fuzz    random programs against plain Python        SECONDS=600 SEED=20000 ARGS=\"--only jax\""
 	@echo "make nuts    install and sample a posterior with NUTS    ARGS=\"--target eight-schools\""
 	@echo "make lint    ruff and mypy                               make format  lets ruff rewrite the files"
+	@echo "make mutants  break the compiler on purpose, see who notices    ARGS=\"-j 4 saves\"; takes half an hour"
 	@echo "make bench   print the benchmark tables                  against BlackJAX where it can"
 	@echo "make check   lint, then test                             make clean   removes what make made"
 	@echo "PYTHON=...   the interpreter that $(VENV) is made from (3.11 or newer)"
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m tools.suite $(ARGS)
 
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
 nuts: $(VENV)/.installed-examples
 	$(BIN)/python -m examples.nuts $(ARGS)
+
+mutants: $(VENV)/.installed-test
+	$(BIN)/python -m tools.mutate $(ARGS)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.fib $(ARGS)
@@ -48,7 +52,7 @@ format: $(VENV)/.installed-dev
 check: lint test
 
 clean:
-	rm -rf $(VENV) .venv-newest build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-newest build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps make a second run start at once; a change of setup.cfg installs again.

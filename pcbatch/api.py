@@ -114,7 +114,8 @@ class Batched:
                 "PCB412",
                 f"batched function `{self.fn.__name__}` is called where the compiler does not see it",
                 "a lane calls another batched function by its own name, a global or a closure variable",
-                help=f"call `{self.fn.__name__}` directly in a batched function, not through a helper or a container",
+                help=f"call `{self.fn.__name__}` in the batched function itself, or decorate the helper that calls it "
+                "with `@pcbatch.inline`",
             )
         given = prepare(self.fn, self.options, args, kwargs)
         key = (given.key, settings(), self.fn.__code__)  # reloading tools put new code into old functions

@@ -62,8 +62,6 @@ def parse_arg_type(text: str) -> ArgType:
         found = parse_type(text)
         if found is None:
             raise ValueError("the type must be known here (write i32[], f32[3,4], bool[])")
-        if any(size < 0 for size in found.shape):
-            raise ValueError(f"negative size in {text!r}")
         return found
     if not text.endswith(")"):
         raise ValueError(f"no closing parenthesis in {text!r}")

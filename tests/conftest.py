@@ -9,6 +9,8 @@ core. Flags in the environment win: `XLA_FLAGS=--xla_backend_optimization_level=
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Iterator
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -38,6 +40,47 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` writes the expected renderings of errors anew."""
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/errors/*.err")
+
+
+# Long suites that run what shorter ones have run already, on other programs, lane counts or machines.
+REPEATED = (
+    "tests/examples/",
+    "tests/test_fuzz.py",
+    "tests/test_fuzz_effects.py",
+    "tests/test_independence.py",
+    "tests/test_codes.py::test_the_good_program_runs",
+    "tests/test_fail.py::test_the_others_are_not_disturbed",
+    "tests/test_language_doc.py",
+    "tests/test_print.py::test_lanes_print_what_the_plain_function_prints",
+    "tests/test_types.py::test_what_runs_has",
+    "tests/test_types.py::test_straight_programs",
+    "tests/test_types.py::test_a_join_is_what_where_gives",
+    "tests/ir/test_export.py::test_dot_strings_are_closed",
+    "tests/ir/test_text.py::test_parsing_what_was_printed",
+    "tests/test_differential.py::test_default_options_on_every_lane_count",
+    "tests/test_differential.py::test_schedules_and_emitters",
+    "tests/test_differential.py::test_all_schedules_and_emitters",
+    "tests/test_differential.py::test_local_strategy",
+    "tests/test_differential.py::test_under_jit",
+)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Lines are not counted in the long suites where counting is dear: by the tracer of coverage on Python 3.11.
+
+    (Not by pytest-cov's `no_cover`: stopping its tracer lets that of the process go on, which costs as much.)
+    """
+    tracer = sys.gettrace()
+    if not type(tracer).__module__.startswith("coverage") or not item.nodeid.startswith(REPEATED):
+        return (yield)
+    sys.settrace(None)
+    threading.settrace(None)  # type: ignore[arg-type]
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
+        threading.settrace(tracer)
 
 
 @pytest.fixture(autouse=True)

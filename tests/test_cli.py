@@ -248,6 +248,7 @@ def test_exception_of_a_primitive(write: Write, run: Run) -> None:
         (("compile", "user.py:fib", "--stage", "stablehlo"), "annotation"),
         (("compile", "user.py:fib", "--stage", "nowhere"), "invalid choice"),
         (("compile", "user.py:fib", "--arg", "n=i64[]"), "JAX_ENABLE_X64=1"),
+        (("compile", "user.py:fib", "--arg", "n=(i32[],u64[])"), "JAX_ENABLE_X64=1"),
         (("compile", "user.py:fib", "--lanes", "0"), "at least 1"),
         (("compile", "user.py:fib", "--stage", "ast", "--format", "dot"), "dot"),
         (("compile", "empty.py"), "no batched function"),
@@ -259,6 +260,15 @@ def test_bad_usage(write: Write, run: Run, argv: tuple[str, ...], says: str) -> 
     status, out, err = run(*argv)
     assert (status, out) == (2, "")
     assert says in err and "Traceback" not in err
+
+
+def test_static_arguments_have_no_type(write: Write, run: Run) -> None:
+    source = "import pcbatch\n@pcbatch.batch(static_argnames='mode')\ndef f(x, mode):\n    return x\n"
+    path = write(source)
+    status, _, err = run("compile", f"{path}:f", "--arg", "mode=f32[]")
+    assert status == 2 and "'mode' is in static_argnames of f" in err
+    status, _, err = run("compile", f"{path}:f", "--arg", "x=f32[]")
+    assert status == 2 and "static argument 'mode' has no default" in err
 
 
 def test_types_for_some_arguments_only(write: Write, run: Run) -> None:
@@ -420,6 +430,16 @@ def test_parse_arg_type(text: str, expected: object) -> None:
 def test_parse_arg_type_refuses(text: str) -> None:
     with pytest.raises(BadUsage, match="malformed"):
         parse_arg(f"x={text}")
+
+
+def test_annotations_that_cannot_be_evaluated_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.14 evaluates them when they are asked for."""
+
+    def fail(_: object) -> dict[str, object]:
+        raise NameError("Array")
+
+    monkeypatch.setattr("inspect.get_annotations", fail)
+    assert annotated_types(test_split_target) == {}
 
 
 def test_other_annotations_are_ignored() -> None:

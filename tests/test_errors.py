@@ -496,6 +496,13 @@ def test_debug_nans_names_the_line_and_the_lane(strategy: str) -> None:
     assert found.notes[0] == "lane 1 (x=0.5)"
 
 
+def test_debug_nans_gives_up_on_long_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pcbatch.lowering.witness.MOST_STEPS", 2)
+    with jax.debug_nans(True), pytest.raises(FloatingPointError) as info:
+        pcbatch.batch(log_after_loop)(jnp.array([0.5], jnp.float32))
+    assert not isinstance(info.value, pcbatch.PcbatchError)
+
+
 def test_debug_nans_lets_failed_lanes_be_told_as_such() -> None:
     @pcbatch.batch(max_steps=20)
     def endless(x):

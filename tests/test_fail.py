@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 import jax
@@ -236,6 +237,30 @@ def test_messages_of_several_dtypes(kind: Any) -> None:
     with pytest.raises(BatchRuntimeError) as info:
         pcbatch.batch(f)(np.array([0, 1], kind))
     assert str(info.value).count(f": {kind(1)}\n") == 1
+
+
+def test_a_format_of_a_small_float() -> None:
+    def f(x):
+        assert not x, f"{x:.2f}"
+        return x
+
+    with pytest.raises(BatchRuntimeError, match=r": 1\.00"):
+        pcbatch.batch(f)(np.array([0, 1], jnp.bfloat16))
+
+
+@both
+def test_a_lane_shows_what_it_had_when_it_failed(strategy: str) -> None:
+    """Also if others fail later, in a deeper call of the same function."""
+
+    @pcbatch.batch(strategy=strategy)
+    def down(n, stop):
+        if n <= stop:
+            raise ValueError(f"stopped at {n}")
+        return n if stop < 0 else down(n - 1, stop) + 1
+
+    with pytest.raises(BatchRuntimeError) as info:
+        down(i32(3, 3, 4), i32(2, 0, 1))
+    assert [int(n) for n in re.findall(r"stopped at (\d)\n", str(info.value))] == [2, 0, 1]
 
 
 def test_the_plain_function_raises_as_python_does() -> None:

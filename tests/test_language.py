@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import types
 from typing import Any
 
 import jax
@@ -112,6 +113,51 @@ class TestFunctionsAsValues:
         with pytest.raises(CompileError) as info:
             choose(X)
         assert {d.code for d in info.value.diagnostics} == {"PCB207"}
+
+    def test_a_parameter_that_is_assigned_is_not_known(self) -> None:
+        functions = {"double": double, "half": clip_half}
+
+        def chosen(mode, x):
+            return functions[mode](x)
+
+        def other(mode, x):
+            mode = "half"
+            return functions[mode](x)
+
+        np.testing.assert_allclose(pcbatch.batch(chosen, static_argnames="mode")("double", X), double(X))
+        with pytest.raises(CompileError) as info:
+            pcbatch.batch(other, static_argnames="mode")("double", X)
+        assert {d.code for d in info.value.diagnostics} == {"PCB412"}
+
+    def test_what_tables_and_modules_lack_is_told_at_its_line(self) -> None:
+        functions = {"double": double}
+        odd = types.ModuleType("odd")
+
+        def fail(name: str) -> Any:
+            raise RuntimeError(f"no {name} here")
+
+        odd.__getattr__ = fail  # type: ignore[method-assign]
+        for fn, says in ((lambda x: functions["half"](x), "KeyError: 'half'"), (lambda x: odd.half(x), "no half here")):
+            with pytest.raises(CompileError, match=says) as info:
+                pcbatch.batch(fn)(X)
+            assert {d.code for d in info.value.diagnostics} == {"PCB303"}
+
+    def test_looking_for_functions_runs_nothing_of_the_user(self) -> None:
+        class Table:
+            looked = 0
+
+            def __getitem__(self, key: str) -> Any:
+                self.looked += 1
+                return jnp.sin
+
+        table = Table()
+
+        def from_table(x):
+            return table["sin"](x)
+
+        pcbatch.batch(from_table).dump("cfg", None, 1)
+        assert table.looked == 0
+        same(pcbatch.batch(from_table), X)
 
 
 @pcbatch.batch

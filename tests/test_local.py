@@ -11,6 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch import BatchRuntimeError, Status, UsageError
+from pcbatch.ir.interpret import interpret_cfg
 from tests.programs import REGISTRY
 from tests.programs.classics import fib
 from tests.programs.compare import assert_lanes_equal, assert_same_bits
@@ -115,6 +116,32 @@ class TestStaged:
         assert status(result) == [OK, STEP_LIMIT, OK, OK]
         assert np.asarray(result.value).tolist() == [0, SMALLEST, 0, 0]
 
+    def test_the_step_limit_is_exact(self) -> None:
+        """As many blocks as the interpreter runs for the lane, with calls and without."""
+        for fn in (spin, two_calls, sum_to):
+            lanes = i32(0, 3, 1, 9)
+            program = local(fn).lower(lanes).stages.optimised_cfg
+            steps = [sum(interpret_cfg(program, [n])[1].blocks.values()) for n in lanes]
+            for limit in (1, steps[1] - 1, steps[1], steps[1] + 1):
+                result = local(fn, max_steps=limit).run(lanes)
+                assert status(result) == [OK if n <= limit else STEP_LIMIT for n in steps]
+
+    def test_a_lane_that_fails_in_a_call_leaves_the_loop_around_it(self) -> None:
+        leaf = pcbatch.batch(spin)
+
+        @pcbatch.batch
+        def middle(n):
+            if n > 3:
+                return leaf(n)
+            return n - 1
+
+        def outer(n):
+            while n > 0:
+                n = middle(n)
+            return n
+
+        assert status(local(outer, max_depth=1).run(i32(2, 9, 0, 4))) == [OK, STACK_FULL, OK, STACK_FULL]
+
     def test_max_steps_inside_a_callee(self) -> None:
         @pcbatch.batch
         def callee(n):
@@ -211,6 +238,21 @@ class TestHost:
         assert info.value.diagnostics[0].code == "PCB902"
         assert info.value.diagnostics[0].primary is not None
 
+    def test_an_entry_off_the_cycle(self) -> None:
+        @pcbatch.batch
+        def down(n):
+            return 0 if n <= 0 else n + down(n - 1)
+
+        @pcbatch.batch
+        def between(n):
+            return down(n - 1) * 2
+
+        def twice(n):
+            return down(n) + between(n) if n > 2 else -down(n)
+
+        batched = local(twice)
+        assert np.asarray(batched(i32(4, 9, 0, 2))).tolist() == [batched.plain(n) for n in (4, 9, 0, 2)]
+
     def test_callees_off_the_cycle_are_staged(self) -> None:
         def climb(n):
             k = steps_down(n)
@@ -280,7 +322,7 @@ class TestJunk:
         @pcbatch.batch
         def caller(n):
             m = long(n)
-            return halvings(m)
+            return jax.lax.while_loop(lambda s: s != 0, lambda s: s - 2, m - 1)
 
         @pcbatch.batch
         def again(n):
@@ -291,7 +333,14 @@ class TestJunk:
         result = (again if recursive else caller).with_options(strategy="local", max_steps=50).run(i32(-5, -7))
         assert status(result) == [STEP_LIMIT, STEP_LIMIT]
 
-    def test_debug_nans_sees_only_values_that_were_asked_for(self) -> None:
+    def test_debug_nans_sees_only_values_that_were_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Else all lanes would run again, to find out that none of them gave the NaN."""
+
+        def run_again(*_: Any) -> None:
+            raise AssertionError
+
+        monkeypatch.setattr("pcbatch.blame.Attempt._without_debugging", run_again)
+
         def guarded_log(x, n):
             if x <= 0.0:
                 return 0.0 * x
@@ -300,9 +349,17 @@ class TestJunk:
                 y = y + guarded_log(x, n - 1)
             return y
 
+        def kept_over_a_call(x, n):
+            if n <= 0 or x <= 0.0:
+                return 0.0 * x
+            y = jnp.log(x)
+            return y + kept_over_a_call(x, n - 1)
+
+        args = np.array([-1.0, 2.0, 0.0], np.float32)
         with jax.debug_nans(True):
-            result = local(guarded_log)(np.array([-1.0, 2.0, 0.0], np.float32), i32(0, 1, 2))
+            result, other = local(guarded_log)(args, i32(0, 1, 2)), local(kept_over_a_call)(args, i32(3, 2, 2))
         np.testing.assert_allclose(result, [0.0, 2 * np.log(2.0), 0.0], rtol=1e-6)
+        np.testing.assert_allclose(other, [0.0, 2 * np.log(2.0), 0.0], rtol=1e-6)
 
 
 class TestShared:

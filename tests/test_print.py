@@ -84,6 +84,7 @@ def structures(n, x):
     pair = (n, {"a": x[0], "b": x})
     print(pair, pair[0], None, "text", 2.5, True)
     print(f"{pair[1]['a']!r:>9}|{x!s}|{'constant'!r}|{n:{4}d}")
+    print("{}/{:.1f}".format(n, x[0]))  # noqa: UP032
     dead = n * 2
     print("unused", dead)
     return x
@@ -170,11 +171,13 @@ def test_structures_and_conversions(options: dict[str, str], capfd: Any) -> None
         0: [
             "(3, {'a': 1.5, 'b': [ 1.5 -2.   3. ]}) 3 None text 2.5 True",
             "      1.5|[ 1.5 -2.   3. ]|'constant'|   3",
+            "3/1.5",
             "unused 6",
         ],
         1: [
             "(0, {'a': 0.25, 'b': [0.25 1.   1.  ]}) 0 None text 2.5 True",
             "     0.25|[0.25 1.   1.  ]|'constant'|   0",
+            "0/0.2",
             "unused 0",
         ],
     }

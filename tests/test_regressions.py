@@ -72,6 +72,64 @@ def test_replacing_a_whole_array_leaves_other_lanes_alone(options: dict[str, Any
 
 
 @variants
+def test_storing_a_row_leaves_other_lanes_alone(options: dict[str, Any]) -> None:
+    """The plain case: one element of a large array at a time, in some lanes longer than in others."""
+
+    @pcbatch.batch
+    def fill(n: Any, xs: Any) -> Any:
+        while n > 0:
+            xs = xs.at[n].set(-1.0)
+            n = n - 1
+        return xs
+
+    agrees(fill, options, jnp.array([0, 3, 1, 2]), rows(4, 20))
+
+
+@variants
+def test_storing_into_a_copy_leaves_the_original_alone(options: dict[str, Any]) -> None:
+    @pcbatch.batch
+    def fill(n: Any, xs: Any) -> Any:
+        ys = xs
+        while n > 0:
+            ys = xs.at[n].add(1.0)
+            xs = ys.at[n + 1].set(ys[0] - xs[1])
+            n = n - 1
+        return xs - ys
+
+    agrees(fill, options, jnp.array([0, 3, 1, 2]), rows(4, 20))
+
+
+@variants
+def test_storing_and_writing_in_one_block(options: dict[str, Any]) -> None:
+    """A register that a selection writes as well needs its mask."""
+
+    @pcbatch.batch
+    def fill(n: Any, xs: Any) -> Any:
+        while n > 0:
+            xs = xs.at[n].set(-1.0)
+            if n % 2 == 0:
+                xs = xs * 2.0
+            n = n - 1
+        return xs
+
+    agrees(fill, options, jnp.array([0, 3, 1, 2]), rows(4, 20))
+
+
+@variants
+def test_storing_with_an_index_that_is_clipped(options: dict[str, Any]) -> None:
+    """An index out of range would be moved to the last element, not dropped."""
+
+    @pcbatch.batch
+    def fill(n: Any, xs: Any) -> Any:
+        while n > 0:
+            xs = xs.at[n * 9].set(-1.0, mode="clip")
+            n = n - 1
+        return xs
+
+    agrees(fill, options, jnp.array([0, 3, 1, 2]), rows(4, 20))
+
+
+@variants
 def test_small_index_types_leave_other_lanes_alone(options: dict[str, Any]) -> None:
     """The largest uint8 is an index like any other of an array of 256."""
     where = jax.lax.ScatterDimensionNumbers((), (0,), (0,))

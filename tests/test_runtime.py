@@ -9,6 +9,8 @@ import pytest
 
 import pcbatch
 from pcbatch import BatchRuntimeError, Status
+from pcbatch.ir.interpret import interpret_stack
+from pcbatch.runtime import emit, threads
 from tests.programs import REGISTRY, select
 from tests.programs.classics import fib
 from tests.programs.compare import assert_same_bits
@@ -56,10 +58,26 @@ class TestStackFull:
         assert np.asarray(result.value)[[0, 2]].tolist() == [3, 5]
 
     def test_the_limit_is_exact(self) -> None:
-        """The smallest depth that suffices is one less than one that is too small by one."""
-        depths = [d for d in range(1, 12) if int(pcbatch.batch(sum_to, max_depth=d).run(i32(6)).status[0]) == OK]
-        assert depths and depths == list(range(depths[0], 12))
-        assert 5 <= depths[0] <= 8
+        """A lane may make as many nested calls as `max_depth` says, with all their frames, and not one more."""
+        for depth in range(1, 9):
+            result = pcbatch.batch(sum_to, max_depth=depth).run(i32(*range(8)))
+            fits = [n <= depth for n in range(8)]
+            assert np.asarray(result.status).tolist() == [OK if fit else STACK_FULL for fit in fits]
+            sums = [n * (n + 1) // 2 if fit else np.iinfo(np.int32).min for n, fit in enumerate(fits)]
+            assert np.asarray(result.value).tolist() == sums
+
+    def test_failed_lanes_give_no_numbers(self) -> None:
+        def powers(n, x):
+            if n <= 0:
+                return x, n, True, x > 0
+            y, m, _, positive = powers(n - 1, x * 2)
+            return y, m + n, positive, False
+
+        result = pcbatch.batch(powers, max_depth=3).run(i32(2, 9), np.ones(2, np.float32))
+        y, m, flag, other = (np.asarray(part) for part in result.value)
+        assert np.asarray(result.status).tolist() == [OK, STACK_FULL]
+        assert y[0] == 4 and np.isnan(y[1]) and m.tolist() == [3, np.iinfo(np.int32).min]
+        assert flag.tolist() == [False, False] and other.tolist() == [False, False]
 
     def test_the_call_raises_and_names_the_lanes(self) -> None:
         batched = pcbatch.batch(sum_to, max_depth=10)
@@ -107,6 +125,17 @@ class TestStepLimit:
         result = batched.run(i32(4, 500, 0, 9))
         assert np.asarray(result.status).tolist() == [OK, STEP_LIMIT, OK, OK]
         assert np.asarray(result.value)[[0, 2, 3]].tolist() == [0, 0, 0]
+
+    @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
+    def test_the_limit_is_exact(self, emitter: str) -> None:
+        """A lane may run as many blocks as `max_steps` says, whatever the others do."""
+        batched = pcbatch.batch(spin, emitter=emitter)
+        lanes = i32(0, 3, 1, 40, 7)
+        program = batched.lower(lanes).stages.opt
+        steps = [sum(interpret_stack(program, [n])[1].blocks.values()) for n in lanes]
+        for limit in (1, steps[1] - 1, steps[1], steps[1] + 1, steps[3]):
+            status = batched.with_options(max_steps=limit).run(lanes).status
+            assert np.asarray(status).tolist() == [OK if n <= limit else STEP_LIMIT for n in steps]
 
     def test_the_call_raises(self) -> None:
         batched = pcbatch.batch(spin, max_steps=500)
@@ -232,6 +261,36 @@ class TestJunk:
 
         assert np.asarray(pcbatch.batch(split)(i32(4, 7, 8, 1))).tolist() == [0, 1, 0, 1]
 
+    def test_a_cheap_loop_that_ends_only_on_its_own_side(self) -> None:
+        """So cheap that the branch would be a selection, if it were not for the lanes that go elsewhere."""
+
+        def down(n):
+            return jax.lax.while_loop(lambda s: s != 0, lambda s: s - 2, n)
+
+        def split(n):
+            if n % 2 == 0:
+                n = down(n)
+            return n
+
+        assert np.asarray(pcbatch.batch(split)(i32(4, 7, 8, 1))).tolist() == [0, 7, 0, 1]
+
+    @pytest.mark.parametrize("strategy", ["pc", "local"])
+    def test_a_loop_that_would_hang_on_junk_inside_another_primitive(self, strategy: str) -> None:
+        @jax.jit
+        def halvings(n):
+            return jax.lax.while_loop(lambda s: s[0] != 0, lambda s: (s[0] - 1, s[1] + 1), (n, 0))[1]
+
+        def cautious(n):
+            if n < 0:
+                return -1
+            total = 0
+            for _ in range(2):
+                total += halvings(n)
+            return total
+
+        batched = pcbatch.batch(cautious, strategy=strategy)
+        assert np.asarray(batched(i32(3, -(2**31), -5, 0, 7))).tolist() == [6, -1, -1, 0, 14]
+
     def test_division_by_zero_in_the_arm_not_taken(self) -> None:
         def safe_ratio(a, b):
             if b == 0:
@@ -251,6 +310,26 @@ class TestDtypes:
             assert wide.dtype == jnp.int64
             assert np.asarray(wide).tolist() == [6, 2450035000]
         assert batched(i32(3, 4)).dtype == jnp.int32
+
+    @pytest.mark.promotion("standard")
+    def test_the_configuration_is_part_of_the_signature(self) -> None:
+        def half(n):
+            while n > 100:
+                n -= 1
+            return n * 0.5
+
+        batched = pcbatch.batch(half)
+        for x64, dtype in ((False, jnp.float32), (True, jnp.float64), (False, jnp.float32)):
+            with jax.enable_x64(x64):
+                assert batched(i32(3, 4)).dtype == dtype
+
+        def mixed(n, x):
+            return n + x if n > 1 else x
+
+        batched = pcbatch.batch(mixed)
+        assert np.asarray(batched(i32(1, 2), np.ones(2, np.float32))).tolist() == [1, 3]
+        with jax.numpy_dtype_promotion("strict"), pytest.raises(pcbatch.CompileError):
+            batched(i32(1, 2), np.ones(2, np.float32))
 
     def test_float64_keeps_its_precision(self) -> None:
         def thirds(x, n):
@@ -280,6 +359,47 @@ class TestZeroLanes:
     def test_run(self) -> None:
         result = pcbatch.batch(fib).run(np.zeros(0, np.int32))
         assert result.status.shape == (0,)
+
+
+class TestMachine:
+    """What drives the blocks."""
+
+    @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
+    def test_a_run_in_chunks(self, emitter: str) -> None:
+        """At most so many trips at a time; lanes that still run say so."""
+        compiled, given = pcbatch.batch(fib, schedule="earliest", emitter=emitter)._compiled((i32(3, 7),), {})
+        machine = compiled.executable.machine
+        state = machine.start(compiled.args(given), 2, 16)
+        for trips in range(1, 4):
+            state = machine.advance(state, 1)
+            assert int(state.trips) == trips
+            assert machine.results(state)[1].tolist() == [int(Status.RUNNING)] * 2
+        (value,), status = machine.results(machine.advance(state))
+        assert value.tolist() == [3, 21] and status.tolist() == [OK, OK]
+
+    def test_the_emitter_of_a_platform(self) -> None:
+        assert [emit.pick("auto", platform).name for platform in ("cpu", "gpu", "tpu")] == ["guard", "port", "port"]
+        assert [emit.pick(name).name for name in ("guard", "port", "mask")] == ["guard", "port", "mask"]
+        assert {name: type(e).__name__ for name, e in emit.EMITTERS.items()} == {
+            "guard": "Guard",
+            "port": "Port",
+            "mask": "Mask",
+        }
+
+    def test_one_thread_for_small_kernels_only(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert threads.compiler_options(1.0, 100) == threads.OPTIONS
+        assert threads.compiler_options(threads.WORTH_SPLITTING / 100, 100) is None
+        monkeypatch.setattr(threads, "OPTIONS", {"xla_no_such_option": "1"})
+        threads._known.cache_clear()
+        try:
+            assert threads.compiler_options(1.0, 100) is None
+        finally:
+            threads._known.cache_clear()
+
+    def test_concrete_arguments_inside_jit(self) -> None:
+        batched = pcbatch.batch(fib)
+        args = jnp.asarray(i32(3, 7))
+        assert np.asarray(jax.jit(lambda: batched(args))()).tolist() == [3, 21]
 
 
 def test_stats_are_off_unless_asked_for() -> None:

@@ -25,6 +25,14 @@ def initial_number(n, x):
     return y
 
 
+def moved_number(n, x):
+    large = 300
+    y = large
+    if n > 0:
+        y = x
+    return y
+
+
 def number_beyond_the_default(n):
     if n > 0:
         return 3_000_000_000
@@ -64,6 +72,7 @@ def passes_a_number(n, x):
 
 NARROW = [
     (initial_number, (N, N.astype(np.int8)), "y = 300", "jnp.int32(300)"),
+    (moved_number, (N, N.astype(np.int8)), "y = large", "jnp.int32(300)"),
     (negative_number, (N, N.astype(np.uint8)), "return -1", "jnp.int32(-1)"),
     (number_beyond_the_default, (N,), "3_000_000_000", "jnp.uint32(3000000000)"),
     (large_half, (N, X.astype(np.float16)), "y = 70000", "jnp.float32(70000)"),
@@ -111,6 +120,23 @@ def numbers_of(value: Any) -> Callable[[Any], Any]:
         return value
 
     return constant
+
+
+def test_what_a_loop_makes_of_a_number_takes_the_dtype_of_an_array() -> None:
+    """Also where dtypes are never mixed: the number is converted, then one of the two is selected."""
+
+    @pcbatch.batch
+    def f(n, x):
+        k = 1
+        while n > 0:
+            k = k + 1
+            n -= 1
+        y = k * 2
+        if k > 2:
+            y = x
+        return y
+
+    assert np.asarray(f(N, X)).tolist() == [2.0, 2.0, 2.0]
 
 
 def test_zeros_of_both_signs_are_two_values() -> None:

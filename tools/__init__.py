@@ -1,1 +1,1 @@
-"""Scripts that make files of this repository from others."""
+"""Tools for those who work on pcbatch; not installed."""

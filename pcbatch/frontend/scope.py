@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import gast
 
-from pcbatch.frontend.tree import COMPREHENSIONS, FUNCTIONS, SCOPES, Node, children
+from pcbatch.frontend.tree import COMPREHENSIONS, FUNCTIONS, Node, children
 
 
 def parameters(args: Node) -> tuple[str, ...]:
@@ -113,12 +113,3 @@ def identifiers(node: Node) -> frozenset[str]:
         elif isinstance(part, (*FUNCTIONS, gast.ClassDef)):
             found.add(part.name)
     return frozenset(found)
-
-
-def inner_scopes(node: Node) -> Iterator[Node]:
-    """The outermost nested scopes below a node: functions, lambdas, comprehensions."""
-    for child in children(node):
-        if isinstance(child, SCOPES):
-            yield child
-        else:
-            yield from inner_scopes(child)

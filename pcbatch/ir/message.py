@@ -76,12 +76,10 @@ def formatted(value: Any, conversion: str = "", spec: str = "") -> str:
         value = ascii(value) if conversion == "a" else repr(value)
     elif conversion:
         value = str(value)
-    for attempt in (value, value.item() if isinstance(value, np.generic) else value):
-        try:
-            return format(attempt, spec)
-        except (TypeError, ValueError):
-            pass
-    return str(value)
+    try:
+        return format(value, spec)
+    except (TypeError, ValueError):  # arrays, for which plain Python raises
+        return str(value)
 
 
 def _plain(value: Any) -> Any:

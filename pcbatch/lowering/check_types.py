@@ -38,7 +38,6 @@ def run(program: CfgProgram, found: Inferred) -> None:
     for function in program.functions:
         if found.reachable.get(function.name):
             faults += _unbound(function, found)
-            faults += _conditions(function, found)
     if not faults:
         faults += _no_result(program, found) or check_numbers.run(program, found)
     _raise(faults)
@@ -111,24 +110,6 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
         notes=(conflict.cause, keeps),
         helps=(help,),
     )
-
-
-def _conditions(function: Function, found: Inferred) -> list[Diagnostic]:
-    faults = []
-    for block in function.blocks:
-        if block.label not in found.reachable[function.name] or not isinstance(block.terminator, Branch):
-            continue
-        cond = found.types.get((function.name, block.terminator.cond))
-        if cond is not None and len(cond.leaves) != 1:
-            faults.append(
-                Diagnostic(
-                    "PCB308",
-                    f"a condition must be one scalar, not {cond}",
-                    _label(block.terminator.loc),
-                    helps=("compare, or reduce with `jnp.any` / `jnp.all`",),
-                )
-            )
-    return faults
 
 
 def _unbound(function: Function, found: Inferred) -> list[Diagnostic]:

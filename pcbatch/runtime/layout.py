@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.stack import PushJump, StackProgram
@@ -91,9 +90,3 @@ def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:
         carry["visits"] = jnp.zeros((layout.exit,), jnp.int32)
         carry["active"] = jnp.zeros((layout.exit,), jnp.float32)
     return carry
-
-
-def depth_of(carry: Values) -> int:
-    """How many nested calls the state has room for."""
-    pcs: jax.Array | None = carry.get("pcs")
-    return 0 if pcs is None else int(pcs.shape[0]) - 1

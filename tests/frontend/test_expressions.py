@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from pcbatch.ir.interpret import interpret_cfg
+from pcbatch.ir.ops import Prim
 from tests.frontend.compiling import agree, compiled, lane, run, texts
 
 LIMIT = 5
@@ -88,6 +90,37 @@ def test_chained_comparison_evaluates_the_middle_once_and_stops_early():
         return a, b, 0
 
     agree(f, (0, 0), (2, 2), (5, 9), (3, 1))
+
+
+@lane
+def same(x):
+    return x
+
+
+def test_a_chain_makes_the_calls_that_python_makes():
+    def condition(x):
+        if 0 < same(x) < 10 < same(x + 8):
+            return 1
+        return 0
+
+    def value(x):
+        return 0 < same(x) < 10 < same(x + 8)
+
+    for f in (condition, value):
+        agree(f, -1, 2, 3, 20)
+        calls = [interpret_cfg(compiled(f), (x,))[1].pushjumps for x in (-1, 2, 3, 20)]
+        assert calls == [1, 2, 2, 1]
+
+
+def test_a_ternary_as_a_condition():
+    def f(x, y):
+        if x > 2 if y else x < -2:
+            return 1
+        while not (x == 5 if y > 1 else x >= 7):
+            x += 1
+        return x
+
+    agree(f, (3, 1), (0, 0), (0, 2), (-5, 0), (-5, 3), (9, 0))
 
 
 def test_ternary_runs_one_arm():
@@ -190,6 +223,16 @@ def test_nested_functions_bind_late():
     agree(f, 1, 4)
 
 
+def test_a_parameter_of_a_nested_function_hides_a_batched_one():
+    def f(x):
+        def apply(fib, v):
+            return fib(v) + 1
+
+        return apply(lambda v: v * 2, x)
+
+    agree(f, 1, 4)
+
+
 def test_a_value_assigned_over_what_a_helper_reads():
     def f(x):
         get = lambda: x
@@ -225,6 +268,43 @@ def test_grad_of_a_nested_function():
     assert float(run(f, jnp.float32(1.0))) == 2.0
     assert texts(f)[0] == "jax.grad(loss)(x + 1.0)"
     assert compiled(f).functions[0].blocks[0].ops[0].expr.ins == ("x",)
+
+
+def test_locals_hide_batched_functions():
+    @lane
+    def fib(n):
+        return n * 1000
+
+    def cell(n):
+        return fib(n) + same(n)
+
+    def nested(n):
+        def same(x):
+            return x + 500
+
+        return same(n)
+
+    def parameter(n, same):
+        return same[0] + n
+
+    agree(cell, 3)
+    agree(nested, 3)
+    agree(parameter, (3, (1, 2)))
+    assert [f.name for f in compiled(cell).functions] == ["cell", "fib", "same"]
+    assert [f.name for f in compiled(nested).functions] == ["nested"]
+
+
+def test_names_of_inner_scopes_are_not_read_from_outside():
+    def f(n):
+        xs = [i * n for i in range(3)]
+        shift = lambda k, *ks, by=2, **kw: k + by
+        total = shift(n)
+        i = k = by = xs[1] + total
+        return i + k + by
+
+    agree(f, 3)
+    reads = {op.expr.text: op.expr.ins for op in compiled(f).functions[0].blocks[0].ops if isinstance(op, Prim)}
+    assert reads["[i * n for i in range(3)]"] == reads["shift(n)"] == ("n",)
 
 
 def test_comprehensions_have_their_own_scope():

@@ -49,6 +49,14 @@ def test_an_edited_lambda_is_refused(tmp_path: Path) -> None:
     assert refusal(module.f).code == "PCB001"
 
 
+def test_another_global_is_an_edit(tmp_path: Path) -> None:
+    module = load(tmp_path, "def f(n):\n    return abs(n)\n")
+    path = Path(str(module.__file__))
+    path.write_text("def f(n):\n    return int(n)\n")
+    os.utime(path, (1, 1))
+    assert refusal(module.f).code == "PCB001"
+
+
 def test_a_deleted_file(tmp_path: Path) -> None:
     module = load(tmp_path, COUNT)
     Path(str(module.__file__)).unlink()

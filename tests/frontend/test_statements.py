@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pcbatch
 from tests.frontend.compiling import agree
 
 
@@ -233,9 +234,11 @@ def test_constant_conditions_and_unreachable_code():
             if not False:
                 break
         return n
-        return n + 1
+        return n + 100
 
     agree(f, 3)
+    text = pcbatch.batch(f).dump("cfg", None, 1)
+    assert "never" not in text and "100" not in text and text.count("return") == 1
 
 
 def test_docstring_pass_and_constants_are_ignored():

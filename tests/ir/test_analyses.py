@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pcbatch.ir import callgraph, definite, liveness
 from pcbatch.ir.dataflow import backward, block_edges, forward, reachable
+from pcbatch.ir.loops import loops
 from tests.ir.samples import CHAIN_CFG, FIB_CFG, FIB_STACK, GCD_CFG, PARITY_CFG, TAIL_STACK, cfg, stack
 
 LOOP = """\
@@ -26,8 +27,40 @@ body:
 """
 
 
+NESTED = """\
+pcir 1 cfg
+func @f(n: ?) -> (n) {
+  t: ?
+bb0:
+  jump outer
+outer:
+  t = { n > 0 }
+  branch t, inner, return
+inner:
+  t = { n % 7 > 0 }
+  branch t, body, next
+body:
+  n = { n - 1 }
+  branch t, inner, inner
+next:
+  n = { n - 2 }
+  jump outer
+}
+"""
+
+
 def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+def test_natural_loops():
+    """The inner one first; what leaves a loop is no part of it."""
+    found = loops(cfg(NESTED).functions[0])
+    assert [(loop.head, loop.body) for loop in found] == [
+        ("inner", names("inner body")),
+        ("outer", names("outer inner body next")),
+    ]
+    assert loops(cfg(FIB_CFG).functions[0]) == ()
 
 
 def test_liveness_goes_round_loops():
@@ -42,6 +75,23 @@ def test_liveness_goes_round_loops():
 def test_results_live_where_a_branch_returns():
     function = cfg(GCD_CFG).functions[0]
     assert liveness.live_after(function)["head"] == (names("a b t"),)
+
+
+def test_a_result_that_only_a_branch_returns_is_live():
+    text = """\
+pcir 1 cfg
+func @f(n: i32[]) -> (r: i32[]) {
+  t: bool[]
+bb0:
+  r = { n + 1 }
+  t = { n > 0 }
+  branch t, bb1, return
+bb1:
+  r = { 5 }
+  return
+}
+"""
+    assert liveness.live_after(cfg(text).functions[0])["bb0"] == (names("n r"), names("t r"))
 
 
 def test_liveness_between_calls():

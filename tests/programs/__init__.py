@@ -1,6 +1,6 @@
 """Named programs for one example each, shared by all suites; importing this package registers them all."""
 
-from tests.programs import classics, control, corners, failing, language, recursion, values
+from tests.programs import classics, control, corners, failing, language, passes, recursion, values
 from tests.programs.registry import MAX_LANES, REGISTRY, Program, as_jax, select
 
 PROGRAMS: tuple[Program, ...] = tuple(REGISTRY.values())
@@ -16,6 +16,7 @@ __all__ = [
     "corners",
     "failing",
     "language",
+    "passes",
     "recursion",
     "select",
     "values",

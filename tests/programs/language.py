@@ -41,6 +41,7 @@ class Rates:
 
 
 RATES = Rates(1.5)
+SLOW_RATES = Rates(0.25)
 
 
 @pcbatch.batch
@@ -222,6 +223,12 @@ def walrus_and_evaluation_order(n):
     return a, b, t, n, q
 
 
+@program(ints(-3, 9))
+def walrus_in_its_own_assignment(n):
+    m = -2 < (m := n * 2) < 9
+    return m
+
+
 @program(ints(0, 9))
 def match_on_numbers(n):
     match n:
@@ -259,6 +266,51 @@ def match_on_structure(x, n):
             case "mul":
                 r = r * 2
     return r
+
+
+@program(floats(-2, 3))
+def match_on_objects(x):
+    """Of known objects and of arrays in one tuple."""
+    t = 0.0
+    for item in (None, "text", (x, 2), x, True):
+        match item:
+            case None:
+                t = t + 1
+            case str():
+                t = t + 10
+            case (a, int(k)):
+                t = t + a * k
+            case True:
+                t = -t
+            case "other":
+                t = t * 0
+            case _:
+                t = t + x * 100
+    return t
+
+
+@program(floats(-2, 3), ints(0, 5))
+def match_binds_at_the_end(x, n):
+    """Names are bound when a whole pattern has matched; `*rest` may stand in the middle; text is no sequence."""
+    a, t = 1, 0.0
+    match (n, 5):
+        case (a, 6):
+            t = x
+    match (n, x, 2.0, 3 * n):
+        case (_, _):
+            t = t + 1000
+        case (p, *mid, q):
+            t = t + p + mid[0] * q + mid[1]
+    for word in ("ab", "cd"):
+        match word:
+            case (_, _):
+                t = t - 1000
+            case "ab":
+                t = t * 2
+    match {"k": x, "m": n}:
+        case {"k": v, **more}:
+            t = t + v * len(more)
+    return a, t
 
 
 @program(ints(0, 6))
@@ -303,6 +355,16 @@ def deleted_and_assigned_again(n):
 @program(floats(-2, 30), ints(0, 3))
 def functions_as_arguments(x, n):
     return repeat(double, x, n) + repeat(TABLE["shift"], x, n)
+
+
+@program(floats(-2, 30))
+def methods_of_two_objects(x):
+    return repeat(RATES.shrink, x, 2) + 100 * repeat(SLOW_RATES.shrink, x, 2)
+
+
+@program(floats(-2, 30))
+def partial_with_another_value(x):
+    return TABLE["shift"](x, by=1.0)
 
 
 @program(floats(-2, 3), ints(0, 3))

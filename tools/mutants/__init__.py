@@ -1,0 +1,36 @@
+"""The table of deliberate defects, by part of the compiler."""
+
+from __future__ import annotations
+
+from tools.mutants import (
+    cfg_passes,
+    diagnostics,
+    effects,
+    emitters,
+    frontend,
+    ir,
+    language,
+    machine,
+    stack_passes,
+    strategies,
+    top,
+    types,
+)
+from tools.mutants.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (
+    *frontend.MUTANTS,
+    *language.MUTANTS,
+    *effects.MUTANTS,
+    *diagnostics.MUTANTS,
+    *ir.MUTANTS,
+    *types.MUTANTS,
+    *cfg_passes.MUTANTS,
+    *stack_passes.MUTANTS,
+    *machine.MUTANTS,
+    *emitters.MUTANTS,
+    *strategies.MUTANTS,
+    *top.MUTANTS,
+)
+
+__all__ = ["MUTANTS", "Mutant"]

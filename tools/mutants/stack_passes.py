@@ -1,0 +1,217 @@
+"""Defects in the passes on the merged program."""
+
+from __future__ import annotations
+
+from tools.mutants.mutant import OPTIONS, PASSES, STAGES, Mutant, law, on
+
+COUNTS = "tests/test_counts.py"
+RATCHET = f"{COUNTS}::test_ratchet"
+SAVES = law("local_survives_call", "catalan", "tak", "hofstadter_female", "recursion_in_while_body")
+CALLS = law("fib", "is_even", "mutual_tail_calls", "swapped_parameters", "catalan", "callee_without_recursion")
+BRANCHES = law("nested_ifs", "elif_chain", "ternaries", "boolean_conditions", "short_circuit", "constant_conditions")
+MERGES = (*law("swap_in_loop", "fib", "catalan", "hofstadter_female", "namedtuple_through_callee"), PASSES)
+
+MUTANTS = (
+    # shared
+    Mutant(
+        "shared-varying",
+        "lowering/shared.py",
+        "if not isinstance(op, Prim) or VARYING in ins:",
+        "if not isinstance(op, Prim):",
+        "a value that differs between lanes is computed once for all",
+        law("pea_nuts", "shared_becomes_varying"),
+    ),
+    Mutant(
+        "shared-reassigned",
+        "lowering/shared.py",
+        "p if p in shared and p not in computed else VARYING",
+        "p if p in shared else VARYING",
+        "a shared parameter that lanes change stays shared",
+        law("shared_counter", "shared_grows_in_recursion"),
+    ),
+    Mutant(
+        "shared-two-definitions",
+        "lowering/shared.py",
+        "if n > 1)",
+        "if n > 2)",
+        "two definitions of a variable count as one value",
+        (PASSES,),
+    ),
+    Mutant(
+        "shared-last-definition",
+        "lowering/shared.py",
+        "new = root if old is None or old == root else VARYING",
+        "new = root if old is None else old",
+        "of several values that a variable may have the first counts",
+        law("shared_pair_swapped", "shared_becomes_varying"),
+    ),
+    Mutant(
+        "shared-slots",
+        "lowering/shared.py",
+        "                        # The slot belongs to dst, so what is kept there must agree with dst.\n"
+        "                        join(dst, roots.get(src))\n",
+        "                        pass\n",
+        "what a slot keeps need not agree with its variable",
+        ("tests/lowering/test_passes.py",),
+    ),
+    Mutant(
+        "shared-loops",
+        "lowering/shared.py",
+        "together |= block.label != program.entry and _loops(op)",
+        "pass",
+        "a loop is hoisted out of the branch that keeps it from running for ever",
+        ("tests/test_regressions.py",),
+    ),
+    # merge_registers
+    Mutant(
+        "merge-interfering",
+        "lowering/merge_registers.py",
+        "a == b or b in conflicts[a] or {a, b}",
+        "a == b or {a, b}",
+        "registers that live at the same time are merged",
+        MERGES,
+    ),
+    Mutant(
+        "merge-parameters-live",
+        "lowering/merge_registers.py",
+        "        clash(v, at_entry - {v})\n",
+        "        pass\n",
+        "parameters count as not interfering at the entry",
+        law("fib", "catalan"),
+        "what else lives at the entry is a caller's, and was compared where the call wrote the parameter",
+    ),
+    Mutant(
+        "merge-siblings",
+        "lowering/merge_registers.py",
+        "(set(after) | set(writes(op))) - {v,",
+        "set(after) - {v,",
+        "two results of one operation may share a register",
+        law("fib", "catalan"),
+        "an operation without a live result has gone by then, and a live one conflicts with the others",
+    ),
+    Mutant(
+        "merge-frames",
+        "lowering/merge_registers.py",
+        " or {a, b} <= framed or",
+        " or",
+        "two variables with frames share them",
+        ("tests/lowering/test_passes.py",),
+    ),
+    Mutant(
+        "merge-forgets",
+        "lowering/merge_registers.py",
+        "                    conflicts[a].add(c)\n",
+        "",
+        "a merged register forgets what its second half interferes with",
+        ("tests/lowering/test_passes.py",),
+    ),
+    # simplify_stack
+    Mutant(
+        "simplify-stack-merge",
+        "lowering/simplify_stack.py",
+        "if target in (entry, current.label) or named[target] != 1 or target in gone:",
+        "if target in (entry, current.label) or target in gone:",
+        "a block that others jump to is merged away",
+        law("countdown", "fib", "gcd_subtractive"),
+    ),
+    Mutant(
+        "simplify-stack-returns",
+        "lowering/simplify_stack.py",
+        "return (call.target, call.ret)",
+        "return (call.target,)",
+        "a block that a call returns to counts as unused",
+        law("fib"),
+    ),
+    # storage
+    Mutant(
+        "storage-crossing",
+        "lowering/storage.py",
+        "    registers.update(v for names in stack_live_in(program).values() for v in names)\n",
+        "",
+        "a value that crosses blocks has no register",
+        law("countdown"),
+    ),
+    Mutant(
+        "storage-null",
+        "lowering/storage.py",
+        "Storage.TEMP if name in read else Storage.NULL",
+        "Storage.NULL",
+        "a temporary counts as never read",
+        law("countdown"),
+    ),
+    Mutant(
+        "storage-frames",
+        "lowering/storage.py",
+        "Storage.REG_STACK if name in registers else Storage.STACK",
+        "Storage.REG_STACK",
+        "a variable that is only saved keeps a register",
+        (RATCHET, "tests/lowering/test_passes.py"),
+    ),
+    # order
+    Mutant(
+        "order-expensive-first",
+        "lowering/order.py",
+        "order = [label for label in order if label != last] + [last]",
+        "order = [last, *(label for label in order if label != last)]",
+        "the expensive block comes first, so lanes do not gather before it",
+        (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
+    ),
+    Mutant(
+        "order-entry",
+        "lowering/order.py",
+        "entry=new[program.entry]",
+        'entry="bb0"',
+        "a run starts at the first block whatever the entry",
+        (*law("nested_gradient"), "tests/lowering/test_passes.py"),
+    ),
+    Mutant(
+        "order-schedule",
+        "lowering/order.py",
+        'return "sweep" if expensive_block(program) is None else "earliest"',
+        'return "earliest" if expensive_block(program) is None else "sweep"',
+        "the automatic schedule is the other one",
+        (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
+    ),
+    # cost, frequency
+    Mutant(
+        "cost-products-free",
+        "lowering/cost.py",
+        "return 2.0 * out * float(math.prod(eqn.invars[0].aval.shape[d] for d in contract))",
+        "return 0.0",
+        "matrix products cost nothing",
+        (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
+    ),
+    Mutant(
+        "cost-no-inner-loops",
+        "lowering/cost.py",
+        'e.primitive.name == "while" or any(map(loops_on_values, inner_jaxprs(e)))',
+        'e.primitive.name == "while"',
+        "a loop inside another primitive is not seen",
+        ("tests/test_runtime.py::TestJunk", "tests/test_regressions.py"),
+    ),
+    Mutant(
+        "frequency-flat",
+        "lowering/frequency.py",
+        "depth[n] = level",
+        "depth[n] = 1",
+        "inner loops count as often as outer ones",
+        (COUNTS, "tests/lowering/test_passes.py"),
+    ),
+    Mutant(
+        "frequency-no-returns",
+        "lowering/frequency.py",
+        "[*direct, *returns.get(block.label, ())]",
+        "direct",
+        "nothing follows a return, so recursion is no loop",
+        (COUNTS, "tests/lowering/test_passes.py"),
+    ),
+    # the order of blocks never changes a value
+    Mutant(
+        "order-source",
+        "lowering/order.py",
+        'graph if schedule == "sweep" else source',
+        "graph",
+        "policies that name one block get the order of a sweep",
+        (f"{COUNTS}::test_the_addition_in_fib_runs_twenty_times", *on(OPTIONS, "fib"), *on(STAGES, "fib")),
+    ),
+)

@@ -1,0 +1,92 @@
+"""Defects in what users touch: arguments, results, failures, the pipeline."""
+
+from __future__ import annotations
+
+from tools.mutants.mutant import LAW, Mutant, law
+
+API = ("tests/test_api.py",)
+RUNTIME = ("tests/test_runtime.py",)
+CALLING = ("tests/test_api.py::TestArguments", "tests/test_api.py")
+
+MUTANTS = (
+    Mutant(
+        "arguments-axis",
+        "arguments.py",
+        "array = jnp.moveaxis(array, axis, 0) if axis not in (0, -len(shape)) else array",
+        "array = array",
+        "`in_axes` is always 0",
+        API,
+    ),
+    Mutant(
+        "arguments-sizes",
+        "arguments.py",
+        "        if count != size:\n",
+        "        if False:\n",
+        "arguments of different sizes are accepted",
+        API,
+    ),
+    Mutant(
+        "arguments-shared",
+        "arguments.py",
+        "if all(axis is None for axis in per_leaf):",
+        "if any(axis is None for axis in per_leaf):",
+        "an argument with one shared leaf counts as shared",
+        (*API, "tests/test_local.py", LAW),
+    ),
+    Mutant(
+        "failures-silent",
+        "compiled.py",
+        "        if isinstance(outcome.status, jax.core.Tracer) or not np.any(np.asarray(outcome.status)):\n",
+        "        if True:\n",
+        "lanes that failed are not reported",
+        RUNTIME,
+    ),
+    Mutant(
+        "failures-one-kind",
+        "failures.py",
+        "kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit}",
+        "kinds = {Status.STACK_FULL: _stack_full}",
+        "lanes that ran too long are not reported",
+        RUNTIME,
+    ),
+    Mutant(
+        "cache-config",
+        "api.py",
+        "key = (given.key, settings(), self.fn.__code__)",
+        "key = (given.key, self.fn.__code__)",
+        "a program compiled under another configuration of JAX is used again",
+        ("tests/test_runtime.py::TestDtypes",),
+    ),
+    Mutant(
+        "results-utilisation",
+        "results.py",
+        "return active / (self.visits(text).astype(active.dtype) * self.lanes)",
+        "return active / self.visits(text).astype(active.dtype)",
+        "utilisation is a number of lanes",
+        ("tests/test_counts.py",),
+    ),
+    Mutant(
+        "pipeline-unverified",
+        "pipeline.py",
+        "    if faults:\n        raise InternalError",
+        "    if False:\n        raise InternalError",
+        "a pass may leave an invalid program",
+        ("tests/test_cli.py", "tests/lowering/test_passes.py"),
+    ),
+    Mutant(
+        "plain-batched",
+        "api.py",
+        "token = _plainly.set(True)",
+        "token = _plainly.set(False)",
+        "`plain` runs callees batched",
+        API,
+    ),
+    Mutant(
+        "compiled-empty",
+        "compiled.py",
+        "        if given.lanes == 0:\n            return self._empty()\n",
+        "",
+        "a batch of no lanes is run",
+        (*RUNTIME, *law("fib")),
+    ),
+)

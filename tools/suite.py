@@ -1,0 +1,87 @@
+"""Runs the tests, and says how much of the package they ran.
+
+    python -m tools.suite [--measure] [PYTEST ARGUMENT...]
+
+Lines are counted when all tests run, or when asked for with --measure. From Python 3.12 on `sys.monitoring` makes that
+free; the tracer that Python 3.11 needs is taken off in the long suites (`tests/conftest.py`). Exit status: that of
+pytest, or 1 if all tests ran fewer than 95 % of the lines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+WANTED = 95.0  # per cent, of the package and of every file that is not listed
+MEASURE = "--measure"
+MONITORED = (3, 12)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run pytest with these arguments."""
+    arguments = [argument for argument in argv if argument != MEASURE]
+    measured = MEASURE in argv or not arguments
+    options = ["--cov", "--cov-report="] if measured else []
+    env = {**os.environ, "COVERAGE_CORE": "sysmon"} if sys.version_info >= MONITORED else None
+    status = subprocess.run([sys.executable, "-m", "pytest", *options, *arguments], env=env, check=False).returncode
+    if measured and status:
+        print("coverage: not shown, tests failed")
+    elif measured:
+        enough = report()
+        status = int(not enough and not arguments)
+    return status
+
+
+def report() -> bool:
+    """Print the share of lines that were run, and the files that fall short. Is it enough?"""
+    import coverage
+
+    measured = coverage.Coverage()
+    measured.load()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "coverage.json"
+        measured.json_report(outfile=str(file))
+        found = json.loads(file.read_text(encoding="utf-8"))
+    print("\n".join(lines(found)))
+    return bool(found["totals"]["percent_covered"] >= WANTED)
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """What the report says, from coverage's JSON: the total last, where CI looks for it."""
+    short = {name: file for name, file in found["files"].items() if file["summary"]["percent_covered"] < WANTED}
+    out = [
+        f"  {name}: {_percent(file['summary'])}, not run: {_ranges(file['missing_lines'])}"
+        for name, file in short.items()
+    ]
+    if out:
+        out.insert(0, f"files below {WANTED:.0f} %:")
+    totals = found["totals"]
+    return [
+        *out,
+        f"coverage: {_percent(totals)} of {totals['num_statements']} statements in {len(found['files'])} files",
+    ]
+
+
+def _percent(summary: dict[str, Any]) -> str:
+    return f"{summary['percent_covered']:.1f} %"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """3, 4, 5, 9 as 3-5, 9."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
