@@ -16,7 +16,7 @@ from pcbatch.frontend.effects import check_no_walrus, check_print, check_raise, 
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence_names import check_names, check_returns
 from pcbatch.frontend.iterables import LAZY
-from pcbatch.frontend.prims import SUPPORT
+from pcbatch.frontend.operators import SUPPORT
 from pcbatch.frontend.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.rules import (
     ATTRIBUTE_HELP,
@@ -145,9 +145,9 @@ class Fence:
         if target is None and is_batch_decorator(self.unit, node.func):
             self._batched_inside(node)
         elif target is None:
-            forbidden = builtin_name(self.unit, node.func, FORBIDDEN_BUILTINS)
+            forbidden = builtin_name(self.unit, node.func, frozenset(FORBIDDEN_BUILTINS))
             if forbidden is not None and not where.hidden & {forbidden}:
-                title, help = f"`{forbidden}()` is not supported", "name the variables it should use"
+                title, help = f"`{forbidden}()` is not supported", FORBIDDEN_BUILTINS[forbidden]
                 self.faults.add("PCB120", title, node, "it goes past the compiler to Python's frame", helps=(help,))
             self.visit(node.func, where)
         elif where.scope and not target.inline:

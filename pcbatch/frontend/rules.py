@@ -77,7 +77,12 @@ KNOWN_EXPRESSIONS = frozenset(
     "JoinedStr NamedExpr Constant Attribute Subscript Starred Name List Tuple Slice".split()
 )
 
-FORBIDDEN_BUILTINS = frozenset({"locals", "vars", "eval", "exec", "super", "globals", "input", "breakpoint"})
+_NAME_THEM = "name the variables it should use"
+FORBIDDEN_BUILTINS = {
+    **dict.fromkeys(("locals", "vars", "eval", "exec", "globals"), _NAME_THEM),
+    "super": "name the class that has the method: `Base.method(self, x)`",
+    "breakpoint": "leave it out, and step through one example with `f.plain(...)` under a debugger",
+}
 
 IN_PLACE = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add discard".split())
 IN_PLACE_HELP = (

@@ -13,6 +13,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.errors import NeedsUnrolling, Refusal
+from pcbatch.frontend.support_builtins import all_ as all_
+from pcbatch.frontend.support_builtins import any_ as any_
+from pcbatch.frontend.support_builtins import ascii_ as ascii_
+from pcbatch.frontend.support_builtins import bool_ as bool_
+from pcbatch.frontend.support_builtins import complex_ as complex_
+from pcbatch.frontend.support_builtins import float_ as float_
+from pcbatch.frontend.support_builtins import format_ as format_
+from pcbatch.frontend.support_builtins import int_ as int_
+from pcbatch.frontend.support_builtins import is_ as is_
+from pcbatch.frontend.support_builtins import is_not as is_not
+from pcbatch.frontend.support_builtins import max_ as max_
+from pcbatch.frontend.support_builtins import min_ as min_
+from pcbatch.frontend.support_builtins import pow_ as pow_
+from pcbatch.frontend.support_builtins import range_ as range_
+from pcbatch.frontend.support_builtins import refuse_impure as refuse_impure
+from pcbatch.frontend.support_builtins import repr_ as repr_
+from pcbatch.frontend.support_builtins import shown as shown
+from pcbatch.frontend.support_builtins import sorted_ as sorted_
+from pcbatch.frontend.support_builtins import str_ as str_
 from pcbatch.frontend.support_match import between as between
 from pcbatch.frontend.support_match import equals as equals
 from pcbatch.frontend.support_match import has as has
@@ -22,26 +41,11 @@ from pcbatch.frontend.support_match import is_sequence as is_sequence
 from pcbatch.frontend.support_match import positional as positional
 from pcbatch.frontend.support_match import same as same
 from pcbatch.frontend.support_match import without as without
+from pcbatch.frontend.support_truth import ARRAYS
+from pcbatch.frontend.support_truth import truth as truth
 
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
-ARRAYS = (jax.Array, np.ndarray, np.generic)
 IN_PLACE = {"list": "`x = [*x, item]`", "dict": "`x = {**x, key: item}`", "set": "`x = x | {item}`"}
-
-
-def truth(value: Any) -> Any:
-    """The condition that `value` stands for: a bool, traced or not."""
-    if not isinstance(value, ARRAYS):
-        return bool(value)
-    if value.shape != ():
-        raise Refusal(
-            "PCB308",
-            f"a condition must be a scalar, not an array of shape {value.shape}",
-            "Python, too, finds an array of several elements neither true nor false",
-            helps=("reduce it with `jnp.all` or `jnp.any`, or choose by element with `jnp.where`",),
-        )
-    if value.dtype == np.bool_:
-        return value
-    return value != 0
 
 
 def not_(value: Any) -> Any:
