@@ -7,7 +7,6 @@ made with a seed where it is used gives the same numbers to everybody, in plain 
 from __future__ import annotations
 
 import datetime
-import random
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -15,11 +14,11 @@ from typing import Any
 import gast
 import numpy as np
 
+from pcbatch.draws import GENERATORS
 from pcbatch.frontend.resolve import resolve
 from pcbatch.frontend.tree import Node
 from pcbatch.frontend.unit import Unit
 
-GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 MAKERS = (*GENERATORS, np.random.default_rng)  # without a seed, each gives other numbers every time
 MODULES = {"time": "clock", "secrets": "random", "uuid": "random"}
 OUTSIDE = (open, input)

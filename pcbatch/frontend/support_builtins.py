@@ -13,27 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.draws import key_helps
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support_truth import truth
 
 _NOTHING: Any = object()
-
-KEY_HELP = "give each lane a key of its own, `jax.random.split(jax.random.key(0), lanes)`, as an argument `key`"
-DRAWS = {
-    "random": "jax.random.uniform(key)",
-    "uniform": "jax.random.uniform(key)",
-    "rand": "jax.random.uniform(key)",
-    "normal": "jax.random.normal(key)",
-    "gauss": "jax.random.normal(key)",
-    "randn": "jax.random.normal(key)",
-    "standard_normal": "jax.random.normal(key)",
-    "randint": "jax.random.randint(key, (), low, high)",
-    "randrange": "jax.random.randint(key, (), low, high)",
-    "integers": "jax.random.randint(key, (), low, high)",
-    "choice": "jax.random.choice(key, jnp.asarray(xs))",
-    "shuffle": "jax.random.permutation(key, xs)",
-    "permutation": "jax.random.permutation(key, xs)",
-}
 
 
 def max_(*args: Any, **options: Any) -> Any:
@@ -272,9 +256,5 @@ def is_not(a: Any, b: Any) -> Any:
 def refuse_impure(name: str, kind: str) -> Any:
     """A call that Python would make anew for every example."""
     title = f"`{name}()` runs once, while compiling: all lanes and iterations would share its value"
-    if kind == "random":
-        draw = DRAWS.get(name.rpartition(".")[2], "jax.random.uniform(key)")
-        helps: tuple[str, ...] = (KEY_HELP, f"draw with `{draw}`, and make a new key for the next: `jax.random.split(key)`")
-    else:
-        helps = ("call it before the batched function, and pass what it gives as an argument",)
-    raise Refusal("PCB318", title, helps=helps)
+    before = ("call it before the batched function, and pass what it gives as an argument",)
+    raise Refusal("PCB318", title, helps=key_helps(name) if kind == "random" else before)
