@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.arguments import Arguments, prepare, signature, usage
+from pcbatch.arguments import Arguments, as_jax, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
 from pcbatch.errors import PcbatchError
 from pcbatch.frontend.target import Target
@@ -88,7 +88,11 @@ class Batched:
         return compiled.result(outcome, given)
 
     def plain(self, *args: Any, **kwargs: Any) -> Any:
-        """One example in plain Python; batched functions that it calls run plainly too."""
+        """One example in plain Python; batched functions that it calls run plainly too.
+
+        NumPy arrays among the arguments become arrays of JAX, as in a call of the batch.
+        """
+        args, kwargs = as_jax((args, kwargs))
         token = _plainly.set(True)
         try:
             return self.fn(*args, **kwargs)
@@ -115,7 +119,7 @@ class Batched:
                 "PCB412",
                 f"batched function `{self.fn.__name__}` is called where the compiler does not see it",
                 "a lane calls another batched function by its own name, a global or a closure variable",
-                help=f"call `{called}` by its own name in a batched function, not through a helper or a container",
+                help=f"call `{called}(...)` in the batched function itself, not in a helper or as part of a value",
             )
         given = prepare(self.fn, self.options, args, kwargs)
         key = (given.key, settings(), self.fn.__code__)  # reloading tools put new code into old functions

@@ -6,6 +6,7 @@ Primitives reach this module through a closure cell, so no user name can hide it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -65,6 +66,8 @@ def contains(item: Any, container: Any) -> Any:
         return _any_equal(item, tuple(container))
     if isinstance(container, tuple | list) and any(isinstance(x, jax.Array) for x in (item, *container)):
         return _any_equal(item, tuple(container))
+    if isinstance(item, jax.Array) and isinstance(container, set | frozenset | Mapping):
+        return _any_equal(item, tuple(x for x in container if isinstance(x, bool | int | float | complex)))
     return item in container
 
 
@@ -114,7 +117,11 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
         )
     step = int(step)
     if step == 0:
-        raise ValueError("range() arg 3 must not be zero")
+        raise Refusal(
+            "PCB314",
+            "the step of range() must not be zero",
+            helps=("leave the step out to count by one, or write `-1` to count down",),
+        )
     if not isinstance(start, jax.Array) and not isinstance(stop, jax.Array):
         return len(range(int(start), int(stop), step))
     return _traced_length(start, stop, step)
@@ -136,7 +143,7 @@ def _check_integer(name: str, value: Any) -> None:
         raise Refusal(
             "PCB314",
             f"the {name} of range() must be an integer, not {found}",
-            helps=("convert it: `x.astype(int)` for an array, `int(x)` for a Python number",),
+            helps=("convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one",),
         )
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.draws import key_helps
+from pcbatch.draws import once
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support_truth import truth
 
@@ -255,6 +255,5 @@ def is_not(a: Any, b: Any) -> Any:
 
 def refuse_impure(name: str, kind: str) -> Any:
     """A call that Python would make anew for every example."""
-    title = f"`{name}()` runs once, while compiling: all lanes and iterations would share its value"
-    before = ("call it before the batched function, and pass what it gives as an argument",)
-    raise Refusal("PCB318", title, helps=key_helps(name) if kind == "random" else before)
+    title, helps = once(name, kind)
+    raise Refusal("PCB318", title, helps=helps)

@@ -9,16 +9,14 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from pcbatch.diagnostics import Loc
-from pcbatch.ir.ops import Expr
 from pcbatch.lowering.frames import Frame
 
 CHOOSE = "use `jnp.where` or `jax.lax.cond` in {}"
 LAMBDA = "<lambda>"
 
 
-def helps(expr: Expr, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) -> tuple[str, ...]:
-    """For helpers that the primitive `expr` at `whole` calls, outermost first, by the call that is `node`."""
-    fn: Any = expr.fn
+def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) -> tuple[str, ...]:
+    """For helpers that the primitive `fn` at `whole` calls, outermost first, by the call that is `node`."""
     names = _listed([frame.name for frame in chain if frame.name != LAMBDA] or ["it"])
     choose = CHOOSE.format(names)
     first, inner = chain[0], chain[-1]
@@ -29,7 +27,7 @@ def helps(expr: Expr, whole: Loc, chain: Sequence[Frame], node: ast.expr | None)
     if func is None or not _means(fn, func, first):
         by_name = "in a `for` loop in place of `map`, in an `if` in place of `lax.cond`"
         return (f"decorate {names} with `@pcbatch.inline` and call it by its name, {by_name}", choose)
-    if isinstance(func, ast.Attribute) and _root(func) in expr.ins:
+    if isinstance(func, ast.Attribute) and _root(func) in fn.__code__.co_varnames:
         called = first.code.co_qualname.rpartition("<locals>.")[2]
         arguments = ", ".join([ast.unparse(func.value), *(["..."] if isinstance(node, ast.Call) and node.args else [])])
         return (f"decorate {names} with `@pcbatch.inline`, and call it by its class: `{called}({arguments})`", choose)

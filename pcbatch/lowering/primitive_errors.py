@@ -119,7 +119,7 @@ def _branching(op: Prim, error: Exception, where: _Where) -> _Words:
     note = _first_line(error)
     if where.chain and op.loc is not None:
         why = "which way it goes depends on the lane, and JAX traces a helper once for all lanes"
-        helps = decorate.helps(op.expr, op.loc, where.chain, expression(where.place))
+        helps = decorate.helps(op.expr.fn, op.loc, where.chain, expression(where.place))
         return _Words("PCB305", "a helper needs control flow of its own for each lane", (note, why), helps)
     return _Words(
         "PCB305", "a value of one lane decides here, where Python decides once for all lanes", (note,), (CHOOSE,)

@@ -131,5 +131,3 @@ def readable(text: str) -> str:
     for name in ("DynamicJaxprTracer", "JitTracer"):
         text = text.replace(f"'{name}'", "a value of the lane")
     return text
-
-
