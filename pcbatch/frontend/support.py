@@ -46,6 +46,8 @@ from pcbatch.frontend.support_truth import ARRAYS
 from pcbatch.frontend.support_truth import truth as truth
 
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
+WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
+STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
 IN_PLACE = {"list": "`x = [*x, item]`", "dict": "`x = {**x, key: item}`", "set": "`x = x | {item}`"}
 
 
@@ -113,7 +115,7 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
             "PCB314",
             "the step of range() must be a Python integer, the same for all lanes",
             "its sign decides how the loop is compiled",
-            helps=("go over `range(count)` and compute `start + k * step` in the loop",),
+            helps=(STEP_HELP,),
         )
     step = int(step)
     if step == 0:
@@ -143,7 +145,7 @@ def _check_integer(name: str, value: Any) -> None:
         raise Refusal(
             "PCB314",
             f"the {name} of range() must be an integer, not {found}",
-            helps=("convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one",),
+            helps=(STEP_HELP if name == "step" else WHOLE_HELP,),
         )
 
 

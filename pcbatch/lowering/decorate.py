@@ -31,11 +31,12 @@ def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) ->
         called = first.code.co_qualname.rpartition("<locals>.")[2]
         arguments = ", ".join([ast.unparse(func.value), *(["..."] if isinstance(node, ast.Call) and node.args else [])])
         return (f"decorate {names} with `@pcbatch.inline`, and call it by its class: `{called}({arguments})`", choose)
-    if inner.name in (*inner.code.co_names, *inner.code.co_freevars):
-        return (f"decorate {names} with `@pcbatch.batch`, as it calls itself", choose)
+    recursive = inner.name in (*inner.code.co_names, *inner.code.co_freevars)
     if len(chain) == 1 and first.loc.file != whole.file:
-        name = ast.unparse(func)
-        return (f"wrap it at the top of this file: `{name.rpartition('.')[2]} = pcbatch.inline({name})`", choose)
+        name, wrapper = ast.unparse(func), "batch" if recursive else "inline"
+        return (f"wrap it at the top of this file: `{name.rpartition('.')[2]} = pcbatch.{wrapper}({name})`", choose)
+    if recursive:
+        return (f"decorate {names} with `@pcbatch.batch`, as it calls itself", choose)
     if first.name == LAMBDA:
         name = ast.unparse(func)
         return (f"wrap it where it is made: `{name} = pcbatch.inline(lambda ...)`", choose)
@@ -50,7 +51,7 @@ def _listed(names: Sequence[str]) -> str:
 def _move_out(frame: Frame, called: str) -> str:
     if frame.name == LAMBDA and not called.isidentifier():
         return "write an `if` statement in place of this lambda"
-    if frame.name in (*frame.code.co_names, *frame.code.co_freevars, *frame.code.co_cellvars):
+    if called in (*frame.code.co_names, *frame.code.co_freevars):
         return f"move `{called}` out of the batched function, as a `def` with `@pcbatch.batch`; pass it what it reads"
     return f"move `{called}` out of the batched function, as a `def` with `@pcbatch.inline`; pass it what it reads"
 

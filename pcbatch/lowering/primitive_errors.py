@@ -34,7 +34,7 @@ NOT_CONSTANT_TEXTS = (
     "unhashable type: 'DynamicJaxprTracer'",
     "for *: 'list' and 'DynamicJaxprTracer'",
 )
-CHOOSE = "write the loop out with an `if` in it, or choose with `jnp.where(condition, a, b)`"
+CHOOSE = "write it out as statements, a loop with an `if` in it, or choose with `jnp.where(condition, a, b)`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ ARRAY = "use the function of `jnp` in place of that of NumPy or `math`, for exam
 NUMBER = "keep the array: write `x.astype(int)` for `int(x)`, `x.astype(float)` for `float(x)`"
 RAISING = frozenset("sqrt isqrt log log2 log10 log1p acos asin acosh atanh exp expm1 cosh sinh pow fmod".split())
 SIZED = frozenset("where nonzero argwhere flatnonzero unique union1d intersect1d setdiff1d bincount repeat".split())
+SHAPED = frozenset("zeros ones empty full arange linspace eye".split())
 TEXTS = frozenset({"bin", "hex", "oct", "chr"})
 ITEMS = {"item": "the array itself is the number", "tolist": "the array itself holds the numbers"}
 INTEGERS = frozenset({"floor", "ceil", "trunc"})
@@ -50,18 +51,20 @@ def constant_helps(error: Exception, node: ast.expr | None) -> tuple[str, ...]:
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr=name), args=args):
             return (math_help(name, ", ".join(map(ast.unparse, args))),)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr=name)):
-            return _numpy_helps(name)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr=name), args=args):
+            return _numpy_helps(name, args)
         case ast.Call(func=ast.Attribute(value=value, attr=("item" | "tolist") as name), args=[]):
             return (f"write `{ast.unparse(value)}`: {ITEMS[name]}",)
-        case ast.Call(func=ast.Attribute(attr=name)) if name in SIZED:
-            return (f"say how long the result is at most: `jnp.{name}(..., size=N)`, with the rest filled up", SHAPE)
+        case ast.Call(func=ast.Attribute(attr=name), args=args) if name in SIZED:
+            return _sized_helps(name, args)
         case ast.Call(func=ast.Name(id=name)) if name in TEXTS:
             return ("compute with the number itself, for example `(n >> k) & 1` for its bits",)
         case ast.Subscript(value=value, slice=ast.Slice() as part):
             return _slice_helps(ast.unparse(value), part)
         case ast.Subscript(value=value, slice=mask) if isinstance(error, jax.errors.NonConcreteBooleanIndexError):
             return (_mask_help(ast.unparse(value), ast.unparse(mask)),)
+        case ast.Subscript(value=ast.Constant(value=str() | bytes())):
+            return ("characters are no values of lanes: keep the number, and look it up outside",)
         case ast.Subscript(value=ast.Dict()):
             return ("a dict finds nothing by a value of a lane: use `match`, or an array and its index",)
         case ast.Subscript(value=value, slice=index):
@@ -86,10 +89,20 @@ def math_help(name: str, args: str) -> str:
     return f"write `{found}`" + (", which gives NaN or infinity where `math` raises" if name in RAISING else "")
 
 
-def _numpy_helps(name: str) -> tuple[str, ...]:
+def _numpy_helps(name: str, args: list[ast.expr]) -> tuple[str, ...]:
     if name in SIZED:
-        return (f"say how long the result is at most: `jnp.{name}(..., size=N)`, with the rest filled up",)
-    return (f"write `jnp.{name}(...)`: NumPy cannot compute with values of lanes",) if hasattr(jnp, name) else (ARRAY,)
+        return _sized_helps(name, args)
+    if name in SHAPED:
+        return (SHAPE,)
+    if not hasattr(jnp, name):
+        return (ARRAY,)
+    return (f"write `jnp.{name}({', '.join(map(ast.unparse, args))})`: NumPy cannot compute with values of lanes",)
+
+
+def _sized_helps(name: str, args: list[ast.expr]) -> tuple[str, ...]:
+    size = {"bincount": "length", "repeat": "total_repeat_length"}.get(name, "size")
+    call = f"jnp.{name}({', '.join([*map(ast.unparse, args), f'{size}=N'])})"
+    return (f"say how long the result is: `{call}`, with `N` known while compiling",)
 
 
 def _slice_helps(array: str, part: ast.Slice) -> tuple[str, ...]:
