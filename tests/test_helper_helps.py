@@ -186,7 +186,7 @@ class Plain:
 
 
 def branches_for_itself(x):
-    fact = lambda n: 1 if n < 1 else n * fact(n - 1)  # noqa: E731
+    fact = lambda n: 1 if n < 1 else n * fact(n - 1)
     return fact(x)
 
 
@@ -202,7 +202,10 @@ def given_to_map(x):
     ("batched", "help"),
     [
         (Plain().both, "decorate `rise` with `@pcbatch.inline`, and call it by its class: `Plain.rise(self, ...)`"),
-        (pcbatch.batch(branches_for_itself), "move `fact` out of the batched function, as a `def` with `@pcbatch.batch`"),
+        (
+            pcbatch.batch(branches_for_itself),
+            "move `fact` out of the batched function, as a `def` with `@pcbatch.b",
+        ),
         (pcbatch.batch(branches_where_it_is_called), "write it out as statements"),
         (pcbatch.batch(given_to_map), "call it by its name, in a `for` loop"),
         (pcbatch.batch(lambda x: elsewhere.factorial(x)), "`factorial = pcbatch.batch(elsewhere.factorial)`"),

@@ -22,6 +22,7 @@ from pcbatch.frontend.unit import Unit
 MAKERS = (*GENERATORS, np.random.default_rng)  # without a seed, each gives other numbers every time
 MODULES = {"time": "clock", "secrets": "random", "uuid": "random"}
 OUTSIDE = (open, input)
+DRAWS = (np.random.seed, np.random.ranf, np.random.sample)  # functions that are no methods of a generator
 FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
 NOW = frozenset({"now", "utcnow", "today"})
 
@@ -51,6 +52,8 @@ def _kind(target: Any, seeded: bool) -> str | None:
         return None if seeded else "random"
     if any(target is function for function in OUTSIDE):
         return "outside"
+    if any(target is function for function in DRAWS):
+        return "random"
     if not isinstance(target, FUNCTIONS):  # asking other objects for attributes may run code of the user
         return None
     if isinstance(getattr(target, "__self__", None), GENERATORS):
