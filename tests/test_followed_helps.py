@@ -108,6 +108,13 @@ def list_as_an_array(n):
     return jnp.asarray(rows)[n % 2][1] + jnp.asarray((5, 6, 7, 8))[n]
 
 
+def short_loop_over_a_list(n):
+    xs = [0, 1, 2]
+    for i in pcbatch.unroll(range(3)):
+        xs = [*xs[:i], n * xs[i] + i, *xs[i + 1 :]]
+    return xs[2] * 10 + xs[1]
+
+
 def slice_by_a_mask(n):
     xs = jnp.arange(1, 5) * n
     k = jnp.arange(len(xs))
@@ -189,6 +196,7 @@ FOLLOWED = [
     lists_made_anew,
     flags_for_a_set,
     list_as_an_array,
+    short_loop_over_a_list,
     slice_by_a_mask,
     slice_of_constant_size,
     places_of_known_number,

@@ -17,7 +17,7 @@ from pcbatch.ir.ops import Prim
 from pcbatch.lowering import decorate
 from pcbatch.lowering.abstract import Abstract
 from pcbatch.lowering.frames import Frame, below, spans, user_frames
-from pcbatch.lowering.remedies import constant_helps, expression, readable
+from pcbatch.lowering.remedies import constant_helps, expression, is_builtin_call, readable
 from pcbatch.lowering.split_ranges import original_name
 
 NOT_CONSTANT = (
@@ -98,7 +98,10 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
         return _branching(op, error, where)
     if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
         title = "a value that differs between lanes is used where a constant is needed"
-        helps = constant_helps(error, expression(where.innermost))
+        node = expression(where.innermost)
+        helps = constant_helps(error, node)
+        if where.chain and op.loc is not None and is_builtin_call(node):
+            helps = (*decorate.helps(op.expr.fn, op.loc, where.chain, expression(where.place))[:1], *helps)
         return _Words("PCB306", title, (_first_line(error),), helps)
     notes = (readable(f"{type(error).__name__}: {error}").strip().removesuffix(":"), *_types_note(op, types))
     name = getattr(op.expr.fn, "__name__", "")

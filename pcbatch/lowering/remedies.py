@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -16,11 +17,13 @@ from pcbatch.diagnostics import Loc
 from pcbatch.lowering.frames import source
 
 SHAPE = "make it a constant: pass it as one of `static_argnames`, or use the largest size and a mask"
+UNROLL = "or, if the index is that of a short loop, make it known: `for i in pcbatch.unroll(range(...))`"
 ARRAY = "use the function of `jnp` in place of that of NumPy or `math`, for example `jnp.sqrt(x)`"
-NUMBER = "keep the array: write `x.astype(int)` for `int(x)`, `x.astype(float)` for `float(x)`"
+NUMBER = "or keep the array: `x.astype(int)` for `int(x)`, `x.astype(float)` for `float(x)`"
 RAISING = frozenset("sqrt isqrt log log2 log10 log1p acos asin acosh atanh exp expm1 cosh sinh pow fmod".split())
 SIZED = frozenset("where nonzero argwhere flatnonzero unique union1d intersect1d setdiff1d bincount repeat".split())
 SHAPED = frozenset("zeros ones empty full arange linspace eye".split())
+CONVERSIONS = frozenset({"int", "float", "complex", "range"})
 TEXTS = frozenset({"bin", "hex", "oct", "chr"})
 ITEMS = {"item": "the array itself is the number", "tolist": "the array itself holds the numbers"}
 INTEGERS = frozenset({"floor", "ceil", "trunc"})
@@ -59,6 +62,8 @@ def constant_helps(error: Exception, node: ast.expr | None) -> tuple[str, ...]:
             return _sized_helps(name, args)
         case ast.Call(func=ast.Name(id=name)) if name in TEXTS:
             return ("compute with the number itself, for example `(n >> k) & 1` for its bits",)
+        case ast.Subscript(value=value, slice=ast.Slice()) if _is_list(error):
+            return (f"make it an array: `jnp.asarray({ast.unparse(value)})`, with `.at[i].set(v)` to change it", UNROLL)
         case ast.Subscript(value=value, slice=ast.Slice() as part):
             return _slice_helps(ast.unparse(value), part)
         case ast.Subscript(value=value, slice=mask) if isinstance(error, jax.errors.NonConcreteBooleanIndexError):
@@ -74,6 +79,11 @@ def constant_helps(error: Exception, node: ast.expr | None) -> tuple[str, ...]:
         case ast.BinOp(op=ast.Mult()):
             return ("a list is as long in all lanes: use an array of the greatest size, such as `jnp.zeros(N)`",)
     return (_general(error),)
+
+
+def is_builtin_call(node: ast.expr | None) -> bool:
+    """Is this a call of a builtin that lanes have, but undecorated helpers have not?"""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CONVERSIONS
 
 
 def math_help(name: str, args: str) -> str:
@@ -121,9 +131,16 @@ def _mask_help(array: str, mask: str) -> str:
 
 
 def _index_helps(error: Exception, table: str, index: str) -> tuple[str, ...]:
-    if isinstance(error, jax.errors.TracerIntegerConversionError | jax.errors.TracerArrayConversionError):
+    if _is_list(error):
+        return (f"make it an array: `jnp.asarray({table})[{index}]`", UNROLL)
+    if isinstance(error, jax.errors.TracerArrayConversionError):
         return (f"make it an array: `jnp.asarray({table})[{index}]`",)
     return (_general(error),)
+
+
+def _is_list(error: Exception) -> bool:
+    """Does the error come of an index, as a list or tuple wants it?"""
+    return isinstance(error, jax.errors.TracerIntegerConversionError)
 
 
 def _general(error: Exception) -> str:
@@ -134,13 +151,11 @@ def _general(error: Exception) -> str:
         case jax.errors.TracerArrayConversionError():
             return ARRAY
         case _ if "the `float` function" in text or "the `int` function" in text:
-            return f"{NUMBER}; {ARRAY}"
+            return NUMBER
         case _:
             return SHAPE
 
 
 def readable(text: str) -> str:
     """What Python or JAX says, without their names for values of lanes."""
-    for name in ("DynamicJaxprTracer", "JitTracer"):
-        text = text.replace(f"'{name}'", "a value of the lane")
-    return text
+    return re.sub(r"'?(DynamicJaxprTracer|JitTracer)'?( object)?(?!\()", "a value of the lane", text)
