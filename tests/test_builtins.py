@@ -98,6 +98,13 @@ def in_scopes(xs):
     return sum([cut(x) + floor(x) for x in xs if not len(xs) == 1]) + sum(not x for x in xs)
 
 
+def hidden_names(xs):
+    def largest(values, max):
+        return max(values)
+
+    return largest(xs, lambda values: values[1]) + [float for float in (xs[0], 2.0)][1] + (lambda int: int(2))(abs)
+
+
 def counted_in(n):
     k = 0
     while k * k < int(n):
@@ -133,7 +140,7 @@ def test_scalars(fn: Callable[..., Any], dtype: Any) -> None:
     assert_as_plain(fn, np.abs(X).astype(dtype) if dtype in (np.uint8, np.bool_) else X.astype(dtype))
 
 
-@pytest.mark.parametrize("fn", [*ARRAYS, in_scopes])
+@pytest.mark.parametrize("fn", [*ARRAYS, in_scopes, hidden_names])
 def test_arrays(fn: Callable[..., Any]) -> None:
     assert_as_plain(fn, ROWS)
 

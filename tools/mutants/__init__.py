@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tools.mutants import cfg_passes, emitters, frontend, ir, machine, stack_passes, strategies, top, types
+from tools.mutants import builtins, cfg_passes, emitters, frontend, ir, machine, stack_passes, strategies, top, types
 from tools.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
     *frontend.MUTANTS,
+    *builtins.MUTANTS,
     *ir.MUTANTS,
     *types.MUTANTS,
     *cfg_passes.MUTANTS,
