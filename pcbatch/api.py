@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.arguments import Arguments, prepare, signature, usage
+from pcbatch.arguments import Arguments, as_jax, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
 from pcbatch.errors import PcbatchError
 from pcbatch.frontend.target import Target
@@ -88,7 +88,11 @@ class Batched:
         return compiled.result(outcome, given)
 
     def plain(self, *args: Any, **kwargs: Any) -> Any:
-        """One example in plain Python; batched functions that it calls run plainly too."""
+        """One example in plain Python; batched functions that it calls run plainly too.
+
+        NumPy arrays among the arguments become arrays of JAX, as in a call of the batch.
+        """
+        args, kwargs = as_jax((args, kwargs))
         token = _plainly.set(True)
         try:
             return self.fn(*args, **kwargs)
@@ -110,12 +114,13 @@ class Batched:
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
         if inside_primitive():
+            called = self.fn.__qualname__.rpartition("<locals>.")[2]
             raise usage(
                 "PCB412",
                 f"batched function `{self.fn.__name__}` is called where the compiler does not see it",
                 "a lane calls another batched function by its own name, a global or a closure variable",
-                help=f"call `{self.fn.__name__}` in the batched function itself, or decorate the helper that calls it "
-                "with `@pcbatch.inline`",
+                help=f"call `{called}(...)` in the batched function itself, or decorate the helper that calls it with "
+                "`@pcbatch.inline`",
             )
         given = prepare(self.fn, self.options, args, kwargs)
         key = (given.key, settings(), self.fn.__code__)  # reloading tools put new code into old functions
@@ -235,7 +240,7 @@ class Inline:
         return self.fn(*args, **kwargs)
 
 
-def inline(fn: Callable[..., Any]) -> Inline:
+def inline(fn: Callable[..., Any]) -> Any:
     """Let batched functions call `fn`, whose `if`, `while` and `return` then follow each lane.
 
     Like `pcbatch.batch` on a helper, but it stays a plain function for everybody else, each call in a batched function
@@ -251,8 +256,13 @@ def inline(fn: Callable[..., Any]) -> Inline:
         ... def f(x):
         ...     return clip(x, 1.0) + clip(2 * x, 3.0)
     """
+    if isinstance(fn, staticmethod):
+        return staticmethod(inline(fn.__func__))
+    if isinstance(fn, Batched | Inline):
+        fn = fn.fn
     if not isinstance(fn, FunctionType):
-        raise usage("PCB409", f"pcbatch.inline needs a Python function, not {type(fn).__name__}")
+        title = f"pcbatch.inline needs a Python function, not {type(fn).__name__}"
+        raise usage("PCB409", title, help="decorate a `def`, which may call it")
     return Inline(fn)
 
 
@@ -288,7 +298,8 @@ def _make(fn: Any, options: Options) -> Any:
     if isinstance(names, str):
         options = replace(options, static_argnames=(names,))
     elif not isinstance(names, tuple | list):
-        raise usage("PCB401", f"static_argnames must be a name or a tuple of names, not {names!r}")
+        title = f"static_argnames must be a name or a tuple of names, not {names!r}"
+        raise usage("PCB401", title, help='write `static_argnames="name"` or `static_argnames=("a", "b")`')
     unknown = [n for n in options.static_argnames if n not in signature(fn).parameters]
     if unknown:
         known = ", ".join(signature(fn).parameters)

@@ -244,3 +244,17 @@ def _lanes(fn: Any, sizes: dict[str, int]) -> int:
             help="map at least one argument, for example a dummy `jnp.arange(lanes)`",
         )
     return next(iter(sizes.values()))
+
+
+_NO_DTYPE = (np.object_, np.character, np.datetime64, np.timedelta64, np.void)
+
+
+def as_jax(tree: Any) -> Any:
+    """A pytree with arrays of JAX in place of those of NumPy that JAX has a dtype for."""
+    if not any(map(_convertible, jax.tree.leaves(tree))):
+        return tree
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if _convertible(leaf) else leaf, tree)
+
+
+def _convertible(leaf: Any) -> bool:
+    return isinstance(leaf, np.ndarray) and not issubclass(leaf.dtype.type, _NO_DTYPE)

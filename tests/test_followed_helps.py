@@ -63,6 +63,116 @@ def number_as_a_float(n):
     return top
 
 
+def swapped(n):
+    xs, i, j = jnp.arange(5) * n, n, 0
+    xs = xs.at[i].set(xs[j]).at[j].set(xs[i])
+    xs = xs.at[n].subtract(n)
+    return jnp.sum(xs * jnp.arange(5) ** 2)
+
+
+def stack_with_a_counter(n):
+    items, size = jnp.zeros(4, int), 0
+    for v in range(n):
+        items, size = items.at[size].set(v), size + 1
+    total = 0
+    while size > 0:
+        size -= 1
+        total = total * 3 + items[size]
+    return total
+
+
+def lists_made_anew(n):
+    items = [n]
+    items = [*items, n + 1]
+    items = [*items[:0], 7, *items[0:]]
+    items = [*items[:1], 2 * n, *items[1 + 1 :]]
+    x, items = items[-1], items[:-1]
+    items = items[::-1]
+    seen = {"a": n}
+    seen = {**seen, **{"b": x}}
+    return items[0] * 10 + items[1] + seen["a"] - seen["b"] + jnp.sort(jnp.asarray(items))[0]
+
+
+def flags_for_a_set(n):
+    seen = jnp.zeros(4, bool)
+    count = 0
+    for k in range(3):
+        seen = seen.at[(n + 3 * k) % 4].set(True)
+    for flag in seen:
+        count += int(flag)
+    return count
+
+
+def list_as_an_array(n):
+    rows = [[1, n], [n, 4]]
+    return jnp.asarray(rows)[n % 2][1] + jnp.asarray((5, 6, 7, 8))[n]
+
+
+def short_loop_over_a_list(n):
+    xs = [0, 1, 2]
+    for i in pcbatch.unroll(range(3)):
+        xs = [*xs[:i], n * xs[i] + i, *xs[i + 1 :]]
+    return xs[2] * 10 + xs[1]
+
+
+def slice_by_a_mask(n):
+    xs = jnp.arange(1, 5) * n
+    k = jnp.arange(len(xs))
+    return jnp.sum(jnp.where((n <= k) & (k < n + 2), xs, 0)) + jnp.sum(jnp.where(xs > 3, xs, 0))
+
+
+def slice_of_constant_size(n):
+    return jnp.sum(jax.lax.dynamic_slice_in_dim(jnp.arange(9), n, 2))
+
+
+def places_of_known_number(n):
+    xs = jnp.arange(4)
+    return jnp.where(xs > n, size=4)[0][0]
+
+
+def index_in_a_recursion(n):
+    return total_from(jnp.arange(4) * n, 0)
+
+
+def copies_with_types_of_their_own(n):
+    return doubled(n) + jnp.sum(doubled(jnp.arange(3) + n))
+
+
+def text_outside(n):
+    found = 0
+    if n > 1:
+        found = 1
+    return found
+
+
+def bits(n):
+    total = 0
+    for k in range(3):
+        total += (n >> k) & 1
+    return total
+
+
+def steps_of_a_half(n):
+    total = 0.0
+    for k in range(n):
+        total += 1.0 + k * 0.5
+    return total
+
+
+def middle_of_three(n):
+    return jnp.sort(jnp.asarray([n, 2, 2 * n]))[1] + jnp.array([7, 8])[jnp.argsort(jnp.array([n, 2]))][0]
+
+
+@pcbatch.batch
+def total_from(xs, k):
+    return 0 if k == len(xs) else xs[k] + total_from(xs, k + 1)
+
+
+@pcbatch.inline
+def doubled(v):
+    return 2 * v
+
+
 @pcbatch.batch
 def up(n):
     return n + 1 if n > 0 else n
@@ -81,6 +191,21 @@ FOLLOWED = [
     list_without_an_element,
     chosen_call,
     number_as_a_float,
+    swapped,
+    stack_with_a_counter,
+    lists_made_anew,
+    flags_for_a_set,
+    list_as_an_array,
+    short_loop_over_a_list,
+    slice_by_a_mask,
+    slice_of_constant_size,
+    places_of_known_number,
+    index_in_a_recursion,
+    copies_with_types_of_their_own,
+    text_outside,
+    bits,
+    steps_of_a_half,
+    middle_of_three,
 ]
 
 

@@ -45,7 +45,8 @@ def error(program: Path) -> pcbatch.PcbatchError:
 
 
 def rendering(found: pcbatch.PcbatchError) -> str:
-    return str(found).strip().replace(f"{FOLDER}{os.sep}", "") + "\n"
+    text = str(found).strip().replace(f"{FOLDER}{os.sep}", "")
+    return text.replace(f"{FOLDER.parent}{os.sep}", "") + "\n"
 
 
 def comparable(text: str) -> str:

@@ -35,9 +35,10 @@ PUBLIC = {
 }
 
 # What each part may import of the package, besides itself. The top may import everything.
-BASE = {"diagnostics", "errors", "options"}
+BASE = {"diagnostics", "draws", "errors", "options"}
 ALLOWED = {
     "diagnostics": set(),
+    "draws": set(),
     "errors": {"diagnostics"},
     "options": {"diagnostics", "errors"},
     "codes": set(),
@@ -49,7 +50,7 @@ ALLOWED = {
 
 # Third-party modules with one place only, or with places where they must not be.
 ONLY_IN = {"gast": {"frontend"}, "astunparse": {"frontend"}}
-NO_JAX = {"codes", "diagnostics", "errors", "options", "ir"}
+NO_JAX = {"codes", "diagnostics", "draws", "errors", "options", "ir"}
 NOT_IN = {"jax": NO_JAX, "jaxlib": NO_JAX}
 
 

@@ -194,3 +194,26 @@ def test_a_long_expression_in_the_file(tmp_path: Any) -> None:
     space: dict[str, Any] = {}
     exec(compile(text, str(file), "exec"), space)
     assert pcbatch.batch(space["short"])(jnp.array([1, 2])).tolist() == [1, 2]
+
+
+class TestPlainOnRows:
+    """`.plain` has the arrays of JAX, as lanes do, whatever it is given."""
+
+    def test_rows_of_numpy(self) -> None:
+        @pcbatch.batch
+        def first_to_zero(xs, table):
+            return xs.at[0].set(0.0) + table["a"].at[1].add(1.0), xs[7]
+
+        row, table = np.ones(3), {"a": np.arange(3.0)}
+        changed, last = first_to_zero.plain(row, table=table)
+        assert changed.tolist() == [0.0, 3.0, 3.0] and changed.dtype == np.float32 and float(last) == 1.0
+        assert row.tolist() == [1.0, 1.0, 1.0] and isinstance(table["a"], np.ndarray)
+
+    def test_what_is_no_array_stays(self) -> None:
+        @pcbatch.batch(static_argnames="how")
+        def given(n, how, names=None):
+            return n, how, names
+
+        names, key = np.array(["a"]), jax.random.key(0)
+        assert given.plain(3, "sum", names) == (3, "sum", names)
+        assert given.plain(np.int8(3), key)[1] is key and type(given.plain(np.int8(3), key)[0]) is np.int8

@@ -157,7 +157,8 @@ print(trail(jnp.array([1, 2])))
         """
 A plain function that a lane calls is traced by JAX, which cannot know which way an `if` in it goes. With
 `@pcbatch.inline` a copy of it is put where it is called, with `@pcbatch.batch` it becomes a call per lane: in both,
-every lane goes its own way. `max` and `min` of Python are such helpers too.
+every lane goes its own way. The same is told of what Python decides by itself: `sorted`, `filter`, the `if` of a
+comprehension, `is`.
 """,
         bad="""
 import jax.numpy as jnp

@@ -8,7 +8,7 @@ import gast
 
 from pcbatch.frontend.exprs import in_order, lower, lower_into, store
 from pcbatch.frontend.graph import Builder
-from pcbatch.frontend.prims import supported
+from pcbatch.frontend.operators import supported
 from pcbatch.frontend.tree import Node, binary, constant, display, load, subscript
 
 

@@ -14,7 +14,8 @@ import gast
 
 from pcbatch.frontend.calls import bind, starred
 from pcbatch.frontend.graph import Builder
-from pcbatch.frontend.prims import default_expr, lane_reads, supported
+from pcbatch.frontend.operators import supported
+from pcbatch.frontend.prims import default_expr, lane_reads
 from pcbatch.frontend.resolve import callee, static_value
 from pcbatch.frontend.target import Target, is_static
 from pcbatch.frontend.tree import SCOPES, Node, children, compare, constant, is_constant, load, rebuild

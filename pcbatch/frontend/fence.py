@@ -11,27 +11,27 @@ from dataclasses import dataclass, replace
 
 import gast
 
+from pcbatch.draws import once
 from pcbatch.frontend.calls import bind, starred
 from pcbatch.frontend.effects import check_no_walrus, check_print, check_raise, is_print
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence_names import check_names, check_returns
+from pcbatch.frontend.impure import impure
+from pcbatch.frontend.in_place import METHODS, element_helps, method_helps, swap_help
 from pcbatch.frontend.iterables import LAZY
-from pcbatch.frontend.prims import SUPPORT
+from pcbatch.frontend.operators import SUPPORT
 from pcbatch.frontend.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.rules import (
     ATTRIBUTE_HELP,
     DELETE_HELPS,
     EXPRESSIONS,
     FORBIDDEN_BUILTINS,
-    IN_PLACE,
-    IN_PLACE_HELP,
     KNOWN_EXPRESSIONS,
     KNOWN_STATEMENTS,
     LOOP_HELPS,
     NESTED,
     REVERSED_HELPS,
     STATEMENTS,
-    SUBSCRIPT_HELP,
 )
 from pcbatch.frontend.scope import bindings, outside, parameters
 from pcbatch.frontend.target import Target
@@ -145,9 +145,9 @@ class Fence:
         if target is None and is_batch_decorator(self.unit, node.func):
             self._batched_inside(node)
         elif target is None:
-            forbidden = builtin_name(self.unit, node.func, FORBIDDEN_BUILTINS)
+            forbidden = builtin_name(self.unit, node.func, frozenset(FORBIDDEN_BUILTINS))
             if forbidden is not None and not where.hidden & {forbidden}:
-                title, help = f"`{forbidden}()` is not supported", "name the variables it should use"
+                title, help = f"`{forbidden}()` is not supported", FORBIDDEN_BUILTINS[forbidden]
                 self.faults.add("PCB120", title, node, "it goes past the compiler to Python's frame", helps=(help,))
             self.visit(node.func, where)
         elif where.scope and not target.inline:
@@ -193,16 +193,18 @@ class Fence:
             self.faults.add("PCB122", title, node, helps=("use one leading underscore",))
 
     def _statement(self, node: Node, kind: str) -> None:
-        if kind == "Assign":
+        if kind == "Assign" and (help := swap_help(node)) is not None:
+            self._element(node.targets[0], (help,))
+        elif kind == "Assign":
             for target in node.targets:
-                self._target(target)
+                self._target(target, node)
         elif kind == "Delete":
             for target in node.targets:
                 self._deleted(target)
         elif kind in ("AnnAssign", "For"):
-            self._target(node.target)
+            self._target(node.target, node)
         elif kind == "AugAssign" and not isinstance(node.target, gast.Name):
-            self._target(node.target)
+            self._target(node.target, node)
         elif kind == "Expr":
             self._effect(node.value)
         elif kind == "Raise":
@@ -222,19 +224,22 @@ class Fence:
             helps = DELETE_HELPS.get(type(node).__name__, ("leave the `del` out",))
             self.faults.add("PCB113", title, node, label, helps=helps)
 
-    def _target(self, node: Node) -> None:
+    def _target(self, node: Node, statement: Node) -> None:
         if isinstance(node, gast.Tuple | gast.List):
             for element in node.elts:
-                self._target(element)
+                self._target(element, statement)
         elif isinstance(node, gast.Starred):
-            self._target(node.value)
+            self._target(node.value, statement)
         elif isinstance(node, gast.Subscript):
-            title = "assignment to an element is not supported"
-            self.faults.add("PCB117", title, node, "a lane's values cannot be changed in place", helps=SUBSCRIPT_HELP)
+            self._element(node, element_helps(node, statement))
         elif isinstance(node, gast.Attribute):
             title = "assignment to an attribute is not supported"
             label = "a lane's values cannot be changed in place"
             self.faults.add("PCB118", title, node, label, helps=(ATTRIBUTE_HELP,))
+
+    def _element(self, node: Node, helps: tuple[str, ...]) -> None:
+        title = "assignment to an element is not supported"
+        self.faults.add("PCB117", title, node, "a lane's values cannot be changed in place", helps=helps)
 
     def _effect(self, value: Node) -> None:
         refused = type(value).__name__ in EXPRESSIONS  # reported by the table already
@@ -245,11 +250,15 @@ class Fence:
             check_print(self.unit, self.faults, value)
             check_no_walrus(self.faults, value)
             return
-        if isinstance(value, gast.Call) and isinstance(value.func, gast.Attribute) and value.func.attr in IN_PLACE:
+        if _is_call(value) and isinstance(value.func, gast.Attribute) and value.func.attr in METHODS:
             title = f"`.{value.func.attr}(...)` would change a value in place"
-            self.faults.add(
-                "PCB119", title, value, "a lane's values cannot be changed in place", helps=(IN_PLACE_HELP,)
-            )
+            label = "a lane's values cannot be changed in place"
+            self.faults.add("PCB119", title, value, label, helps=method_helps(value))
+            return
+        found = impure(self.unit, value, resolve(self.unit, value.func), frozenset()) if _is_call(value) else None
+        if found is not None:
+            title, helps = once(found.name, found.kind)
+            self.faults.add("PCB318", title, value, helps=helps)
             return
         title, help = "this statement has no effect on a lane", "assign its value to a variable, or leave it out"
         self.faults.add("PCB119", title, value, "its value is not used", helps=(help,))
@@ -276,3 +285,7 @@ class Fence:
     def _lazy(self, node: Node) -> str | None:
         names = frozenset(REVERSED_HELPS)
         return builtin_name(self.unit, node.func, names) if isinstance(node, gast.Call) else None
+
+
+def _is_call(node: Node) -> bool:
+    return isinstance(node, gast.Call)

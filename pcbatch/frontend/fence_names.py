@@ -27,6 +27,9 @@ def check_names(unit: Unit, faults: Faults) -> None:
 def _bound_twice(unit: Unit, faults: Faults, name: str, node: Node) -> None:
     own = {id(node), *(id(target) for target in getattr(node, "targets", ()))}
     others = [place for place in unit.bound[name] if id(place) not in own]
+    if others and all(isinstance(place, gast.Name) and isinstance(place.ctx, gast.Del) for place in others):
+        _deleted(faults, name, node, others)
+        return
     faults.add(
         "PCB203",
         f"the nested function `{name}` is bound more than once",
@@ -36,6 +39,13 @@ def _bound_twice(unit: Unit, faults: Faults, name: str, node: Node) -> None:
         notes=() if others else (f"`{name}` is also a parameter",),
         cause=(others[0], "also bound here") if others else None,
     )
+
+
+def _deleted(faults: Faults, name: str, node: Node, deletions: list[Node]) -> None:
+    """`del` of a nested function, which is no variable of the lane."""
+    title, label = f"the nested function `{name}` cannot be deleted", "it is no value of the lane"
+    for deletion in deletions:
+        faults.add("PCB113", title, deletion, label, helps=("leave the `del` out",), cause=(node, "defined here"))
 
 
 def _check_definition_time(unit: Unit, faults: Faults, node: Node) -> None:

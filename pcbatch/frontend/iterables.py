@@ -14,7 +14,7 @@ import gast
 
 from pcbatch.frontend.exprs import atom, in_order, lower, store
 from pcbatch.frontend.graph import Builder
-from pcbatch.frontend.prims import supported
+from pcbatch.frontend.operators import supported
 from pcbatch.frontend.resolve import builtin_name
 from pcbatch.frontend.tree import Node, binary, call, constant, display, load, subscript
 

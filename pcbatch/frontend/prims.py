@@ -22,13 +22,12 @@ from typing import Any
 import gast
 
 from pcbatch.frontend import support
+from pcbatch.frontend.operators import SUPPORT, rewritten
 from pcbatch.frontend.same_code import FUTURE_FLAGS
 from pcbatch.frontend.scope import free_names
-from pcbatch.frontend.tree import SCOPES, Node, call, load, one_line, rebuild
+from pcbatch.frontend.tree import Node, one_line
 from pcbatch.frontend.unit import Unit
 from pcbatch.ir.ops import Expr
-
-SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 
 
 def make_expr(unit: Unit, node: Node, variables: frozenset[str], *, arity: int = 1, shown: Node | None = None) -> Expr:
@@ -42,12 +41,6 @@ def make_expr(unit: Unit, node: Node, variables: frozenset[str], *, arity: int =
     ins = lane_reads(unit, node, variables)
     text = one_line(node if shown is None else shown)
     return Expr(text, ins, _compile(unit, node, helpers, ins, arity))
-
-
-def supported(name: str, args: list[Node], at: Node) -> Node:
-    """A call of a support function."""
-    attribute = gast.Attribute(value=load(SUPPORT, at), attr=name, ctx=gast.Load())
-    return call(gast.copy_location(attribute, at), args, at)
 
 
 def used_helpers(unit: Unit, node: Node) -> tuple[str, ...]:
@@ -82,8 +75,8 @@ def default_expr(text: str, value: object) -> Expr:
 
 
 def _compile(unit: Unit, node: Node, helpers: tuple[str, ...], ins: tuple[str, ...], arity: int) -> Callable[..., Any]:
-    body = [gast.gast_to_ast(unit.helpers[name]) for name in helpers]
-    body += _result(gast.gast_to_ast(_operators(node)), arity)
+    body = [gast.gast_to_ast(rewritten(unit, unit.helpers[name])) for name in helpers]
+    body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
     freevars = unit.fn.__code__.co_freevars
     code = _inner_code(_shell((*freevars, SUPPORT), ins, body, node), unit.fn)
     cells = dict(zip(freevars, unit.fn.__closure__ or (), strict=True))
@@ -132,16 +125,3 @@ def _result(value: ast.expr, arity: int) -> list[ast.stmt]:
 
     assign = ast.copy_location(ast.Assign([parts(ast.Store())], value), value)
     return [assign, ast.copy_location(ast.Return(parts(ast.Load())), value)]
-
-
-def _operators(node: Node) -> Node:
-    """Replace the operators that traced values lack by support functions; nested scopes stay plain Python."""
-    if isinstance(node, SCOPES):
-        return node
-    node = rebuild(node, _operators)
-    if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
-        return supported("not_", [node.operand], node)
-    if isinstance(node, gast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], gast.In | gast.NotIn):
-        name = "contains" if isinstance(node.ops[0], gast.In) else "lacks"
-        return supported(name, [node.left, node.comparators[0]], node)
-    return node

@@ -77,17 +77,13 @@ KNOWN_EXPRESSIONS = frozenset(
     "JoinedStr NamedExpr Constant Attribute Subscript Starred Name List Tuple Slice".split()
 )
 
-FORBIDDEN_BUILTINS = frozenset({"locals", "vars", "eval", "exec", "super", "globals", "input", "breakpoint"})
+_NAME_THEM = "name the variables it should use"
+FORBIDDEN_BUILTINS = {
+    **dict.fromkeys(("locals", "vars", "eval", "exec", "globals"), _NAME_THEM),
+    "super": "name the class that has the method: `Base.method(self, x)`",
+    "breakpoint": "leave it out, and step through one example with `f.plain(...)` under a debugger",
+}
 
-IN_PLACE = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add discard".split())
-IN_PLACE_HELP = (
-    "make a new value: `xs = [*xs, v]` for a list, `d = {**d, k: v}` for a dict, `xs.at[i].set(v)` for an array"
-)
-
-SUBSCRIPT_HELP = (
-    "make a new value: `x = x.at[i].set(v)` for an array, `d = {**d, 'k': v}` for a dict",
-    "`x = x.at[i].add(v)` for `x[i] += v`",
-)
 DELETE_HELPS = {
     "Subscript": (
         "make a new value: `d = {k: v for k, v in d.items() if k != key}` for a dict",

@@ -6,6 +6,7 @@ Primitives reach this module through a closure cell, so no user name can hide it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -13,6 +14,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.errors import NeedsUnrolling, Refusal
+from pcbatch.frontend.support_builtins import all_ as all_
+from pcbatch.frontend.support_builtins import any_ as any_
+from pcbatch.frontend.support_builtins import ascii_ as ascii_
+from pcbatch.frontend.support_builtins import bool_ as bool_
+from pcbatch.frontend.support_builtins import complex_ as complex_
+from pcbatch.frontend.support_builtins import float_ as float_
+from pcbatch.frontend.support_builtins import format_ as format_
+from pcbatch.frontend.support_builtins import int_ as int_
+from pcbatch.frontend.support_builtins import is_ as is_
+from pcbatch.frontend.support_builtins import is_not as is_not
+from pcbatch.frontend.support_builtins import max_ as max_
+from pcbatch.frontend.support_builtins import min_ as min_
+from pcbatch.frontend.support_builtins import pow_ as pow_
+from pcbatch.frontend.support_builtins import range_ as range_
+from pcbatch.frontend.support_builtins import refuse_impure as refuse_impure
+from pcbatch.frontend.support_builtins import repr_ as repr_
+from pcbatch.frontend.support_builtins import shown as shown
+from pcbatch.frontend.support_builtins import sorted_ as sorted_
+from pcbatch.frontend.support_builtins import str_ as str_
 from pcbatch.frontend.support_match import between as between
 from pcbatch.frontend.support_match import equals as equals
 from pcbatch.frontend.support_match import has as has
@@ -22,26 +42,13 @@ from pcbatch.frontend.support_match import is_sequence as is_sequence
 from pcbatch.frontend.support_match import positional as positional
 from pcbatch.frontend.support_match import same as same
 from pcbatch.frontend.support_match import without as without
+from pcbatch.frontend.support_truth import ARRAYS
+from pcbatch.frontend.support_truth import truth as truth
 
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
-ARRAYS = (jax.Array, np.ndarray, np.generic)
+WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
+STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
 IN_PLACE = {"list": "`x = [*x, item]`", "dict": "`x = {**x, key: item}`", "set": "`x = x | {item}`"}
-
-
-def truth(value: Any) -> Any:
-    """The condition that `value` stands for: a bool, traced or not."""
-    if not isinstance(value, ARRAYS):
-        return bool(value)
-    if value.shape != ():
-        raise Refusal(
-            "PCB308",
-            f"a condition must be a scalar, not an array of shape {value.shape}",
-            "Python, too, finds an array of several elements neither true nor false",
-            helps=("reduce it with `jnp.all` or `jnp.any`, or choose by element with `jnp.where`",),
-        )
-    if value.dtype == np.bool_:
-        return value
-    return value != 0
 
 
 def not_(value: Any) -> Any:
@@ -61,6 +68,8 @@ def contains(item: Any, container: Any) -> Any:
         return _any_equal(item, tuple(container))
     if isinstance(container, tuple | list) and any(isinstance(x, jax.Array) for x in (item, *container)):
         return _any_equal(item, tuple(container))
+    if isinstance(item, jax.Array) and isinstance(container, set | frozenset | Mapping):
+        return _any_equal(item, tuple(x for x in container if isinstance(x, bool | int | float | complex)))
     return item in container
 
 
@@ -106,11 +115,15 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
             "PCB314",
             "the step of range() must be a Python integer, the same for all lanes",
             "its sign decides how the loop is compiled",
-            helps=("go over `range(count)` and compute `start + k * step` in the loop",),
+            helps=(STEP_HELP,),
         )
     step = int(step)
     if step == 0:
-        raise ValueError("range() arg 3 must not be zero")
+        raise Refusal(
+            "PCB314",
+            "the step of range() must not be zero",
+            helps=("leave the step out to count by one, or write `-1` to count down",),
+        )
     if not isinstance(start, jax.Array) and not isinstance(stop, jax.Array):
         return len(range(int(start), int(stop), step))
     return _traced_length(start, stop, step)
@@ -132,7 +145,7 @@ def _check_integer(name: str, value: Any) -> None:
         raise Refusal(
             "PCB314",
             f"the {name} of range() must be an integer, not {found}",
-            helps=("convert it: `x.astype(int)` for an array, `int(x)` for a Python number",),
+            helps=(STEP_HELP if name == "step" else WHOLE_HELP,),
         )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from pcbatch.errors import Refusal
+
 NUMBERS = (jax.Array, np.ndarray, np.generic, int, float, complex)
 WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)  # `int(n)` matches n itself
 
@@ -20,8 +22,11 @@ def equals(value: Any, pattern: Any) -> Any:
     return value == pattern
 
 
-def same(value: Any, pattern: Any) -> bool:
+def same(value: Any, pattern: Any) -> Any:
     """`value is pattern`, for None, True and False."""
+    if isinstance(value, jax.core.Tracer) and isinstance(pattern, bool):
+        title = f"the pattern `{pattern}` asks for one Python object, and values of lanes are not objects"
+        raise Refusal("PCB305", title, helps=("match `int(c)` with `0` and `1`, or write an `if`",))
     return value is pattern
 
 

@@ -11,7 +11,7 @@ import gast
 from pcbatch.diagnostics import Loc
 from pcbatch.frontend.scope import bindings, identifiers, parameters
 from pcbatch.frontend.source import Source, locate
-from pcbatch.frontend.target import BatchedTest, Statics
+from pcbatch.frontend.target import BatchedTest, Statics, Target
 from pcbatch.frontend.tree import FUNCTIONS, Node
 
 
@@ -71,7 +71,7 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics) -> Unit:
         variables=frozenset(bound) - frozenset(helpers),
         helpers=helpers,
         names=identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names),
-        batched=batched,
+        batched=lambda obj: Target(fn) if obj is fn else batched(obj),  # a function decorated elsewhere names itself
         statics={name: value for name, value in statics.items() if not bound.get(name, [fn])},
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pcbatch.diagnostics import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.ir import message as messages
-from pcbatch.ir.callgraph import calls
+from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import reachable, solve
 from pcbatch.ir.ops import RETURN, Branch, Fail, Prim
@@ -20,6 +20,8 @@ from pcbatch.lowering.split_ranges import original_name
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
 NEVER_HELP = "give every loop a way out that leads to a `return`"
+COPIES = "decorate `{}` with `@pcbatch.inline`: then each call has types of its own"
+RECURSION = "in a recursion pass the whole array and an index that changes, `f(xs, k + 1)` in place of `f(xs[1:])`"
 STRUCTURE_HELP = "build the same structure on every path, with zeros for what is not there yet, or use two variables"
 
 WAYS_OUT = {
@@ -27,7 +29,8 @@ WAYS_OUT = {
     "final type, such as `jnp.zeros_like(x)`, and a flag of its own",
     "dtype": "convert to one dtype on every path, for example with `jnp.asarray(x, jnp.float32)`",
     "key": "use one kind of keys on every path: `jax.random.key(seed)` with one implementation",
-    "value": "let a variable hold numbers and arrays; a string or a function must be the same on every path",
+    "value": "use a number for each case, and look up what it stands for outside: `NAMES[int(k)]`; a string or a "
+    "function must be the same on every path",
 }
 
 
@@ -84,6 +87,7 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     function, name = conflict.place
     callee = program.function(function)
     shown = original_name(name)
+    copies: tuple[str, ...] = ()
     if name in callee.results:
         code, title = "PCB302", f"`{function}` returns values of different types"
         keeps = (
@@ -93,12 +97,13 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     elif name in callee.params:
         code, title = "PCB307", f"argument `{shown}` of `{function}` has different types in different calls"
         keeps = "a function is compiled once: all its calls share the storage of its parameters"
-        help = "pass the same structure and shapes in every call; write one function per type if they must differ"
+        copies = (RECURSION if function in recursive(program) else COPIES.format(function),)
+        help = "pass the same structure and shapes in every call, or write one function for each"
     else:
         code, title = "PCB301", f"variable `{shown}` changes type"
         keeps = "a variable keeps one structure, shape and dtype: all lanes share its storage"
         help = STRUCTURE_HELP if "structure" in conflict.cause else SHAPE_HELP
-    help = WAYS_OUT.get(conflict.kind, help)
+    help = help if copies else WAYS_OUT.get(conflict.kind, help)
     secondary: tuple[Label, ...] = ()
     if conflict.first_loc is not None and conflict.first_loc != conflict.loc:
         secondary = (Label(conflict.first_loc, f"{conflict.first} here"),)
@@ -108,7 +113,7 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
         _label(conflict.loc, f"{conflict.second} here"),
         secondary,
         notes=(conflict.cause, keeps),
-        helps=(help,),
+        helps=(*copies, help),
     )
 
 

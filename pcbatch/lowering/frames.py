@@ -37,6 +37,7 @@ class Frame:
     name: str
     loc: Loc
     exact: bool
+    code: CodeType
 
 
 def user_frames(error: BaseException) -> list[Frame]:
@@ -59,16 +60,31 @@ def traceback_frames(traceback: TracebackType | None) -> list[Frame]:
 def spans(frames: Sequence[Frame], whole: Loc) -> tuple[Loc, tuple[Label, ...]] | None:
     """The part of the primitive at `whole` that these frames are in, and the places in helpers below it, outermost
     first; None if they do not pass through there."""
-    own = [k for k, frame in enumerate(frames) if _inside(frame, whole)]
-    if not own:
+    place, chosen = below(frames, whole)
+    if place is None:
         return None
-    place = frames[own[-1]]
-    below = {frame.loc: frame for frame in frames[own[-1] + 1 :] if not _inside(frame, whole)}
-    chosen = list(below.values())
     if len(chosen) > SHOWN:
         chosen = [chosen[0], *chosen[1 - SHOWN :]]
     labels = tuple(Label(frame.loc, f"in `{frame.name}`") for frame in chosen)
     return (place.loc if place.exact else whole), labels
+
+
+def below(frames: Sequence[Frame], whole: Loc) -> tuple[Frame | None, list[Frame]]:
+    """The innermost frame in the primitive at `whole`, and the frames of the helpers that it calls, outermost first."""
+    own = [k for k, frame in enumerate(frames) if _inside(frame, whole)]
+    if not own:
+        return None, []
+    helpers = {frame.loc: frame for frame in frames[own[-1] + 1 :] if not _inside(frame, whole)}
+    return frames[own[-1]], list(helpers.values())
+
+
+def source(loc: Loc) -> str:
+    """The text of a span."""
+    lines = [linecache.getline(loc.file, k) for k in range(loc.line, loc.end_line + 1)]
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][: loc.end_col]
+    return "".join([lines[0][loc.col :], *lines[1:]])
 
 
 def narrowed(whole: Loc, name: str) -> Loc:
@@ -107,11 +123,10 @@ def _frame(code: CodeType, instruction: int, line: int) -> Frame:
     if start is None or end is None or column is None or end_column is None or start != line:
         text = linecache.getline(code.co_filename, line).rstrip()
         indent = len(text) - len(text.lstrip())
-        return Frame(code.co_name, Loc(code.co_filename, line, indent, line, len(text)), False)
+        return Frame(code.co_name, Loc(code.co_filename, line, indent, line, len(text)), False, code)
     file = code.co_filename
-    return Frame(
-        code.co_name, Loc(file, start, _characters(file, start, column), end, _characters(file, end, end_column)), True
-    )
+    loc = Loc(file, start, _characters(file, start, column), end, _characters(file, end, end_column))
+    return Frame(code.co_name, loc, True, code)
 
 
 def _characters(file: str, line: int, column: int) -> int:

@@ -9,17 +9,20 @@ iteration ends because a leaf only climbs: known value, array, wider array.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pcbatch.diagnostics import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.lowering import watch_draws
 from pcbatch.lowering.abstract import Abstract, JoinError, Known, join, materialise
 from pcbatch.lowering.trace import Traced, trace
 
 Place = tuple[str, str]  # function, variable
 OpKey = tuple[str, str, int]  # function, block, index of the operation
+Tracer = Callable[[Callable[..., Any], Sequence[Abstract], int], Traced]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,15 @@ class Inferred:
 
 def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
     """Infer all types; `args` gives the entry's parameters. Faults are in the result, nothing is raised."""
-    inference = _Inference(program)
+    before = watch_draws.states(program)
+    found = _infer(program, args, trace)
+    if watch_draws.states(program) != before:
+        found = _infer(program, args, watch_draws.watching(program))
+    return found
+
+
+def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer) -> Inferred:
+    inference = _Inference(program, tracer)
     inference.found.args = args
     for name, value in args.items():
         inference.assign((program.entry, name), value, program.function(program.entry).loc)
@@ -69,8 +80,9 @@ def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
 
 
 class _Inference:
-    def __init__(self, program: CfgProgram) -> None:
+    def __init__(self, program: CfgProgram, tracer: Tracer) -> None:
         self.program = program
+        self.tracer = tracer
         self.found = Inferred(results={f.name: f.results for f in program.functions})
         self.changed = True
         self.go_on = False  # take both ways at a branch whose condition could not be typed
@@ -156,7 +168,7 @@ class _Inference:
             if seen == ins:
                 return traced
         assert op.expr.fn is not None, "a parsed program has no functions to trace"
-        traced = trace(op.expr.fn, ins, len(op.dsts))
+        traced = self.tracer(op.expr.fn, ins, len(op.dsts))
         cache.append((ins, traced))
         return traced
 

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 
+from pcbatch.draws import GENERATORS, key_helps
 from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.abstract import Abstract, Known, Leaf, is_array
@@ -28,10 +29,10 @@ def inside_primitive() -> bool:
 
 
 class TraceError(Refusal):
-    """The primitive cannot be a lane's computation; the text is the cause, `help` the way out."""
+    """The primitive cannot be a lane's computation; the text is the cause, `helps` are ways out."""
 
-    def __init__(self, cause: str, help: str = "") -> None:
-        super().__init__("PCB304", cause, helps=(help,) if help else ())
+    def __init__(self, cause: str, *helps: str) -> None:
+        super().__init__("PCB304", cause, helps=helps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +127,16 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
             "this text is made while compiling, when the values of lanes are not known",
             'write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
         )
+    if isinstance(leaf, GENERATORS):
+        title = f"a random generator ({type(leaf).__name__}) cannot be kept in a variable of a lane"
+        note = "it would draw once, while compiling, for all lanes and iterations"
+        raise Refusal("PCB318", title, note, helps=key_helps(""))
     if isinstance(leaf, bool | int | float | complex | str | bytes) or leaf is None or leaf is Ellipsis:
         return Known(leaf)
     if dynamic:  # it may hold tracers
         raise TraceError(
             f"a value of type {type(leaf).__name__} cannot be kept in a variable of a lane",
-            "keep arrays, numbers and pytrees of them in variables (register your class as a pytree)",
+            "keep arrays, numbers and pytrees of them: make the class a `typing.NamedTuple`, or register it with JAX",
         )
     return Known(leaf)
 
@@ -149,7 +154,9 @@ def _check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[li
         if old_tree != new_tree or any(a is not b for a, b in zip(old, new, strict=True)):
             raise TraceError(
                 "a list or dict of this lane is changed in place",
-                "make a new one: `xs = xs + [x]`, `d = {**d, 'k': v}`, or use an array with `.at[i].set(v)`",
+                "make a new one: `xs = [*xs, x]`, `x, xs = xs[-1], xs[:-1]` for `x = xs.pop()`, `d = {**d, 'k': v}`",
+                "where the length depends on the lane, use an array of the greatest size and a counter: "
+                "`xs, size = xs.at[size].set(x), size + 1`, and `size -= 1` before `xs[size]` is read",
             )
 
 

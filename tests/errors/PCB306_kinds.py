@@ -2,27 +2,27 @@ import math
 
 import jax.numpy as jnp
 import numpy as np
-
 import pcbatch
 
-N = jnp.array([1, 2, 3])
-X = jnp.array([1.0, 2.0, 3.0])
-V = jnp.ones((3, 2))
-
-TABLE = np.arange(5)
+ROWS = [[1.0, 2.0], [3.0, 4.0]]
 
 
 @pcbatch.batch
-def f(x, n, v):
+def sizes(n, xs):
     a = jnp.zeros(n)
-    b = v[:n]
-    c = v[v > 0]
-    d = math.sqrt(x)
-    e = TABLE[n]
-    g = [1, 2, 3][n]
-    h = float(n)
-    i = jnp.sum(v, axis=n)
-    return a, b, c, d, e, g, h, i
+    b = xs[:n]
+    c = xs[xs > 0]
+    d = math.floor(xs[0])
+    e = np.sin(xs)
+    f = ROWS[n]
+    g = jnp.where(xs > 0)
+    h = n.item()
+    i = {1: 2.0, 3: 4.0}[n]
+    j = [k for k in range(n)]
+    k = [0.0] * n
+    m = xs[n : n + 2]
+    p = jnp.sum(xs, axis=n)
+    return a, b, c, d, e, f, g, h, i, j, k, m, p
 
 
-f(X, N, V)
+sizes(jnp.array([1, 2]), jnp.ones((2, 3)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tools.mutants import (
+    builtins,
     cfg_passes,
     diagnostics,
     effects,
@@ -23,6 +24,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *language.MUTANTS,
     *effects.MUTANTS,
     *diagnostics.MUTANTS,
+    *builtins.MUTANTS,
     *ir.MUTANTS,
     *types.MUTANTS,
     *cfg_passes.MUTANTS,

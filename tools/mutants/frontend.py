@@ -248,8 +248,8 @@ MUTANTS = (
         EXPRESSIONS,
     ),
     Mutant(
-        "prims-not",
-        "frontend/prims.py",
+        "operators-not",
+        "frontend/operators.py",
         'return supported("not_", [node.operand], node)',
         "return node.operand",
         "`not` in an expression does nothing",
@@ -281,7 +281,7 @@ MUTANTS = (
     ),
     Mutant(
         "support-truth",
-        "frontend/support.py",
+        "frontend/support_truth.py",
         "    return value != 0\n",
         "    return value > 0\n",
         "a negative number is false",

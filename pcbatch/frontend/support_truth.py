@@ -1,0 +1,28 @@
+"""What a value of a lane stands for as a condition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from pcbatch.errors import Refusal
+
+ARRAYS = (jax.Array, np.ndarray, np.generic)
+
+
+def truth(value: Any) -> Any:
+    """The condition that `value` stands for: a bool, traced or not."""
+    if not isinstance(value, ARRAYS):
+        return bool(value)
+    if value.shape != ():
+        raise Refusal(
+            "PCB308",
+            f"a condition must be a scalar, not an array of shape {value.shape}",
+            "Python, too, finds an array of several elements neither true nor false",
+            helps=("reduce it with `jnp.all` or `jnp.any`, or choose by element with `jnp.where`",),
+        )
+    if value.dtype == np.bool_:
+        return value
+    return value != 0
