@@ -23,6 +23,8 @@ from pcbatch.frontend.rules import (
     DELETE_HELPS,
     EXPRESSIONS,
     FORBIDDEN_BUILTINS,
+    FRAME_HELP,
+    FRAME_HELPS,
     IN_PLACE,
     IN_PLACE_HELP,
     KNOWN_EXPRESSIONS,
@@ -147,7 +149,7 @@ class Fence:
         elif target is None:
             forbidden = builtin_name(self.unit, node.func, FORBIDDEN_BUILTINS)
             if forbidden is not None and not where.hidden & {forbidden}:
-                title, help = f"`{forbidden}()` is not supported", "name the variables it should use"
+                title, help = f"`{forbidden}()` is not supported", FRAME_HELPS.get(forbidden, FRAME_HELP)
                 self.faults.add("PCB120", title, node, "it goes past the compiler to Python's frame", helps=(help,))
             self.visit(node.func, where)
         elif where.scope and not target.inline:

@@ -78,6 +78,8 @@ KNOWN_EXPRESSIONS = frozenset(
 )
 
 FORBIDDEN_BUILTINS = frozenset({"locals", "vars", "eval", "exec", "super", "globals", "input", "breakpoint"})
+FRAME_HELPS = {"super": "name the class: `Base.method(self, x)`"}
+FRAME_HELP = "name the variables it should use"
 
 IN_PLACE = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem add discard".split())
 IN_PLACE_HELP = (
