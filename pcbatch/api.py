@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import jax
@@ -20,7 +21,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowered import Lowered
 from pcbatch.lowering.jax_types import from_storage, settings, storage_type
 from pcbatch.lowering.trace import inside_primitive
-from pcbatch.methods import BoundMethod, method_options
+from pcbatch.methods import BoundMethod, ClassMethod, method_options
 from pcbatch.options import Options
 from pcbatch.results import Result
 
@@ -60,7 +61,7 @@ class Batched:
         """Copied and pickled as functions are: by name."""
         return str(self.__qualname__)  # type: ignore[attr-defined]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run every lane; the result has the lanes along the leading axis of every leaf.
 
         Raises:
@@ -78,7 +79,7 @@ class Batched:
             raise error.with_traceback(None) from None  # it says all there is to say; our own frames add nothing
         return compiled.value(outcome)
 
-    def run(self, *args: Any, **kwargs: Any) -> Result:
+    def run(self, /, *args: Any, **kwargs: Any) -> Result:
         """As a call, but lanes that fail are reported in `Result.status`; never raises for them. Works in `jit`."""
         try:
             compiled, given = self._compiled(args, kwargs)
@@ -87,7 +88,7 @@ class Batched:
             raise error.with_traceback(None) from None
         return compiled.result(outcome, given)
 
-    def plain(self, *args: Any, **kwargs: Any) -> Any:
+    def plain(self, /, *args: Any, **kwargs: Any) -> Any:
         """One example in plain Python; batched functions that it calls run plainly too.
 
         NumPy arrays among the arguments become arrays of JAX, as in a call of the batch.
@@ -99,7 +100,7 @@ class Batched:
         finally:
             _plainly.reset(token)
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """The compiled stages for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Lowered`."""
         try:
             return Lowered(self.fn, *self._compiled(args, kwargs))
@@ -235,7 +236,7 @@ class Inline:
     def __repr__(self) -> str:
         return f"<pcbatch.Inline {self.fn.__qualname__}>"
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The plain function."""
         return self.fn(*args, **kwargs)
 
@@ -283,16 +284,35 @@ def unroll(iterable: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(iterable)
 
 
+def _what_to_decorate(fn: Any) -> str:
+    """How to get at the function that was meant."""
+    match fn:
+        case MethodType() | BoundMethod():
+            return "write `@pcbatch.batch` above its `def` in the class, and call it as before"
+        case functools.partial():
+            return "batch the function in it, and fix its arguments with `static_argnames` or `in_axes=None`"
+        case type():
+            return "decorate methods of the class, each by itself"
+        case property():
+            return "make it a method with an argument that differs between lanes"
+        case _ if inspect.isfunction(getattr(fn, "__wrapped__", None)):
+            return "batch the function itself, before another decorator wraps it"
+        case _:
+            return "decorate a `def`; wrap a callable object or a builtin in a function of your own"
+
+
 def _make(fn: Any, options: Options) -> Any:
     if isinstance(fn, staticmethod):
         return staticmethod(_make(fn.__func__, options))
+    if isinstance(fn, classmethod):
+        return ClassMethod(_make(fn.__func__, options))
     if isinstance(fn, Batched | Inline):
         fn = fn.fn
     if not isinstance(fn, FunctionType):
         raise usage(
             "PCB409",
             f"pcbatch.batch needs a Python function, not {type(fn).__name__}",
-            help="decorate a `def`; wrap a callable object or a builtin in a function of your own",
+            help=_what_to_decorate(fn),
         )
     names = options.static_argnames
     if isinstance(names, str):

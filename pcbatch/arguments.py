@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from types import FunctionType
 from typing import Any
 
@@ -80,9 +80,10 @@ def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, 
             arrays[name] = () if declared else tuple(leaf for leaf in jax.tree.leaves(value) if is_array(leaf))
             shared.add(name)
             continue
-        leaves, tree = jax.tree.flatten(value)
+        paths, tree = jax.tree_util.tree_flatten_with_path(value)
         per_leaf = _leaf_axes(name, axes[name], value)
-        moved = [_lane_axis_first(name, leaf, axis, sizes) for leaf, axis in zip(leaves, per_leaf, strict=True)]
+        _check_no_numbers(name, value, per_leaf)
+        moved = [_lane_axis_first(name, *leaf, axis, sizes) for leaf, axis in zip(paths, per_leaf, strict=True)]
         lane_types = [_type_of(name, leaf, int(axis is not None)) for leaf, axis in zip(moved, per_leaf, strict=True)]
         types[name] = Abstract(tree, tuple(lane_types))
         arrays[name] = tuple(moved)
@@ -104,16 +105,27 @@ def _static(name: str, value: Any, declared: bool) -> Abstract:
             raise usage(
                 "PCB403",
                 f"static argument `{name}` must be hashable, not {type(value).__name__}",
-                help="pass a tuple, a number, a string or a function",
+                help=_hashable_help(name, value),
             ) from None
         return known(value)
     leaves, tree = jax.tree.flatten(value)  # a default: shared arrays, numbers known while compiling
     return Abstract(tree, tuple(_type_of(name, leaf, 0) if is_array(leaf) else Known(leaf) for leaf in leaves))
 
 
+def _hashable_help(name: str, value: Any) -> str:
+    if is_array(value):
+        return f"leave it out of `static_argnames`, and say `in_axes={{'{name}': None}}`: all lanes share it"
+    if is_dataclass(value):
+        return (
+            "register its class with `jax.tree_util.register_dataclass`, so that lanes share its arrays; "
+            "without arrays `@dataclass(frozen=True)` is enough"
+        )
+    return "pass a tuple, a number, a string or a function"
+
+
 def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[str, Any]:
     axes = options.in_axes
-    if axes is None or isinstance(axes, int):
+    if axes is None or _is_axis(axes):
         return dict.fromkeys(names, axes)
     if isinstance(axes, Mapping):
         unknown = [name for name in axes if name not in names]
@@ -138,6 +150,10 @@ def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[
     return {**dict.fromkeys(names, 0), **dict(zip(names, axes, strict=False))}
 
 
+def _is_axis(axis: object) -> bool:
+    return isinstance(axis, int) and not isinstance(axis, bool)
+
+
 def _names(names: list[str]) -> str:
     return f"the parameters are {', '.join(names)}"
 
@@ -156,21 +172,42 @@ def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
     leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
     out = [axis for axis, leaf in zip(places, leaves, strict=True) if leaf is not None]
     for axis in out:
-        if axis is not None and not isinstance(axis, int):
+        if axis is not None and not _is_axis(axis):
             help = "write the number of the axis that lanes lie along, or None for a value that all lanes share"
             raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {axis!r}", help=help)
     return out
 
 
-def _lane_axis_first(name: str, leaf: Any, axis: int | None, sizes: dict[str, int]) -> Any:
+def _check_no_numbers(name: str, value: Any, axes: list[int | None]) -> None:
+    """A list of numbers is meant as an array, and JAX does not take it for one."""
+    leaves = jax.tree.leaves(value)
+    if type(value) in (list, tuple) and leaves and None not in axes and all(map(_is_number, leaves)):
+        kind = type(value).__name__
+        title, note = f"argument `{name}` is a {kind} of numbers", "JAX takes each of them for an argument of its own"
+        raise usage("PCB406", title, note, help=f"pass an array: `jnp.array({name})`")
+
+
+def _is_number(leaf: object) -> bool:
+    return isinstance(leaf, bool | int | float | complex)
+
+
+def _check_leaf(name: str, leaf: Any) -> None:
+    if isinstance(leaf, np.ma.MaskedArray):
+        title, help = f"argument `{name}` is a masked array, which JAX does not have", "pass its data and its mask"
+        raise usage("PCB405", title, help=f"{help}, or `{name}.filled(0)`")
+    if is_array(leaf) or _is_number(leaf):
+        return
+    help = f"name it in `static_argnames=('{name}',)` if it is the same for all lanes"
+    if isinstance(leaf, type):
+        help = "write `@pcbatch.batch` above `@classmethod`, not below it"
+    raise usage("PCB405", f"argument `{name}` holds a {type(leaf).__name__}, which is not an array", help=help)
+
+
+def _lane_axis_first(param: str, path: Any, leaf: Any, axis: int | None, sizes: dict[str, int]) -> Any:
+    name = param + jax.tree_util.keystr(path)
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return _lane_axis_first_of_shape(name, leaf, axis, sizes)
-    if not is_array(leaf) and not isinstance(leaf, bool | int | float | complex):
-        raise usage(
-            "PCB405",
-            f"argument `{name}` holds a {type(leaf).__name__}, which is not an array",
-            help=f"name it in `static_argnames=('{name}',)` if it is the same for all lanes",
-        )
+    _check_leaf(param, leaf)
     if axis is None:
         return leaf if is_array(leaf) else _as_jax(name, leaf)
     shape = np.shape(leaf)
@@ -214,8 +251,15 @@ def _check_axis(name: str, shape: tuple[int, ...], axis: int) -> None:
         raise usage(
             "PCB406",
             f"argument `{name}` is {what}: it has no axis {axis} to map lanes over",
-            help=f"pass one value per lane, or `in_axes={{'{name}': None}}` for a value that all lanes share",
+            help=_shared_help(name),
         )
+
+
+def _shared_help(name: str) -> str:
+    param = name.partition("[")[0].partition(".")[0]
+    if param == name:
+        return f"pass one value per lane, or `in_axes={{'{name}': None}}` for a value that all lanes share"
+    return f"pass one value per lane, or None in its place in `in_axes` of `{param}` for a value that all lanes share"
 
 
 def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:

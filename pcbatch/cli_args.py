@@ -25,11 +25,12 @@ class BadUsage(Exception):
 
 
 def split_target(target: str) -> tuple[str, str | None]:
-    """Split `FILE.py:FUNC` at the last colon, if a name follows it: a Windows path has a colon of its own."""
+    """Split `FILE.py:FUNC` or `FILE.py:Class.method` at the last colon, if a name follows: Windows paths have one."""
     if os.path.exists(target):
         return target, None
     path, colon, name = target.rpartition(":")
-    return (path, name) if colon and path and name.isidentifier() else (target, None)
+    dotted = all(part.isidentifier() for part in name.split("."))
+    return (path, name) if colon and path and dotted else (target, None)
 
 
 def parse_arg(spec: str) -> tuple[str, ArgType]:
@@ -147,12 +148,27 @@ def types_of(
     missing = [n for n, p in parameters.items() if n not in known and p.default is inspect.Parameter.empty]
     if not missing:
         return known
+    owner = object_of_method(fn)
+    if owner in missing and not needed and owner not in given:
+        return None
     if needed or any(name in parameters for name in given):
         raise BadUsage(_missing_text(fn.__name__, missing, static, needed))
     return None
 
 
+def object_of_method(fn: FunctionType) -> str | None:
+    """The first parameter of a function in a class, if it has the name that such a parameter has by custom."""
+    code = fn.__code__
+    first = code.co_varnames[0] if code.co_argcount else None
+    return first if first in ("self", "cls") and "." in fn.__qualname__ else None
+
+
 def _missing_text(function: str, missing: list[str], static: tuple[str, ...], needed: bool) -> str:
+    if owner := next((name for name in missing if name in ("self", "cls")), None):
+        return (
+            f"{function} is a method, and its {owner!r} cannot be given on the command line; "
+            "call .lower(...).as_text(stage) from Python"
+        )
     if fixed := [name for name in missing if name in static]:
         return (
             f"{function} cannot be compiled from the command line: its static argument {fixed[0]!r} has no default; "

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pcbatch.cli_args import ArgType
+from pcbatch.cli_args import ArgType, object_of_method
 from pcbatch.diagnostics import Diagnostic, render
 from pcbatch.errors import PcbatchError
 
@@ -58,6 +58,8 @@ def _errors(batched: Batched, types: Mapping[str, ArgType] | None) -> tuple[Diag
 
 
 def _untyped(batched: Batched) -> str:
+    if object_of_method(batched.fn) is not None:
+        return "types not checked: the object of a method is not known here"
     code = batched.fn.__code__
     static = batched.options.static_argnames
     name = next((p for p in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if p not in static), "x")

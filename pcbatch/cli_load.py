@@ -10,6 +10,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ from pcbatch.cli_args import BadUsage
 
 if TYPE_CHECKING:
     from pcbatch.api import Batched
+
+
+MOST_NESTED = 3  # classes in classes: one may hold itself
 
 
 class UserFailure(Exception):
@@ -85,9 +89,7 @@ def passes_through(error: BaseException, file: str) -> bool:
 
 def find(module: ModuleType, path: Path, name: str | None) -> list[tuple[str, Batched]]:
     """The batched functions to show, with their names: the one asked for, or all that the file defines, in order."""
-    from pcbatch.api import Batched
-
-    everything = {key: value for key, value in vars(module).items() if isinstance(value, Batched)}
+    everything = dict(_batched(module, ""))
     if name is None:
         own = _defined_here(everything, str(path.resolve()))
         if not own:
@@ -95,10 +97,34 @@ def find(module: ModuleType, path: Path, name: str | None) -> list[tuple[str, Ba
         return own
     if name in everything:
         return [(name, everything[name])]
-    if callable(getattr(module, name, None)):
+    if callable(_look_up(module, name)):
         raise BadUsage(f"{name!r} in {path} is not batched: decorate it with @pcbatch.batch")
     known = f"it has {', '.join(everything)}" if everything else "it has none"
     raise BadUsage(f"no batched function {name!r} in {path}: {known}")
+
+
+def _batched(owner: ModuleType | type, prefix: str) -> Iterator[tuple[str, Batched]]:
+    """The batched functions of a module, and the methods of the classes in it."""
+    from pcbatch.api import Batched
+
+    for name, value in vars(owner).items():
+        bare = value.__func__ if isinstance(value, staticmethod | classmethod) else value
+        if isinstance(bare, Batched):
+            # The object of a method is the same for all lanes, and unknown here: what can be checked needs no types.
+            yield f"{prefix}{name}", bare
+        elif isinstance(value, type) and value.__module__ == _module_of(owner) and prefix.count(".") < MOST_NESTED:
+            yield from _batched(value, f"{prefix}{name}.")
+
+
+def _module_of(owner: ModuleType | type) -> str:
+    return owner.__name__ if isinstance(owner, ModuleType) else owner.__module__
+
+
+def _look_up(module: ModuleType, name: str) -> object:
+    found: object = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 def _defined_here(everything: dict[str, Batched], file: str) -> list[tuple[str, Batched]]:

@@ -25,19 +25,19 @@ class BoundMethod:
     batched: Batched
     instance: Any
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run every lane."""
         return self._ready()(self.instance, *args, **kwargs)
 
-    def run(self, *args: Any, **kwargs: Any) -> Any:
+    def run(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `Batched.run`."""
         return self._ready().run(self.instance, *args, **kwargs)
 
-    def plain(self, *args: Any, **kwargs: Any) -> Any:
+    def plain(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `Batched.plain`."""
         return self.batched.plain(self.instance, *args, **kwargs)
 
-    def lower(self, *args: Any, **kwargs: Any) -> Any:
+    def lower(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `Batched.lower`."""
         return self._ready().lower(self.instance, *args, **kwargs)
 
@@ -49,6 +49,14 @@ class BoundMethod:
         """The function whose first parameter is not mapped over lanes."""
         opaque = jax.tree_util.treedef_is_leaf(jax.tree.structure(self.instance))
         return self.batched.for_methods("constant" if opaque else "shared")
+
+
+class ClassMethod(classmethod):  # type: ignore[type-arg]
+    """What `pcbatch.batch` makes of a classmethod: a batched method of the class. (Python's own binds no others.)"""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """The class is the first argument, the same for all lanes."""
+        return BoundMethod(self.__func__, type(instance) if owner is None else owner)  # type: ignore[arg-type]
 
 
 def method_options(fn: Any, in_axes: Any, static_argnames: tuple[str, ...], kind: str) -> dict[str, Any]:

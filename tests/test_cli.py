@@ -53,6 +53,30 @@ def loud(n):
     return n
 """
 
+METHODS = """\
+import pcbatch
+
+class Outer:
+    @pcbatch.batch
+    def climb(self, x):
+        return x if x > 2 else self.climb(x + 1)
+
+    @pcbatch.batch
+    @classmethod
+    def wrong(cls, x):
+        return y
+
+    @staticmethod
+    @pcbatch.batch
+    def double(x: "i32[]"):
+        return x + x if x > 0 else x
+
+    class Inner:
+        @pcbatch.batch
+        def wrong(self, x):
+            return z
+"""
+
 Write = Callable[..., str]
 Run = Callable[..., tuple[int, str, str]]
 
@@ -327,6 +351,19 @@ def test_check_does_not_run_functions(write: Write, run: Run) -> None:
         "import pcbatch\n@pcbatch.batch\ndef f(n: 'i32[]'):\n    while True:\n        if n < 0:\n            return n\n"
     )
     assert run("check", write(source))[:2] == (0, "f: ok\n")
+
+
+def test_check_of_methods(write: Write, run: Run) -> None:
+    status, out, err = run("check", write(METHODS))
+    assert (status, [line.split(" ")[0] for line in out.splitlines()]) == (1, ["Outer.climb:", "Outer.double:"])
+    assert "the object of a method is not known" in out and "`y` is not defined" in err and "`z` is not def" in err
+    assert run("check", "user.py:Outer.double")[:2] == (0, "Outer.double: ok\n")
+    assert run("check", "user.py:Outer.climb", "--arg", "x=i32[]")[0] == 0
+    assert run("check", "user.py:Outer.climb", "--arg", "x=i32[]", "--arg", "self=i32[]")[0] == 1
+    assert "self.climb(x + 1)" in run("compile", "user.py:Outer.climb")[1]
+    status, _, err = run("compile", "user.py:Outer.climb", "--stage", "jaxpr")
+    assert status == 2 and "is a method" in err
+    assert "it has Outer.climb" in run("check", "user.py:Outer.clim")[2]
 
 
 def test_check_bad_usage(write: Write, run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 import types
 from typing import Any
 
@@ -70,6 +71,38 @@ class TestMethods:
         same(Tools.above, X)
         same(Tools.below, X)
         same(Tools().both, X)
+
+    @pytest.mark.parametrize("order", ["above", "below"])
+    def test_class_methods_either_way(self, order: str) -> None:
+        if order == "above" and sys.version_info >= (3, 13):
+            pytest.skip("Python 3.13 binds only plain functions there")
+
+        def ascend(cls, x):
+            return x if x > 2 else cls.climb(x + cls.step)
+
+        class Tools:
+            step = 1
+            climb = classmethod(pcbatch.batch(ascend)) if order == "above" else pcbatch.batch(classmethod(ascend))
+
+            @pcbatch.batch
+            def twice(self, x):
+                return self.climb(x) + Tools.climb(x + 1)
+
+        class Steep(Tools):
+            step = 3
+
+        same(Tools.climb, X)
+        same(Tools().climb, X)
+        same(Steep.climb, X)
+        same(Steep().twice, X)
+
+    def test_an_argument_named_self(self) -> None:
+        @pcbatch.batch
+        def add(a, self):
+            return a + self if a > 0 else a
+
+        assert add(a=X, self=X).tolist() == add.run(a=X, self=X).value.tolist() == [add.plain(a=x, self=x) for x in X]
+        assert add.lower(a=X, self=X).as_text("opt")
 
     def test_a_pytree_object_is_shared(self) -> None:
         @jax.tree_util.register_dataclass

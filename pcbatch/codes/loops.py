@@ -9,9 +9,8 @@ PAGES = (
         "PCB314",
         "a `for` loop over something that it cannot go over",
         """
-A loop of a lane counts with integers (`range` with a step that is a constant), goes over the leading axis of an
-array, or takes one element after the other of a tuple, a list or a dict. The types of this one say that it does none
-of these.
+A loop of a lane counts with integers, goes over the leading axis of an array, or takes one element after the other of
+a tuple, a list or a dict. The types of this one say that it does none of these.
 """,
         bad="""
 import jax.numpy as jnp

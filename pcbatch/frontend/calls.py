@@ -46,9 +46,14 @@ def bind(faults: Faults, node: Node, target: Target) -> Binding:
     extra = node.args[len(free) :]
     if extra and shape.rest is None:
         _wrong(faults, extra[0], f"`{name}` takes {_count(free)} but {len(node.args)} were given", target.fn)
-    elif shape.rest is not None:
+    fixed = _Fixed.of(faults, node, target, shape)
+    for parameter, argument in zip(free, node.args, strict=False):
+        if parameter in fixed.keywords:  # by a partial: a keyword may replace it, a position may not
+            _wrong(faults, argument, f"`{name}` got two values for `{parameter}`", target.fn)
+    if shape.rest is not None:
+        extra = [*fixed.rest, *extra]
         given[shape.rest] = display(extra, extra[0] if extra else node)
-    more: dict[str, Node] = {}
+    more = dict(fixed.more)
     for keyword in node.keywords:
         known = keyword.arg in shape.by_name
         if not known and shape.more is not None:
@@ -96,6 +101,34 @@ def starred(node: Node, target: Target, item: Callable[[Node, int, int], Node]) 
 
 
 @dataclass(frozen=True, slots=True)
+class _Fixed:
+    """What a partial gives beyond the named parameters: for `*args` and `**kwargs`; and the names that it gives."""
+
+    rest: tuple[Node, ...]
+    more: Mapping[str, Node]
+    keywords: frozenset[str]
+
+    @staticmethod
+    def of(faults: Faults, node: Node, target: Target, shape: _Shape) -> _Fixed:
+        rest = target.args[len(shape.positional) :]
+        more = {name: value for name, value in target.keywords if name not in shape.by_name}
+        name = target.fn.__name__
+        if rest and shape.rest is None:
+            _wrong(
+                faults, node, f"`{name}` takes {_count(shape.positional)} but {len(target.args)} are fixed", target.fn
+            )
+        elif more and shape.more is None:
+            _wrong(faults, node, f"`{name}` has no keyword parameter `{next(iter(more))}`", target.fn)
+        elif not all(_text(value, "") for value in (*rest, *more.values())):
+            title = f"only numbers and strings can be fixed for the `*` and `**` of the batched function `{name}`"
+            faults.add("PCB205", title, node, helps=("pass the others in the call",))
+        else:
+            literals = {key: constant(value, node) for key, value in more.items()}
+            return _Fixed(tuple(constant(value, node) for value in rest), literals, frozenset(dict(target.keywords)))
+        return _Fixed((), {}, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
 class _Shape:
     """The parameters of a function; `order` is that of the compiled function."""
 
@@ -120,7 +153,7 @@ class _Shape:
 def _bound(target: Target, shape: _Shape, given: Mapping[str, Node]) -> tuple[tuple[str, str, Any], ...]:
     """Arguments of a method's object or a partial: they exist already, as defaults do."""
     values = dict(zip(shape.positional, target.args, strict=False))
-    values |= {name: value for name, value in target.keywords if name not in given}
+    values |= {name: value for name, value in target.keywords if name in shape.by_name and name not in given}
     return tuple((name, _text(value, name), value) for name, value in values.items())
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import gast
 
-from pcbatch.frontend.exprs import atom, in_order, lower, store
+from pcbatch.frontend.exprs import atom, condition, in_order, lower, store
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.operators import supported
 from pcbatch.frontend.resolve import builtin_name
-from pcbatch.frontend.tree import Node, binary, call, constant, display, load, subscript
+from pcbatch.frontend.tree import Node, binary, call, compare, constant, display, integer, load, subscript
+from pcbatch.ir.ops import ERROR, Fail
 
 LAZY = frozenset({"range", "enumerate", "zip", "reversed"})
 
@@ -75,7 +76,20 @@ def range_bounds(b: Builder, node: Node) -> list[Node]:
         start = b.temp()
         b.prim((start,), supported("range_start", [args[0]], node), shown=args[0])
         args[0] = load(start, node)
-    return args if len(args) == 3 else [*args, constant(1, node)]
+    if len(args) == 2:
+        return [*args, constant(1, node)]
+    if integer(args[2]) is None:
+        _fail_without_step(b, args[2], node)
+    return args
+
+
+def _fail_without_step(b: Builder, step: Node, node: Node) -> None:
+    """A lane whose step is zero ends here, as Python does."""
+    moving, stuck = b.label(), b.label()
+    condition(b, compare(step, gast.NotEq(), constant(0, node), node), moving, stuck)
+    b.start(stuck)
+    b.end(Fail(ERROR, "ValueError", ("range() arg 3 must not be zero",), b.loc(node)))
+    b.start(moving)
 
 
 def range_count(args: list[Node], node: Node) -> Element:

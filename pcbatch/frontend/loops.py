@@ -16,7 +16,7 @@ from pcbatch.frontend.exprs import condition, store
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.iterables import Element, copied, iterable, range_bounds, range_count
 from pcbatch.frontend.resolve import is_builtin
-from pcbatch.frontend.tree import Node, binary, compare, constant, load
+from pcbatch.frontend.tree import Node, binary, compare, constant, integer, load
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +60,8 @@ def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
 
 
 def _is_sure(args: list[Node]) -> bool:
-    values = [_integer(arg) for arg in args]
+    values = [integer(arg) for arg in args]
     return None not in values and values[2] != 0 and len(range(*(v for v in values if v is not None))) > 0
-
-
-def _integer(node: Node) -> int | None:
-    """The value of an integer literal, with or without a sign."""
-    if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.USub):
-        value = _integer(node.operand)
-        return None if value is None else -value
-    known = isinstance(node, gast.Constant) and type(node.value) is int
-    return node.value if known else None
 
 
 def _over_elements(b: Builder, target: Node, node: Node) -> Iteration:

@@ -98,8 +98,15 @@ def _attribute(base: object, name: str) -> Any:
     if isinstance(found, staticmethod):
         return found.__func__
     # Only methods that are ours are bound: the `__get__` of others may run code.
-    own = type(found).__module__.split(".")[0] == "pcbatch" and not isinstance(base, type)
+    if isinstance(found, classmethod):
+        owner = base if isinstance(base, type) else type(base)
+        return found.__func__.__get__(owner, type) if _is_ours(found.__func__) else found
+    own = _is_ours(found) and not isinstance(base, type)
     return found.__get__(base, type(base)) if own and name not in getattr(base, "__dict__", ()) else found
+
+
+def _is_ours(found: object) -> bool:
+    return type(found).__module__.split(".")[0] == "pcbatch"
 
 
 def _index(unit: Unit, node: Node, hidden: frozenset[str]) -> Any:

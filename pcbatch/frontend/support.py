@@ -107,26 +107,18 @@ def range_start(value: Any) -> Any:
 
 
 def range_length(start: Any, stop: Any, step: Any) -> Any:
-    """`len(range(start, stop, step))` with traced bounds; never overflows."""
+    """`len(range(start, stop, step))` with traced values; never overflows. A traced step of zero gives zero."""
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         _check_integer(name, value)
-    if isinstance(step, jax.Array):
-        raise Refusal(
-            "PCB314",
-            "the step of range() must be a Python integer, the same for all lanes",
-            "its sign decides how the loop is compiled",
-            helps=(STEP_HELP,),
-        )
-    step = int(step)
-    if step == 0:
+    if not isinstance(step, jax.Array) and int(step) == 0:
         raise Refusal(
             "PCB314",
             "the step of range() must not be zero",
             helps=("leave the step out to count by one, or write `-1` to count down",),
         )
-    if not isinstance(start, jax.Array) and not isinstance(stop, jax.Array):
-        return len(range(int(start), int(stop), step))
-    return _traced_length(start, stop, step)
+    if not any(isinstance(value, jax.Array) for value in (start, stop, step)):
+        return len(range(int(start), int(stop), int(step)))
+    return _traced_length(start, stop, step if isinstance(step, jax.Array) else int(step))
 
 
 def range_size(start: Any, stop: Any, step: Any) -> Any:
@@ -149,21 +141,33 @@ def _check_integer(name: str, value: Any) -> None:
         )
 
 
-def _traced_length(start: Any, stop: Any, step: int) -> jax.Array:
-    dtype = np.dtype(jnp.result_type(start, stop))
+def _traced_length(start: Any, stop: Any, step: Any) -> jax.Array:
+    varying = isinstance(step, jax.Array)
+    dtype = np.dtype(jnp.result_type(start, stop, step) if varying else jnp.result_type(start, stop))
     plain = [int(bound) for bound in (start, stop) if not isinstance(bound, jax.Array)]
     if dtype == np.bool_ or (dtype.itemsize < 4 and not all(_fits(bound, dtype) for bound in plain)):
         dtype = np.dtype(np.int32)
     start, stop = jnp.asarray(start, dtype), jnp.asarray(stop, dtype)
-    low, high = (start, stop) if step > 0 else (stop, start)
     # The distance of two signed numbers may not fit their type; the wrapped difference as unsigned always does.
     unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
-    distance = high.astype(unsigned) - low.astype(unsigned)
-    if abs(step) > iinfo(unsigned).max:
-        steps = jnp.zeros_like(distance)
+    if varying:
+        low, high = jnp.where(step > 0, start, stop), jnp.where(step > 0, stop, start)
+        size = jnp.where(step > 0, step.astype(unsigned), unsigned.type(0) - step.astype(unsigned))
+        nonempty = jnp.logical_and(high > low, step != 0)
     else:
-        steps = (distance - unsigned.type(1)) // unsigned.type(abs(step))
-    return jnp.where(high > low, steps + unsigned.type(1), jnp.zeros_like(steps))
+        low, high = (start, stop) if step > 0 else (stop, start)
+        size, nonempty = abs(step), high > low
+    distance = high.astype(unsigned) - low.astype(unsigned)
+    steps = _quotient(distance - unsigned.type(1), size)
+    return jnp.where(nonempty, steps + unsigned.type(1), jnp.zeros_like(steps))
+
+
+def _quotient(distance: jax.Array, size: Any) -> jax.Array:
+    """`distance // size` without an overflow or a division by zero."""
+    if isinstance(size, jax.Array):
+        return distance // jnp.maximum(size, jnp.ones_like(size))
+    dtype = np.dtype(distance.dtype)
+    return jnp.zeros_like(distance) if size > iinfo(dtype).max else distance // dtype.type(size)
 
 
 def _fits(value: int, dtype: np.dtype[Any]) -> bool:

@@ -89,3 +89,12 @@ def one_line(node: Node) -> str:
 def is_constant(node: Node) -> bool:
     """Is this a literal such as `True` or `1`?"""
     return isinstance(node, gast.Constant)
+
+
+def integer(node: Node) -> int | None:
+    """The value of an integer literal, with or without a sign; None for anything else."""
+    if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.USub):
+        value = integer(node.operand)
+        return None if value is None else -value
+    known = isinstance(node, gast.Constant) and type(node.value) is int
+    return node.value if known else None

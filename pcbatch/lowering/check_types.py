@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pcbatch.diagnostics import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.ir import message as messages
@@ -36,11 +38,11 @@ WAYS_OUT = {
 
 def run(program: CfgProgram, found: Inferred) -> None:
     """Raise CompileError if anything is wrong; do nothing otherwise."""
-    faults = _primitive_errors(program, found)
+    functions = [function for function in program.functions if found.reachable.get(function.name)]
+    unbound = [fault for function in functions for fault in _unbound(function, found)]
+    faults = _primitive_errors(program, found, {place for place, _ in unbound})
     faults += [_conflict(program, conflict) for conflict in found.conflicts.values()]
-    for function in program.functions:
-        if found.reachable.get(function.name):
-            faults += _unbound(function, found)
+    faults += [fault for _, fault in unbound]
     if not faults:
         faults += _no_result(program, found) or check_numbers.run(program, found)
     _raise(faults)
@@ -49,7 +51,7 @@ def run(program: CfgProgram, found: Inferred) -> None:
 def run_untyped(program: CfgProgram) -> None:
     """The checks that need no types: every block counts as reachable."""
     found = Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
-    _raise([fault for function in program.functions for fault in _unbound(function, found)])
+    _raise([fault for function in program.functions for _, fault in _unbound(function, found)])
 
 
 def _raise(faults: list[Diagnostic]) -> None:
@@ -62,9 +64,9 @@ def _label(loc: Loc | None, text: str = "") -> Label | None:
     return None if loc is None else Label(loc, text)
 
 
-def _primitive_errors(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
+def _primitive_errors(program: CfgProgram, found: Inferred, unbound: set[Loc | None]) -> list[Diagnostic]:
     """One per place: parts of one construct (a loop over something odd) fail each in its own words, and what we say
-    of it ourselves is clearest."""
+    of it ourselves is clearest. None where a variable without a value is read: that one says it."""
     chosen: dict[object, tuple[str, Prim, Exception]] = {}
     real = {key for key, error in found.errors.items() if not isinstance(error, NeedsUnrolling)}
     for key, error in sorted(found.errors.items()):
@@ -73,6 +75,8 @@ def _primitive_errors(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
         op = next(block for block in program.function(key[0]).blocks if block.label == key[1]).ops[key[2]]
         assert isinstance(op, Prim)
         place = op.loc or key
+        if op.loc is not None and op.loc in unbound:
+            continue
         if place not in chosen or (isinstance(error, Refusal) and not isinstance(chosen[place][2], Refusal)):
             chosen[place] = key[0], op, error
     return [_primitive_error(found, *which) for which in chosen.values()]
@@ -117,7 +121,7 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     )
 
 
-def _unbound(function: Function, found: Inferred) -> list[Diagnostic]:
+def _unbound(function: Function, found: Inferred) -> list[tuple[Loc | None, Diagnostic]]:
     """Reads of variables that some reachable path does not assign (definite assignment, a forward intersection)."""
     reachable = found.reachable[function.name]
     blocks = [block for block in function.blocks if block.label in reachable]
@@ -132,16 +136,25 @@ def _unbound(function: Function, found: Inferred) -> list[Diagnostic]:
         start=everything,
     )
     faults = []
+
+    def fault(label: str, v: str, loc: Loc | None) -> tuple[Loc | None, Diagnostic]:
+        return loc, _unbound_fault(function, v, loc, any(v in written[b] for b in _before(label, edges)))
+
     for block in blocks:
         bound = set(solution.entering[block.label])
         for op in block.ops:
-            faults += [_unbound_fault(function, v, op.loc) for v in reads(op) if v not in bound]
+            faults += [fault(block.label, v, op.loc) for v in reads(op) if v not in bound]
             bound.update(writes(op))
         loc = block.terminator.loc if isinstance(block.terminator, Branch | Fail) else function.loc
         end = terminator_reads(block.terminator)
         end += function.results if may_return(block.terminator) else ()
-        faults += [_unbound_fault(function, v, loc) for v in end if v not in bound]
+        faults += [fault(block.label, v, loc) for v in end if v not in bound]
     return faults
+
+
+def _before(label: str, edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """The blocks from which some path leads to a block."""
+    return reachable(edges[label], edges)
 
 
 def _reachable_edges(function: Function, found: Inferred) -> dict[str, tuple[str, ...]]:
@@ -165,7 +178,7 @@ def _reachable_edges(function: Function, found: Inferred) -> dict[str, tuple[str
     }
 
 
-def _unbound_fault(function: Function, name: str, loc: Loc | None) -> Diagnostic:
+def _unbound_fault(function: Function, name: str, loc: Loc | None, on_some_path: bool) -> Diagnostic:
     shown = original_name(name)
     if name in function.results:
         title, help = f"`{function.name}` may end without returning a value", "return a value on every path"
@@ -173,12 +186,18 @@ def _unbound_fault(function: Function, name: str, loc: Loc | None) -> Diagnostic
     here = loc and narrowed(loc, shown)
     assigned = [op.loc for block in function.blocks for op in block.ops if op.loc and _assigns(op, shown)]
     elsewhere = sorted(place for place in assigned if here is None or place.line != here.line)
+    if on_some_path:
+        title, label = "may be read before it is assigned", "is not assigned on every path to here"
+        help = f"assign `{shown}` before the branch or loop that may skip its assignment"
+    else:
+        title, label = "is read before it is assigned", "is not assigned on any path to here"
+        help = f"assign `{shown}` before; what a function assigns anywhere is its own, not a global of that name"
     return Diagnostic(
         "PCB201",
-        f"variable `{shown}` may be read before it is assigned",
-        _label(here, f"`{shown}` is not assigned on every path to here"),
+        f"variable `{shown}` {title}",
+        _label(here, f"`{shown}` {label}"),
         tuple(Label(place, "assigned here") for place in elsewhere[:1]),
-        helps=(f"assign `{shown}` before the branch or loop that may skip its assignment",),
+        helps=(help,),
     )
 
 

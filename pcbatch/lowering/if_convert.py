@@ -23,12 +23,13 @@ from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Print, Return
 from pcbatch.ir.rename import rename_reads, rename_writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.ir.walk import predecessors, writes
-from pcbatch.lowering.cost import inner_jaxprs, op_cost
+from pcbatch.lowering.cost import HOST, inner_jaxprs, op_cost
 from pcbatch.lowering.jax_types import to_aval
 from pcbatch.lowering.moves import Fresh
 from pcbatch.lowering.trace import JaxprFn
 
 MAX_COST = 64.0  # per lane and arm, about one arithmetic operation each
+ALONE = {"while", "scan", "cond", *HOST}
 MAX_SELECT = 1024  # elements per lane
 
 
@@ -167,15 +168,15 @@ def _selectable(type_: ArrayType | None) -> bool:
 
 
 def _harmless(op: Op) -> bool:
-    """May it run on values that the program never meant for it? Inner loops might not end."""
+    """May it run on values that the program never meant for it? Inner loops might not end, code on the host raise."""
     if not isinstance(op, Prim):
         return True
-    return isinstance(op.expr.fn, JaxprFn) and not _has_loop(op.expr.fn.closed.jaxpr)
+    return isinstance(op.expr.fn, JaxprFn) and not _holds(op.expr.fn.closed.jaxpr)
 
 
-def _has_loop(jaxpr: object) -> bool:
+def _holds(jaxpr: object) -> bool:
     return any(
-        e.primitive.name in ("while", "scan", "cond") or any(map(_has_loop, inner_jaxprs(e)))
+        e.primitive.name in ALONE or any(map(_holds, inner_jaxprs(e)))
         for e in jaxpr.eqns  # type: ignore[attr-defined]
     )
 

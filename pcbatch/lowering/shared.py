@@ -18,7 +18,7 @@ from pcbatch.ir.ops import Move, Prim, Print, PureOp, Select
 from pcbatch.ir.rename import rename_reads, rename_terminator
 from pcbatch.ir.stack import Pop, Push, StackOp, StackProgram, Storage, Var
 from pcbatch.ir.walk import writes
-from pcbatch.lowering.cost import loops_on_values
+from pcbatch.lowering.cost import minds_junk
 from pcbatch.lowering.trace import JaxprFn
 
 VARYING = ""  # top of the lattice; an absent variable is bottom; otherwise the variable that stands for the value
@@ -99,7 +99,7 @@ def _inputs(op: StackOp) -> tuple[str, ...]:
 
 
 def _loops(op: StackOp) -> bool:
-    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and loops_on_values(op.expr.fn.closed.jaxpr)
+    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and minds_junk(op.expr.fn.closed.jaxpr)
 
 
 def _prim_root(dst: str, ins: list[str | None], op: StackOp) -> str | None:

@@ -19,7 +19,7 @@ from pcbatch.ir.ops import Branch, Move, Prim, Print, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import block_uses, block_writes, pops, pushes, reads, writes
-from pcbatch.lowering.cost import loops_on_values
+from pcbatch.lowering.cost import minds_junk
 from pcbatch.lowering.jax_types import from_storage, to_storage
 from pcbatch.lowering.trace import JaxprFn
 from pcbatch.runtime import stores
@@ -53,7 +53,7 @@ class BlockCode:
     shared: tuple[str, ...]
     stores: Mapping[Prim, stores.Stores]  # primitives that write into a register in place
     placed: frozenset[str]  # registers that only such primitives write: their new value needs no mask
-    risky: bool  # holds a loop that might not end on values of lanes that are elsewhere
+    risky: bool  # holds what must not run on values of lanes that are elsewhere
     prints: tuple[Print, ...]
 
     def run(
@@ -172,4 +172,4 @@ def _has_register(var: Var) -> bool:
 
 def is_risky(op: object) -> bool:
     """Does this operation hold a loop that might not end on junk?"""
-    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and loops_on_values(op.expr.fn.closed.jaxpr)
+    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and minds_junk(op.expr.fn.closed.jaxpr)

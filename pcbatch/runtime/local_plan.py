@@ -37,7 +37,7 @@ class Run:
     reads: tuple[str, ...]  # variables per lane that come in
     common_gives: tuple[str, ...]
     gives: tuple[str, ...]
-    risky: bool  # some operation per lane holds a loop that might not end on junk
+    risky: bool  # some operation per lane must not run on junk
 
     @property
     def uses(self) -> tuple[str, ...]:

@@ -22,6 +22,16 @@ def test_range_length_never_overflows(step):
     assert length(pairs[:, 0], pairs[:, 1]).tolist() == expected
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int32])
+def test_range_length_with_a_step_of_the_lane(dtype):
+    edges = (-128, -3, -1, 0, 2, 127) if dtype is np.int8 else (-(2**31), -5, 0, 3, 2**31 - 1)
+    steps = [step for step in (*edges, -1, 1) if step]
+    triples = np.array(list(itertools.product(edges, edges, steps)), dtype)
+    length = jax.jit(jax.vmap(support.range_length))
+    assert length(*triples.T).tolist() == [len(range(*triple)) for triple in triples.tolist()]
+    assert length(*np.array([[0], [5], [0]], dtype)).tolist() == [0], "such lanes have failed before"
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.uint32])
 def test_range_length_with_plain_start(dtype):
     length = jax.jit(lambda n: support.range_length(0, n, 3))
@@ -46,8 +56,8 @@ def test_range_refuses_what_python_refuses():
         support.range_length(jnp.float32(2), 3, 1)
     with pytest.raises(ValueError, match="must not be zero"):
         support.range_length(0, 3, 0)
-    with pytest.raises(TypeError, match="same for all lanes"):
-        jax.jit(lambda s: support.range_length(0, 3, s))(2)
+    with pytest.raises(TypeError, match="step of range"):
+        jax.jit(lambda s: support.range_length(0, 3, s))(2.0)
 
 
 def test_truth():

@@ -137,3 +137,22 @@ def assert_false_ends(n):
     if n == 0:
         return 100
     assert False, "unreachable, or so it seemed"
+
+
+@program(ints(-6, 6), ints(-6, 9), cycle(2, -3, 1, 0, -1, 5, 0), raises=(ValueError,))
+def range_with_a_step_of_the_lane(start, stop, step):
+    total = 0
+    for k in range(start, stop, step):
+        total = total * 3 + k
+        step = 1
+    return total
+
+
+@program(ints(-6, 9), cycle(2, 1, 0, 4, -3))
+def guarded_steps(stop, step):
+    if step == 0:
+        return -1
+    total = 0
+    for k, x in zip(reversed(range(0, stop, step)), range(stop, 0, -2)):
+        total = total * 2 + k - x
+    return total
