@@ -68,6 +68,7 @@ class Batched:
             CompileError: the function cannot be compiled for these types.
             UsageError: arguments do not fit the signature, `in_axes`, or one another.
         """
+        __tracebackhide__ = True  # pytest and IPython leave this frame out
         if _plainly.get():
             return self.fn(*args, **kwargs)
         try:
@@ -80,6 +81,7 @@ class Batched:
 
     def run(self, *args: Any, **kwargs: Any) -> Result:
         """As a call, but lanes that fail are reported in `Result.status`; never raises for them. Works in `jit`."""
+        __tracebackhide__ = True
         try:
             compiled, given = self._compiled(args, kwargs)
             outcome = compiled.execute(given)
@@ -101,6 +103,7 @@ class Batched:
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The compiled stages for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Lowered`."""
+        __tracebackhide__ = True
         try:
             return Lowered(self.fn, *self._compiled(args, kwargs))
         except PcbatchError as error:
@@ -119,7 +122,7 @@ class Batched:
                 "PCB412",
                 f"batched function `{self.fn.__name__}` is called where the compiler does not see it",
                 "a lane calls another batched function by its own name, a global or a closure variable",
-                help=f"call `{called}(...)` in the batched function itself, not in a helper or as part of a value",
+                help=f"call `{called}(...)` in the batched function itself, not through a helper or as part of a value",
             )
         given = prepare(self.fn, self.options, args, kwargs)
         key = (given.key, settings(), self.fn.__code__)  # reloading tools put new code into old functions
