@@ -69,6 +69,7 @@ class Batched:
             CompileError: the function cannot be compiled for these types.
             UsageError: arguments do not fit the signature, `in_axes`, or one another.
         """
+        __tracebackhide__ = True  # pytest and IPython leave this frame out
         if _plainly.get():
             return self.fn(*args, **kwargs)
         try:
@@ -81,6 +82,7 @@ class Batched:
 
     def run(self, /, *args: Any, **kwargs: Any) -> Result:
         """As a call, but lanes that fail are reported in `Result.status`; never raises for them. Works in `jit`."""
+        __tracebackhide__ = True
         try:
             compiled, given = self._compiled(args, kwargs)
             outcome = compiled.execute(given)
@@ -102,6 +104,7 @@ class Batched:
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """The compiled stages for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Lowered`."""
+        __tracebackhide__ = True
         try:
             return Lowered(self.fn, *self._compiled(args, kwargs))
         except PcbatchError as error:

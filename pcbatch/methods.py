@@ -27,10 +27,12 @@ class BoundMethod:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run every lane."""
+        __tracebackhide__ = True
         return self._ready()(self.instance, *args, **kwargs)
 
     def run(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `Batched.run`."""
+        __tracebackhide__ = True
         return self._ready().run(self.instance, *args, **kwargs)
 
     def plain(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -39,6 +41,7 @@ class BoundMethod:
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `Batched.lower`."""
+        __tracebackhide__ = True
         return self._ready().lower(self.instance, *args, **kwargs)
 
     def with_options(self, **changes: Any) -> BoundMethod:
