@@ -345,6 +345,10 @@ class Expressions(Tape):
         return f"{f.name}({', '.join(args)})"
 
     def both(self, f: Signature, named: int) -> int | None:
-        """Now and then, the first of the last two arguments by position, where both are integers: `*pair` gives both."""
-        kinds = [(name != "fuel") and kind for name, kind, _ in f.params[:named]]
-        return named - 2 if kinds[-2:] == ["int", "int"] and self.chance(2) else None
+        """Now and then, the first of the last two arguments by position, where both are integers: `*pair` gives both.
+
+        How many a `*pair` gives cannot be known where some parameters are optional.
+        """
+        optional = any(default for _, _, default in f.params[: len(f.params) - f.keyword_only])
+        kinds = [name != "fuel" and kind for name, kind, _ in f.params[:named]]
+        return named - 2 if kinds[-2:] == ["int", "int"] and not optional and self.chance(2) else None
