@@ -78,10 +78,14 @@ def _frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
         case gast.Name(id=name) if name not in b.variables:
             return node
         case gast.Lambda(args=args):
-            frozen = {id(default): _frozen(b, default, names) for default in (*args.defaults, *args.kw_defaults) if default}
+            frozen = {
+                id(default): _frozen(b, default, names) for default in (*args.defaults, *args.kw_defaults) if default
+            }
             args = rebuild(args, lambda child: frozen.get(id(child), child))
             return gast.copy_location(gast.Lambda(args=args, body=node.body), node)
-        case gast.Attribute() | gast.Subscript(value=gast.Attribute()):  # a method, or `.at[i]`: nothing that can be kept
+        case (
+            gast.Attribute() | gast.Subscript(value=gast.Attribute())
+        ):  # a method, or `.at[i]`: nothing that can be kept
             return rebuild(node, lambda child: _frozen(b, child, names))
         case gast.expr() if not isinstance(node, gast.Starred | gast.Slice | gast.FormattedValue):
             temp = b.temp()

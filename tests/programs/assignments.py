@@ -98,7 +98,8 @@ class Assignments(Expressions):
 
     def starred(self) -> Lines:
         """A list of what is left over, with its first and last element read at once."""
-        a, b, rest = self.pick(self.scope.assignable["int"]), self.pick(self.scope.assignable["int"]), self.new_name("r")
+        a, b = (self.pick(self.scope.assignable["int"]) for _ in "ab")
+        rest = self.new_name("r")
         values = ", ".join(self.of_kind("int", 1) for _ in range(3 + self.below(2)))
         forms = [f"{a}, *{rest} = {values}", f"{a}, *{rest}, {b} = {values}", f"*{rest}, {a} = {values}"]
         if self.scope.names["pair"]:
@@ -135,12 +136,16 @@ class Assignments(Expressions):
         return self.pick((f'"at {place}"', f'f"{place}: {{{a}}} {{{b}:03d}}"', f'f"{place}: {{{a}}}"'))
 
     def rare(self) -> str:
-        """A condition that is seldom true."""
-        return f"{self.int(1).text} % {self.below(7) + 5} == {self.below(5)}"
+        """A condition that is seldom true. It is not known while compiling: what fails on every path is refused."""
+        return f"({self.int(1).text} + fuel) % {self.below(7) + 5} == {self.below(5)}"
 
     def printed(self) -> Lines:
         """Any numbers."""
-        return [f"print({self.text()}, {self.of_kind('int', 1)})"]
+        text = self.text()
+        self.message = True
+        number = self.of_kind("int", 1)
+        self.message = False
+        return [f"print({text}, {number})"]
 
     def raised(self) -> str:
         """An exception, with and without a message."""
@@ -153,6 +158,7 @@ class Assignments(Expressions):
 
     def asserted(self) -> Lines:
         """A condition that most lanes meet."""
-        claim = self.pick((f"not ({self.rare()})", f"{self.int(1).text} % {self.below(7) + 5} != {self.below(5)}"))
+        rare = self.rare()
+        claim = self.pick((f"not ({rare})", rare.replace("==", "!=")))
         claim = claim if self.below(3) else f"({claim} or {self.bool(1)})"
         return [f"assert {claim}, {self.text()}" if self.below(3) else f"assert {claim}"]

@@ -79,7 +79,7 @@ class Loops(Assignments):
             return self.for_range()
         name, ints = self.target(), [self.of_kind("int", 1) for _ in range(2 + self.below(2))]
         self.unrolled += 1
-        match self.below(7):
+        match self.below(8):
             case 0 | 1:
                 lines = self.loop(f"for {name} in ({', '.join(ints)}):", int=[name])
             case 2:

@@ -24,7 +24,7 @@ RESULTS = (
     ("int",), ("int",), ("int",), ("int", "int"), ("bool",), ("bool",), ("float",), ("array",), ("int", "float"),
     ("int", "array"), ("int", "dict"),
 )  # fmt: skip
-MOST_STATEMENTS = 7  # of the entry, blocks counted as one
+MOST_STATEMENTS = 8  # of the entry, blocks counted as one
 TAPE = 600  # bytes; few programs need more
 HEADER = "def twice(x):\n    return x * 2\n"
 
@@ -90,10 +90,9 @@ def programs() -> st.SearchStrategy[RandomProgram]:
 
 
 def _signature(w: Statements, k: int) -> Signature:
-    style = w.pick(("leaf", "base", "base", "base", "base", "guard", "guard"))
+    style = w.pick(("leaf", "base", "base", "base", "base", "guard", "guard", *(["inline"] * 2 if k else [])))
     kinds = ["int", *(kind for kind in ("int", "float", "bool", "array") if w.below(2))]
     kinds += [kind for kind in ("pair", "dict") if k and w.chance(4)]
-    style = "inline" if k and style == "leaf" and w.below(2) else style
     seen: dict[str, int] = {}
     names = []
     for kind in kinds:

@@ -74,7 +74,7 @@ class Statements(Matches):
         assignments = [self.assign] * 4 + [self.from_itself] * 2 + [self.store] * 2
         simple = [*assignments, self.unpack, self.swap, self.augment, self.several]
         simple += [self.annotated, self.pair, self.local, self.definition, self.starred, self.dictionary]
-        simple += [self.printed, self.failed, self.asserted, self.asserted] * self.effects
+        simple += [self.printed, self.failed, self.asserted] * (2 * self.effects)
         if self.budget <= 0 or self.depth >= DEEPEST:
             return self.pick(simple)
         loops = [self.for_range] * 4 + [self.for_rows] * 3 + [self.while_loop] * 4
@@ -110,10 +110,11 @@ class Statements(Matches):
 
     def leave(self) -> Lines:
         """A jump as the last statement of a block."""
-        if self.effects and self.chance(6):
-            return [self.raised()]
         jumps = ["break", "continue"] if self.loop_depth else []
-        return [self.pick([*jumps, f"return {self.result(1)}"])]
+        jump = self.pick([*jumps, f"return {self.result(1)}"])
+        if self.effects and self.chance(5):
+            return [f"if fuel < {self.below(3)}:", f"    {self.raised()}", "else:", f"    {jump}"]
+        return [jump]
 
     def guarded_leave(self) -> Lines:
         """`if c: break`, `continue` or `return`."""
