@@ -169,7 +169,7 @@ class Expressions(Tape):
 
     def int_item(self, depth: int) -> Expr:
         """A value of a dict, or what is given for a missing one."""
-        return Expr(self.pick(("{}['k']", "{}['n']", "{}.get('n', 5)", "{}.get('z', 5)")).format(self.dict_atom()))
+        return Expr(self.pick(("{}['s']", "{}['n']", "{}.get('n', 5)", "{}.get('z', 5)")).format(self.dict_atom()))
 
     def int_walrus(self, depth: int) -> Expr:
         """An assignment on the way."""
@@ -185,8 +185,8 @@ class Expressions(Tape):
         """A dict of two numbers, or another one with a number replaced."""
         names = self.scope.names["dict"]
         if names and self.below(3):
-            return f"{{**{self.pick(names)}, {self.pick(('k', 'n'))!r}: {self.of_kind('int', depth)}}}"
-        form = self.pick(("{{'k': {}, 'n': {}}}", "dict(k={}, n={})"))
+            return f"{{**{self.pick(names)}, {self.pick(('s', 'n'))!r}: {self.of_kind('int', depth)}}}"
+        form = self.pick(("{{'s': {}, 'n': {}}}", "dict(s={}, n={})"))
         return form.format(self.of_kind("int", 1), self.of_kind("int", depth))
 
     # Floats

@@ -77,7 +77,7 @@ class Matches(Loops):
             case 3:
                 return f"({self.literal()} | {self.literal()}) as {self.capture()}"
             case 4:
-                return self.pick(("None", "'k'", "0.0", "[_]"))
+                return self.pick(("None", "'s'", "0.0", "[_]"))
         return self.capture()
 
     def part(self) -> str:
@@ -111,11 +111,11 @@ class Matches(Loops):
         """For a dict: a key that it has, both, or one that it lacks."""
         match self.below(4):
             case 0:
-                return f"{{'k': {self.part()}}}"
+                return f"{{'s': {self.part()}}}"
             case 1:
-                return f"{{'n': {self.part()}, 'k': {self.part()}}}"
+                return f"{{'n': {self.part()}, 's': {self.part()}}}"
             case 2:
                 first, rest = self.part(), self.new_name("r")
                 self.captured.append(f"{rest}['n']")
-                return f"{{'k': {first}, **{rest}}}"
+                return f"{{'s': {first}, **{rest}}}"
         return self.pick(("{'z': 1}", "(_, _)"))

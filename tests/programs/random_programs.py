@@ -110,7 +110,7 @@ def _signature(w: Statements, k: int) -> Signature:
 
 
 def _default(kind: str) -> str:
-    return {"int": "4", "float": "0.5", "bool": "True", "pair": "(2, 3)", "dict": "{'k': 2, 'n': 3}"}[kind]
+    return {"int": "4", "float": "0.5", "bool": "True", "pair": "(2, 3)", "dict": "{'s': 2, 'n': 3}"}[kind]
 
 
 def _function(w: Statements, f: Signature, budget: int) -> Lines:
