@@ -16,7 +16,7 @@ from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.lowering.abstract import Abstract, Known, is_array, known
 from pcbatch.lowering.jax_types import from_aval
-from pcbatch.lowering.structure import flatten, in_order_of
+from pcbatch.lowering.structure import flatten
 from pcbatch.options import Options
 
 STAR = inspect.Parameter.VAR_POSITIONAL
@@ -78,11 +78,11 @@ def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, 
         if name in options.static_argnames or name not in passed:
             declared = name in options.static_argnames
             types[name] = _static(name, value, declared)
-            arrays[name] = () if declared else tuple(leaf for leaf in flatten(value)[0] if is_array(leaf))
+            arrays[name] = () if declared else tuple(leaf for leaf in jax.tree.leaves(value) if is_array(leaf))
             shared.add(name)
             continue
         leaves, tree = flatten(value)
-        per_leaf = in_order_of(tree, _leaf_axes(name, axes[name], value))
+        per_leaf = _leaf_axes(name, axes[name], value)
         moved = [_lane_axis_first(name, leaf, axis, sizes) for leaf, axis in zip(leaves, per_leaf, strict=True)]
         lane_types = [_type_of(name, leaf, int(axis is not None)) for leaf, axis in zip(moved, per_leaf, strict=True)]
         types[name] = Abstract(tree, tuple(lane_types))

@@ -70,9 +70,9 @@ class Case:
 
 
 def leaves(result: Any) -> Leaves:
-    """The parts of what a program returns: numbers and arrays, or tuples and dicts of them, in their order."""
+    """The parts of what a program returns: numbers and arrays, or tuples and dicts of them."""
     if isinstance(result, dict):
-        result = tuple(result.values())
+        result = tuple(result[key] for key in sorted(result))
     return [leaf for part in result for leaf in leaves(part)] if isinstance(result, tuple) else [result]
 
 

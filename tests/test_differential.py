@@ -18,7 +18,6 @@ from pcbatch.ir.interpret import LaneFailed, interpret_cfg, interpret_stack
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.abstract import Abstract
-from pcbatch.lowering.structure import flatten
 from tests.programs import PROGRAMS, Program, as_jax, select
 from tests.programs.compare import assert_lanes_equal, assert_outcomes, assert_same_dtypes, to_numpy
 
@@ -96,7 +95,7 @@ def array_leaves(program: Program, params: Mapping[str, Abstract], example: tupl
     """The leaves that the compiled program takes as arguments; a default may be one of them."""
     bound = inspect.signature(program.fn).bind(*example)
     bound.apply_defaults()
-    pairs = [zip(types.leaves, flatten(bound.arguments[name])[0], strict=True) for name, types in params.items()]
+    pairs = [zip(types.leaves, jax.tree.leaves(bound.arguments[name]), strict=True) for name, types in params.items()]
     return [jnp.asarray(value) for pair in pairs for leaf, value in pair if isinstance(leaf, ArrayType)]
 
 
@@ -122,7 +121,7 @@ def test_every_stage_verifies_and_interprets(program: Program) -> None:
                     assert info.value.name == type(outcome).__name__
                     continue
                 results, _ = interpret(stage, leaves)
-                want = flatten(outcome)[0]
+                want = jax.tree.leaves(outcome)
                 for actual, value in zip(jax.tree.leaves(results), want, strict=True):
                     np.testing.assert_allclose(to_numpy(actual), to_numpy(value), rtol=program.rtol, atol=1e-6)
 

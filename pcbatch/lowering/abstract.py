@@ -17,7 +17,7 @@ import numpy as np
 
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
-from pcbatch.lowering.structure import flatten, paths, same_but_for_order
+from pcbatch.lowering.structure import flatten, without_order
 
 NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked for: a bool is an int
 
@@ -169,24 +169,21 @@ def materialise(value: Abstract) -> Abstract:
 
 def join(a: Abstract, b: Abstract) -> Abstract:
     """The least abstract value that covers both; raises JoinError."""
-    if not _same_tree(a.tree, b.tree):
-        raise JoinError(f"{a} and {b} {_difference(a, b)}", "structure")
-    return Abstract(a.tree, tuple(_join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True)))
+    tree = _common_tree(a.tree, b.tree)
+    if tree is None:
+        raise JoinError(f"{a} and {b} have different structures", "structure")
+    return Abstract(tree, tuple(_join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True)))
 
 
-def _difference(a: Abstract, b: Abstract) -> str:
+def _common_tree(a: Any, b: Any) -> Any:
+    """The structure, if it is one; dicts whose keys have different orders are sorted, as JAX sorts them."""
     try:
-        same_keys = same_but_for_order(a.tree, b.tree)
-    except Exception:  # a registered class refuses numbers as its parts
-        same_keys = False
-    return "have their keys in different orders" if same_keys else "have different structures"
-
-
-def _same_tree(a: Any, b: Any) -> bool:
-    try:
-        return bool(a == b)
+        if a == b:
+            return a
+        tree = without_order(a)
+        return tree if tree == without_order(b) else None
     except Exception:  # the static fields of a registered class have an exotic __eq__, as arrays have
-        return False
+        return None
 
 
 def _join_leaf(a: Leaf, b: Leaf) -> Leaf:
@@ -219,7 +216,9 @@ def _promote(x: ArrayType, y: ArrayType, settings: tuple[Any, ...]) -> ArrayType
 
 def leaf_names(name: str, value: Abstract) -> tuple[str, ...]:
     """One dotted variable name per leaf: `state.q`, `pair._0`; just `name` for a single plain value."""
-    names = [".".join([name, *map(_path_part, path)]) for path in paths(value.tree)]
+    probe = jax.tree.unflatten(value.tree, list(range(len(value.leaves))))
+    paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(probe)[0]]
+    names = [".".join([name, *map(_path_part, path)]) for path in paths]
     # Odd keys may collide once they are made identifiers; numbering keeps names unique.
     return tuple(names) if len(set(names)) == len(names) else tuple(f"{name}._{i}" for i in range(len(names)))
 
