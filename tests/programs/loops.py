@@ -91,7 +91,7 @@ class Loops(Assignments):
                 lines = self.loop(f"for j, {name} in [{pairs}]:", int=["j", name])
             case 5 if self.scope.names["dict"]:
                 d = self.dict_atom()
-                lines = self.loop(f"for o, {name} in {d}.items():", int=[name, f"{d}[o]"])
+                lines = self.loop(f"for key, {name} in {d}.items():", int=[name, f"{d}[key]"])
             case _:
                 lines = self.loop(f"for {name} in pcbatch.unroll(range({1 + self.below(3)})):", int=[name])
         self.unrolled -= 1
