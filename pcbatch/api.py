@@ -20,6 +20,7 @@ from pcbatch.frontend.target import Target
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowered import Lowered
 from pcbatch.lowering.jax_types import from_storage, settings, storage_type
+from pcbatch.lowering.structure import flatten
 from pcbatch.lowering.trace import inside_primitive
 from pcbatch.methods import BoundMethod, ClassMethod, method_options
 from pcbatch.options import Options
@@ -172,7 +173,8 @@ class Batched:
             shape = stored.shape if shared else (lanes, *stored.shape)
             return from_storage(jnp.zeros(shape, stored.dtype), t)
 
-        return jax.tree.map(zeros, avals[name], is_leaf=lambda x: isinstance(x, ArrayType))
+        leaves, tree = flatten(avals[name])
+        return jax.tree.unflatten(tree, [zeros(leaf) for leaf in leaves])
 
 
 def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:

@@ -16,6 +16,7 @@ from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.lowering.abstract import Abstract, Known, is_array, known
 from pcbatch.lowering.jax_types import from_aval
+from pcbatch.lowering.structure import flatten
 from pcbatch.options import Options
 
 STAR = inspect.Parameter.VAR_POSITIONAL
@@ -80,7 +81,8 @@ def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, 
             arrays[name] = () if declared else tuple(leaf for leaf in jax.tree.leaves(value) if is_array(leaf))
             shared.add(name)
             continue
-        paths, tree = jax.tree_util.tree_flatten_with_path(value)
+        _, tree = flatten(value)
+        paths = jax.tree_util.tree_leaves_with_path(value)  # in the same order
         per_leaf = _leaf_axes(name, axes[name], value)
         _check_no_numbers(name, value, per_leaf)
         moved = [_lane_axis_first(name, *leaf, axis, sizes) for leaf, axis in zip(paths, per_leaf, strict=True)]
@@ -108,7 +110,7 @@ def _static(name: str, value: Any, declared: bool) -> Abstract:
                 help=_hashable_help(name, value),
             ) from None
         return known(value)
-    leaves, tree = jax.tree.flatten(value)  # a default: shared arrays, numbers known while compiling
+    leaves, tree = flatten(value)  # a default: shared arrays, numbers known while compiling
     return Abstract(tree, tuple(_type_of(name, leaf, 0) if is_array(leaf) else Known(leaf) for leaf in leaves))
 
 

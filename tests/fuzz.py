@@ -142,9 +142,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="how long (default: until interrupted)")
     parser.add_argument("--batches", type=int, help="how many seeds at most")
     parser.add_argument("--only", choices=("interpreters", "jax"), help="one kind of check alone")
+    parser.add_argument("--as-is", action="store_true", help="print what fails at once, as it was drawn")
     parser.add_argument("--table", type=int, metavar="N", help="count the constructs of N programs instead")
     options = parser.parse_args(words)
     warnings.simplefilter("error")
+    if options.as_is:
+        SETTINGS["phases"] = [hypothesis.Phase.generate]
     if options.table:
         table(options.seed, options.table)
         return 0

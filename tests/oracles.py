@@ -2,22 +2,29 @@
 
 Plain Python (over NumPy, nothing of pcbatch in it), the interpreters of the CFG, of the stack program and of the
 optimised one, and the program that JAX runs. (The optimised CFG, which only the local strategy runs, is one more.)
+What a lane prints, and how it fails, is a part of the meaning.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import linecache
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
+import pcbatch
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.interpret import interpret_cfg, interpret_stack
+from pcbatch.ir.interpret import LaneFailed, interpret_cfg, interpret_stack
 from pcbatch.ir.stack import StackProgram
 from tests.numpy_jaxpr import on_numpy
+from tests.programs.compare import status_of
 from tests.programs.random_programs import PlainArray, RandomProgram, load, load_plain
 
 VARIANTS: tuple[dict[str, str], ...] = (
@@ -40,13 +47,21 @@ class Mismatch(AssertionError):
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """How one lane ends, and what it printed before."""
+
+    outcome: Leaves | Exception
+    printed: str
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A program with inputs for some lanes, its batched function, and what plain Python says."""
 
     program: RandomProgram
     args: tuple[np.ndarray, ...]
     entry: Any
-    expected: tuple[Leaves, ...]  # per lane
+    expected: tuple[Ending, ...]  # per lane
 
     @property
     def lanes(self) -> int:
@@ -55,8 +70,20 @@ class Case:
 
 
 def leaves(result: Any) -> Leaves:
-    """The parts of what a program returns: numbers and arrays, or tuples of them."""
+    """The parts of what a program returns: numbers and arrays, or tuples and dicts of them."""
+    if isinstance(result, dict):
+        result = tuple(result[key] for key in sorted(result))
     return [leaf for part in result for leaf in leaves(part)] if isinstance(result, tuple) else [result]
+
+
+def ending(run: Callable[[], Leaves]) -> Ending:
+    """How one lane ends. Other exceptions than those of a program are mistakes."""
+    with contextlib.redirect_stdout(io.StringIO()) as written:
+        try:
+            outcome: Leaves | Exception = run()
+        except (AssertionError, ValueError, RuntimeError, LaneFailed) as error:
+            outcome = error
+    return Ending(outcome, written.getvalue())
 
 
 def prepare(program: RandomProgram, seed: int, lanes: int) -> Case:
@@ -66,7 +93,8 @@ def prepare(program: RandomProgram, seed: int, lanes: int) -> Case:
     linecache.cache.pop(f"<random program {number - 100}>", None)
     args = program.arguments(seed, lanes)
     plain = load_plain(program.text, name)
-    expected = tuple(leaves(plain(*(_example(arg[k]) for arg in args))) for k in range(lanes))
+    examples = [[_example(arg[k]) for arg in args] for k in range(lanes)]
+    expected = tuple(ending(lambda e=e: leaves(plain(*e))) for e in examples)
     return Case(program, args, load(program.text, name), expected)
 
 
@@ -76,7 +104,10 @@ def _example(value: Any) -> Any:
 
 
 def check_stages(case: Case) -> dict[str, set[str]]:
-    """Interpret every stage; gives the blocks that ran in each. The pipeline has verified the stages."""
+    """Interpret every stage; gives the blocks that ran in each, in lanes that do not fail.
+
+    The pipeline has verified the stages.
+    """
     stages = case.entry.lower(*case.args).stages
     named = {"cfg": stages.cfg, "optimised cfg": stages.optimised_cfg, "stack": stages.stack, "opt": stages.opt}
     return {name: _check_stage(case, name, stage) for name, stage in named.items()}
@@ -84,27 +115,70 @@ def check_stages(case: Case) -> dict[str, set[str]]:
 
 def _check_stage(case: Case, name: str, stage: CfgProgram | StackProgram) -> set[str]:
     program = on_numpy(stage)
+    interpret: Any = interpret_cfg if isinstance(program, CfgProgram) else interpret_stack
     ran: set[str] = set()
+
+    def run(example: list[Any]) -> Leaves:
+        results, trace = interpret(program, example)
+        ran.update(trace.blocks)
+        return list(results)
+
     with np.errstate(all="ignore"):
         for k, want in enumerate(case.expected):
-            example = [arg[k] for arg in case.args]
-            if isinstance(program, CfgProgram):
-                results, trace = interpret_cfg(program, example)
-            else:
-                results, trace = interpret_stack(program, example)
-            _compare(f"stage {name}, lane {k}", results, want)
-            ran.update(trace.blocks)
+            found = ending(lambda k=k: run([arg[k] for arg in case.args]))
+            _compare(f"stage {name}, lane {k}", found, want)
     return ran
 
 
 def check_jax(case: Case, options: Mapping[str, Any]) -> None:
     """Run the batch with some options."""
-    result = case.entry.with_options(**options)(*case.args)
-    columns = [np.asarray(leaf) for leaf in leaves(result)]
+    about = f"JAX with {dict(options)}"
+    batched = case.entry.with_options(**options)
+    with contextlib.redirect_stdout(io.StringIO()) as written:
+        result = batched.run(*case.args)
+    statuses = [status_of(want.outcome) for want in case.expected]
+    if (found := np.asarray(result.status).tolist()) != statuses:
+        raise Mismatch(f"{about}: status {found} instead of {statuses}")
+    lines = written.getvalue().splitlines(keepends=True)
+    columns = [np.asarray(leaf) for leaf in leaves(result.value)]
     for k, want in enumerate(case.expected):
-        _compare(f"JAX with {dict(options)}, lane {k}", [column[k] for column in columns], want)
+        mark = f"[lane {k}] "
+        printed = "".join(line.removeprefix(mark) for line in lines if line.startswith(mark))
+        failed = isinstance(want.outcome, Exception)
+        outcome = want.outcome if failed else [column[k] for column in columns]
+        _compare(f"{about}, lane {k}", Ending(outcome, printed), want)
+    if any(statuses):
+        _check_report(case, batched, about)
 
 
-def _compare(where: str, got: Sequence[Any], want: Leaves) -> None:
-    if len(got) != len(want) or not all(map(np.array_equal, got, want)):
-        raise Mismatch(f"{where}: {list(got)} instead of {want}")
+def _check_report(case: Case, batched: Any, about: str) -> None:
+    """A call names each lane that failed, and what it says; a message that is constant stands in the title."""
+    with contextlib.redirect_stdout(io.StringIO()), pytest.raises(pcbatch.BatchRuntimeError) as caught:
+        batched(*case.args)
+    titles, text = [found.title for found in caught.value.diagnostics], str(caught.value)
+    for k, want in enumerate(case.expected):
+        if not isinstance(want.outcome, Exception):
+            continue
+        said = str(want.outcome)
+        formatted = re.search(rf"\b{k} \(.*\): {re.escape(said)}$", text, re.MULTILINE)
+        constant = re.search(rf"\b{k} \(", text) and any(title.endswith(said) for title in titles)
+        if not formatted and not constant:
+            raise Mismatch(f"{about}: nothing about lane {k}, {want.outcome!r}, in\n{text}")
+
+
+def _compare(where: str, found: Ending, want: Ending) -> None:
+    if found.printed != want.printed:
+        raise Mismatch(f"{where}: printed {found.printed!r} instead of {want.printed!r}")
+    if not _same(found.outcome, want.outcome):
+        raise Mismatch(f"{where}: {found.outcome!r} instead of {want.outcome!r}")
+
+
+def _same(found: Leaves | Exception, want: Leaves | Exception) -> bool:
+    if isinstance(want, Exception):
+        return isinstance(found, Exception) and _failure(found) == _failure(want)
+    return not isinstance(found, Exception) and len(found) == len(want) and all(map(np.array_equal, found, want))
+
+
+def _failure(error: Exception) -> tuple[str, str]:
+    """What a failure says."""
+    return (error.name, error.message) if isinstance(error, LaneFailed) else (type(error).__name__, str(error))

@@ -72,14 +72,27 @@ def assigned(node: Node) -> frozenset[str]:
 
 
 def _frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
-    """An expression that no longer reads the variables `names`."""
+    """An expression that no longer reads the variables `names`, but for functions, which read them when called."""
     if names.isdisjoint(lane_reads(b.unit, node, b.variables)):
         return node
-    if not isinstance(node, gast.expr) or isinstance(node, gast.Starred | gast.Slice | gast.FormattedValue):
-        return rebuild(node, lambda child: _frozen(b, child, names))
-    temp = b.temp()
-    store(b, temp, node)
-    return load(temp, node)
+    match node:
+        case gast.Name(id=name) if name not in b.variables:
+            return node
+        case gast.Lambda(args=args):
+            frozen = {
+                id(default): _frozen(b, default, names) for default in (*args.defaults, *args.kw_defaults) if default
+            }
+            args = rebuild(args, lambda child: frozen.get(id(child), child))
+            return gast.copy_location(gast.Lambda(args=args, body=node.body), node)
+        case (
+            gast.Attribute() | gast.Subscript(value=gast.Attribute())
+        ):  # a method, or `.at[i]`: nothing that can be kept
+            return rebuild(node, lambda child: _frozen(b, child, names))
+        case gast.expr() if not isinstance(node, gast.Starred | gast.Slice | gast.FormattedValue):
+            temp = b.temp()
+            store(b, temp, node)
+            return load(temp, node)
+    return rebuild(node, lambda child: _frozen(b, child, names))
 
 
 def lower_into(b: Builder, dst: str, node: Node) -> None:

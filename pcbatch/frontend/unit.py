@@ -88,8 +88,9 @@ def _definitions(body: list[Node]) -> list[tuple[str, Node]]:
             found.append((node.name, node))
         elif is_lambda_definition(node):
             found.append((node.targets[0].id, node))
-        elif isinstance(node, gast.stmt) and not isinstance(node, gast.ClassDef):
-            found += _definitions([child for child in gast.iter_child_nodes(node) if isinstance(child, gast.stmt)])
+        elif isinstance(node, gast.stmt | gast.match_case) and not isinstance(node, gast.ClassDef):
+            inner = gast.iter_child_nodes(node)
+            found += _definitions([child for child in inner if isinstance(child, gast.stmt | gast.match_case)])
     return found
 
 

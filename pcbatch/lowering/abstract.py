@@ -17,6 +17,7 @@ import numpy as np
 
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
+from pcbatch.lowering.structure import flatten, without_order
 
 NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked for: a bool is an int
 
@@ -121,7 +122,7 @@ def known(value: object) -> Abstract:
 
 def abstract_of(tree_of_types: Any) -> Abstract:
     """From a pytree whose leaves are `ArrayType`."""
-    leaves, tree = jax.tree.flatten(tree_of_types)
+    leaves, tree = flatten(tree_of_types)
     return Abstract(tree, tuple(leaves))
 
 
@@ -168,16 +169,21 @@ def materialise(value: Abstract) -> Abstract:
 
 def join(a: Abstract, b: Abstract) -> Abstract:
     """The least abstract value that covers both; raises JoinError."""
-    if not _same_tree(a.tree, b.tree):
+    tree = _common_tree(a.tree, b.tree)
+    if tree is None:
         raise JoinError(f"{a} and {b} have different structures", "structure")
-    return Abstract(a.tree, tuple(_join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True)))
+    return Abstract(tree, tuple(_join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True)))
 
 
-def _same_tree(a: Any, b: Any) -> bool:
+def _common_tree(a: Any, b: Any) -> Any:
+    """The structure, if it is one; dicts whose keys have different orders are sorted, as JAX sorts them."""
     try:
-        return bool(a == b)
+        if a == b:
+            return a
+        tree = without_order(a)
+        return tree if tree == without_order(b) else None
     except Exception:  # the static fields of a registered class have an exotic __eq__, as arrays have
-        return False
+        return None
 
 
 def _join_leaf(a: Leaf, b: Leaf) -> Leaf:

@@ -19,6 +19,7 @@ from pcbatch.errors import Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.abstract import Abstract, Known, Leaf, is_array
 from pcbatch.lowering.jax_types import from_aval, to_aval
+from pcbatch.lowering.structure import flatten
 
 _tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=False)
 
@@ -79,14 +80,14 @@ def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Trac
     def run(*arrays: Any) -> list[Any]:
         pool = list(arrays)
         args = [value.rebuild(pool) for value in ins]
-        before = [jax.tree.flatten(arg) for arg in args]
+        before = [flatten(arg) for arg in args]
         out = fn(*args)
-        _check_not_mutated(before, [jax.tree.flatten(arg) for arg in args])
+        _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else tuple(out)
         traced: list[Any] = []
         for value in values:
             _check_not_iterator(value)
-            leaves, tree = jax.tree.flatten(value)
+            leaves, tree = flatten(value)
             kept.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves]))
             traced.extend(leaf for leaf in leaves if is_array(leaf))
         return traced

@@ -10,7 +10,8 @@ before:  i = { 0 }                      after:  i = { 0 }
 
 Whether a loop goes over an array (and stays one) or over a tuple, only types tell: type inference asks for it when an
 element has no number that is known while compiling. In the copies the number is known, so elements may have types of
-their own, and static ones (strings, functions) stay static.
+their own, and static ones (strings, functions) stay static. What leaves the loop in the middle (`return`, or statements
+before a `break`) is no part of the cycle, but is copied with it for that reason.
 """
 
 from __future__ import annotations
@@ -56,9 +57,10 @@ def _unroll(function: Function, split: Function, found: Inferred) -> Function:
         trips = _trips(split, loop, found)
         if trips is None:
             continue
-        if len(function.blocks) + trips * len(loop.body) > MOST_BLOCKS:
+        copied = _copied(function, loop)
+        if len(function.blocks) + trips * len(copied) > MOST_BLOCKS:
             _too_large(function, label, position, trips)
-        function = _copies(function, loop, trips)
+        function = _copies(function, replace(loop, body=copied), trips)
     return function
 
 
@@ -84,6 +86,19 @@ def _trips(split: Function, loop: Loop, found: Inferred) -> int | None:
         if type_ is not None and len(type_.leaves) == 1 and isinstance(type_.leaves[0], Known):
             return int(type_.leaves[0].value)  # type: ignore[call-overload, no-any-return]
     return None
+
+
+def _copied(function: Function, loop: Loop) -> frozenset[str]:
+    """The blocks of a loop, and those after which a trip leaves it: what is known of an element is known there too.
+
+    They stand before the exit of the head, and control comes to them through the head alone.
+    """
+    order = [block.label for block in function.blocks]
+    head = next(block for block in function.blocks if block.label == loop.head)
+    exit_ = head.terminator.on_false if isinstance(head.terminator, Branch) else RETURN
+    end = order.index(exit_) if exit_ in order else 0
+    elsewhere = reachable([order[0]], {**block_edges(function.blocks), loop.head: ()})
+    return loop.body | (frozenset(order[order.index(loop.head) : end]) - elsewhere)
 
 
 def _copies(function: Function, loop: Loop, trips: int) -> Function:

@@ -7,77 +7,12 @@ unbounded Python then agree exactly, and results can be compared with `==`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
 
-T = TypeVar("T")
-
-SMALL = 97.0  # what every variable stays below
-COARSE = 0.25  # float variables are multiples of this
-GLOBALS = {"G": 7, "H": -2}  # module-level numbers; a local may have the same name
+from tests.programs.tape import COARSE, GLOBALS, SMALL, Expr, Signature, Tape
 
 
-@dataclass(frozen=True, slots=True)
-class Expr:
-    """An expression, a bound of its magnitude, and what it is a multiple of."""
-
-    text: str
-    bound: float = SMALL
-    unit: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """A batched function. `params`: name, kind, default or None; the last `keyword_only` of them are that."""
-
-    name: str
-    params: tuple[tuple[str, str, str | None], ...]
-    keyword_only: int
-    result: tuple[str, ...]
-    style: str  # "leaf": calls nothing; "base": returns at once without fuel; "guard": every call tests the fuel
-
-
-@dataclass(slots=True)
-class Scope:
-    """What the code at one point may read (`names`, by kind) and assign."""
-
-    names: dict[str, list[str]]
-    assignable: dict[str, list[str]]
-    helpers: list[str] = field(default_factory=list)
-
-    def inner(self) -> Scope:
-        """A copy, for a block whose new names are not seen after it."""
-        names = {kind: list(found) for kind, found in self.names.items()}
-        return Scope(names, {kind: list(found) for kind, found in self.assignable.items()}, list(self.helpers))
-
-
-class Expressions:
-    """Draws expressions. Each choice takes a byte of the tape, whose zero is the simplest; after its end all are."""
-
-    def __init__(self, tape: bytes) -> None:
-        self.tape = tape
-        self.position = 0
-        self.functions: Sequence[Signature] = ()
-        self.size = 17 if self.chance(3) else 3  # elements of every array
-        self.style, self.current = "leaf", ""
-        self.calls = 0  # how many more calls this function may hold
-        self.loop_depth = 0
-        self.pure = 0  # inside something that stays plain Python: no control flow, no calls
-        self.scope = Scope({}, {})
-
-    def below(self, n: int) -> int:
-        """A number from 0 to n - 1."""
-        byte = self.tape[self.position] if self.position < len(self.tape) else 0
-        self.position += 1
-        return byte % n
-
-    def pick(self, choices: Sequence[T]) -> T:
-        """One of some things."""
-        return choices[self.below(len(choices))]
-
-    def chance(self, one_in: int) -> bool:
-        """True once in so many times."""
-        return self.below(one_in) == one_in - 1
+class Expressions(Tape):
+    """Draws expressions."""
 
     def of_kind(self, kind: str, depth: int = 2) -> str:
         """An expression that a variable of this kind may hold."""
@@ -92,6 +27,8 @@ class Expressions:
                 return self.stored(self.array(depth))
             case "pair":
                 return f"({self.of_kind('int', 1)}, {self.of_kind('int', depth)})"
+            case "dict":
+                return self.dict(depth)
         raise AssertionError(kind)
 
     def stored(self, e: Expr) -> str:
@@ -120,8 +57,10 @@ class Expressions:
             return self.int_atom()
         forms: list[Callable[[int], Expr]] = [self.int_arithmetic] * 5 + [self.int_by_literal] * 2
         forms += [self.int_element, self.int_unary, self.int_function, self.int_sum]
+        forms += [self.int_item] * bool(self.scope.names["dict"])
         if not self.pure:
-            forms += [self.int_ternary, self.int_bool_op] + [self.int_pair] * bool(self.scope.names["pair"])
+            forms += [self.int_ternary, self.int_bool_op, self.int_walrus]
+            forms += [self.int_pair] * bool(self.scope.names["pair"])
             forms += [lambda d: Expr(self.call_of(("int",), d))] * (8 * self.may_call(("int",)))
         return self.limited(self.pick(forms)(depth - 1))
 
@@ -227,6 +166,28 @@ class Expressions:
     def int_pair(self, depth: int) -> Expr:
         """A part of a tuple."""
         return Expr(f"{self.pick(self.scope.names['pair'])}[{self.pick((0, 1, -1))}]")
+
+    def int_item(self, depth: int) -> Expr:
+        """A value of a dict, or what is given for a missing one."""
+        return Expr(self.pick(("{}['s']", "{}['n']", "{}.get('n', 5)", "{}.get('z', 5)")).format(self.dict_atom()))
+
+    def int_walrus(self, depth: int) -> Expr:
+        """An assignment on the way."""
+        if self.message or not self.scope.assignable["int"]:
+            return self.int_atom()
+        return Expr(f"({self.pick(self.scope.assignable['int'])} := {self.stored(self.int(depth))})")
+
+    def dict_atom(self) -> str:
+        """A variable."""
+        return self.pick(self.scope.names["dict"])
+
+    def dict(self, depth: int) -> str:
+        """A dict of two numbers, or another one with a number replaced."""
+        names = self.scope.names["dict"]
+        if names and self.below(3):
+            return f"{{**{self.pick(names)}, {self.pick(('s', 'n'))!r}: {self.of_kind('int', depth)}}}"
+        form = self.pick(("{{'s': {}, 'n': {}}}", "dict(s={}, n={})"))
+        return form.format(self.of_kind("int", 1), self.of_kind("int", depth))
 
     # Floats
 
@@ -349,7 +310,7 @@ class Expressions:
     def may_call(self, result: tuple[str, ...]) -> bool:
         """Is there a function with this result, and may it be called here?"""
         enough = self.calls >= (2 if self.loop_depth else 1) and self.loop_depth < 2
-        return self.style != "leaf" and enough and any(f.result == result for f in self.functions)
+        return enough and any(f.result == result for f in self.functions)
 
     def call_of(self, result: tuple[str, ...], depth: int) -> str:
         """A call as an expression, safe without fuel."""
@@ -371,10 +332,23 @@ class Expressions:
         by_keyword = min(self.below(len(f.params) + 1), len(f.params) - f.keyword_only)
         named = len(f.params) - f.keyword_only - by_keyword
         args = []
+        together = self.both(f, named)
         for k, (name, kind, default) in enumerate(f.params):
+            if together in (k, k - 1):
+                args += [f"*{self.of_kind('pair', 1)}"] * (k == together)
+                continue
             if default is not None and (k >= named or name == f.params[-1][0]) and self.chance(2):
                 named = k  # those after it need their names
                 continue
             value = f"fuel - {1 + self.chance(4)}" if name == "fuel" else self.of_kind(kind, min(depth, 1))
             args.append(f"{name}={value}" if k >= named else value)
         return f"{f.name}({', '.join(args)})"
+
+    def both(self, f: Signature, named: int) -> int | None:
+        """Now and then, the first of the last two arguments by position, where both are integers: `*pair` gives both.
+
+        How many a `*pair` gives cannot be known where some parameters are optional.
+        """
+        optional = any(default for _, _, default in f.params[: len(f.params) - f.keyword_only])
+        kinds = [name != "fuel" and kind for name, kind, _ in f.params[:named]]
+        return named - 2 if kinds[-2:] == ["int", "int"] and not optional and self.chance(2) else None

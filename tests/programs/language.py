@@ -229,6 +229,63 @@ def walrus_in_its_own_assignment(n):
     return m
 
 
+@program(floats(-2, 3, 3), ints(1, 9))
+def walrus_after_a_method(v, n):
+    v = v.at[n % 3].set((n := n + 1) * 0.5)
+    return v, v.astype((v := v + 1).dtype) + v, v.at[n % 3].add((v := v * 2)[0])
+
+
+@program(floats(-2, 3), ints(1, 9))
+def walrus_and_what_helpers_read(x, n):
+    moved = lambda y: y + n
+    return moved(n := n + 1), (lambda y: x + y)(x := x * 2), sum(map(lambda y: y * n, (1, (n := n + 1))))
+
+
+@program(ints(0, 3), floats(-2, 3))
+def nested_function_in_a_case(n, x):
+    match n, x:
+        case 0, y:
+            moved = lambda z: z + y
+            x = moved(1)
+        case 1, *rest:
+
+            def scaled(z):
+                return z * rest[0]
+
+            x = scaled(x)
+    return x
+
+
+@program(ints(0, 5), ints(0, 5))
+def order_of_a_dict(x, n):
+    d = {"low": x, "high": {"b": n, "a": 2}}
+    for _ in range(n):
+        d = {**d, "high": {"b": d["low"], "a": n}, "low": d["high"]["b"]}
+    t = 0
+    for name in d["high"]:
+        t = t * 10 + d["high"][name]
+    first, _ = d.values()
+    return t, first, d
+
+
+@program(ints(0, 3), floats(-2, 3))
+def leaving_a_loop_over_names(n, x):
+    parts = {"low": x, "high": x + 1}
+    found = 0.0
+    for name in parts:
+        if parts[name] > 1:
+            found = parts[name] * 2
+            break
+    else:
+        found = -1.0
+    for _ in range(n):
+        for name, value in parts.items():
+            assert name in ("low", "high")
+            if value > 2:
+                return parts[name] + found
+    return found
+
+
 @program(ints(0, 9))
 def match_on_numbers(n):
     match n:

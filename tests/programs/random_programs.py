@@ -15,15 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from tests.programs.expressions import GLOBALS, Scope, Signature
-from tests.programs.statements import Lines, Statements, indented
+from tests.programs.loops import Lines, indented
+from tests.programs.statements import Statements
+from tests.programs.tape import GLOBALS, Scope, Signature
 
-PARAMETERS = {"int": ("a", "b"), "float": ("u",), "bool": ("p",), "array": ("v",), "pair": ("t",)}
+PARAMETERS = {"int": ("a", "b"), "float": ("u",), "bool": ("p",), "array": ("v",), "pair": ("t",), "dict": ("d",)}
 RESULTS = (
     ("int",), ("int",), ("int",), ("int", "int"), ("bool",), ("bool",), ("float",), ("array",), ("int", "float"),
-    ("int", "array"),
+    ("int", "array"), ("int", "dict"),
 )  # fmt: skip
-MOST_STATEMENTS = 7  # of the entry, blocks counted as one
+MOST_STATEMENTS = 8  # of the entry, blocks counted as one
 TAPE = 600  # bytes; few programs need more
 HEADER = "def twice(x):\n    return x * 2\n"
 
@@ -89,9 +90,9 @@ def programs() -> st.SearchStrategy[RandomProgram]:
 
 
 def _signature(w: Statements, k: int) -> Signature:
-    style = w.pick(("leaf", "base", "base", "base", "base", "guard", "guard"))
+    style = w.pick(("leaf", "base", "base", "base", "base", "guard", "guard", *(["inline"] * 2 if k else [])))
     kinds = ["int", *(kind for kind in ("int", "float", "bool", "array") if w.below(2))]
-    kinds += ["pair"] if k and w.chance(4) else []
+    kinds += [kind for kind in ("pair", "dict") if k and w.chance(4)]
     seen: dict[str, int] = {}
     names = []
     for kind in kinds:
@@ -109,7 +110,7 @@ def _signature(w: Statements, k: int) -> Signature:
 
 
 def _default(kind: str) -> str:
-    return {"int": "4", "float": "0.5", "bool": "True", "pair": "(2, 3)"}[kind]
+    return {"int": "4", "float": "0.5", "bool": "True", "pair": "(2, 3)", "dict": "{'s': 2, 'n': 3}"}[kind]
 
 
 def _function(w: Statements, f: Signature, budget: int) -> Lines:
@@ -127,7 +128,7 @@ def _function(w: Statements, f: Signature, budget: int) -> Lines:
     lines += w.some_statements()
     while w.budget > 0 and w.below(4):
         lines += w.statement()
-    return ["@pcbatch.batch", f"def {f.name}({_parameters(f)}):", *indented(lines), f"    return {w.result()}"]
+    return [f.decorator, f"def {f.name}({_parameters(f)}):", *indented(lines), f"    return {w.result()}"]
 
 
 def _first_lines(w: Statements) -> Lines:
@@ -140,7 +141,7 @@ def _first_lines(w: Statements) -> Lines:
         w.scope.assignable["int"].append(hidden)
     lines.append(f"x, y = {w.below(3)}, {w.int_atom().text}")
     new = {"int": ["x", "y"]}
-    for kind, name in (("float", "s"), ("bool", "q"), ("array", "m"), ("pair", "c")):
+    for kind, name in (("float", "s"), ("bool", "q"), ("array", "m"), ("pair", "c"), ("dict", "e")):
         if w.below(2):
             lines.append(f"{name} = {w.of_kind(kind, 1)}")
             new[kind] = [name]
@@ -180,6 +181,8 @@ class _Undecorated:
     @staticmethod
     def batch(fn: Callable[..., Any]) -> Callable[..., Any]:
         return fn
+
+    inline = unroll = batch
 
 
 class PlainArray(np.ndarray):

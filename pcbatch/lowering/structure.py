@@ -1,0 +1,58 @@
+"""Structures of values: the pytrees of JAX, but a dict keeps the order of its keys.
+
+JAX sorts them, so that a loop over a dict that was kept in a variable would go another way than in plain Python. A dict
+whose keys are not sorted is flattened as a node of its own, which gives the dict back as it was. Its leaves stand in
+JAX's order all the same: dicts that differ in the order of their keys differ in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+
+@jax.tree_util.register_pytree_node_class
+class _Ordered:
+    """Stands for a dict while it is flattened."""
+
+    def __init__(self, items: dict[Any, Any]) -> None:
+        self.items = items
+
+    def tree_flatten(self) -> tuple[list[Any], tuple[Any, ...]]:
+        """The values as JAX sorts them, and the keys as they are."""
+        return [self.items[key] for key in sorted(self.items)], tuple(self.items)
+
+    @classmethod
+    def tree_unflatten(cls, keys: tuple[Any, ...], values: Sequence[Any]) -> Any:
+        """The dict itself."""
+        items = dict(zip(sorted(keys), values, strict=True))
+        return {key: items[key] for key in keys}
+
+
+def flatten(value: Any) -> tuple[list[Any], Any]:
+    """As `jax.tree.flatten`; `jax.tree.unflatten` gives back the value, the order of all dicts included."""
+    leaves, tree = jax.tree.flatten(value, is_leaf=_unsorted)
+    return jax.tree.flatten(_marked(value)) if any(map(_unsorted, leaves)) else (leaves, tree)
+
+
+def without_order(tree: Any) -> Any:
+    """The structure in which all dicts are sorted. The leaves stay where they are."""
+    return jax.tree.structure(jax.tree.unflatten(tree, list(range(tree.num_leaves))))
+
+
+def _unsorted(value: Any) -> bool:
+    if type(value) is not dict:
+        return False
+    try:
+        return list(value) != sorted(value)
+    except TypeError:  # keys that cannot be compared, which JAX refuses
+        return False
+
+
+def _marked(value: Any) -> Any:
+    def mark(leaf: Any) -> Any:
+        return _Ordered({key: _marked(part) for key, part in leaf.items()}) if _unsorted(leaf) else leaf
+
+    return jax.tree.map(mark, value, is_leaf=_unsorted)
