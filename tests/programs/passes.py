@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from tests.programs.registry import bools, floats, ints, program, shared
+from tests.programs.registry import bools, cycle, floats, ints, program, shared
 
 
 @program(ints(0, 6), recursive=True)
@@ -106,7 +106,7 @@ def call_result_is_widened(n):
     return x, y
 
 
-@program(ints(0, 6))
+@program(cycle(5, 1, 3, 0, 6, 2))  # the first lane is a float: what the others give is one too
 def primitive_is_widened(n):
     y = n * 2
     if n > 2:
