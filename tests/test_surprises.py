@@ -194,6 +194,7 @@ def test_a_long_expression_in_the_file(tmp_path: Any) -> None:
     space: dict[str, Any] = {}
     exec(compile(text, str(file), "exec"), space)
     assert pcbatch.batch(space["short"])(jnp.array([1, 2])).tolist() == [1, 2]
+    assert pcbatch.batch(space["long"])(jnp.array([1, 2])).tolist() == [600, 1200]
 
 
 class TestPlainOnRows:

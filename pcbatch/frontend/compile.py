@@ -12,6 +12,7 @@ from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence import check
 from pcbatch.frontend.fence_names import RETURN_HELP, falling_statement, never_returns, returns_value
 from pcbatch.frontend.graph import Builder
+from pcbatch.frontend.source import deep_trees
 from pcbatch.frontend.stmts import statements
 from pcbatch.frontend.target import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.undefined import check_defined
@@ -68,7 +69,14 @@ def compile_functions(
     undefined names are looked for where there are other faults, or always if `names` (else tracing finds them, and
     knows which are reached).
     """
-    symbols = Symbols(batched)
+    try:
+        return _compile(Symbols(batched), entry, statics, names)
+    except RecursionError:  # an expression of hundreds of terms
+        with deep_trees():
+            return _compile(Symbols(batched), entry, statics, names)
+
+
+def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
     pending = [symbols(Target(entry), statics)]
     functions: list[Function] = []
     found: list[Diagnostic] = []

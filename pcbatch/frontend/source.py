@@ -8,6 +8,7 @@ whose text was registered there. A text that is not what the function was compil
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import linecache
@@ -170,19 +171,25 @@ def _file_text(fn: FunctionType) -> str | None:
     return "".join(lines).replace("\r\n", "\n").replace("\r", "\n") if lines else None
 
 
-@functools.lru_cache(maxsize=64)
-def _parse(text: str) -> Node | None:
-    # gast's visitors recurse several times per level, so they need more room than Python's own parser.
+@contextlib.contextmanager
+def deep_trees() -> Iterator[None]:
+    """Visitors of trees recurse several times per level, so they need more room than Python's own parser."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, DEEP))
     try:
-        with warnings.catch_warnings():  # whatever Python warns of it has warned of when the function was made
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@functools.lru_cache(maxsize=64)
+def _parse(text: str) -> Node | None:
+    try:
+        with deep_trees(), warnings.catch_warnings():  # what Python warns of it has warned of before
             warnings.simplefilter("ignore")
             return gast.parse(text)
     except (SyntaxError, ValueError):
         return None
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 REGISTER = (

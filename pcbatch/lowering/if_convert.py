@@ -11,7 +11,7 @@ for all lanes anyway, its result is dropped for those that go elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import jax
@@ -40,9 +40,10 @@ def run(program: CfgProgram) -> CfgProgram:
 
 def _function(function: Function) -> Function:
     while True:
+        preds, live = predecessors(function.blocks), liveness.live_in(function)
         for block in function.blocks:
             if isinstance(block.terminator, Branch):
-                new = _Converter(function).at(block, block.terminator)
+                new = _Converter(function, preds, live).at(block, block.terminator)
                 if new is not None:
                     function = new
                     break
@@ -51,11 +52,13 @@ def _function(function: Function) -> Function:
 
 
 class _Converter:
-    def __init__(self, function: Function) -> None:
+    def __init__(
+        self, function: Function, preds: Mapping[str, Collection[str]], live: Mapping[str, frozenset[str]]
+    ) -> None:
         self.function = function
         self.blocks = {block.label: block for block in function.blocks}
-        self.preds = predecessors(function.blocks)
-        self.live = liveness.live_in(function)
+        self.preds = preds
+        self.live = live
         self.types: dict[str, ArrayType | None] = dict(function.types)
         self.fresh = Fresh(set(function.types))
 
