@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 import sys
 import time
@@ -66,6 +67,10 @@ def a_clock(n):
     return time.perf_counter() + n
 
 
+def a_date(n):
+    return datetime.datetime.now().microsecond + n
+
+
 def kept(n):
     rng = np.random.default_rng(0)
     return n + rng.normal()
@@ -89,6 +94,7 @@ CALLS = [
     by_an_imported_name,
     without_a_seed,
     a_clock,
+    a_date,
     kept,
     statement,
     asked,

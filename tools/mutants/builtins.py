@@ -50,6 +50,14 @@ MUTANTS = (
         DRAWS,
     ),
     Mutant(
+        "impure-today",
+        "frontend/impure.py",
+        "        elif (base is datetime.datetime or base is datetime.date) and node.func.attr in NOW:\n",
+        "        elif False:\n",
+        "`datetime.now()` is the same for all lanes",
+        DRAWS,
+    ),
+    Mutant(
         "draws-unwatched",
         "lowering/watch_draws.py",
         "        if states(program) != before:\n",
@@ -64,6 +72,22 @@ MUTANTS = (
         "                if True:\n",
         "who draws elsewhere is blamed on the lane",
         DRAWS,
+    ),
+    Mutant(
+        "in-place-swap",
+        "frontend/in_place.py",
+        "for at, v in zip(target.elts, value.elts, strict=True)]",
+        "for at, v in zip(target.elts, reversed(value.elts), strict=True)]",
+        "what is told to write for a swap leaves the array as it was",
+        HELPERS,
+    ),
+    Mutant(
+        "in-place-method",
+        "frontend/in_place.py",
+        'UPDATES = {gast.Add: "add"',
+        'UPDATES = {gast.Add: "set"',
+        "what is told to write for `xs[i] += v` forgets the old element",
+        HELPERS,
     ),
     Mutant(
         "remedies-gamma",

@@ -311,7 +311,7 @@ MUTANTS = (
     Mutant(
         "select-loops",
         "lowering/if_convert.py",
-        "return isinstance(op.expr.fn, JaxprFn) and not _has_loop(op.expr.fn.closed.jaxpr)",
+        "return isinstance(op.expr.fn, JaxprFn) and not _holds(op.expr.fn.closed.jaxpr)",
         "return True",
         "an inner loop runs on values that the program never meant for it",
         ("tests/test_runtime.py::TestJunk",),

@@ -127,8 +127,8 @@ MUTANTS = (
     Mutant(
         "primitive-other-help",
         "lowering/primitive_errors.py",
-        "        return _branching(error, below)\n",
-        "        return _branching(error, not below)\n",
+        "    if where.chain and op.loc is not None:\n        why",
+        "    if not where.chain and op.loc is not None:\n        why",
         "a branch in a helper is explained as one in the function, and the other way round",
         ("tests/test_golden_errors.py",),
     ),

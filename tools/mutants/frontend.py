@@ -248,6 +248,14 @@ MUTANTS = (
         EXPRESSIONS,
     ),
     Mutant(
+        "prims-no-helper",
+        "frontend/prims.py",
+        "            pending += [n for n in helper_reads(unit, name) if n in unit.helpers]\n",
+        "            pass\n",
+        "a nested function does not find another one that it calls",
+        EXPRESSIONS,
+    ),
+    Mutant(
         "operators-not",
         "frontend/operators.py",
         'return supported("not_", [node.operand], node)',
@@ -286,6 +294,14 @@ MUTANTS = (
         "    return value > 0\n",
         "a negative number is false",
         SUPPORT,
+    ),
+    Mutant(
+        "support-vector",
+        "frontend/support_truth.py",
+        "    if value.shape != ():\n",
+        "    if False:\n",
+        "an array of several elements may be a condition",
+        ("tests/test_golden_errors.py",),
     ),
     Mutant(
         "support-range-down",

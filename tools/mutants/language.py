@@ -175,8 +175,8 @@ MUTANTS = (
     Mutant(
         "calls-partial-wins",
         "frontend/calls.py",
-        "for name, value in target.keywords if name not in given}",
-        "for name, value in target.keywords}",
+        "if name in shape.by_name and name not in given}",
+        "if name in shape.by_name}",
         "a keyword of a `functools.partial` beats that of the call",
         (*VALUES, *LANGUAGE),
     ),
@@ -225,10 +225,18 @@ MUTANTS = (
     Mutant(
         "unroll-one-less",
         "lowering/unroll.py",
-        "function = _copies(function, loop, trips)",
-        "function = _copies(function, loop, max(0, trips - 1))",
+        "function = _copies(function, replace(loop, body=copied), trips)",
+        "function = _copies(function, replace(loop, body=copied), max(0, trips - 1))",
         "the last element of a tuple is left out",
         COPIES,
+    ),
+    Mutant(
+        "unroll-way-out",
+        "lowering/unroll.py",
+        "        copied = _copied(function, loop)\n",
+        "        copied = loop.body\n",
+        "what leaves a loop over names does not know the element",
+        law("leaving_a_loop_over_names"),
     ),
     Mutant(
         "unroll-ends-early",

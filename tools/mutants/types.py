@@ -8,6 +8,22 @@ ERRORS = ("tests/test_errors.py",)
 KNOWN = law("static_length_loop_backwards", "constant_results_on_paths", "constant_result")
 
 MUTANTS = (
+    Mutant(
+        "structure-sorted",
+        "lowering/structure.py",
+        "        return list(value) != sorted(value)\n",
+        "        return False\n",
+        "a dict forgets the order of its keys",
+        law("order_of_a_dict"),
+    ),
+    Mutant(
+        "structure-exchanged",
+        "lowering/structure.py",
+        "dict(zip(sorted(keys), values, strict=True))",
+        "dict(zip(keys, values, strict=True))",
+        "values of a dict are exchanged when its keys are not sorted",
+        law("order_of_a_dict"),
+    ),
     # infer_types
     Mutant(
         "infer-known-branch",
