@@ -160,5 +160,7 @@ class Assignments(Expressions):
         """A condition that most lanes meet."""
         rare = self.rare()
         claim = self.pick((f"not ({rare})", rare.replace("==", "!=")))
-        claim = claim if self.below(3) else f"({claim} or {self.bool(1)})"
+        claim = claim if self.below(3) else f"({claim} or {self.bool(2)})"
+        if self.may_call(("int",)) and self.below(2):
+            claim = f"({self.call_of(('int',), 1)} != {self.below(9)} or {claim})"
         return [f"assert {claim}, {self.text()}" if self.below(3) else f"assert {claim}"]

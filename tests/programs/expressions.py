@@ -236,9 +236,11 @@ class Expressions(Tape):
         names = self.scope.names["bool"]
         if self.pure or depth <= 0:
             return self.pick(names) if names and self.chance(3) else self.comparison()
-        k = self.below(17)
+        k = self.below(19)
         if k < 3:
             return self.comparison()
+        if k > 16 and self.may_call(("int",)):
+            return self.about(self.call_of(("int",), depth - 1))
         if k > 14 and self.may_call(("bool",)):
             return self.call_of(("bool",), depth - 1)
         if k < 5 or k > 14:
@@ -254,6 +256,11 @@ class Expressions(Tape):
         if k == 13:
             return f"{self.int(depth).text} {self.pick(('in', 'not in'))} (1, {self.int_atom().text}, 4)"
         return f"not {self.int(depth - 1).text}"
+
+    def about(self, number: str) -> str:
+        """A condition on a number."""
+        forms = ("not {0}", "{1} < {0} <= 9", "{0} in (1, {1}, 4)", "{0} % 3 < 2")
+        return self.pick(forms).format(number, self.int_atom().text)
 
     def combined(self, form: int, depth: int) -> str:
         """Short circuits, and chains whose middle is evaluated once."""
@@ -275,6 +282,8 @@ class Expressions(Tape):
             return self.pick(("", "not ")) + self.pick(self.scope.names["bool"])
         if self.chance(6):
             return self.int(depth).text
+        if self.may_call(("bool",)) and self.chance(3):
+            return self.call_of(("bool",), 1)
         return self.bool(depth)
 
     # Arrays

@@ -89,7 +89,7 @@ class Loops(Assignments):
             case 4:
                 pairs = ", ".join(f"({n}, {self.of_kind('int', 1)})" for n in ints)
                 lines = self.loop(f"for j, {name} in [{pairs}]:", int=["j", name])
-            case 5 if self.scope.names["dict"]:
+            case 5 | 6 if self.scope.names["dict"]:
                 d = self.dict_atom()
                 lines = self.loop(f"for key, {name} in {d}.items():", int=[name, f"{d}[key]"])
             case _:
@@ -111,13 +111,14 @@ class Loops(Assignments):
         counter, times = self.new_name("k"), f"{1 + self.below(3)}"
         if self.chance(2):
             times = f"{self.int(1).text} % 4"
-        form = self.below(4)
+        form = self.below(5)
         self.loop_depth += 1
         more = self.condition()
         self.loop_depth -= 1
         outer, self.scope = self.scope, self.scope.inner()
         self.scope.names["int"].append(counter)
-        header = ("while True:", f"while {counter} > 0:", f"while {counter} > 0 and {more}:", f"while {counter}:")[form]
+        limited = f"while {counter} > 0 and {more}:"
+        header = ("while True:", f"while {counter} > 0:", limited, limited, f"while {counter}:")[form]
         lines = self.block(header, loop=True)
         self.scope = outer
         step = [f"{counter} -= 1"]
