@@ -189,12 +189,14 @@ class TestOptions:
 
 def test_a_long_expression_in_the_file(tmp_path: Any) -> None:
     text = "def long(x):\n    return " + " + ".join(["x"] * 600) + "\n\ndef short(x):\n    return x\n"
+    text += "\n\ndef down(n):\n    if n <= 0:\n        return n\n    return down(n - 1)" + " + n" * 600 + "\n"
     file = tmp_path / "long_expression.py"
     file.write_text(text)
     space: dict[str, Any] = {}
     exec(compile(text, str(file), "exec"), space)
     assert pcbatch.batch(space["short"])(jnp.array([1, 2])).tolist() == [1, 2]
     assert pcbatch.batch(space["long"])(jnp.array([1, 2])).tolist() == [600, 1200]
+    assert pcbatch.batch(space["down"])(jnp.array([1, 2])).tolist() == [600, 1800]
 
 
 class TestPlainOnRows:

@@ -10,7 +10,7 @@ from pcbatch.errors import CompileError
 from pcbatch.frontend.bound import check_deleted, check_helpers
 from pcbatch.frontend.faults import Faults
 from pcbatch.frontend.fence import check
-from pcbatch.frontend.fence_names import RETURN_HELP, falling_statement, never_returns, returns_value
+from pcbatch.frontend.fence_names import fall_helps, falling_statement, never_returns, returns_value
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.source import deep_trees
 from pcbatch.frontend.stmts import statements
@@ -121,7 +121,8 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     elif builder.current in builder.reachable() and "PCB110" not in codes:
         cause = (unit.header, "this function returns a value on other paths")
         title, label = "not every path returns a value", "control can leave the function after this"
-        faults.add("PCB111", title, falling_statement(unit.body), label, helps=(RETURN_HELP,), cause=cause)
+        last = falling_statement(unit.body)
+        faults.add("PCB111", title, last, label, helps=fall_helps(last), cause=cause)
     check_helpers(builder)
     check_deleted(builder)
     return builder.finish(name, wanted.inline), faults.found

@@ -13,6 +13,7 @@ from pcbatch.frontend.tree import FUNCTIONS, SCOPES, Node, children
 from pcbatch.frontend.unit import Unit, definitions
 
 RETURN_HELP = "end the function with a `return` of the same kind of value on this path too"
+MATCH_HELP = "a value that no `case` matches goes on after the `match`: add `case _:` for it"
 
 
 def check_names(unit: Unit, faults: Faults) -> None:
@@ -115,6 +116,15 @@ def falling_statement(body: list[Node]) -> Node:
     if isinstance(last, gast.For):
         return last.iter
     return last
+
+
+def fall_helps(last: Node) -> tuple[str, ...]:
+    """What to do where control leaves a function after the statement `last`."""
+    if not isinstance(last, gast.Match):
+        return (RETURN_HELP,)
+    case = last.cases[-1]
+    whatever = case.guard is None and isinstance(case.pattern, gast.MatchAs) and case.pattern.pattern is None
+    return (RETURN_HELP,) if whatever else (RETURN_HELP, MATCH_HELP)
 
 
 def _leaves(body: list[Node]) -> bool:

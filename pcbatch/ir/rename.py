@@ -31,12 +31,12 @@ def rename_expr(expr: Expr, new: Callable[[str], str]) -> Expr:
 def _rename_text(text: str, changed: tuple[tuple[str, str], ...]) -> str:
     try:
         tree = ast.parse(text, mode="eval")
-    except SyntaxError:
+        nested = any(isinstance(n, ast.Lambda | ast.comprehension | ast.NamedExpr) for n in ast.walk(tree))
+        if nested:  # inner scopes may bind the same names: leave the text, the printer then lists what is read
+            return text
+        return ast.unparse(_Renamer(dict(changed)).visit(tree))
+    except (SyntaxError, RecursionError):  # hundreds of terms are as deep a tree
         return text
-    nested = any(isinstance(n, ast.Lambda | ast.comprehension | ast.NamedExpr) for n in ast.walk(tree))
-    if nested:  # inner scopes may bind the same names: leave the text, the printer then lists what is read
-        return text
-    return ast.unparse(_Renamer(dict(changed)).visit(tree))
 
 
 class _Renamer(ast.NodeTransformer):
