@@ -19,7 +19,7 @@ help:
 	@echo "make fuzz    random programs against plain Python        SECONDS=600 SEED=20000 ARGS=\"--only jax\""
 	@echo "make nuts    install and sample a posterior with NUTS    ARGS=\"--target eight-schools\""
 	@echo "make lint    ruff and mypy                               make format  lets ruff rewrite the files"
-	@echo "make mutants  break the compiler on purpose, see who notices    ARGS=\"-j 4 saves\"; takes half an hour"
+	@echo "make mutants  break the compiler on purpose, see who notices    ARGS=\"-j 2\": half an hour"
 	@echo "make bench   print the benchmark tables                  against BlackJAX where it can"
 	@echo "make check   lint, then test                             make clean   removes what make made"
 	@echo "PYTHON=...   the interpreter that $(VENV) is made from (3.11 or newer)"
