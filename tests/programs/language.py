@@ -329,7 +329,7 @@ def match_on_structure(x, n):
 def match_on_objects(x):
     """Of known objects and of arrays in one tuple."""
     t = 0.0
-    for item in (None, "text", (x, 2), x, True):
+    for item in (None, "text", (x, 2), 3, True):
         match item:
             case None:
                 t = t + 1
@@ -343,6 +343,13 @@ def match_on_objects(x):
                 t = t * 0
             case _:
                 t = t + x * 100
+    match x:
+        case None | str() | "other":
+            t = t * 7
+        case (_, _):
+            t = t * 5
+        case _:
+            t = t - x
     return t
 
 
