@@ -64,6 +64,13 @@ REPEATED = (
 )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long suites can be left out by the name of a marker."""
+    for item in items:
+        if item.nodeid.startswith(REPEATED):
+            item.add_marker("repeated")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Lines are not counted in the long suites where counting is dear: by the tracer of coverage on Python 3.11.
