@@ -256,18 +256,6 @@ def nested_function_in_a_case(n, x):
     return x
 
 
-@program(ints(0, 5), ints(0, 5))
-def order_of_a_dict(x, n):
-    d = {"low": x, "high": {"b": n, "a": 2}}
-    for _ in range(n):
-        d = {**d, "high": {"b": d["low"], "a": n}, "low": d["high"]["b"]}
-    t = 0
-    for name in d["high"]:
-        t = t * 10 + d["high"][name]
-    first, _ = d.values()
-    return t, first, d
-
-
 @program(ints(0, 3), floats(-2, 3))
 def leaving_a_loop_over_names(n, x):
     parts = {"low": x, "high": x + 1}

@@ -131,6 +131,18 @@ def dict_values(n, v):
     return state
 
 
+@program(ints(0, 5), ints(0, 5))
+def order_of_a_dict(x, n):
+    d = {"low": x, "high": {"b": n, "a": 2}}
+    for _ in range(n):
+        d = {**d, "high": {"b": d["low"], "a": n}, "low": d["high"]["b"]}
+    t = 0
+    for name in d["high"]:
+        t = t * 10 + d["high"][name]
+    first, _ = d.values()
+    return t, first, d
+
+
 @program(ints(0, 6), floats(-1, 1))
 def tuple_values(n, x):
     pair = (x, (n, x * 2))
