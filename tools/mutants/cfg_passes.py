@@ -317,6 +317,14 @@ MUTANTS = (
         ("tests/test_runtime.py::TestJunk",),
     ),
     Mutant(
+        "select-host",
+        "lowering/if_convert.py",
+        'ALONE = {"while", "scan", "cond", *HOST}',
+        'ALONE = {"while", "scan", "cond"}',
+        "a call of the host runs for lanes that do not make it",
+        ("tests/test_cases_jax.py",),
+    ),
+    Mutant(
         "select-leaks",
         "lowering/if_convert.py",
         "if any(v in self.live_at(out) for op in arm.ops for v in writes(op)):",

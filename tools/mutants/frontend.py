@@ -304,6 +304,14 @@ MUTANTS = (
         ("tests/test_golden_errors.py",),
     ),
     Mutant(
+        "support-step-of-lane",
+        "frontend/support.py",
+        "        low, high = jnp.where(step > 0, start, stop), jnp.where(step > 0, stop, start)\n",
+        "        low, high = start, stop\n",
+        "a range whose step differs between lanes only counts up",
+        SUPPORT,
+    ),
+    Mutant(
         "support-range-down",
         "frontend/support.py",
         "low, high = (start, stop) if step > 0 else (stop, start)",

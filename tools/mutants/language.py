@@ -181,6 +181,14 @@ MUTANTS = (
         (*VALUES, *LANGUAGE),
     ),
     Mutant(
+        "unit-in-a-case",
+        "frontend/unit.py",
+        "        elif isinstance(node, gast.stmt | gast.match_case) and",
+        "        elif isinstance(node, gast.stmt) and",
+        "a nested function in a `case` is not found",
+        law("nested_function_in_a_case"),
+    ),
+    Mutant(
         "unit-assigned-static",
         "frontend/unit.py",
         "for name, value in statics.items() if not bound.get(name, [fn])}",

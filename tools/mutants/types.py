@@ -17,6 +17,14 @@ MUTANTS = (
         law("order_of_a_dict"),
     ),
     Mutant(
+        "structure-one-order",
+        "lowering/abstract.py",
+        "return tree if tree == without_order(b) else None",
+        "return None",
+        "dicts that differ in the order of their keys do not join",
+        law("leaves_of_different_rank"),
+    ),
+    Mutant(
         "structure-exchanged",
         "lowering/structure.py",
         "dict(zip(sorted(keys), values, strict=True))",
