@@ -81,7 +81,7 @@ def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, 
             arrays[name] = () if declared else tuple(leaf for leaf in jax.tree.leaves(value) if is_array(leaf))
             shared.add(name)
             continue
-        _, tree = flatten(value)
+        _, tree = _flattened(name, value)
         paths = jax.tree_util.tree_leaves_with_path(value)  # in the same order
         per_leaf = _leaf_axes(name, axes[name], value)
         _check_no_numbers(name, value, per_leaf)
@@ -110,8 +110,16 @@ def _static(name: str, value: Any, declared: bool) -> Abstract:
                 help=_hashable_help(name, value),
             ) from None
         return known(value)
-    leaves, tree = flatten(value)  # a default: shared arrays, numbers known while compiling
+    leaves, tree = _flattened(name, value)  # a default: shared arrays, numbers known while compiling
     return Abstract(tree, tuple(_type_of(name, leaf, 0) if is_array(leaf) else Known(leaf) for leaf in leaves))
+
+
+def _flattened(name: str, value: Any) -> tuple[list[Any], Any]:
+    try:
+        return flatten(value)
+    except ValueError as error:  # JAX sorts the keys of a dict
+        help = "let the keys of a dict be of one type, all numbers or all strings"
+        raise usage("PCB405", f"argument `{name}` is no pytree of JAX", str(error), help=help) from None
 
 
 def _hashable_help(name: str, value: Any) -> str:

@@ -1,0 +1,49 @@
+"""What is told to write where a value of a lane cannot stand, in the words of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch import CompileError
+
+N = np.array([1, 2], np.int32)
+XS = np.ones((2, 4), np.float32)
+
+TOLD: dict[str, Callable[..., Any]] = {
+    "use the function of `jnp` in place of that of NumPy": lambda n, xs: np.busday_count(n, n),
+    "write `jnp.sqrt(n)`": lambda n, xs: np.sqrt(n),
+    "write `jnp.asarray(xs)`": lambda n, xs: np.asarray(xs)[0],
+    "or use the largest size and a mask": lambda n, xs: np.zeros(n).sum(),
+    "make it a constant": lambda n, xs: xs.reshape(n, 2),
+    "`jnp.nonzero(xs, size=N)`": lambda n, xs: np.nonzero(xs)[0],
+    "`jnp.argwhere(xs, size=N)`": lambda n, xs: jnp.argwhere(xs)[0],
+    "`jnp.repeat(xs, n, total_repeat_length=N)`": lambda n, xs: jnp.repeat(xs, n),
+    "`jnp.where((n <= k), xs, 0)`": lambda n, xs: xs[n:],
+    "`jnp.where((1 <= k) & (k < n), xs, 0)`": lambda n, xs: xs[1:n],
+    "`jnp.asarray([1, 2, 3])`, with `.at[i].set(v)`": lambda n, xs: [1, 2, 3][n:],
+    "`jnp.asarray([1, 2, 3])[n]`": lambda n, xs: [1, 2, 3][n],
+    "`jnp.asarray(np.arange(3))[n]`": lambda n, xs: np.arange(3)[n],
+    "in place of `xs[xs > 0]`": lambda n, xs: xs[xs > 0],
+    "characters are no values of lanes": lambda n, xs: len("abc"[n]),
+    "a dict finds nothing by a value of a lane": lambda n, xs: {1: 2}[n],
+    "values of lanes can be no keys": lambda n, xs: len({n, 1}),
+    "a list is as long in all lanes": lambda n, xs: len([0] * n),
+    "`(n >> k) & 1` for its bits": lambda n, xs: len(bin(n)),
+    "write `xs.sum()`": lambda n, xs: xs.sum().item(),
+    "the array itself holds the numbers": lambda n, xs: xs.tolist()[0],
+}
+
+
+@pytest.mark.parametrize("told", TOLD)
+def test_what_is_told(told: str) -> None:
+    with pytest.raises(CompileError) as info:
+        pcbatch.batch(TOLD[told])(N, XS)
+    (fault,) = info.value.diagnostics
+    assert fault.code == "PCB306"
+    assert told in " / ".join(fault.helps)
