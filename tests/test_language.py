@@ -160,7 +160,7 @@ class TestFunctionsAsValues:
         np.testing.assert_allclose(pcbatch.batch(chosen, static_argnames="mode")("double", X), double(X))
         with pytest.raises(CompileError) as info:
             pcbatch.batch(other, static_argnames="mode")("double", X)
-        assert {d.code for d in info.value.diagnostics} == {"PCB412"}
+        assert {d.code for d in info.value.diagnostics} == {"PCB207"}
 
     def test_what_tables_and_modules_lack_is_told_at_its_line(self) -> None:
         functions = {"double": double}

@@ -35,7 +35,7 @@ from pcbatch.frontend.rules import (
 )
 from pcbatch.frontend.scope import bindings, outside, parameters
 from pcbatch.frontend.target import Target
-from pcbatch.frontend.tree import COMPREHENSIONS, FUNCTIONS, Node, children
+from pcbatch.frontend.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 from pcbatch.frontend.unit import Unit
 
 MANY = 1000
@@ -89,6 +89,11 @@ class Fence:
         kind = type(node).__name__
         self._table(node, kind, where)
         self._private(node)
+        if (
+            isinstance(node, gast.For | gast.comprehension)
+            and type(resolve(self.unit, node.iter, where.hidden)) is not dict
+        ):
+            self._choice(node.iter, where)  # of a dict, a loop takes the keys
         if kind == "ClassDef" and not where.scope:
             return
         if isinstance(node, gast.stmt) and not where.scope:
@@ -149,6 +154,8 @@ class Fence:
             if forbidden is not None and not where.hidden & {forbidden}:
                 title, help = f"`{forbidden}()` is not supported", FORBIDDEN_BUILTINS[forbidden]
                 self.faults.add("PCB120", title, node, "it goes past the compiler to Python's frame", helps=(help,))
+            if isinstance(node.func, gast.Subscript) and not isinstance(node.func.slice, gast.Constant):
+                self._choice(node.func.value, where)
             self.visit(node.func, where)
         elif where.scope and not target.inline:
             self.faults.add(
@@ -185,6 +192,17 @@ class Fence:
         elif isinstance(node, gast.Attribute):
             if self._batched(node.value, where) is None:
                 self.visit(node.value, where)
+
+    def _choice(self, node: Node, where: Where) -> None:
+        """Refuse a table of batched functions where the one that is meant cannot be seen."""
+        found = resolve(self.unit, node, where.hidden)
+        items = list(found.values() if type(found) is dict else found if type(found) in (tuple, list) else ())
+        targets = [self.unit.batched(item) for item in items]
+        if items and all(target is not None and not target.inline for target in targets):
+            title, table = "which batched function is called here is not known before the lanes run", one_line(node)
+            key = repr(next(iter(found))) if isinstance(found, dict) else "0"
+            helps = (f"write the calls out, each by an index that is known: `{table}[{key}](x)`",)
+            self.faults.add("PCB207", title, node, "only calls of the functions in it are supported", helps=helps)
 
     def _private(self, node: Node) -> None:
         name = getattr(node, "id", getattr(node, "attr", None))
