@@ -51,24 +51,23 @@ def signature(fn: Any) -> inspect.Signature:
 
 
 def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
-    """Match arguments to parameters, defaults included."""
+    """Match arguments to parameters, without defaults."""
     given = signature(fn)
     try:
-        bound = given.bind(*args, **kwargs)
+        return given.bind(*args, **kwargs)
     except TypeError as error:
         help = "pass each parameter once; only those with a default may be left out"
         raise usage(
             "PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{given}", help=help
         ) from None
-    bound.apply_defaults()
-    return bound
 
 
 def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     """Take a call apart; raises UsageError when sizes or axes do not fit."""
     bound = bind(fn, args, kwargs)
-    passed = set(_explicit(signature(fn), args, kwargs))
-    axes = _axes(fn, options, list(bound.arguments), len(args))
+    passed = set(bound.arguments)
+    bound.apply_defaults()
+    axes = _axes(fn, options, bound, len(args))
     types: dict[str, Abstract] = {}
     shared: set[str] = set()
     arrays: dict[str, tuple[Any, ...]] = {}
@@ -93,10 +92,6 @@ def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, 
         if all(axis is None for axis in per_leaf):
             shared.add(name)
     return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes))
-
-
-def _explicit(given: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
-    return list(given.bind(*args, **kwargs).arguments)
 
 
 def _static(name: str, value: Any, declared: bool) -> Abstract:
@@ -133,8 +128,8 @@ def _hashable_help(name: str, value: Any) -> str:
     return "pass a tuple, a number, a string or a function"
 
 
-def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[str, Any]:
-    axes = options.in_axes
+def _axes(fn: Any, options: Options, bound: inspect.BoundArguments, positional: int) -> dict[str, Any]:
+    axes, names = options.in_axes, list(bound.arguments)
     if axes is None or _is_axis(axes):
         return dict.fromkeys(names, axes)
     if isinstance(axes, Mapping):
@@ -144,7 +139,7 @@ def _axes(fn: Any, options: Options, names: list[str], positional: int) -> dict[
                 "PCB404", f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}", help=_names(names)
             )
         return {name: axes.get(name, 0) for name in names}
-    kinds = [parameter.kind for parameter in signature(fn).parameters.values()]
+    kinds = [parameter.kind for parameter in bound.signature.parameters.values()]
     star = kinds.index(STAR) if STAR in kinds else None
     if star is not None and isinstance(axes, tuple | list) and len(axes) > star:
         axes, positional = (*axes[:star], tuple(axes[star:])), min(positional, star + 1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import gast
 
-from pcbatch.frontend.exprs import in_order, lower, lower_into, store
+from pcbatch.frontend.exprs import copied, in_order, lower, lower_into, store
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.operators import supported
 from pcbatch.frontend.tree import Node, binary, constant, display, load, subscript
@@ -65,9 +65,7 @@ def _unpack(b: Builder, target: Node, value: Node, last: set[int]) -> None:
 def _unpack_star(b: Builder, dsts: tuple[str, ...], star: int, value: Node, at: Node) -> None:
     """`a, *rest, z = value`."""
     if not isinstance(value, gast.Name):
-        temp = b.temp()
-        store(b, temp, value)
-        value = load(temp, at)
+        value = copied(b, value)
     after = len(dsts) - star - 1
     sizes = [constant(star, at), constant(after, at)]
     if len(dsts) == 1:
@@ -103,6 +101,4 @@ def _names(target: Node) -> list[Node]:
 def _once(b: Builder, value: Node) -> Node:
     if isinstance(value, gast.Constant) or (isinstance(value, gast.Name) and value.id not in b.unit.variables):
         return value
-    temp = b.temp()
-    store(b, temp, value)
-    return load(temp, value)
+    return copied(b, value)

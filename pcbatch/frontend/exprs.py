@@ -84,14 +84,10 @@ def _frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
             }
             args = rebuild(args, lambda child: frozen.get(id(child), child))
             return gast.copy_location(gast.Lambda(args=args, body=node.body), node)
-        case (
-            gast.Attribute() | gast.Subscript(value=gast.Attribute())
-        ):  # a method, or `.at[i]`: nothing that can be kept
-            return rebuild(node, lambda child: _frozen(b, child, names))
+        case gast.Attribute() | gast.Subscript(value=gast.Attribute()):
+            pass  # a method, or `.at[i]`: nothing that can be kept
         case gast.expr() if not isinstance(node, gast.Starred | gast.Slice | gast.FormattedValue):
-            temp = b.temp()
-            store(b, temp, node)
-            return load(temp, node)
+            return copied(b, node)
     return rebuild(node, lambda child: _frozen(b, child, names))
 
 
@@ -111,6 +107,13 @@ def store(b: Builder, dst: str, node: Node) -> None:
         b.emit(Move(dst, node.id, b.loc(node)))
     else:
         b.prim((dst,), node)
+
+
+def copied(b: Builder, node: Node) -> Node:
+    """The value of such an expression in a variable of its own."""
+    temp = b.temp()
+    store(b, temp, node)
+    return load(temp, node)
 
 
 def atom(b: Builder, node: Node) -> Node:
@@ -227,15 +230,9 @@ def _without_star(b: Builder, node: Node, target: Target) -> Node:
     for k, arg in enumerate(args):
         if isinstance(arg, gast.Starred):  # evaluated in its turn, once
             done = in_order(b, [*args[:k], arg.value])
-            args[: k + 1] = [*done[:-1], gast.copy_location(gast.Starred(value=_kept(b, done[-1]), ctx=arg.ctx), arg)]
+            args[: k + 1] = [*done[:-1], gast.copy_location(gast.Starred(value=copied(b, done[-1]), ctx=arg.ctx), arg)]
     whole = gast.Call(func=node.func, args=args, keywords=node.keywords)
     return starred(gast.copy_location(whole, node), target, item)
-
-
-def _kept(b: Builder, node: Node) -> Node:
-    temp = b.temp()
-    store(b, temp, node)
-    return load(temp, node)
 
 
 def _ternary_into(b: Builder, dst: str, node: Node) -> None:

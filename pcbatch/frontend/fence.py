@@ -89,11 +89,8 @@ class Fence:
         kind = type(node).__name__
         self._table(node, kind, where)
         self._private(node)
-        if (
-            isinstance(node, gast.For | gast.comprehension)
-            and type(resolve(self.unit, node.iter, where.hidden)) is not dict
-        ):
-            self._choice(node.iter, where)  # of a dict, a loop takes the keys
+        if isinstance(node, gast.For | gast.comprehension):
+            self._choice(node.iter, where, (tuple, list))  # of a dict, a loop takes the keys
         if kind == "ClassDef" and not where.scope:
             return
         if isinstance(node, gast.stmt) and not where.scope:
@@ -155,7 +152,7 @@ class Fence:
                 title, help = f"`{forbidden}()` is not supported", FORBIDDEN_BUILTINS[forbidden]
                 self.faults.add("PCB120", title, node, "it goes past the compiler to Python's frame", helps=(help,))
             if isinstance(node.func, gast.Subscript) and not isinstance(node.func.slice, gast.Constant):
-                self._choice(node.func.value, where)
+                self._choice(node.func.value, where, (tuple, list, dict))
             self.visit(node.func, where)
         elif where.scope and not target.inline:
             self.faults.add(
@@ -193,12 +190,13 @@ class Fence:
             if self._batched(node.value, where) is None:
                 self.visit(node.value, where)
 
-    def _choice(self, node: Node, where: Where) -> None:
+    def _choice(self, node: Node, where: Where, kinds: tuple[type, ...]) -> None:
         """Refuse a table of batched functions where the one that is meant cannot be seen."""
         found = resolve(self.unit, node, where.hidden)
-        items = list(found.values() if type(found) is dict else found if type(found) in (tuple, list) else ())
-        targets = [self.unit.batched(item) for item in items]
-        if items and all(target is not None and not target.inline for target in targets):
+        if type(found) not in kinds:  # asking other objects for their items may run code of the user
+            return
+        targets = [self.unit.batched(item) for item in (found.values() if isinstance(found, dict) else found)]
+        if targets and all(target is not None and not target.inline for target in targets):
             title, table = "which batched function is called here is not known before the lanes run", one_line(node)
             key = repr(next(iter(found))) if isinstance(found, dict) else "0"
             helps = (f"write the calls out, each by an index that is known: `{table}[{key}](x)`",)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import gast
 
-from pcbatch.frontend.exprs import atom, condition, in_order, lower, store
+from pcbatch.frontend.exprs import atom, condition, copied, in_order, lower
 from pcbatch.frontend.graph import Builder
 from pcbatch.frontend.operators import supported
 from pcbatch.frontend.resolve import builtin_name
@@ -53,13 +53,6 @@ def iterable(b: Builder, node: Node) -> Iterable:
             return _reversed(b, node)
         case _:
             return _rows(b, node)
-
-
-def copied(b: Builder, node: Node) -> Node:
-    """The value in a variable of its own."""
-    temp = b.temp()
-    store(b, temp, node)
-    return load(temp, node)
 
 
 def kept(b: Builder, node: Node) -> Node:

@@ -14,7 +14,7 @@ import gast
 from pcbatch.frontend.assign import assign_value
 from pcbatch.frontend.exprs import condition, store
 from pcbatch.frontend.graph import Builder
-from pcbatch.frontend.iterables import Element, copied, iterable, range_bounds, range_count
+from pcbatch.frontend.iterables import Element, iterable, kept, range_bounds, range_count
 from pcbatch.frontend.resolve import is_builtin
 from pcbatch.frontend.tree import Node, binary, compare, constant, integer, load
 
@@ -40,7 +40,7 @@ def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
     """The next value and how many remain: no product, and no overflow where Python has none."""
     args = range_bounds(b, node)
     # The step is read in every trip, so it must not be a variable that the body may assign.
-    step = args[2] if isinstance(args[2], gast.Constant) else copied(b, args[2])
+    step = kept(b, args[2])
     following, remaining = b.temp(), b.temp()
     count = range_count(args, node)
     b.prim((remaining,), count.value, shown=count.shown)

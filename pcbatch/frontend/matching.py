@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 
 import gast
 
-from pcbatch.frontend.exprs import condition, lower, store
+from pcbatch.frontend.exprs import condition, copied, lower, store
 from pcbatch.frontend.graph import Builder
-from pcbatch.frontend.iterables import copied
 from pcbatch.frontend.operators import supported
 from pcbatch.frontend.tree import Node, call, compare, constant, display, load, subscript
 from pcbatch.ir.ops import Branch

@@ -50,6 +50,18 @@ class Function:
     loc: Loc | None = field(default=None, compare=False)
     inline: bool = field(default=False, compare=False)
 
+    def block(self, label: str) -> Block:
+        """The block called `label`; KeyError if there is none."""
+        for block in self.blocks:
+            if block.label == label:
+                return block
+        raise KeyError(label)
+
+    @property
+    def last_label(self) -> int:
+        """The greatest number of a block: those above it are free."""
+        return max(int(block.label.removeprefix("bb")) for block in self.blocks)
+
 
 @dataclass(frozen=True, slots=True)
 class CfgProgram:

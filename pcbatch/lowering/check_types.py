@@ -72,7 +72,7 @@ def _primitive_errors(program: CfgProgram, found: Inferred, unbound: set[Loc | N
     for key, error in sorted(found.errors.items()):
         if real and key not in real:
             continue  # its length may be unknown because of the others
-        op = next(block for block in program.function(key[0]).blocks if block.label == key[1]).ops[key[2]]
+        op = program.function(key[0]).block(key[1]).ops[key[2]]
         assert isinstance(op, Prim)
         place = op.loc or key
         if op.loc is not None and op.loc in unbound:

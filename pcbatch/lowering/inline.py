@@ -59,7 +59,7 @@ class _Inliner:
 
     def __init__(self, function: Function, inlined: Mapping[str, Function]) -> None:
         self.function, self.inlined = function, inlined
-        self.labels = max(int(block.label.removeprefix("bb")) for block in function.blocks)
+        self.labels = function.last_label
         self.types = dict(function.types)
 
     def run(self) -> Function:

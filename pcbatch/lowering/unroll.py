@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import count
 
 from pcbatch.diagnostics import Diagnostic, Label
 from pcbatch.errors import CompileError, NeedsUnrolling
@@ -78,7 +79,7 @@ def _outermost(asked: Iterable[tuple[Loop, tuple[str, str, int]]]) -> dict[Loop,
 
 def _trips(split: Function, loop: Loop, found: Inferred) -> int | None:
     """How often the loop runs, from the types of what its head compares; None: not known while compiling."""
-    head = next(block for block in split.blocks if block.label == loop.head)
+    head = split.block(loop.head)
     branch = head.terminator
     test = next((op for op in head.ops if isinstance(branch, Branch) and branch.cond in writes(op)), None)
     for name in getattr(getattr(test, "expr", None), "ins", ()):
@@ -94,7 +95,7 @@ def _copied(function: Function, loop: Loop) -> frozenset[str]:
     They stand before the exit of the head, and control comes to them through the head alone.
     """
     order = [block.label for block in function.blocks]
-    head = next(block for block in function.blocks if block.label == loop.head)
+    head = function.block(loop.head)
     exit_ = head.terminator.on_false if isinstance(head.terminator, Branch) else RETURN
     end = order.index(exit_) if exit_ in order else 0
     elsewhere = reachable([order[0]], {**block_edges(function.blocks), loop.head: ()})
@@ -102,7 +103,7 @@ def _copied(function: Function, loop: Loop) -> frozenset[str]:
 
 
 def _copies(function: Function, loop: Loop, trips: int) -> Function:
-    fresh = iter(range(_next_label(function), 2 * MOST_BLOCKS + _next_label(function)))
+    fresh = count(function.last_label + 1)
     inside = [block for block in function.blocks if block.label in loop.body]
     names = [{label.label: label.label for label in inside}]
     names += [{block.label: f"bb{next(fresh)}" for block in inside} for _ in range(trips - 1)]
@@ -117,7 +118,7 @@ def _copies(function: Function, loop: Loop, trips: int) -> Function:
             new = retarget(terminator, lambda label, own=own: own.get(label, label))  # type: ignore[misc]
             assert not isinstance(new, PushJump)
             made.setdefault(trip, []).append(replace(block, label=names[trip][block.label], terminator=new))
-    head = next(block for block in inside if block.label == loop.head)
+    head = function.block(loop.head)
     end = replace(head, label=heads[-1], terminator=_decided(head.terminator, False))
     blocks: list[Block] = []
     for block in function.blocks:  # the copies stand where the loop stood
@@ -136,10 +137,6 @@ def _decided(terminator: Terminator, going: bool) -> Terminator:
 
 def _jump(label: str) -> Terminator:
     return Return() if label == RETURN else Jump(label)
-
-
-def _next_label(function: Function) -> int:
-    return 1 + max(int(block.label.removeprefix("bb")) for block in function.blocks)
 
 
 def _prune(function: Function, split: Function, found: Inferred) -> Function:
@@ -161,7 +158,7 @@ def _reachable(blocks: list[Block]) -> tuple[Block, ...]:
 
 
 def _too_large(function: Function, label: str, position: int, trips: int) -> None:
-    op = next(block for block in function.blocks if block.label == label).ops[position]
+    op = function.block(label).ops[position]
     raise CompileError(
         Diagnostic(
             "PCB316",

@@ -168,7 +168,7 @@ MUTANTS = (
     Mutant(
         "loops-step-read-again",
         "frontend/loops.py",
-        "step = args[2] if isinstance(args[2], gast.Constant) else copied(b, args[2])",
+        "step = kept(b, args[2])",
         "step = args[2]",
         "a loop notices that its body changed the step",
         STATEMENTS,

@@ -6,7 +6,6 @@ from tools.mutants.mutant import LAW, Mutant, law
 
 API = ("tests/test_api.py",)
 RUNTIME = ("tests/test_runtime.py",)
-CALLING = ("tests/test_api.py::TestArguments", "tests/test_api.py")
 
 MUTANTS = (
     Mutant(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tools.mutants.mutant import Mutant, law
 
 ERRORS = ("tests/test_errors.py",)
-KNOWN = law("static_length_loop_backwards", "constant_results_on_paths", "constant_result")
 
 MUTANTS = (
     Mutant(
