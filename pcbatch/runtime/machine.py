@@ -7,7 +7,7 @@ place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,12 +20,14 @@ from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.jax_types import as_result, from_storage, integer_limits, to_storage
 from pcbatch.runtime import layout as layouts
-from pcbatch.runtime import stacks
-from pcbatch.runtime.code import Values, evaluate, lane_mask
-from pcbatch.runtime.emit.base import Emitter
+from pcbatch.runtime import frames
+from pcbatch.runtime.code import Values, evaluate
+from pcbatch.runtime.blocks import Blocks, Emitter
 from pcbatch.runtime.layout import Layout, reg
 from pcbatch.runtime.schedule import Schedule
+from pcbatch.runtime.modes import Mode
 from pcbatch.runtime.status import Status, status_of, unpark
+from pcbatch.runtime.window import lane_mask
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["carry", "shared", "trips"], meta_fields=[])
@@ -45,6 +47,8 @@ class Machine:
     layout: Layout
     emitter: Emitter
     schedule: Schedule
+    expensive: tuple[int, ...]
+    modes: Callable[[int], tuple[Mode, ...]]  # by number of lanes
 
     @property
     def program(self) -> StackProgram:
@@ -69,17 +73,22 @@ class Machine:
 
     def advance(self, state: State, max_trips: int | jax.Array | None = None) -> State:
         """Run until no lane is live, or for at most `max_trips` trips."""
-        layout = self.layout
+        blocks = self.blocks(state)
 
         def live(s: tuple[Values, jax.Array]) -> jax.Array:
-            going = jnp.min(s[0]["pc"], initial=layout.exit) < layout.exit
+            going = blocks.live(s[0])
             return going if max_trips is None else going & (s[1] < max_trips)
 
         def trip(s: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
-            return self.emitter.trip(layout, self.schedule, s[0], state.shared), s[1] + 1
+            return self.schedule.trip(blocks, s[0]), s[1] + 1
 
         carry, trips = jax.lax.while_loop(live, trip, (state.carry, jnp.zeros((), jnp.int32)))
         return State(carry, state.shared, state.trips + trips)
+
+    def blocks(self, state: State) -> Blocks:
+        """What a policy works with."""
+        lanes = int(state.carry["pc"].shape[0])
+        return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, state.shared)
 
     def results(self, state: State) -> tuple[tuple[Any, ...], jax.Array]:
         """The leaves of the result, [lanes, ...] each, and int32[lanes] of `Status`. Lanes that failed give
@@ -98,7 +107,10 @@ class Machine:
 
     def grow(self, state: State, depth: int) -> State:
         """The same state with room for `depth` nested calls; lanes that ran out of room are live again."""
-        carry = {k: stacks.grow(v, depth + (k == "pcs")) if layouts.is_frames(k) else v for k, v in state.carry.items()}
+        lanes = int(state.carry["pc"].shape[0])
+        plan = self.layout.frames
+        buffers = () if plan is None else plan.widths
+        carry = {k: frames.grow(v, lanes, depth) if k in buffers else v for k, v in state.carry.items()}
         carry["pc"] = unpark(carry["pc"], self.layout.exit, Status.STACK_FULL)
         return replace(state, carry=carry)
 

@@ -12,9 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.jax_types import storage_type
 from pcbatch.options import Options
-from pcbatch.runtime import emit, layout, threads
+from pcbatch.runtime import emit, layout, plans, threads
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.schedule import POLICIES
 from pcbatch.runtime.status import Status
@@ -60,7 +59,11 @@ class PcExecutable:
 
     def __post_init__(self) -> None:
         plan = layout.make(self.program, self.options.max_steps, self.options.stats)
-        self.machine = Machine(plan, emit.pick(self.options.emitter), POLICIES[self.schedule])
+        costs = plans.costs(self.program)
+        emitter = emit.pick(self.options.emitter)
+        self.machine = Machine(
+            plan, emitter, POLICIES[self.schedule], plans.expensive(costs), lambda lanes: plans.modes(costs, lanes)
+        )
         self.depth = self._first_depth(START_DEPTH)
         self.kernel = threads.typical_kernel(self.program)
 
@@ -132,11 +135,8 @@ class PcExecutable:
 
     def _deepest(self, lanes: int) -> int:
         sizes = [4]
-        for v in self.machine.layout.slots:
-            type_ = self.program.vars[v].type
-            assert type_ is not None
-            stored = storage_type(type_)
-            sizes.append(stored.size * np.dtype(stored.dtype).itemsize)
+        frames = self.machine.layout.frames
+        sizes.append(0 if frames is None else frames.bytes())
         return min(DEPTH_LIMIT, max(START_DEPTH, GROWTH_LIMIT // (sum(sizes) * max(1, lanes))))
 
     def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
