@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.liveness import stack_live_out
-from pcbatch.ir.ops import Branch, Move, Prim, Print, Select
-from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
+from pcbatch.ir.ops import Move, Prim, Print, Select
+from pcbatch.ir.stack import Fork, Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import block_uses, block_writes, pops, pushes, reads, writes
+from pcbatch.ir.walk import block_uses, block_writes, calls, conditions, pops, pushes, reads, writes
 from pcbatch.lowering.cost import minds_junk
 from pcbatch.lowering.jax_types import from_storage, to_storage
 from pcbatch.lowering.trace import JaxprFn
@@ -35,7 +35,7 @@ class Effects:
 
     updates: Values  # register -> new value
     saved: Values  # variable -> value to keep in its slot
-    cond: Any  # bool[lanes] when the block branches, else None
+    conds: Values  # condition of the block's jump -> bool[lanes]
     printed: Shown
 
 
@@ -70,7 +70,7 @@ class BlockCode:
 
     def _one(
         self, given: Mapping[tuple[str, str], Any], active: jax.Array, shared: Values
-    ) -> tuple[Values, Values, Any, Shown]:
+    ) -> tuple[Values, Values, Values, Shown]:
         env: Values = {v: from_storage(value, self.type(v)) for v, value in shared.items()}
         env |= {v: from_storage(given["reg", v], self.type(v)) for v in self.reads}
         saved: Values = {}
@@ -88,9 +88,13 @@ class BlockCode:
                     printed.append({v: to_storage(env[v], self.type(v)) for v in reads(op)})
                 case _:
                     evaluate(op, env)
-        terminator = self.block.terminator
-        cond = jnp.asarray(env[terminator.cond]) if isinstance(terminator, Branch) else None
-        return {v: to_storage(env[v], self.type(v)) for v in self.updates}, saved, cond, tuple(printed)
+        conds = {c: jnp.asarray(env[c]) for c in conditions(self.block.terminator)}
+        return {v: to_storage(env[v], self.type(v)) for v in self.updates}, saved, conds, tuple(printed)
+
+    @property
+    def calls(self) -> bool:
+        """May the block open a frame?"""
+        return bool(calls(self.block.terminator))
 
     def type(self, name: str) -> ArrayType:
         """The type of a variable; programs are typed before they are emitted."""
@@ -139,7 +143,9 @@ def _compile(program: StackProgram, index: int, block: StackBlock, live_out: Ite
     used = block_uses(block)
     risky = any(is_risky(op) for op in block.ops)
     # A risky block runs the other lanes on borrowed registers: what a store leaves alone is then not theirs.
-    prims = [op for op in block.ops if isinstance(op, Prim) and not risky]
+    # Of a block that calls on some ways only, they say which lanes have no room for a frame and must not run it.
+    unsure = isinstance(block.terminator, Fork) and bool(calls(block.terminator))
+    prims = [op for op in block.ops if isinstance(op, Prim) and not risky and not unsure]
     found = {op: split for op in prims if (split := stores.find(op)) is not None}
     shared = {v for v, var in program.vars.items() if v in used and not _has_register(var)}
     return BlockCode(

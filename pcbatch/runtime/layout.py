@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from pcbatch.ir.stack import PushJump, StackProgram
-from pcbatch.ir.walk import kept
+from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.walk import calls, kept
 from pcbatch.lowering.jax_types import storage_type, zeros
 from pcbatch.runtime.code import BlockCode, Values, compile_blocks
 from pcbatch.runtime.status import Status
@@ -69,7 +69,7 @@ def make(program: StackProgram, max_steps: int | None, stats: bool) -> Layout:
         registers=tuple(v for v, s in storage.items() if s is not None and s.has_register),
         slots=tuple(v for v, s in storage.items() if s is not None and s.has_frames),
         shown=tuple(dict.fromkeys(v for block in program.blocks for v in kept(block.terminator))),
-        calls=any(isinstance(block.terminator, PushJump) for block in program.blocks),
+        calls=any(calls(block.terminator) for block in program.blocks),
         max_steps=max_steps,
         stats=stats,
     )

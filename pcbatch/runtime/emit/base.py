@@ -7,8 +7,9 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Return
-from pcbatch.ir.stack import PushJump
+from pcbatch.ir.ops import Fail, Jump, Return
+from pcbatch.ir.stack import Edge, Fork, Leaf, PushJump, StackTerminator
+from pcbatch.ir.walk import may_return
 from pcbatch.runtime import prints, stacks
 from pcbatch.runtime.code import BlockCode, Effects, Values, lane_mask
 from pcbatch.runtime.layout import Layout, reg, slot
@@ -41,27 +42,21 @@ def masks(layout: Layout, code: BlockCode, carry: Values) -> tuple[jax.Array, ja
         pc = jnp.where(late, parked(code.index, layout.exit, Status.STEP_LIMIT), pc)
         active = active & ~late
     if isinstance(code.block.terminator, PushJump):
-        full = active & (carry["depth"] >= carry["pcs"].shape[0] - 1)
-        pc = jnp.where(full, parked(code.index, layout.exit, Status.STACK_FULL), pc)
-        active = active & ~full
+        return room(layout, code, carry, pc, active, {})
     return active, pc
 
 
-def effects(
-    layout: Layout,
-    code: BlockCode,
-    carry: Values,
-    shared: Values,
-    active: jax.Array,
-    chosen: bool | jax.Array = True,
-) -> Effects:
-    """Run the body on the current registers and slots, and print what it prints if the block was `chosen`."""
+def effects(layout: Layout, code: BlockCode, carry: Values, shared: Values, active: jax.Array) -> Effects:
+    """Run the body on the current registers and slots."""
     registers = {v: carry[reg(v)] for v in code.reads}
     popped = {v: stacks.read(carry[slot(v)], carry["depth"]) for v in code.pops}
-    done = code.run(carry["pc"].shape[0], registers, popped, shared, active, carry["pc"] == code.index)
+    return code.run(carry["pc"].shape[0], registers, popped, shared, active, carry["pc"] == code.index)
+
+
+def tell(code: BlockCode, active: jax.Array, done: Effects) -> None:
+    """Print what the block prints in these lanes."""
     if code.prints:
-        prints.emit(code.prints, active & chosen, done.printed)
-    return done
+        prints.emit(code.prints, active, done.printed)
 
 
 def committed(code: BlockCode, carry: Values, done: Effects, active: jax.Array) -> Values:
@@ -72,36 +67,67 @@ def committed(code: BlockCode, carry: Values, done: Effects, active: jax.Array) 
     }
 
 
-def jump(layout: Layout, code: BlockCode, carry: Values, pc: jax.Array, active: jax.Array, cond: Any) -> Values:
+def room(
+    layout: Layout, code: BlockCode, carry: Values, pc: jax.Array, active: jax.Array, conds: Values
+) -> tuple[jax.Array, jax.Array]:
+    """The active lanes but those that would open a frame and have no room, and the program counter with these parked
+    before the block."""
+    if not code.calls:
+        return active, pc
+    calling = active & _opens(code.block.terminator, conds)
+    full = calling & (carry["depth"] >= carry["pcs"].shape[0] - 1)
+    return active & ~full, jnp.where(full, parked(code.index, layout.exit, Status.STACK_FULL), pc)
+
+
+def _opens(terminator: StackTerminator, conds: Values) -> jax.Array | bool:
+    if isinstance(terminator, Fork):
+        both = _opens(terminator.on_true, conds), _opens(terminator.on_false, conds)
+        return jnp.where(conds[terminator.cond], *both)
+    return isinstance(terminator, PushJump)
+
+
+def jump(layout: Layout, code: BlockCode, carry: Values, pc: jax.Array, active: jax.Array, conds: Values) -> Values:
     """Program counters, return addresses and depths after the block's jump."""
-    out: Values = {}
     terminator = code.block.terminator
-    number = layout.index
-    match terminator:
-        case Jump(target=target):
-            out["pc"] = jnp.where(active, number[target], pc)
-        case Branch():
-            taken = {side: number.get(side, -1) for side in (terminator.on_true, terminator.on_false)}
-            to = jnp.where(cond, taken[terminator.on_true], taken[terminator.on_false]).astype(pc.dtype)
-            if RETURN in (terminator.on_true, terminator.on_false):
-                leaves = active & (cond if terminator.on_true == RETURN else ~cond)
-                back, depth = leave(layout, carry, leaves)
-                to = jnp.where(leaves, back, to)
-                out |= depth
-            out["pc"] = jnp.where(active, to, pc)
-        case PushJump(target=target, ret=ret):
-            deeper = carry["depth"] + 1
-            address = jnp.full_like(pc, number[ret])
-            out["pcs"] = stacks.write(carry["pcs"], deeper, address.astype(carry["pcs"].dtype), active)
-            out["depth"] = jnp.where(active, deeper, carry["depth"])
-            out["pc"] = jnp.where(active, number[target], pc)
-        case Return():
-            back, depth = leave(layout, carry, active)
-            out |= depth
-            out["pc"] = jnp.where(active, back, pc)
-        case Fail():
-            out["pc"] = jnp.where(active, parked(code.index, layout.exit, why(terminator)), pc)
-    return out
+    if isinstance(terminator, Fail):
+        return {"pc": jnp.where(active, parked(code.index, layout.exit, why(terminator)), pc)}
+    out: Values = {"pc": pc}
+    depth: Any = carry.get("depth")
+    for leaf, mask in _ways(terminator, active, conds):
+        match leaf:
+            case Jump(target=target):
+                out["pc"] = jnp.where(mask, layout.index[target], out["pc"])
+            case PushJump(target=target):
+                depth = jnp.where(mask, carry["depth"] + 1, depth)
+                out["pc"] = jnp.where(mask, layout.index[target], out["pc"])
+            case Return():
+                back, after = leave(layout, carry, mask)
+                depth = jnp.where(mask, after["depth"], depth) if after else depth
+                out["pc"] = jnp.where(mask, back, out["pc"])
+    if code.calls:
+        address, who = addresses(layout, code, carry, active, conds)
+        out["pcs"] = stacks.write(carry["pcs"], carry["depth"] + 1, address, who)
+    return out | ({"depth": depth} if "depth" in written(layout, code) else {})
+
+
+def addresses(
+    layout: Layout, code: BlockCode, carry: Values, active: jax.Array, conds: Values
+) -> tuple[jax.Array, jax.Array]:
+    """Where the active lanes that open a frame come back to, and which lanes do."""
+    address, who = jnp.zeros(active.shape, carry["pcs"].dtype), jnp.zeros_like(active)
+    terminator = code.block.terminator
+    for leaf, mask in () if isinstance(terminator, Fail) else _ways(terminator, active, conds):
+        if isinstance(leaf, PushJump):
+            address, who = jnp.where(mask, layout.index[leaf.ret], address), who | mask
+    return address.astype(carry["pcs"].dtype), who
+
+
+def _ways(edge: Edge, mask: jax.Array, conds: Values) -> list[tuple[Leaf, jax.Array]]:
+    """The leaves of a tree, each with the lanes that take it."""
+    if not isinstance(edge, Fork):
+        return [(edge, mask)]
+    cond = conds[edge.cond]
+    return _ways(edge.on_true, mask & cond, conds) + _ways(edge.on_false, mask & ~cond, conds)
 
 
 def leave(layout: Layout, carry: Values, mask: jax.Array) -> tuple[jax.Array | int, Values]:
@@ -127,24 +153,20 @@ def count(layout: Layout, code: BlockCode, carry: Values, active: jax.Array) -> 
 def step(layout: Layout, code: BlockCode, carry: Values, shared: Values, chosen: bool | jax.Array = True) -> Values:
     """Run one block for the lanes that wait for it; gives only what it writes."""
     active, pc = masks(layout, code, carry)
-    done = effects(layout, code, carry, shared, active, chosen)
+    done = effects(layout, code, carry, shared, active)
+    active, pc = room(layout, code, carry, pc, active, done.conds)
+    tell(code, active & chosen, done)
     out = committed(code, carry, done, active)
     for v, value in done.saved.items():
         out[slot(v)] = stacks.write(carry[slot(v)], carry["depth"], value, active)
-    return out | jump(layout, code, carry, pc, active, done.cond) | count(layout, code, carry, active)
+    return out | jump(layout, code, carry, pc, active, done.conds) | count(layout, code, carry, active)
 
 
 def written(layout: Layout, code: BlockCode) -> tuple[str, ...]:
     """The parts of the state that `step` gives."""
     names = ["pc", *map(reg, code.updates), *map(slot, code.pushes)]
-    terminator = code.block.terminator
-    if isinstance(terminator, PushJump):
-        names += ["depth", "pcs"]
-    elif layout.calls and (
-        isinstance(terminator, Return)
-        or (isinstance(terminator, Branch) and RETURN in (terminator.on_true, terminator.on_false))
-    ):
-        names.append("depth")
+    names += ["pcs"] if code.calls else []
+    names += ["depth"] if code.calls or (layout.calls and may_return(code.block.terminator)) else []
     names += ["steps"] if layout.max_steps is not None else []
     names += ["visits", "active"] if layout.stats else []
     return tuple(names)

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.stack import PushJump
 from pcbatch.runtime import stacks
 from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import committed, count, effects, jump, masks
+from pcbatch.runtime.emit.base import addresses, committed, count, effects, jump, masks, room, tell
 from pcbatch.runtime.emit.guard import visited
 from pcbatch.runtime.layout import Layout, is_frames, slot
 from pcbatch.runtime.schedule import Schedule
@@ -43,10 +42,12 @@ class Port:
         """Small state (all of it, so that branches agree), values to save, and masks of who saves them."""
         active, pc = masks(layout, code, carry)
         # Under `vmap` all branches of a switch run: only the chosen one may print.
-        done = effects(layout, code, carry, shared, active, following == code.index)
+        done = effects(layout, code, carry, shared, active)
+        active, pc = room(layout, code, carry, pc, active, done.conds)
+        tell(code, active & (following == code.index), done)
         small = {k: v for k, v in carry.items() if not is_frames(k)}
         small |= committed(code, carry, done, active)
-        moved = jump(layout, code, carry, pc, active, done.cond)
+        moved = jump(layout, code, carry, pc, active, done.conds)
         moved.pop("pcs", None)
         small |= moved | count(layout, code, carry, active)
         nobody = jnp.zeros_like(active)
@@ -55,11 +56,7 @@ class Port:
         for v, value in done.saved.items():
             saved[slot(v)], who[slot(v)] = value, active
         if layout.calls:
-            terminator = code.block.terminator
-            calls = isinstance(terminator, PushJump)
-            ret = layout.index[terminator.ret] if isinstance(terminator, PushJump) else 0
-            saved["pcs"] = jnp.full(active.shape, ret, carry["pcs"].dtype)
-            who["pcs"] = active if calls else nobody
+            saved["pcs"], who["pcs"] = addresses(layout, code, carry, active, done.conds)
         return small, saved, who
 
     def _after(self, carry: Values, result: tuple[Values, Values, Values]) -> Values:
