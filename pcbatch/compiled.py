@@ -22,7 +22,7 @@ from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Fail, Prim, Print
 from pcbatch.ir.stack import Push, StackProgram
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import AnyOp
+from pcbatch.ir.walk import AnyOp, calls
 from pcbatch.lowering.abstract import Known, array_type
 from pcbatch.lowering.jax_types import as_result, storage_type, zeros
 from pcbatch.options import Options
@@ -164,8 +164,9 @@ def _where(program: StackProgram, pc: int) -> Site:
     if pc < 0:
         return Site()
     block = program.blocks[pc % (len(program.blocks) + 1)]
-    locs = [loc for op in (*block.ops, block.terminator) if (loc := getattr(op, "loc", None)) is not None]
-    end = getattr(block.terminator, "loc", None)
+    locs = [op.loc for op in block.ops if op.loc is not None]
+    ways = (*calls(block.terminator), block.terminator)  # a call first: that is where a stack was full
+    end = next((loc for way in ways if (loc := getattr(way, "loc", None)) is not None), None)
     held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))
     fail = block.terminator if isinstance(block.terminator, Fail) else None
     return Site(end or (locs[0] if locs else None), held, fail)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from pcbatch.ir import walk
 from pcbatch.ir.cfg import Function
 from pcbatch.ir.dataflow import solve
+from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
 from pcbatch.ir.walk import AnyBlock, block_writes, may_return, pushes, successors, writes
 
@@ -47,9 +49,8 @@ def slots(program: StackProgram, entry: str) -> dict[str, Names]:
 
 
 def calls(program: StackProgram) -> list[tuple[str, PushJump]]:
-    """The blocks that end in a call, with it."""
-    jumps = ((block.label, block.terminator) for block in program.blocks)
-    return [(label, jump) for label, jump in jumps if isinstance(jump, PushJump)]
+    """The calls, with the blocks that they end; a block may end in several."""
+    return [(block.label, call) for block in program.blocks for call in walk.calls(block.terminator)]
 
 
 def on_all_paths(starts: Mapping[str, Names], edges: Iterable[Edge], adds: Mapping[str, Names]) -> dict[str, Names]:
@@ -85,11 +86,11 @@ def _edges_inside(program: StackProgram, by_calls: Mapping[str, Names]) -> list[
     """The edges of activations; a call that never returns has none."""
     out = []
     for block in program.blocks:
-        jump = block.terminator
-        if not isinstance(jump, PushJump):
-            out += [(block.label, to, NOTHING) for to in successors(jump)]
-        elif jump.target in by_calls:
-            out.append((block.label, jump.ret, by_calls[jump.target]))
+        for edge in walk.edges(block.terminator):
+            if isinstance(edge, Jump):
+                out.append((block.label, edge.target, NOTHING))
+            elif isinstance(edge, PushJump) and edge.target in by_calls:
+                out.append((block.label, edge.ret, by_calls[edge.target]))
     return out
 
 

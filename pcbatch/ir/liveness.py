@@ -16,12 +16,15 @@ from collections.abc import Callable, Iterable
 
 from pcbatch.ir.cfg import Function
 from pcbatch.ir.dataflow import block_edges, reachable, solve
+from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
 from pcbatch.ir.walk import (
     AnyBlock,
     AnyOp,
     block_uses,
     block_writes,
+    calls,
+    edges,
     kept,
     may_return,
     reads,
@@ -86,8 +89,7 @@ def return_points(program: StackProgram) -> dict[str, tuple[str, ...]]:
 
 
 def _calls(program: StackProgram) -> tuple[tuple[str, str], ...]:
-    jumps = (block.terminator for block in program.blocks)
-    return tuple((jump.target, jump.ret) for jump in jumps if isinstance(jump, PushJump))
+    return tuple((call.target, call.ret) for block in program.blocks for call in calls(block.terminator))
 
 
 def _solve_cfg(function: Function) -> tuple[dict[str, Names], dict[str, Names]]:
@@ -102,9 +104,8 @@ def _solve_stack(program: StackProgram) -> tuple[dict[str, Names], dict[str, Nam
     ends = {label: frozenset(program.results) for label in points if label in outermost} | _shown(program.blocks)
 
     def follow(block: AnyBlock) -> tuple[str, ...]:
-        if isinstance(block.terminator, PushJump):
-            return (block.terminator.target,)
-        return successors(block.terminator) + points.get(block.label, ())
+        ways = edges(block.terminator)
+        return tuple(way.target for way in ways if isinstance(way, Jump | PushJump)) + points.get(block.label, ())
 
     return _solve(program.blocks, follow, ends)
 

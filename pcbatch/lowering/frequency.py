@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.liveness import return_points
+from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
-from pcbatch.ir.walk import successors
+from pcbatch.ir.walk import edges
 
 LOOP = 8.0  # expected visits per nesting level
 
@@ -25,8 +26,7 @@ def flow(program: StackProgram) -> dict[str, list[str]]:
     returns = return_points(program)
     graph = {}
     for block in program.blocks:
-        terminator = block.terminator
-        direct = [terminator.target] if isinstance(terminator, PushJump) else list(successors(terminator))
+        direct = [edge.target for edge in edges(block.terminator) if isinstance(edge, Jump | PushJump)]
         graph[block.label] = list(dict.fromkeys([*direct, *returns.get(block.label, ())]))
     return graph
 

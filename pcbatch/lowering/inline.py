@@ -19,7 +19,6 @@ from pcbatch.errors import CompileError
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.ops import RETURN, Jump, Move, Return
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
-from pcbatch.ir.stack import PushJump
 from pcbatch.ir.walk import retarget
 
 
@@ -94,9 +93,7 @@ class _Inliner:
         terminator = rename_terminator(block.terminator, names.__getitem__)
         if isinstance(terminator, Return):
             return Block(labels[block.label], ops, Jump(labels[RETURN]))
-        new = retarget(terminator, labels.__getitem__)
-        assert not isinstance(new, PushJump)
-        return Block(labels[block.label], ops, new)
+        return Block(labels[block.label], ops, retarget(terminator, labels.__getitem__))
 
     def label(self) -> str:
         self.labels += 1

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import assert_never
 
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.ops import RETURN, Jump, Return
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Terminator
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Return
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
-from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
+from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import may_return, retarget
+from pcbatch.ir.walk import may_return
 from pcbatch.lowering.moves import Fresh, parallel_moves
 from pcbatch.lowering.saves import Saves, plan
 
@@ -139,9 +140,24 @@ class _Lowering:
                 return body.blocks
             else:
                 self.call(body, op, f"{function.name}.{block.label}.{k}", self.saves[function.name][block.label, k])
-        terminator = retarget(block.terminator, lambda label: _qualified_label(function, label))
-        body.close(rename_terminator(terminator, local))
+        body.close(rename_terminator(self.jump(function, block.terminator), local))
         return body.blocks
+
+    def jump(self, function: Function, terminator: Terminator) -> StackTerminator:
+        """A branch becomes a fork, labels those of the merged program."""
+        match terminator:
+            case Branch():
+                on_true, on_false = (
+                    Return() if to == RETURN else Jump(f"{function.name}.{to}")
+                    for to in (terminator.on_true, terminator.on_false)
+                )
+                return on_true if on_true == on_false else Fork(terminator.cond, on_true, on_false, terminator.loc)
+            case Jump(target=target):
+                return Jump(f"{function.name}.{target}")
+            case Return() | Fail():
+                return terminator
+            case _:
+                assert_never(terminator)
 
     def arguments(self, body: _Body, call: Call) -> None:
         callee = self.source.function(call.func)
@@ -167,7 +183,3 @@ class _Lowering:
         ]
         first, rest = parallel_moves(pairs, self.fresh, call.loc)
         body.ops += [*first, *rest, *(Pop(v, call.loc) for v in slots(saves.pops))]
-
-
-def _qualified_label(function: Function, label: str) -> str:
-    return label if label == RETURN else f"{function.name}.{label}"

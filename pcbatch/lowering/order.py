@@ -13,9 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pcbatch.ir.ops import RETURN
-from pcbatch.ir.stack import PushJump, StackBlock, StackProgram, StackTerminator
-from pcbatch.ir.walk import retarget, successors
+from pcbatch.ir.stack import StackBlock, StackProgram, StackTerminator
+from pcbatch.ir.walk import retarget_stack, targets
 from pcbatch.lowering.cost import op_cost
 from pcbatch.lowering.frequency import Graph, flow, visits
 
@@ -47,17 +46,17 @@ def run(program: StackProgram, schedule: str) -> StackProgram:
         order = [*first, *starts]
         order = [label for label in order if label != last] + [last]
     order += [label for label in labels if label not in order]
-    new = {label: f"bb{k}" for k, label in enumerate(order)} | {RETURN: RETURN}
+    new = {label: f"bb{k}" for k, label in enumerate(order)}
     blocks = [program.block(label) for label in order]
     relabelled = tuple(
-        replace(b, label=new[b.label], terminator=retarget(b.terminator, lambda label: new[label])) for b in blocks
+        replace(b, label=new[b.label], terminator=retarget_stack(b.terminator, new.__getitem__)) for b in blocks
     )
     return replace(program, entry=new[program.entry], blocks=relabelled)
 
 
 def _in_source(terminator: StackTerminator) -> tuple[str, ...]:
     """Where the text goes on: into the callee, then after the call."""
-    return (terminator.target, terminator.ret) if isinstance(terminator, PushJump) else successors(terminator)
+    return tuple(dict.fromkeys(targets(terminator)))
 
 
 def expensive_block(program: StackProgram) -> str | None:
