@@ -28,7 +28,7 @@ def choose_schedule(program: StackProgram) -> str:
     With an expensive block smallest-first lets lanes gather before it, which saves whole executions of it. Among cheap
     blocks a sweep makes the fewest trips.
     """
-    return "sweep" if expensive_block(program) is None else "earliest"
+    return "sweep" if expensive_block(program) is None else "drain"
 
 
 def run(program: StackProgram, schedule: str) -> StackProgram:
@@ -63,7 +63,7 @@ def expensive_block(program: StackProgram) -> str | None:
     """The block that decides the run time, if there is one: dear by itself, and with its visits a good part of all."""
     types = {v: var.type for v, var in program.vars.items()}
     often = visits(program)
-    costs = {b.label: _block_cost(b, types) for b in program.blocks}
+    costs = {b.label: block_cost(b, types) for b in program.blocks}
     weights = {label: cost * often[label] for label, cost in costs.items()}
     dear = [label for label, cost in costs.items() if cost >= EXPENSIVE]
     best = max(dear, key=lambda label: weights[label], default=None)
@@ -72,7 +72,7 @@ def expensive_block(program: StackProgram) -> str | None:
     return best
 
 
-def _block_cost(block: StackBlock, types: Mapping[str, object]) -> float:
+def block_cost(block: StackBlock, types: Mapping[str, object]) -> float:
     total = sum(op_cost(op, types) for op in block.ops if type(op).__name__ not in ("Push", "Pop"))
     return 0.0 if math.isinf(total) else total
 

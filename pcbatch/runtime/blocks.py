@@ -27,6 +27,7 @@ class Blocks:
     modes: tuple[Mode, ...]
     expensive: tuple[int, ...]
     shared: Values
+    apart: bool = False  # must a block's reads be kept apart from its writes?
 
     def __len__(self) -> int:
         return len(self.layout.codes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import jax
 import jax.numpy as jnp
@@ -29,8 +29,7 @@ from pcbatch.runtime.window import Window
 Values = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(NamedTuple):
     """What running a block gives, before any mask (values in storage form, [width, ...])."""
 
     updates: Values  # register -> new value
@@ -79,6 +78,11 @@ class BlockCode:
         updates = {v: self._stored(env[v], v, window) for v in self.updates if v not in placed}
         conditions = {v: self._stored(env[v], v, window) for v in self.conditions}
         return Effects(updates, placed, saved, conditions, tuple(printed))
+
+    @property
+    def stores(self) -> bool:
+        """Does it write a part of a register?"""
+        return any(found.stored for found in self.cuts.values())
 
     @property
     def conditions(self) -> tuple[str, ...]:

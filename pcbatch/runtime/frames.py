@@ -57,9 +57,7 @@ class Frames:
 
     def empty(self, lanes: int, depth: int, exit_: int) -> dict[str, jax.Array]:
         """Frames for `depth` nested calls; the outermost return goes to `exit_`."""
-        made = {
-            name: jnp.zeros(((depth + 2) * lanes, width), self.dtype(name)) for name, width in self.widths.items()
-        }
+        made = {name: jnp.zeros(((depth + 2) * lanes, width), self.dtype(name)) for name, width in self.widths.items()}
         made["frames"] = made["frames"].at[:lanes, 0].set(exit_)
         return made
 
@@ -90,14 +88,52 @@ class Frames:
         mask: jax.Array,
     ) -> dict[str, jax.Array]:
         """The buffers after the lanes in `mask` saved values, and (with `back`) a return address, in their frames."""
+        parts = {buffer: self._parts(buffer, window, saved, back) for buffer in self.widths}
+        return {b: self._scatter(carry[b], window, depth + 1, found, mask) for b, found in parts.items() if found}
+
+    def rows(
+        self,
+        carry: Mapping[str, Any],
+        window: Window,
+        depth: jax.Array,
+        saved: Mapping[str, Any],
+        back: jax.Array | None,
+        mask: jax.Array,
+    ) -> dict[str, tuple[jax.Array, jax.Array]]:
+        """As `write`, but the lanes' whole rows and who writes them, for `put`."""
         out = {}
-        for buffer in self.widths:
-            parts = {(c.start, c.stop): words.pack(v, window.width) for n, v in saved.items() if (c := self.columns[n]).buffer == buffer}
-            if back is not None and buffer == "frames":
-                parts[0, RETURN_COLUMN] = back.astype(words.SMALL)[:, None]
-            if parts:
-                out[buffer] = self._scatter(carry[buffer], window, depth + 1, parts, mask)
+        for buffer, width in self.widths.items():
+            parts = self._parts(buffer, window, saved, back)
+            row = self._gather(carry[buffer], window, depth + 1, 0, width) if parts else self._no_rows(buffer, window)
+            for (low, high), value in parts.items():
+                row = row.at[:, low:high].set(value)
+            out[buffer] = row, mask if parts else jnp.zeros_like(mask)
         return out
+
+    def put(
+        self,
+        carry: Mapping[str, Any],
+        window: Window,
+        depth: jax.Array,
+        rows: Mapping[str, tuple[jax.Array, jax.Array]],
+    ) -> dict[str, jax.Array]:
+        """The buffers with whole rows written."""
+        return {
+            buffer: self._scatter(carry[buffer], window, depth + 1, {(0, self.widths[buffer]): row}, mask)
+            for buffer, (row, mask) in rows.items()
+        }
+
+    def _no_rows(self, buffer: str, window: Window) -> jax.Array:
+        return jnp.zeros((window.width, self.widths[buffer]), self.dtype(buffer))
+
+    def _parts(
+        self, buffer: str, window: Window, saved: Mapping[str, Any], back: jax.Array | None
+    ) -> dict[tuple[int, int], jax.Array]:
+        mine = {v: column for v in saved if (column := self.columns[v]).buffer == buffer}
+        parts = {(column.start, column.stop): words.pack(saved[v], window.width) for v, column in mine.items()}
+        if back is not None and buffer == NAMES[words.SMALL]:
+            parts[0, RETURN_COLUMN] = back.astype(words.SMALL)[:, None]
+        return parts
 
     def _hull(self, names: Sequence[str]) -> tuple[int, int]:
         return min(self.columns[v].start for v in names), max(self.columns[v].stop for v in names)
@@ -107,7 +143,12 @@ class Frames:
         return rows.at[index, low:high].get(mode="clip")
 
     def _scatter(
-        self, rows: jax.Array, window: Window, row: jax.Array, parts: Mapping[tuple[int, int], jax.Array], mask: jax.Array
+        self,
+        rows: jax.Array,
+        window: Window,
+        row: jax.Array,
+        parts: Mapping[tuple[int, int], jax.Array],
+        mask: jax.Array,
     ) -> jax.Array:
         """One scatter for each run of adjacent columns."""
         index = jnp.where(mask, row * window.lanes + window.source, rows.shape[0])
@@ -124,7 +165,9 @@ def _runs(parts: Mapping[tuple[int, int], jax.Array]) -> list[tuple[int, int, ja
             runs[-1] = (start, high, [*values, value])
         else:
             runs.append((low, high, [value]))
-    return [(low, high, jnp.concatenate(values, axis=1) if len(values) > 1 else values[0]) for low, high, values in runs]
+    return [
+        (low, high, jnp.concatenate(values, axis=1) if len(values) > 1 else values[0]) for low, high, values in runs
+    ]
 
 
 def grow(rows: jax.Array, lanes: int, depth: int) -> jax.Array:

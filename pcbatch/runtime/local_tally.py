@@ -16,8 +16,8 @@ import numpy as np
 
 from pcbatch.ir.types import ArrayType
 from pcbatch.runtime.code import Values
-from pcbatch.runtime.window import lane_mask
 from pcbatch.runtime.status import Status, parked
+from pcbatch.runtime.window import lane_mask
 
 
 @dataclass(frozen=True, slots=True)

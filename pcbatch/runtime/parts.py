@@ -8,7 +8,7 @@ what lies between runs under `vmap`. Lanes that do not store get a number out of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,7 +137,9 @@ class _Cutter:
         return bool(self._uses(made)) and all(self._fits(eqn, made, position) for eqn in self._uses(made))
 
     def _stores_after(self, made: Any) -> bool:
-        return any(eqn.primitive.name not in LOADS or any(v is made for v in eqn.invars[1:]) for eqn in self._uses(made))
+        return any(
+            eqn.primitive.name not in LOADS or any(v is made for v in eqn.invars[1:]) for eqn in self._uses(made)
+        )
 
     def _is_touch(self, eqn: Any) -> bool:
         if eqn.primitive.name not in (*LOADS, *SCATTERS):
@@ -289,8 +291,7 @@ def _shift(dims: Iterable[int]) -> tuple[int, ...]:
     return tuple(d + 1 for d in dims)
 
 
-def touched(op: object, cuts: Mapping[Prim, Cut]) -> set[str]:
-    """Variables that an operation touches in part."""
-    if not isinstance(op, Prim) or op not in cuts:
-        return set()
-    return {op.expr.ins[k] for k in cuts[op].registers}
+def in_part(op: object) -> set[str]:
+    """Variables that an operation would touch in part."""
+    found = cut(op) if isinstance(op, Prim) else None
+    return set() if found is None else {op.expr.ins[k] for k in found.registers}  # type: ignore[attr-defined]

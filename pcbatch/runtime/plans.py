@@ -1,59 +1,127 @@
-"""Costs of blocks, and how each is computed."""
+"""What blocks cost, and what follows: how each is computed, how many lanes a machine should have.
+
+Times are estimates in nanoseconds for one CPU core; the constants were measured (docs/performance.md) and are part of
+the program, not of the run, so that equal programs are planned, and compiled, equally.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
-from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.frequency import visits
-from pcbatch.lowering.order import expensive_block, _block_cost
-from pcbatch.lowering.jax_types import storage_type
-from pcbatch.ir.walk import block_uses, block_writes
-from pcbatch.runtime.modes import Dense, Few, Mode, Strips
-from pcbatch.ir.walk import edges
 from pcbatch.ir.ops import Jump
-import os
+from pcbatch.ir.stack import StackBlock, StackProgram
+from pcbatch.ir.walk import block_uses, block_writes, edges, pops, pushes
+from pcbatch.lowering.frequency import visits
+from pcbatch.lowering.jax_types import storage_type
+from pcbatch.lowering.order import block_cost, expensive_block
+from pcbatch.runtime import parts
+from pcbatch.runtime.modes import Dense, Few, Mode
+
+OPERATION = 0.35  # one arithmetic operation of one lane, vectorised
+WORD = 0.4  # moving one word of one lane: its share of a masked update, which reads twice and writes once
+KERNEL = 150.0  # one more kernel in a trip
+FIND = 1.2  # looking whether one lane waits
+CHEAP = 4000.0  # a block whose dense visit takes less is not worth looking for the lanes that want it
+STREAM_WIDTHS = ((4000.0, 128), (0.0, 512))  # lanes of a stream, by the time of one lane's trip
+WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
+NARROWS = 12  # blocks: a narrower machine is one more program to compile
+
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class BlockCost:
+    """One block. `often`: its expected visits, relative to the most visited block's."""
+
     label: str
-    ops: float
-    words: float
+    operations: float
+    words: float  # per lane, that a visit reads or writes
+    arrays: int  # registers and frames that it touches
     often: float
     expensive: bool
-    loops: bool
+    loops: bool  # may jump to itself
+
+    @property
+    def lane(self) -> float:
+        """Time per lane."""
+        return self.operations * OPERATION + self.words * WORD
+
+    def dense(self, lanes: int) -> float:
+        """Time of a visit that computes all lanes."""
+        return self.arrays * KERNEL + lanes * self.lane
+
+    def few(self, lanes: int, width: int) -> float:
+        """Time of the visits of one trip that look up `width` lanes at a time."""
+        wanted = max(1.0, lanes * self.often / 2)
+        turns = -(-wanted // width)
+        return turns * (2 * self.arrays * KERNEL + lanes * FIND + width * 1.5 * self.lane)
 
 
-def costs(program: StackProgram):
-    types = {v: var.type for v, var in program.vars.items()}
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The blocks of a program in order."""
+
+    blocks: tuple[BlockCost, ...]
+
+    @property
+    def expensive(self) -> tuple[int, ...]:
+        """Blocks worth waiting for."""
+        return tuple(k for k, block in enumerate(self.blocks) if block.expensive)
+
+    def modes(self, lanes: int) -> tuple[Mode, ...]:
+        """How each block is computed in a machine of so many lanes."""
+        return tuple(_mode(block, lanes) for block in self.blocks)
+
+    def lanes(self, inputs: int) -> int:
+        """Lanes for a plain call: all inputs at once while that is cheap."""
+        return inputs if inputs <= WIDEST else self.stream_lanes(inputs)
+
+    def stream_lanes(self, inputs: int) -> int:
+        """Lanes for a stream of inputs."""
+        trip = sum(block.lane * block.often for block in self.blocks)
+        wanted = next(width for least, width in STREAM_WIDTHS if trip >= least)
+        return min(inputs, wanted)
+
+    @property
+    def narrows(self) -> bool:
+        """Is it worth compiling narrower machines for the end of a stream?"""
+        return len(self.blocks) <= NARROWS
+
+
+def costs(program: StackProgram) -> Costs:
+    """The costs of an ordered program."""
     often = visits(program)
-    top = max(often.values())
+    most = max(often.values())
     last = expensive_block(program)
-    out = []
-    for b in program.blocks:
-        names = block_uses(b) | block_writes(b)
-        words = sum(storage_type(types[v]).size for v in names if types[v] is not None)
-        loops = any(getattr(e, "target", None) == b.label for e in edges(b.terminator))
-        out.append(Cost(b.label, _block_cost(b, types), words, often[b.label] / top, b.label == last, loops))
-    return tuple(out)
+    return Costs(tuple(_cost(program, b, often[b.label] / most, b.label == last) for b in program.blocks))
 
 
-def expensive(costs):
-    return tuple(k for k, c in enumerate(costs) if c.expensive)
+def _cost(program: StackProgram, block: StackBlock, often: float, expensive: bool) -> BlockCost:
+    types = {v: var.type for v, var in program.vars.items()}
+    registers = {
+        v for v in block_uses(block) | block_writes(block) if (s := program.vars[v].storage) and s.has_register
+    }
+    slots = [op.dst for op in (*pops(block), *pushes(block))]
+    touched = {v for op in block.ops for v in parts.in_part(op)}
+    sizes = [storage_type(t).size for v in (*(registers - touched), *slots) if (t := types[v]) is not None]
+    return BlockCost(
+        block.label,
+        block_cost(block, types),
+        float(sum(sizes)),
+        len(registers) + bool(slots),
+        often,
+        expensive,
+        any(isinstance(edge, Jump) and edge.target == block.label for edge in edges(block.terminator)),
+    )
 
 
-def modes(costs, lanes):
-    return tuple(_mode(c, lanes) for c in costs)
-
-
-def _mode(c, lanes):
-    if c.expensive or os.environ.get("PB_DENSE"):
+def _mode(block: BlockCost, lanes: int) -> Mode:
+    dense = Dense(spins=block.loops)
+    if os.environ.get("PB_DENSE"):
         return Dense()
-    if c.ops + c.words < 100:
-        return Dense(spins=c.loops)
-    part, low, high = (3, 16, 128) if c.often > 0.5 else (6, 8, 64) if c.often > 0.1 else (12, 4, 32)
-    k = 2 ** max(0, (int(lanes / part)).bit_length() - 1)
-    k = min(high, max(low, k))
-    if k >= lanes:
-        return Dense(spins=c.loops)
-    return Few(k)
+    if block.expensive:
+        return Dense()
+    if block.dense(lanes) < CHEAP:
+        return dense
+    widths = [w for w in (4, 8, 16, 32, 64, 128, 256) if w <= lanes / 2]
+    best = min(widths, key=lambda w: block.few(lanes, w), default=None)
+    return Few(best) if best is not None and block.few(lanes, best) < block.dense(lanes) else dense

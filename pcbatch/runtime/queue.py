@@ -11,10 +11,8 @@ When no input is left and few lanes live, they can go on in a narrower machine (
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,9 +25,7 @@ from pcbatch.runtime.status import Status, parked
 from pcbatch.runtime.window import first_lanes, lane_mask
 
 
-@partial(
-    jax.tree_util.register_dataclass, data_fields=["state", "item", "following", "end", "out"], meta_fields=[]
-)
+@partial(jax.tree_util.register_dataclass, data_fields=["state", "item", "following", "end", "out"], meta_fields=[])
 @dataclass(frozen=True, slots=True)
 class Queue:
     """A machine and its inputs. `item` int32[lanes]: the slot of the results of what each lane runs, or a number beyond
@@ -60,9 +56,9 @@ def kept(machine: Machine) -> tuple[str, ...]:
     return tuple(dict.fromkeys(["pc", *names, *(["depth"] if layout.frames is not None else [])]))
 
 
-def start(machine: Machine, args: Mapping[str, Any], lanes: int, slots: int, depth: int, end: jax.Array) -> Queue:
-    """Idle lanes before the first refill; `args` are those of all inputs."""
-    state = machine.idle(args, lanes, depth)
+def start(machine: Machine, shared: Values, lanes: int, slots: int, depth: int, end: jax.Array | int) -> Queue:
+    """Idle lanes before the first refill."""
+    state = machine.idle(shared, lanes, depth)
     carry = state.carry
     out = {key: jnp.zeros((slots, *carry[key].shape[1:]), carry[key].dtype) for key in kept(machine)}
     if machine.layout.frames is not None:
@@ -72,21 +68,28 @@ def start(machine: Machine, args: Mapping[str, Any], lanes: int, slots: int, dep
 
 
 def run(
-    machine: Machine, queue: Queue, inputs: Values, narrower: int = 0, grows: bool = False, turns: int | None = None
+    machine: Machine,
+    queue: Queue,
+    inputs: Values,
+    narrower: int = 0,
+    grows: bool = False,
+    turns: int | None = None,
+    more: bool = False,
 ) -> Queue:
     """Run until every input has its results. `inputs`: stored parameters, [slots, ...] each.
 
-    It ends before that when no input is left and no more than `narrower` lanes live, when (`grows`) a lane has no room
-    for a call, or after so many `turns` (refills).
+    It ends before that when no input is left and no more than `narrower` lanes live (or at once, if there are `more`
+    inputs to come), when (`grows`) a lane has no room for a call, or after so many `turns` (refills).
     """
     blocks = machine.blocks(queue.state)
 
     def unfinished(c: tuple[Queue, jax.Array]) -> jax.Array:
         q, turn = c
-        live = _count(q, blocks)
-        going = (q.following < q.end) | (live > narrower) | ((narrower == 0) & jnp.any(q.item < q.slots))
+        going = q.following < q.end
+        if not more:
+            going |= (_count(q, blocks) > narrower) | ((narrower == 0) & jnp.any(q.item < q.slots))
         if grows:
-            going &= ~jnp.any(_is_full(q, blocks))
+            going &= ~jnp.any(is_full(q, blocks))
         return going if turns is None else going & (turn < turns)
 
     def turn(c: tuple[Queue, jax.Array]) -> tuple[Queue, jax.Array]:
@@ -101,7 +104,8 @@ def _count(q: Queue, blocks: Blocks) -> jax.Array:
     return jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
 
 
-def _is_full(q: Queue, blocks: Blocks) -> jax.Array:
+def is_full(q: Queue, blocks: Blocks) -> jax.Array:
+    """bool[lanes]: the lanes that wait for deeper stacks."""
     pc = q.state.carry["pc"]
     low = parked(0, len(blocks), Status.STACK_FULL)
     return (pc >= low) & (pc <= low + len(blocks))
@@ -135,7 +139,7 @@ def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bo
     layout, carry = machine.layout, q.state.carry
     free = carry["pc"] >= len(blocks)
     if grows:
-        free &= ~_is_full(q, blocks)
+        free &= ~is_full(q, blocks)
     beyond = q.slots + jnp.arange(q.lanes, dtype=jnp.int32)
     slot = jnp.where(free, q.item, beyond)
     left = {key: carry[key] for key in q.out if key != "back"}

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.blocks import Blocks

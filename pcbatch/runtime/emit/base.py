@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
+from functools import partial
+from typing import NamedTuple, assert_never
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.stack import Edge, Fork, PushJump
-from pcbatch.ir.walk import edges, may_return
+from pcbatch.ir.walk import calls, edges, may_return
 from pcbatch.runtime import frames as frame_plans
 from pcbatch.runtime import prints
-from pcbatch.runtime.code import BlockCode, Values
+from pcbatch.runtime.code import BlockCode, Effects, Values
 from pcbatch.runtime.layout import PER_BLOCK, Layout, reg
 from pcbatch.runtime.status import Status, parked, why
 from pcbatch.runtime.window import Window
 
 
-@dataclass(frozen=True, slots=True)
-class Leap:
+class Leap(NamedTuple):
     """Where the places of a window go: `pc` and, where the program calls, who opens a frame (and the return address
     that it keeps) and who closes one. None stands for nobody."""
 
@@ -28,6 +29,26 @@ class Leap:
     enters: jax.Array | None = None
     leaves: jax.Array | None = None
     back: jax.Array | None = None
+
+
+class Computed(NamedTuple):
+    """All that a step reads and computes, before anything is written."""
+
+    mask: jax.Array
+    late: jax.Array | None  # places that have used up their steps
+    depth: jax.Array | None
+    done: Effects
+    leap: Leap
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a step needs besides the carried state. `apart`: reads must be kept apart from writes (see `xla`)."""
+
+    layout: Layout
+    shared: Values
+    apart: bool = False
+    in_rows: bool = False  # give rows and who writes them instead of frames
 
 
 def wanted(carry: Values, code: BlockCode) -> jax.Array:
@@ -41,23 +62,47 @@ def waits(carry: Values, code: BlockCode) -> jax.Array:
     return there
 
 
-def step(
-    layout: Layout, code: BlockCode, carry: Values, shared: Values, window: Window, chosen: bool | jax.Array = True
-) -> Values:
+def step(stage: Stage, code: BlockCode, carry: Values, window: Window, chosen: bool | jax.Array = True) -> Values:
     """Run one block for the lanes of a window; gives only what it writes. Nothing is printed unless `chosen`."""
-    mask, late = _in_time(layout, carry, window)
-    depth = window.read(carry["depth"]) if layout.frames is not None else None
-    popped = layout.frames.read(carry, window, depth, code.pops) if layout.frames is not None and code.pops else {}
-    done = code.run(window, {v: carry[reg(v)] for v in code.reads}, popped, shared, mask)
+    layout = stage.layout
+    compute = partial(_compute, stage, code, carry, window)
+    mask, late, depth, done, leap = _apart(compute) if stage.apart and _mixes(code, window) else compute()
     if code.prints:
         prints.emit(code.prints, mask & chosen, window.index, done.printed)
     out = {reg(v): array for v, array in done.placed.items()}
     out |= {reg(v): window.write(carry[reg(v)], new, mask) for v, new in done.updates.items()}
-    leap = _leap(layout, code, carry, window, depth, done.conditions)
-    if layout.frames is not None and (done.saved or leap.back is not None):
-        out |= layout.frames.write(carry, window, depth, done.saved, leap.back, mask)
-    out |= _move(layout, carry, window, depth, mask, late, leap, code)
+    if layout.frames is not None:
+        assert depth is not None
+        write = layout.frames.rows if stage.in_rows else layout.frames.write
+        out |= write(carry, window, depth, done.saved, leap.back, mask)
+    out |= _move(layout, code, carry, window, depth, mask, late, leap)
     return out | _count(layout, code, carry, window, mask)
+
+
+def _compute(stage: Stage, code: BlockCode, carry: Values, window: Window) -> Computed:
+    layout = stage.layout
+    mask, late = _in_time(layout, carry, window)
+    depth, popped = None, {}
+    if layout.frames is not None:
+        depth = window.read(carry["depth"])
+        popped = layout.frames.read(carry, window, depth, code.pops)
+    done = code.run(window, {v: carry[reg(v)] for v in code.reads}, popped, stage.shared, mask)
+    return Computed(mask, late, depth, done, _leap(layout, code, carry, window, depth, done.conditions))
+
+
+def _mixes(code: BlockCode, window: Window) -> bool:
+    """Does the block read and write one buffer in part, so that XLA would copy it?"""
+    frames = bool(code.pops or may_return(code.block.terminator)) and bool(code.pushes or calls(code.block.terminator))
+    return (frames or not window.dense) and not code.stores
+
+
+def _apart(compute: Callable[[], Computed]) -> Computed:
+    """`compute()` inside a loop of one iteration: XLA cannot mix it with what comes after."""
+    shapes = jax.eval_shape(compute)
+    nothing = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    once = lambda c: (jnp.zeros((), bool), compute())  # noqa: E731
+    done: Computed = jax.lax.while_loop(lambda c: c[0], once, (jnp.ones((), bool), nothing))[1]
+    return done
 
 
 def _in_time(layout: Layout, carry: Values, window: Window) -> tuple[jax.Array, jax.Array | None]:
@@ -93,9 +138,7 @@ def _resolve(layout: Layout, window: Window, edge: Edge, back: jax.Array | None,
             address = _everywhere(layout, window, layout.index[ret])
             return Leap(_everywhere(layout, window, layout.index[target]), everybody, None, address)
         case Fork(cond=cond):
-            a, b = (
-                _resolve(layout, window, side, back, conditions) for side in (edge.on_true, edge.on_false)
-            )
+            a, b = (_resolve(layout, window, side, back, conditions) for side in (edge.on_true, edge.on_false))
             c = conditions[cond]
 
             def choose(x: jax.Array | None, y: jax.Array | None, default: jax.Array) -> jax.Array | None:
@@ -117,13 +160,13 @@ def _everywhere(layout: Layout, window: Window, pc: int) -> jax.Array:
 
 def _move(
     layout: Layout,
+    code: BlockCode,
     carry: Values,
     window: Window,
     depth: jax.Array | None,
     mask: jax.Array,
     late: jax.Array | None,
     leap: Leap,
-    code: BlockCode,
 ) -> Values:
     """New program counters and depths. A lane that calls deeper than there is room for is parked where it would go on:
     it has done all that it can."""
@@ -164,12 +207,11 @@ def _count(layout: Layout, code: BlockCode, carry: Values, window: Window, mask:
 def written(layout: Layout, code: BlockCode) -> tuple[str, ...]:
     """The parts of the state that `step` gives."""
     names = ["pc", *map(reg, code.updates)]
-    jumps = edges(code.block.terminator)
-    calls = any(isinstance(edge, PushJump) for edge in jumps)
+    jumps, called = edges(code.block.terminator), bool(calls(code.block.terminator))
     if layout.frames is not None:
-        buffers = [layout.frames.columns[v].buffer for v in code.pushes] + (["frames"] if calls else [])
+        buffers = [layout.frames.columns[v].buffer for v in code.pushes] + (["frames"] if called else [])
         names += dict.fromkeys(buffers)
-        names += ["depth"] if calls or any(isinstance(edge, Return) for edge in jumps) else []
+        names += ["depth"] if called or any(isinstance(edge, Return) for edge in jumps) else []
     names += ["steps"] if layout.max_steps is not None else []
     names += PER_BLOCK if layout.stats else []
     return tuple(names)

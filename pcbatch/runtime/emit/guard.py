@@ -15,8 +15,7 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import step, waits, wanted, written
-from pcbatch.runtime.layout import Layout
+from pcbatch.runtime.emit.base import Stage, step, waits, wanted, written
 from pcbatch.runtime.modes import Dense, Few, Strips
 from pcbatch.runtime.window import everyone, first
 
@@ -37,7 +36,7 @@ class Guard:
         return carry
 
     def _as_planned(self, blocks: Blocks, code: BlockCode, carry: Values, go: jax.Array) -> Values:
-        guarded = _Guarded(blocks.layout, code, blocks.shared)
+        guarded = _Guarded(stage_of(blocks), code)
         match blocks.modes[code.index]:
             case Dense(spins=False):
                 return guarded.once(carry, go)
@@ -53,9 +52,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class _Guarded:
-    layout: Layout
+    stage: Stage
     code: BlockCode
-    shared: Values
 
     def once(self, carry: Values, go: jax.Array) -> Values:
         """All waiting lanes, once, if `go`."""
@@ -83,7 +81,7 @@ class _Guarded:
         """At most `width` waiting lanes, again until none waits."""
 
         def body(state: Values, on: jax.Array, _: None) -> tuple[Values, jax.Array, None]:
-            new = step(self.layout, self.code, state, self.shared, first(waits(state, self.code), width), on)
+            new = step(self.stage, self.code, state, first(waits(state, self.code), width), on)
             return new, wanted(new, self.code), None
 
         return self._loop(carry, go, body, None)
@@ -95,7 +93,7 @@ class _Guarded:
 
         def body(state: Values, on: jax.Array, left: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
             window = first(left, width)
-            new = step(self.layout, self.code, state, self.shared, window, on)
+            new = step(self.stage, self.code, state, window, on)
             left = left.at[window.index].set(False, mode="drop")
             return new, jnp.any(left), left
 
@@ -104,7 +102,7 @@ class _Guarded:
 
     def _all(self, state: Values, on: jax.Array) -> Values:
         window = everyone(waits(state, self.code), careful=self.code.risky)
-        return step(self.layout, self.code, state, self.shared, window, on)
+        return step(self.stage, self.code, state, window, on)
 
     def _loop(
         self,
@@ -113,7 +111,7 @@ class _Guarded:
         body: Callable[[Values, jax.Array, Any], tuple[Values, jax.Array, Any]],
         memory: Any,
     ) -> Values:
-        names = written(self.layout, self.code)
+        names = written(self.stage.layout, self.code)
         rest = {k: v for k, v in carry.items() if k not in names}
 
         def turn(c: tuple[jax.Array, Values, Any]) -> tuple[jax.Array, Values, Any]:
@@ -124,6 +122,11 @@ class _Guarded:
         return {**rest, **new}
 
 
+def stage_of(blocks: Blocks) -> Stage:
+    """What steps need of the blocks."""
+    return Stage(blocks.layout, blocks.shared, blocks.apart)
+
+
 def _count(carry: Values, code: BlockCode) -> jax.Array:
     return jnp.sum(waits(carry, code), dtype=jnp.int32)
 
@@ -132,5 +135,5 @@ def visited(blocks: Blocks, code: BlockCode, carry: Values) -> Values:
     """What a visit writes, without a test where the block may run with no lane waiting for it."""
     # Inner loops end only on values of lanes that are here; a callback for nobody would be a waste.
     if code.risky or code.prints:
-        return _Guarded(blocks.layout, code, blocks.shared).once(carry, wanted(carry, code))
-    return step(blocks.layout, code, carry, blocks.shared, everyone(waits(carry, code)))
+        return _Guarded(stage_of(blocks), code).once(carry, wanted(carry, code))
+    return step(stage_of(blocks), code, carry, everyone(waits(carry, code)))

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import step, waits
+from pcbatch.runtime.emit.base import Stage, step, waits
 from pcbatch.runtime.emit.guard import visited
 from pcbatch.runtime.window import everyone
 
@@ -35,15 +35,16 @@ class Port:
         if frames is None:
             return dict(small)
         window = everyone(jnp.ones(carry["pc"].shape, bool))
-        return {**small, **frames.put_rows(carry, window, carry["depth"], rows)}
+        return {**carry, **small, **frames.put(carry, window, carry["depth"], rows)}
 
 
 def _branch(blocks: Blocks, code: BlockCode, carry: Values, block: jax.Array) -> tuple[Values, Values]:
     """Small state (all of it, so that branches agree), and the rows of frames with who writes them."""
     frames = blocks.layout.frames
     window = everyone(waits(carry, code), careful=code.risky)
-    recorder = None if frames is None else frames.recorder(carry, window, carry["depth"])
+    stage = Stage(blocks.layout, blocks.shared, in_rows=True)
     # Under `vmap` all branches of a switch run: only the chosen one may print.
-    new = step(blocks.layout, code, carry, blocks.shared, window, block == code.index, recorder)
-    small = {k: v for k, v in carry.items() if frames is None or k not in frames.widths}
-    return {**small, **new}, {} if recorder is None else recorder.rows
+    new = step(stage, code, carry, window, block == code.index)
+    buffers = () if frames is None else tuple(frames.widths)
+    small = {k: new.get(k, v) for k, v in carry.items() if k not in buffers}
+    return small, {k: new[k] for k in buffers}
