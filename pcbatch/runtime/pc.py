@@ -154,7 +154,10 @@ class PcExecutable:
         counts = tuple(state.carry[key] for key in self.machine.totals)
         shown = self.machine.shown(left, state.shared)
         pc = left["pc"].astype(jnp.int32)
-        return Outcome(values, status, state.trips, counts, pc, left.get("depth"), back, shown, depth)
+        depths = left.get("depth")
+        if depths is not None:  # of a lane that had no room: without the call that it could not make
+            depths = depths - (status == int(Status.STACK_FULL))
+        return Outcome(values, status, state.trips, counts, pc, depths, back, shown, depth)
 
     def collected(self, out: Outcome, spread: Spread) -> Outcome:
         if spread.mesh is None:
