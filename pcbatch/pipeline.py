@@ -23,6 +23,7 @@ from pcbatch.lowering import (
     copy_prop,
     dce,
     flatten,
+    graft,
     if_convert,
     infer_types,
     inline,
@@ -55,6 +56,13 @@ CFG_PASSES = (
 )
 
 STACK_PASSES = (
+    copy_prop.run_stack,
+    coalesce.run_stack,
+    dce.run_stack,
+    merge_registers.run,
+    simplify_stack.run,
+    dce.run_stack,
+    graft.run,
     copy_prop.run_stack,
     coalesce.run_stack,
     dce.run_stack,
