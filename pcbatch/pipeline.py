@@ -18,6 +18,7 @@ from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering import (
+    auto_inline,
     check_types,
     coalesce,
     copy_prop,
@@ -47,6 +48,11 @@ CFG_PASSES = (
     coalesce.run,
     dce.run,
     simplify_cfg.run,
+    auto_inline.run,
+    simplify_cfg.run,
+    copy_prop.run,
+    coalesce.run,
+    dce.run,
     if_convert.run,
     simplify_cfg.run,
     copy_prop.run,
