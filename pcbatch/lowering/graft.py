@@ -43,9 +43,10 @@ from pcbatch.lowering.simplify_stack import fits, in_frame, located
 from pcbatch.lowering.splice import joined
 
 COPIED = 64.0  # what a copy may cost per lane, about one arithmetic operation each
-SPECULATED = 64.0  # what a block may compute for lanes that go elsewhere
-MOST_SELECTED = 16  # elements per lane that a copy may keep from them
-ROOM = 32  # operations that may be copied in any program; beyond that as many as it has
+SPECULATED = 20.0  # what a block may compute for lanes that go elsewhere
+MOST_SELECTED = 4  # elements per lane that a copy may keep from them
+MOVED = 1 / 16  # what it costs to bring an element into a frame or out of it
+ROOM = 16  # operations that may be copied in any program; beyond that as many as it has
 
 Names = frozenset[str]
 Path = tuple[bool, ...]  # the outcomes of conditions on the way to a leaf
@@ -64,7 +65,7 @@ def _round(program: StackProgram, speculative: bool) -> StackProgram:
     grown: dict[str, StackBlock] = {}
     for block in sorted(program.blocks, key=lambda b: -facts.often[b.label]):  # what runs most goes first
         returned = facts.returned.get(block.label, frozenset())
-        growing = _Growing(facts, block.label, list(block.ops), block.terminator, budget, {block.label}, returned)
+        growing = _Growing(facts, block.label, list(block.ops), block.terminator, budget, [], returned)
         growing.run(speculative)
         budget = growing.budget
         grown[block.label] = replace(block, ops=tuple(growing.ops), terminator=growing.end)
@@ -125,7 +126,7 @@ class _Facts:
             case Print():
                 return math.inf
             case _:
-                return 0.25 * self.size((op.dst,))
+                return MOVED * self.size((op.dst,))
 
     def size(self, names: Iterable[str]) -> float:
         """Elements per lane of some variables together."""
@@ -156,7 +157,7 @@ class _Growing:
     ops: list[StackOp]
     end: StackTerminator
     budget: int
-    inside: set[str]  # blocks that it holds, itself among them: a second copy would be another iteration
+    inside: list[tuple[Path, str]]  # copies that it holds, and where they stand in the tree
     returned: Names  # what is live after its returns
     spent: float = 0.0
 
@@ -166,6 +167,7 @@ class _Growing:
             pass
 
     def _once(self, end: Edge, speculative: bool) -> bool:
+        end = self.end = self._met(end)
         for path, leaf in _leaves(end):
             block = None if isinstance(leaf, Return) or (path and not speculative) else self.facts.blocks[leaf.target]
             edge = None if block is None else _instead(leaf, block)
@@ -173,7 +175,7 @@ class _Growing:
                 continue
             after = _replaced(end, path, edge)
             if fits(after) and (self._append(block, edge) if not path else self._speculate(end, path, block, edge)):
-                self.inside.add(block.label)
+                self.inside.append((path, block.label))
                 self.budget -= len(block.ops) if self.facts.named[block.label] > 1 else 0
                 self.returned |= self.facts.returned.get(block.label, frozenset())
                 return True
@@ -182,7 +184,8 @@ class _Growing:
     def _worth(self, path: Path, block: StackBlock) -> bool:
         """May the block be copied to the end of a path, for what it costs?"""
         facts, label = self.facts, block.label
-        if label in self.inside or label in targets(block.terminator):
+        passed = {self.label} | {inside for at, inside in self.inside if path[: len(at)] == at}
+        if label in passed or label in targets(block.terminator):  # another iteration
             return False
         if facts.named[label] > 1 and len(block.ops) > self.budget:
             return False
@@ -191,6 +194,16 @@ class _Growing:
             if path or not test:
                 return False
         return facts.cost(block) <= (SPECULATED - self.spent if path else COPIED)
+
+    def _met(self, edge: Edge, path: Path = ()) -> Edge:
+        """The tree without forks of which both ways go to the same place."""
+        if not isinstance(edge, Fork):
+            return edge
+        on_true, on_false = self._met(edge.on_true, (*path, True)), self._met(edge.on_false, (*path, False))
+        if on_true != on_false:
+            return replace(edge, on_true=on_true, on_false=on_false)
+        self.inside = [(path if at[: len(path)] == path else at, label) for at, label in self.inside]
+        return on_true
 
     def _append(self, block: StackBlock, edge: Edge) -> bool:
         self.ops, self.end = joined(self.ops, block.ops, self.facts.new), edge
