@@ -167,7 +167,8 @@ class _Growing:
             pass
 
     def _once(self, end: Edge, speculative: bool) -> bool:
-        end = self.end = self._met(end)
+        end, before = self._met(end), len(self.ops)
+        self.end = end
         for path, leaf in _leaves(end):
             block = None if isinstance(leaf, Return) or (path and not speculative) else self.facts.blocks[leaf.target]
             edge = None if block is None else _instead(leaf, block)
@@ -175,8 +176,8 @@ class _Growing:
                 continue
             after = _replaced(end, path, edge)
             if fits(after) and (self._append(block, edge) if not path else self._speculate(end, path, block, edge)):
+                self.budget -= 0 if self._alone(path, block) else len(self.ops) - before
                 self.inside.append((path, block.label))
-                self.budget -= len(block.ops) if self.facts.named[block.label] > 1 else 0
                 self.returned |= self.facts.returned.get(block.label, frozenset())
                 return True
         return False
@@ -187,13 +188,17 @@ class _Growing:
         passed = {self.label} | {inside for at, inside in self.inside if path[: len(at)] == at}
         if label in passed or label in targets(block.terminator):  # another iteration
             return False
-        if facts.named[label] > 1 and len(block.ops) > self.budget:
+        if len(block.ops) > self.budget and not self._alone(path, block):
             return False
         if facts.levels[label] > facts.levels[self.label]:  # the way into a loop: only for the test at its head
             test = isinstance(block.terminator, Fork) and label not in facts.entered
             if path or not test:
                 return False
         return facts.cost(block) <= (SPECULATED - self.spent if path else COPIED)
+
+    def _alone(self, path: Path, block: StackBlock) -> bool:
+        """Is this the only way to the block, so that it moves instead of being copied?"""
+        return self.facts.named[block.label] == 1 and not any(path[: len(at)] == at for at, _ in self.inside)
 
     def _met(self, edge: Edge, path: Path = ()) -> Edge:
         """The tree without forks of which both ways go to the same place."""
