@@ -18,11 +18,13 @@ from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering import (
+    auto_inline,
     check_types,
     coalesce,
     copy_prop,
     dce,
     flatten,
+    graft,
     if_convert,
     infer_types,
     inline,
@@ -46,6 +48,11 @@ CFG_PASSES = (
     coalesce.run,
     dce.run,
     simplify_cfg.run,
+    auto_inline.run,
+    simplify_cfg.run,
+    copy_prop.run,
+    coalesce.run,
+    dce.run,
     if_convert.run,
     simplify_cfg.run,
     copy_prop.run,
@@ -55,6 +62,13 @@ CFG_PASSES = (
 )
 
 STACK_PASSES = (
+    copy_prop.run_stack,
+    coalesce.run_stack,
+    dce.run_stack,
+    merge_registers.run,
+    simplify_stack.run,
+    dce.run_stack,
+    graft.run,
     copy_prop.run_stack,
     coalesce.run_stack,
     dce.run_stack,

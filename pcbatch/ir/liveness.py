@@ -4,7 +4,7 @@ In the CFG IR the question stays inside one function, whose results are read whe
 it crosses calls, because all functions share their variables: what is live at a return is whatever is live at
 any point where this activation may come back to, so a value that only the caller needs is seen to live through
 the callee. A `Pop` overwrites its variable from a frame slot, so nothing lives through it; slots themselves
-are not variables and do not appear here.
+are not variables, and have an analysis of their own: nobody but their activation can use them.
 
 Shared (prologue) variables are ordinary names. What a `fail` shows is live at the bottom of its block: it is read when
 all lanes have ended.
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pcbatch.ir.cfg import Function
-from pcbatch.ir.dataflow import block_edges, reachable, solve
+from pcbatch.ir.dataflow import Solution, backward, block_edges, reachable, solve
 from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
 from pcbatch.ir.walk import (
@@ -27,6 +27,8 @@ from pcbatch.ir.walk import (
     edges,
     kept,
     may_return,
+    pops,
+    pushes,
     reads,
     successors,
     terminator_reads,
@@ -65,6 +67,38 @@ def stack_live_out(program: StackProgram) -> dict[str, Names]:
 def stack_live_after(program: StackProgram) -> dict[str, tuple[Names, ...]]:
     """For every block of a stack program, the variables live after each of its operations."""
     return _after_each(program.blocks, stack_live_out(program))
+
+
+def live_at_return(program: StackProgram) -> dict[str, Names]:
+    """For every block that may return, the variables live once it has: those live wherever the lane may go on."""
+    tops, outermost = stack_live_in(program), activation(program, program.entry)
+    return {
+        label: NOTHING.union(*(tops[p] for p in points), program.results if label in outermost else ())
+        for label, points in return_points(program).items()
+    }
+
+
+def slots_live_in(program: StackProgram) -> dict[str, Names]:
+    """For every block, the slots of the current frame that this activation may still pop before it pushes them."""
+    solution = _solve_slots(program)
+    return {block.label: solution.leaving[block.label] for block in program.blocks}
+
+
+def slots_live_out(program: StackProgram) -> dict[str, Names]:
+    """For every block, the slots of its frame that may be popped after it."""
+    solution = _solve_slots(program)
+    return {block.label: solution.entering[block.label] for block in program.blocks}
+
+
+def _solve_slots(program: StackProgram) -> Solution[str, Names]:
+    popped = {block.label: frozenset(op.dst for op in pops(block)) for block in program.blocks}
+    pushed = {block.label: frozenset(op.dst for op in pushes(block)) for block in program.blocks}
+    return backward(
+        program.blocks,
+        join=lambda _, values: NOTHING.union(*values),
+        transfer=lambda label, live: popped[label] | (live - pushed[label]),
+        start=NOTHING,
+    )
 
 
 def activation(program: StackProgram, entry: str) -> Names:

@@ -337,7 +337,8 @@ def _cfg_terminator(lines: _Lines) -> Terminator:
         return Branch(found[1], found[2], found[3])
     terminator = _terminator(line)
     if isinstance(terminator, PushJump | Fork):
-        raise ParseError(line.number, f"no pushjump and no fork in a cfg program: {line.text!r}")
+        what = "pushjump" if isinstance(terminator, PushJump) else "fork"
+        raise ParseError(line.number, f"no {what} in a cfg program: {line.text!r}")
     return terminator
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import Print
-from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram
+from pcbatch.ir.stack import Push, StackBlock, StackProgram
 from pcbatch.ir.walk import AnyOp, writes
 
 BlockT = TypeVar("BlockT", Block, StackBlock)
@@ -26,11 +26,11 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def run_stack(program: StackProgram) -> StackProgram:
-    """Remove dead operations from the merged program, and pushes of slots that nobody pops."""
+    """Remove dead operations from the merged program, and pushes of slots that are not popped any more."""
     while True:
         live = liveness.stack_live_after(program)
-        popped = {op.dst for b in program.blocks for op in b.ops if isinstance(op, Pop)}
-        blocks = tuple(_sweep(block, live[block.label], popped) for block in program.blocks)
+        kept = liveness.slots_live_out(program)
+        blocks = tuple(_sweep(block, live[block.label], kept[block.label]) for block in program.blocks)
         if blocks == program.blocks:
             return program
         program = replace(program, blocks=blocks)
@@ -39,18 +39,18 @@ def run_stack(program: StackProgram) -> StackProgram:
 def _function(function: Function) -> Function:
     while True:
         live = liveness.live_after(function)
-        blocks = tuple(_sweep(block, live[block.label], set()) for block in function.blocks)
+        blocks = tuple(_sweep(block, live[block.label], frozenset()) for block in function.blocks)
         if blocks == function.blocks:
             return function
         function = replace(function, blocks=blocks)
 
 
-def _sweep(block: BlockT, live: tuple[frozenset[str], ...], popped: set[str]) -> BlockT:
+def _sweep(block: BlockT, live: tuple[frozenset[str], ...], kept: frozenset[str]) -> BlockT:
     def needed(op: AnyOp, after: frozenset[str]) -> bool:
         if isinstance(op, Call | Print):
             return True
         if isinstance(op, Push):
-            return op.dst in popped
+            return op.dst in kept
         return any(v in after for v in writes(op))
 
     ops = tuple(op for op, after in zip(block.ops, live, strict=True) if needed(op, after))

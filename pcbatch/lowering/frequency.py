@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.liveness import return_points
 from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
@@ -19,6 +19,11 @@ def visits(program: StackProgram) -> dict[str, float]:
     """Expected visits of every block, by label; only their ratios mean something."""
     nesting = _nesting([block.label for block in program.blocks], flow(program))
     return {label: LOOP**level for label, level in nesting.items()}
+
+
+def loop_levels(program: StackProgram) -> dict[str, int]:
+    """How many loops of its activation every block is inside of; recursion is none of them."""
+    return _nesting([block.label for block in program.blocks], block_edges(program.blocks))
 
 
 def flow(program: StackProgram) -> dict[str, list[str]]:

@@ -13,7 +13,6 @@ function that never returns.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -23,6 +22,7 @@ from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
 from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import may_return
+from pcbatch.lowering.inline import identifier
 from pcbatch.lowering.moves import Fresh, parallel_moves
 from pcbatch.lowering.saves import Saves, plan
 
@@ -41,7 +41,7 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
     """Names in the merged program; functions that tail-call each other share their results."""
     single = len(program.functions) == 1
     names = {
-        (f.name, v): v if single else f"{_identifier(f.name)}.{v}"
+        (f.name, v): v if single else f"{identifier(f.name)}.{v}"
         for f in program.functions
         for v in (*f.types, *f.params, *f.results)
     }
@@ -57,10 +57,6 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
                 tails.add((f.name, block.label))
                 _unify(names, f, callee)
     return names, frozenset(tails)
-
-
-def _identifier(name: str) -> str:
-    return re.sub(r"\W", "_", name)
 
 
 def tail_call(function: Function, block: Block) -> Call | None:
