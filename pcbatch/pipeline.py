@@ -23,6 +23,7 @@ from pcbatch.lowering import (
     coalesce,
     copy_prop,
     dce,
+    draws_unrolled,
     flatten,
     graft,
     if_convert,
@@ -142,6 +143,8 @@ def compile_stages(
     # Decided on the program as it was before reordering, and once: the estimate may depend on the order.
     schedule = order.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(order.run(opt, schedule), "order")
+    # Last, because it makes draws look dearer than they are. It changes only the jaxprs that primitives stand for.
+    optimised, opt = draws_unrolled.run_cfg(optimised), draws_unrolled.run(opt)
     return Stages(cfg, optimised, stack, opt, schedule, params, result)
 
 
