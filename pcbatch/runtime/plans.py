@@ -6,23 +6,25 @@ the program, not of the run, so that equal programs are planned, and compiled, e
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 
-from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import StackBlock, StackProgram
-from pcbatch.ir.walk import block_uses, block_writes, edges, pops, pushes
-from pcbatch.lowering.frequency import visits
+from pcbatch.ir.walk import block_uses, block_writes, pops, pushes
+from pcbatch.lowering.frequency import flow, visits
 from pcbatch.lowering.jax_types import storage_type
 from pcbatch.lowering.order import block_cost, expensive_block
 from pcbatch.runtime import parts
-from pcbatch.runtime.modes import Dense, Few, Mode
+from pcbatch.runtime.modes import Dense, Few, Mode, Strips
 
 OPERATION = 0.35  # one arithmetic operation of one lane, vectorised
 WORD = 0.4  # moving one word of one lane: its share of a masked update, which reads twice and writes once
 KERNEL = 150.0  # one more kernel in a trip
 FIND = 1.2  # looking whether one lane waits
-CHEAP = 4000.0  # a block whose dense visit takes less is not worth looking for the lanes that want it
+# Lanes to look up at a time: (relative visits, part of all lanes, least, most). Too few, and the same trip visits the
+# block again and again; too many, and it computes lanes that do not wait.
+FEW = ((0.5, 5, 16, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
 STREAM_WIDTHS = ((4000.0, 128), (0.0, 512))  # lanes of a stream, by the time of one lane's trip
 WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
@@ -38,7 +40,7 @@ class BlockCost:
     arrays: int  # registers and frames that it touches
     often: float
     expensive: bool
-    loops: bool  # may jump to itself
+    loops: bool  # a lane may go from it to itself, by a jump or a return
 
     @property
     def lane(self) -> float:
@@ -50,10 +52,8 @@ class BlockCost:
         return self.arrays * KERNEL + lanes * self.lane
 
     def few(self, lanes: int, width: int) -> float:
-        """Time of the visits of one trip that look up `width` lanes at a time."""
-        wanted = max(1.0, lanes * self.often / 2)
-        turns = -(-wanted // width)
-        return turns * (2 * self.arrays * KERNEL + lanes * FIND + width * 1.5 * self.lane)
+        """Time of a visit that looks up so many lanes."""
+        return FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,15 @@ def costs(program: StackProgram) -> Costs:
     often = visits(program)
     most = max(often.values())
     last = expensive_block(program)
-    return Costs(tuple(_cost(program, b, often[b.label] / most, b.label == last) for b in program.blocks))
+    graph = flow(program)
+    return Costs(
+        tuple(
+            _cost(program, b, often[b.label] / most, b.label == last, b.label in graph[b.label]) for b in program.blocks
+        )
+    )
 
 
-def _cost(program: StackProgram, block: StackBlock, often: float, expensive: bool) -> BlockCost:
+def _cost(program: StackProgram, block: StackBlock, often: float, expensive: bool, loops: bool) -> BlockCost:
     types = {v: var.type for v, var in program.vars.items()}
     registers = {
         v for v in block_uses(block) | block_writes(block) if (s := program.vars[v].storage) and s.has_register
@@ -110,18 +115,24 @@ def _cost(program: StackProgram, block: StackBlock, often: float, expensive: boo
         len(registers) + bool(slots),
         often,
         expensive,
-        any(isinstance(edge, Jump) and edge.target == block.label for edge in edges(block.terminator)),
+        loops,
     )
 
 
 def _mode(block: BlockCost, lanes: int) -> Mode:
-    dense = Dense(spins=block.loops)
-    if os.environ.get("PB_DENSE"):
-        return Dense()
+    env = dict(x.split(":") for x in os.environ.get("PB_M", "").split("/") if x)
+    if block.label in env:
+        m = env[block.label]
+        return Dense(spins=m == "s") if m in "ds" else Strips(-int(m)) if int(m) < 0 else Few(int(m))
     if block.expensive:
         return Dense()
-    if block.dense(lanes) < CHEAP:
-        return dense
-    widths = [w for w in (4, 8, 16, 32, 64, 128, 256) if w <= lanes / 2]
-    best = min(widths, key=lambda w: block.few(lanes, w), default=None)
-    return Few(best) if best is not None and block.few(lanes, best) < block.dense(lanes) else dense
+    width = few_width(block.often, lanes)
+    if width > lanes // 2 or block.few(lanes, width) > block.dense(lanes):
+        return Dense(spins=block.loops)
+    return Few(width)
+
+
+def few_width(often: float, lanes: int) -> int:
+    """How many lanes to look up at a time for a block of so many (relative) visits: a power of two."""
+    part, low, high = next(row[1:] for row in FEW if often >= row[0])
+    return min(high, max(low, 2 ** int(math.log2(max(1, lanes / part)))))
