@@ -30,7 +30,7 @@ from pcbatch.pipeline import Stages, compile_stages
 from pcbatch.results import BlockStats, Result, Stats
 from pcbatch.runtime.local import LocalExecutable
 from pcbatch.runtime.pc import Outcome, PcExecutable, tracing
-from pcbatch.runtime.status import Site
+from pcbatch.runtime.status import Site, Status
 
 
 class Executable(Protocol):
@@ -164,9 +164,15 @@ def _where(program: StackProgram, pc: int) -> Site:
     if pc < 0:
         return Site()
     block = program.blocks[pc % (len(program.blocks) + 1)]
-    locs = [op.loc for op in block.ops if op.loc is not None]
-    ways = (*calls(block.terminator), block.terminator)  # a call first: that is where a stack was full
-    end = next((loc for way in ways if (loc := getattr(way, "loc", None)) is not None), None)
+    begins, ends = [op.loc for op in block.ops], [getattr(block.terminator, "loc", None)]
+    match pc // (len(program.blocks) + 1):
+        case Status.STACK_FULL:
+            places = [call.loc for call in calls(block.terminator)]
+        case Status.STEP_LIMIT:
+            places = [*begins, *ends]
+        case _:
+            places = [*ends, *begins]
+    loc = next((loc for loc in places if loc is not None), None)
     held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))
     fail = block.terminator if isinstance(block.terminator, Fail) else None
-    return Site(end or (locs[0] if locs else None), held, fail)
+    return Site(loc, held, fail)

@@ -114,8 +114,11 @@ def addresses(
     layout: Layout, code: BlockCode, carry: Values, active: jax.Array, conds: Values
 ) -> tuple[jax.Array, jax.Array]:
     """Where the active lanes that open a frame come back to, and which lanes do."""
-    address, who = jnp.zeros(active.shape, carry["pcs"].dtype), jnp.zeros_like(active)
     terminator = code.block.terminator
+    address: Any = jnp.zeros(active.shape, carry["pcs"].dtype)
+    if may_return(terminator):  # XLA copies a stack of which it cannot tell that it is read before it is written
+        address = stacks.read(carry["pcs"], carry["depth"])
+    who = jnp.zeros_like(active)
     for leaf, mask in () if isinstance(terminator, Fail) else _ways(terminator, active, conds):
         if isinstance(leaf, PushJump):
             address, who = jnp.where(mask, layout.index[leaf.ret], address), who | mask
@@ -158,6 +161,8 @@ def step(layout: Layout, code: BlockCode, carry: Values, shared: Values, chosen:
     tell(code, active & chosen, done)
     out = committed(code, carry, done, active)
     for v, value in done.saved.items():
+        if v in code.pops:  # read before it is written, which XLA has to see
+            value = jnp.where(lane_mask(active, value), value, stacks.read(carry[slot(v)], carry["depth"]))
         out[slot(v)] = stacks.write(carry[slot(v)], carry["depth"], value, active)
     return out | jump(layout, code, carry, pc, active, done.conds) | count(layout, code, carry, active)
 
