@@ -140,7 +140,7 @@ def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Option
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return Compiled(stages, options, local, _cfg_infos(stages.optimised_cfg), local.params, local.where)
-    executable = PcExecutable(stages.opt, options, stages.schedule, static_depth(stages.optimised_cfg))
+    executable = PcExecutable(stages.opt, options, stages.schedule, static_depth(stages.inlined_cfg))
     where = partial(_where, stages.opt)
     return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where)
 

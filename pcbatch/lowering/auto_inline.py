@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from pcbatch.ir.callgraph import recursive, sccs
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.loops import loops
 from pcbatch.lowering.cost import op_cost
 from pcbatch.lowering.inline import Inliner
 from pcbatch.lowering.simplify_cfg import drop_unreachable
@@ -40,8 +41,9 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def _small(function: Function, sites: int) -> bool:
-    """May it be copied to so many places? Calls that are left in it count as dear."""
+    """May it be copied to so many places? Calls that are left in it count as dear, and a loop runs best in one place,
+    where lanes meet."""
     ops = [op for block in function.blocks for op in block.ops]
-    if len(function.blocks) > MAX_BLOCKS or len(ops) * sites > MAX_COPIED:
+    if loops(function) or len(function.blocks) > MAX_BLOCKS or len(ops) * sites > MAX_COPIED:
         return False
     return sum(op_cost(op, function.types) for op in ops) <= MAX_COST
