@@ -101,9 +101,8 @@ def jump(layout: Layout, code: BlockCode, carry: Values, pc: jax.Array, active: 
                 depth = jnp.where(mask, carry["depth"] + 1, depth)
                 out["pc"] = jnp.where(mask, layout.index[target], out["pc"])
             case Return():
-                back, after = leave(layout, carry, mask)
-                depth = jnp.where(mask, after["depth"], depth) if after else depth
-                out["pc"] = jnp.where(mask, back, out["pc"])
+                depth = jnp.where(mask, carry["depth"] - 1, depth) if layout.calls else depth
+                out["pc"] = jnp.where(mask, _back(layout, carry), out["pc"])
     if code.calls:
         address, who = addresses(layout, code, carry, active, conds)
         out["pcs"] = stacks.write(carry["pcs"], carry["depth"] + 1, address, who)
@@ -133,12 +132,9 @@ def _ways(edge: Edge, mask: jax.Array, conds: Values) -> list[tuple[Leaf, jax.Ar
     return _ways(edge.on_true, mask & cond, conds) + _ways(edge.on_false, mask & ~cond, conds)
 
 
-def leave(layout: Layout, carry: Values, mask: jax.Array) -> tuple[jax.Array | int, Values]:
-    """Where a return goes, and the depth after it."""
-    if not layout.calls:
-        return layout.exit, {}
-    back = stacks.read(carry["pcs"], carry["depth"]).astype(carry["pc"].dtype)
-    return back, {"depth": carry["depth"] - mask.astype(carry["depth"].dtype)}
+def _back(layout: Layout, carry: Values) -> jax.Array | int:
+    """Where a return goes."""
+    return stacks.read(carry["pcs"], carry["depth"]).astype(carry["pc"].dtype) if layout.calls else layout.exit
 
 
 def count(layout: Layout, code: BlockCode, carry: Values, active: jax.Array) -> Values:
