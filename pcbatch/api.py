@@ -227,7 +227,8 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             autobatching: lanes wait for each other at calls; recursion runs on the host).
         schedule: "auto", "earliest", "largest" or "sweep": which block runs next. Never changes a result.
         emitter: "auto", "guard", "port" or "mask": how blocks are dispatched.
-        max_depth: nested calls that a lane may make. None: stacks grow as needed (inside `jit`: 64).
+        max_depth: frames that a lane may have open, one for each nested call that does not return at once. None:
+            stacks grow as needed (inside `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
         devices: where lanes run: None (JAX's default device), a number, "all", devices of JAX or a mesh. A call may say
             otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`.

@@ -162,7 +162,7 @@ def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Option
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return Compiled(stages, options, local, _cfg_infos(stages.optimised_cfg), local.params, local.where)
-    executable = PcExecutable(stages.opt, options, stages.schedule, static_depth(stages.optimised_cfg))
+    executable = PcExecutable(stages.opt, options, stages.schedule, static_depth(stages.inlined_cfg))
     where = partial(_where, stages.opt)
     return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where)
 
@@ -186,12 +186,16 @@ def _where(program: StackProgram, pc: int, back: int | None) -> Site:
     """Where a lane stopped. One whose stack was full stands behind the call: its return address tells which it was."""
     count = len(program.blocks) + 1
     block = program.blocks[pc % count]
-    ends: list[object] = [block.terminator]
-    if pc // count == Status.STACK_FULL and back is not None:
-        ret = program.blocks[back].label
-        block, call = next((b, call) for b in program.blocks for call in calls(b.terminator) if call.ret == ret)
-        ends = [call]
-    locs = [loc for op in (*ends, *block.ops) if (loc := getattr(op, "loc", None)) is not None]
+    begins: list[object] = [*block.ops]
+    places: list[object] = [block.terminator, *begins]
+    match pc // count:
+        case Status.STACK_FULL if back is not None:
+            ret = program.blocks[back].label
+            block, call = next((b, call) for b in program.blocks for call in calls(b.terminator) if call.ret == ret)
+            places = [call, *block.ops]
+        case Status.STEP_LIMIT:
+            places = [*begins, block.terminator]
+    loc = next((loc for place in places if (loc := getattr(place, "loc", None)) is not None), None)
     held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))
     fail = block.terminator if isinstance(block.terminator, Fail) else None
-    return Site(locs[0] if locs else None, held, fail)
+    return Site(loc, held, fail)

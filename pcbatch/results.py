@@ -52,7 +52,10 @@ class Stats:
         )
 
     def visits(self, text: str) -> Any:
-        """Batched executions of the blocks that hold a primitive whose source contains `text`."""
+        """Batched executions of the blocks that hold a primitive whose source contains `text`.
+
+        What costs less than a trip may stand in several blocks, also for lanes that do not need it.
+        """
         self._need()
         return sum(self.visit_counts[k] for k in self._matching(text))
 

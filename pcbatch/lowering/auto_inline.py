@@ -15,8 +15,10 @@ from dataclasses import replace
 
 from pcbatch.ir.callgraph import recursive, sccs
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.loops import loops
 from pcbatch.lowering.cost import op_cost
 from pcbatch.lowering.inline import Inliner
+from pcbatch.lowering.simplify_cfg import drop_unreachable
 
 MAX_COST = 64.0  # of a body that is copied, per lane, about one arithmetic operation each
 MAX_BLOCKS = 4  # of a body that is copied
@@ -30,7 +32,8 @@ def run(program: CfgProgram) -> CfgProgram:
     inlined: dict[str, Function] = {}
     grown: dict[str, Function] = {}
     for name in (name for component in sccs(program) for name in component):
-        grown[name] = Inliner(program.function(name), inlined).run()
+        new = Inliner(program.function(name), inlined).run()
+        grown[name] = replace(new, blocks=drop_unreachable(new.blocks))  # a callee need not come back
         if name not in kept and (sites[name] == 1 or _small(grown[name], sites[name])):
             inlined[name] = grown[name]
     functions = tuple(grown[f.name] for f in program.functions if f.name not in inlined)
@@ -38,8 +41,9 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def _small(function: Function, sites: int) -> bool:
-    """May it be copied to so many places? Calls that are left in it count as dear."""
+    """May it be copied to so many places? Calls that are left in it count as dear, and a loop runs best in one place,
+    where lanes meet."""
     ops = [op for block in function.blocks for op in block.ops]
-    if len(function.blocks) > MAX_BLOCKS or len(ops) * sites > MAX_COPIED:
+    if loops(function) or len(function.blocks) > MAX_BLOCKS or len(ops) * sites > MAX_COPIED:
         return False
     return sum(op_cost(op, function.types) for op in ops) <= MAX_COST

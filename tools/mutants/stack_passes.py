@@ -6,7 +6,7 @@ from tools.mutants.mutant import OPTIONS, PASSES, STAGES, Mutant, law, on
 
 COUNTS = "tests/test_counts.py"
 UNROLLED = "tests/test_draws_unrolled.py"
-RATCHET = f"{COUNTS}::test_ratchet"
+RATCHET = "tests/test_ratchets.py::test_named_programs"
 SAVES = law("local_survives_call", "catalan", "tak", "hofstadter_female", "recursion_in_while_body")
 CALLS = law("fib", "is_even", "mutual_tail_calls", "swapped_parameters", "catalan", "callee_without_recursion")
 BRANCHES = law("nested_ifs", "elif_chain", "ternaries", "boolean_conditions", "short_circuit", "constant_conditions")
@@ -118,9 +118,9 @@ MUTANTS = (
     Mutant(
         "simplify-stack-returns",
         "lowering/simplify_stack.py",
-        "return (call.target, call.ret)",
-        "return (call.target,)",
-        "a block that a call returns to counts as unused",
+        "{block.label: targets(block.terminator) for block in blocks}",
+        "{block.label: targets(block.terminator)[:1] for block in blocks}",
+        "blocks that a jump names second count as unused",
         law("fib"),
     ),
     # storage
