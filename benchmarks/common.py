@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import platform
@@ -9,22 +10,31 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import jax
-import jaxlib
+
+import pcbatch
+
+PACKAGES = ("jax", "jaxlib", "numpy", "blackjax", "numpyro", "diffrax", "optimistix")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measured quantity. `goal` is the most (or, with `at_least`, the least) that we want."""
+    """One measured quantity. `goal` is the most (or, with `at_least`, the least) that we want.
+
+    `baseline` says what it is compared with, and `against` what that was, in its own unit where the row is a ratio.
+    """
 
     name: str
     value: float
     unit: str
     goal: float | None = None
     at_least: bool = False
+    baseline: str | None = None
+    against: float | None = None
 
     @property
     def met(self) -> bool | None:
@@ -32,6 +42,16 @@ class Row:
         if self.goal is None:
             return None
         return self.value >= self.goal if self.at_least else self.value <= self.goal
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One line of a plot: `plot` is a name in `benchmarks.plots.PLOTS`."""
+
+    plot: str
+    label: str
+    x: Sequence[float | str]
+    y: Sequence[float]
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -64,12 +84,32 @@ def machine() -> dict[str, Any]:
     return {
         "device": str(jax.devices()[0].device_kind),
         "platform": jax.default_backend(),
+        "devices": jax.device_count(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "threads of XLA": os.environ.get("NPROC", "all"),
         "python": platform.python_version(),
-        "jax": jax.__version__,
-        "jaxlib": jaxlib.__version__,
     }
+
+
+def processor() -> str:
+    """The name of the CPU, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+def versions() -> dict[str, str]:
+    """Of pcbatch and of what it is compared with, as far as they are installed."""
+    found = {"pcbatch": pcbatch.__version__}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def table(title: str, rows: Sequence[Row]) -> str:
@@ -81,15 +121,29 @@ def table(title: str, rows: Sequence[Row]) -> str:
         if row.goal is not None:
             sign = ">=" if row.at_least else "<="
             line += f" {'met' if row.met else 'MISSED'} ({sign} {row.goal:g})"
+        if row.baseline is not None:
+            line += f" against {row.baseline}"
         lines.append(line.rstrip())
     return "\n".join(lines)
 
 
-def report(title: str, rows: Sequence[Row], out: str | None = None) -> None:
+def content(title: str, rows: Sequence[Row], curves: Sequence[Curve] = ()) -> dict[str, Any]:
+    """All there is to know of one run, ready for JSON."""
+    return {
+        "title": title,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": versions(),
+        "rows": [{**asdict(row), "met": row.met} for row in rows],
+        "curves": [asdict(curve) for curve in curves],
+    }
+
+
+def report(title: str, rows: Sequence[Row], out: str | None = None, curves: Sequence[Curve] = ()) -> None:
     """Print the table; write JSON too when a path is given."""
-    where = machine()
+    found = content(title, rows, curves)
     print(table(title, rows))
+    where = {**found["machine"], **found["versions"]}
     print("  " + ", ".join(f"{key} {value}" for key, value in where.items()), flush=True)
     if out is not None:
-        content = {"title": title, "machine": where, "rows": [{**asdict(row), "met": row.met} for row in rows]}
-        Path(out).write_text(json.dumps(content, indent=2) + "\n")
+        Path(out).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

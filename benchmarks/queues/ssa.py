@@ -24,9 +24,10 @@ def propensities(rates: jax.Array, x: jax.Array) -> jax.Array:
     return rates * jnp.stack([jnp.float32(1.0), x[0], x[0] * (x[0] - 1), x[1]])
 
 
-def next_event(key: jax.Array, rates: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+def next_event(
+    key_time: jax.Array, key_which: jax.Array, rates: jax.Array, x: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """How long until the next reaction, and how it changes the molecules."""
-    key_time, key_which = jax.random.split(key)
     often = propensities(rates, x)
     total = jnp.sum(often)
     which = jnp.argmax(jnp.cumsum(often) > jax.random.uniform(key_which) * total)
@@ -37,8 +38,8 @@ def solve(rates, key):
     """Molecules at time END."""
     t, x, events = 0.0, EMPTY, 0
     while t < END:
-        key, key_event = jax.random.split(key)
-        wait, change = next_event(key_event, rates, x)
+        key, key_time, key_which = jax.random.split(key, 3)
+        wait, change = next_event(key_time, key_which, rates, x)
         t = t + wait
         if t < END:
             x = x + change
@@ -63,8 +64,8 @@ def init(rates: jax.Array, key: jax.Array) -> State:
 
 def step(s: State) -> State:
     """One event."""
-    key, key_event = jax.random.split(s.key)
-    wait, change = next_event(key_event, s.rates, s.x)
+    key, key_time, key_which = jax.random.split(s.key, 3)
+    wait, change = next_event(key_time, key_which, s.rates, s.x)
     t = s.t + wait
     return State(t, jnp.where(t < END, s.x + change, s.x), key, s.events + 1, s.rates)
 
