@@ -54,11 +54,16 @@ class Curve:
     y: Sequence[float]
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    """Wall time of one call, with its results on the device and done."""
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Wall time of one call, with its results on the device and done; and the results."""
     start = time.perf_counter()
-    jax.block_until_ready(call())
-    return time.perf_counter() - start
+    found = jax.block_until_ready(call())
+    return time.perf_counter() - start, found
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Wall time of one call."""
+    return timed(call)[0]
 
 
 def median_seconds(call: Callable[[], Any], repeats: int = 7, warm_up: int = 1) -> float:
@@ -68,10 +73,12 @@ def median_seconds(call: Callable[[], Any], repeats: int = 7, warm_up: int = 1) 
     return statistics.median(seconds(call) for _ in range(repeats))
 
 
-def interleaved_medians(calls: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
+def interleaved_medians(
+    calls: Mapping[str, Callable[[], Any]], repeats: int = 7, warm_up: bool = True
+) -> dict[str, float]:
     """Medians of things to be compared, taken in turns so that a busy moment of the machine meets them all."""
     times: dict[str, list[float]] = {name: [] for name in calls}
-    for call in calls.values():
+    for call in calls.values() if warm_up else ():
         seconds(call)
     for _ in range(repeats):
         for name, call in calls.items():
