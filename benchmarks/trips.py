@@ -56,9 +56,9 @@ class Burdened:
 
     def __init__(self, program: Callable[..., Any], top: int, vectors: int) -> None:
         rng = np.random.default_rng(0)
+        n = jnp.asarray(rng.integers(0, top + 1, LANES), jnp.int32)
         beside = tuple(jnp.asarray(rng.normal(size=(LANES, SIZE)), jnp.float32) for _ in range(vectors))
-        self._long = jnp.asarray(rng.integers(0, top + 1, LANES), jnp.int32), beside
-        self._short = jnp.zeros(LANES, jnp.int32), beside
+        self._long, self._short = (n, beside), (jnp.zeros_like(n), beside)
         self._run = pcbatch.batch(program, max_depth=SHALLOW).run
         self.trips = int(self.run().stats.trips) - int(self.idle().stats.trips)
 
