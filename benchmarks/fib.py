@@ -79,8 +79,8 @@ def compare_rows(lanes: int, top: int, repeats: int) -> list[Row]:
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--top", type=int, default=15, help="n is uniform in 0..TOP")
@@ -88,7 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--emitter", default="auto")
     parser.add_argument("--compare", action="store_true", help="also time every schedule with every emitter")
     parser.add_argument("--json", metavar="OUT")
-    chosen = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    chosen = parse(arguments)
     options = {"schedule": chosen.schedule, "emitter": chosen.emitter}
     rows = depth_rows(1024, chosen.top, chosen.repeats, **options)
     if chosen.compare:

@@ -118,8 +118,8 @@ def _ratios(title: str, rates: dict[str, float], goal: float | None) -> list[Row
     ]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", choices=SETTINGS, default="gaussian")
     parser.add_argument("--chains", type=int, nargs="+", help="default: 100 and 1000; for the regression 100")
@@ -127,7 +127,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--devices", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", metavar="OUT")
-    chosen = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    chosen = parse(arguments)
     os.environ.setdefault("NPROC", "1")  # read by XLA at its first computation
     use(chosen.devices)
     target, draws = chosen.target, chosen.draws or DRAWS[chosen.target]

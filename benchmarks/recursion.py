@@ -83,15 +83,20 @@ def on_several(name: str, devices: int, lanes: int | None, repeats: int) -> list
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=RECURSIONS, action="append", help="one program; may be given again")
     parser.add_argument("--devices", type=int, default=1)
     parser.add_argument("--lanes", type=int, help="default: 16384 for fib, else 1024")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--json", metavar="OUT")
-    chosen = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    chosen = parse(arguments)
     os.environ.setdefault("NPROC", "1")  # read by XLA at its first computation
     use(chosen.devices)
     if chosen.devices > 1:

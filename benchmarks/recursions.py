@@ -43,7 +43,7 @@ def queens(board, columns, left, right):
 
 def _set(stack: jax.Array, at: jax.Array, value: jax.Array) -> jax.Array:
     """`stack` with one slot changed: by a selection, which XLA fuses on CPUs where it does not a scatter."""
-    return jnp.where(jnp.arange(stack.shape[-1]) == at, value, stack)
+    return jnp.where(jnp.arange(stack.shape[0]) == at, value, stack)
 
 
 def fib_by_hand(n: jax.Array) -> jax.Array:
@@ -55,7 +55,7 @@ def fib_by_hand(n: jax.Array) -> jax.Array:
         stack = _set(stack, jnp.where(leaf, NOWHERE, depth), n - 1)
         depth = jnp.where(leaf, depth - 1, depth + 1)
         n = jnp.where(leaf, stack[jnp.maximum(depth, 0)], n - 2)
-        return n, depth, stack, total + leaf
+        return n, depth, stack, jnp.where(leaf, total + 1, total)
 
     start = (n, jnp.int32(0), jnp.zeros(16, n.dtype), jnp.int32(0))
     return jax.lax.while_loop(lambda s: s[1] >= 0, body, start)[3]
@@ -77,23 +77,23 @@ def ackermann_by_hand(m: jax.Array, n: jax.Array) -> jax.Array:
 
 
 def queens_by_hand(board: jax.Array, columns: jax.Array, left: jax.Array, right: jax.Array) -> jax.Array:
-    """Backtracking: a row of the board for each frame; a step places a queen or gives up a row."""
+    """Backtracking: a frame for each row of the board; a step places a queen or gives up a row."""
 
     def body(s: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         row, rows, here, total = s
         columns, left, right, free = here
         queen = free & -free
-        below = (columns | queen, (left | queen) << 1, (right | queen) >> 1)
-        deeper = (*below, board & ~(below[0] | below[1] | below[2]))
-        solved = (queen != 0) & (below[0] == board)
+        rest = jnp.stack([columns, left, right, free ^ queen])
+        columns, left, right = columns | queen, (left | queen) << 1, (right | queen) >> 1
+        below = jnp.stack([columns, left, right, board & ~(columns | left | right)])
+        solved = (queen != 0) & (columns == board)
         down = (queen != 0) & ~solved
-        rest = free ^ queen
-        rows = _set(rows, jnp.where(down, row, NOWHERE), jnp.stack([columns, left, right, rest])[:, None])
-        row = jnp.where(down, row + 1, jnp.where(rest == 0, row - 1, row))
-        stay = solved & (rest != 0)
-        above = rows[:, jnp.maximum(row, 0)]
-        here = jnp.where(down, jnp.stack(deeper), jnp.where(stay, jnp.stack([columns, left, right, rest]), above))
-        return row, rows, here, total + solved
+        slot = (jnp.arange(rows.shape[1]) == jnp.where(down, row, NOWHERE))[None, :]
+        rows = jnp.where(slot, rest[:, None], rows)
+        row = jnp.where(down, row + 1, jnp.where(rest[3] == 0, row - 1, row))
+        stay = solved & (rest[3] != 0)
+        here = jnp.where(down, below, jnp.where(stay, rest, rows[:, jnp.maximum(row, 0)]))
+        return row, rows, here, jnp.where(solved, total + 1, total)
 
     start = (jnp.int32(0), jnp.zeros((4, 8), board.dtype), jnp.stack([columns, left, right, board]), jnp.int32(0))
     return jax.lax.while_loop(lambda s: s[0] >= 0, body, start)[3]

@@ -67,7 +67,7 @@ def regression(points: int = POINTS, size: int = SIZE) -> Setting:
     return Setting("logistic regression", target, 0.5 * float(np.sqrt(np.diag(covariance)).mean()), start)
 
 
-def laplace(target: Target, steps: int = 8) -> tuple[np.ndarray, np.ndarray]:
+def laplace(target: Target, steps: int = 5) -> tuple[np.ndarray, np.ndarray]:
     """The mode by Newton's method, and the inverse of minus the second derivative there."""
     gradient, curvature = jax.jit(jax.grad(target.logp)), jax.jit(jax.hessian(target.logp))
     q = np.zeros(target.size, np.float32)

@@ -28,14 +28,19 @@ def measure(part: str, repeats: int, sizes: Sequence[int] | None) -> tuple[list[
     return parts[part]()
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=PARTS, action="append", help="one part; may be given again")
     parser.add_argument("--chains", type=int, nargs="+", help="the sizes of the parts about lanes")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", metavar="OUT")
-    chosen = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    chosen = parse(arguments)
     os.environ.setdefault("NPROC", "1")  # read by XLA at its first computation
     rows, curves = [], []
     for part in chosen.only or PARTS:

@@ -93,14 +93,19 @@ def _rows(
     ]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=PROBLEMS, action="append", help="one problem; may be given again")
     parser.add_argument("--inputs", type=int, help="how many; default: 4096, for the fit 1024")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--json", metavar="OUT")
-    chosen = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    chosen = parse(arguments)
     os.environ.setdefault("NPROC", "1")  # read by XLA at its first computation
     rows, curves = [], []
     for name in chosen.only or PROBLEMS:
