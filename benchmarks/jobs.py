@@ -17,6 +17,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 LONGEST = 900  # seconds; a job that hangs must not keep the others from running
 ONE_THREAD = {"NPROC": "1"}
+DEFAULTS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Job:
 
 
 JOBS = (
-    Job("fib", "benchmarks.fib"),
-    Job("programs", "benchmarks.programs"),
+    Job("fib", "benchmarks.fib", env=DEFAULTS),
+    Job("programs", "benchmarks.programs", env=DEFAULTS),
     Job("queues", "benchmarks.queues", "--repeats 7", "--inputs 1024 --repeats 3"),
     Job("recursion-one", "benchmarks.recursion", "--repeats 7"),
     Job("recursion-four", "benchmarks.recursion", "--devices 4 --repeats 7", "--devices 4 --repeats 3"),
