@@ -72,15 +72,16 @@ def rows(target: str, chains: int, draws: int, devices: int, repeats: int) -> li
     rates = {name: float(gradients.sum()) / times[name] for name, gradients in wanted.items()}
     rates[CEILING] = chains * steps / times[CEILING]
     title = f"{setting.name}, {chains} chains" + (f" on {devices} devices" if devices > 1 else "")
-    compile_goal = COMPILE_GOAL if devices == 1 else None
+    usual = draws == DRAWS[target]  # goals are for that many
+    compile_goal = COMPILE_GOAL if (chains, devices) == (100, 1) else None
     out = [Row(f"{title}: compile and first call, pcbatch", first[OURS][0], "s", compile_goal)]
     out += [Row(f"{title}: useful gradients, {name}", rate, "1/s") for name, rate in rates.items()]
     out += _trees(title, wanted)
     if devices == 1:
         rate = rates[CEILING] * times[OURS] / chains
-        goal = CEILING_GOALS.get((target, chains))
+        goal = CEILING_GOALS.get((target, chains)) if usual else None
         out += _counted(title, batches(setting, chains, draws, max_depth=TREE_DEPTH + FRAMES), rate, goal)
-    return out + _ratios(title, rates, RIVAL_GOALS.get((target, chains, devices)))
+    return out + _ratios(title, rates, RIVAL_GOALS.get((target, chains, devices)) if usual else None)
 
 
 def _trees(title: str, wanted: dict[str, np.ndarray]) -> list[Row]:
