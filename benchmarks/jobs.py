@@ -17,6 +17,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 LONGEST = 900  # seconds; a job that hangs must not keep the others from running
 ONE_THREAD = {"NPROC": "1"}
+TRIPS = "--only fib --only depth --only state"
 DEFAULTS: Mapping[str, str] = {}
 
 
@@ -48,7 +49,7 @@ JOBS = (
     Job("nuts-gaussian", "benchmarks.nuts", "--repeats 3", "--chains 100 --draws 10 --repeats 3"),
     Job("nuts-four", "benchmarks.nuts", "--devices 4 --repeats 3", "--devices 4 --chains 100 --draws 10 --repeats 3"),
     Job("nuts-logistic", "benchmarks.nuts", "--target logistic --repeats 5", "--target logistic --draws 5 --repeats 3"),
-    Job("scaling-trips", "benchmarks.scaling", "--only depth --only state", "--only depth --only state --repeats 3"),
+    Job("scaling-trips", "benchmarks.scaling", TRIPS, f"{TRIPS} --repeats 3"),
     Job(
         "scaling-gaussian",
         "benchmarks.scaling",

@@ -28,6 +28,7 @@ PLOTS = {
     "throughput logistic": Plot("NUTS, logistic regression: throughput", CHAINS, RATE),
     "utilisation gaussian": Plot("NUTS, correlated Gaussian: utilisation", CHAINS, SHARE, y_scale="linear"),
     "utilisation logistic": Plot("NUTS, logistic regression: utilisation", CHAINS, SHARE, y_scale="linear"),
+    "throughput fib": Plot("recursive Fibonacci: throughput", "lanes", "lanes per second"),
     "depth": Plot("a trip against the depth of the stacks", "max_depth", "microseconds", y_scale="linear"),
     "state": Plot(
         "a trip against state that nobody touches",

@@ -1,6 +1,6 @@
 """How cost grows: with the depth of stacks, with idle state, with lanes. `python -m benchmarks.scaling [--only depth]`
 
-`depth` and `state` are about a trip of the machine (`benchmarks.trips`), `gaussian` and `logistic` about NUTS by
+`fib`, `depth` and `state` are about a trip of the machine (`benchmarks.trips`), `gaussian` and `logistic` about NUTS by
 strategy (`benchmarks.lanes`): figures 7 and 6 of the paper, in kind.
 """
 
@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from benchmarks import lanes, trips
 from benchmarks.common import Curve, Row, report
 
-PARTS = ("depth", "state", "gaussian", "logistic")
+PARTS = ("fib", "depth", "state", "gaussian", "logistic")
 
 
 def measure(part: str, repeats: int, sizes: Sequence[int] | None) -> tuple[list[Row], list[Curve]]:
     """One part; those about lanes take the numbers of chains, or their own."""
     given: dict[str, Sequence[int]] = {} if sizes is None else {"sizes": sizes}
     parts: dict[str, Callable[[], tuple[list[Row], list[Curve]]]] = {
+        "fib": lambda: trips.lanes(repeats),
         "depth": lambda: trips.depth(repeats),
         "state": lambda: trips.state(repeats),
         "gaussian": lambda: lanes.on_gaussian(repeats, **given),

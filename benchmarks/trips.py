@@ -1,4 +1,4 @@
-"""What a trip of the machine costs, against the depth of the stacks and against state that nobody touches.
+"""What a trip of the machine costs: against lanes, the depth of the stacks, and state that nobody touches.
 
 Time per trip comes from two runs of the same executable, a long one and one whose lanes all return at once: what every
 run pays (the zero fill of the stacks, the call itself) cancels in the difference.
@@ -16,11 +16,13 @@ import numpy as np
 import pcbatch
 from benchmarks.common import Curve, Row, interleaved_medians
 from benchmarks.fib import DEEP, SHALLOW, Case
-from benchmarks.recursions import fib
+from benchmarks.queues.peers import together
+from benchmarks.recursions import fib, fib_by_hand
 
 LANES, TOP, SIZE, TEN = 1024, 15, 100, 10
 DEPTHS = (32, 64, 128, 256, 512, 1024)
 BURDENS = (0, 2, 5, TEN, 20)
+WIDTHS = (16, 64, 256, 1024, 4096, 16384)
 DEPTH_GOAL, BURDEN_GOAL = 1.2, 1.1
 
 
@@ -83,6 +85,24 @@ def per_trip(cases: dict[Any, Any], repeats: int) -> dict[Any, float]:
     calls |= {f"idle {key}": case.idle for key, case in cases.items()}
     times = interleaved_medians(calls, repeats)
     return {key: (times[f"run {key}"] - times[f"idle {key}"]) / case.trips for key, case in cases.items()}
+
+
+def lanes(repeats: int, widths: Sequence[int] = WIDTHS) -> tuple[list[Row], list[Curve]]:
+    """Fibonacci on more and more lanes, against a stack by hand under `jax.vmap`."""
+    rates: dict[str, list[float]] = {}
+    by_hand = together(fib_by_hand)
+    for width in widths:
+        case = Case(width, SHALLOW, TOP)
+        ways = {"pcbatch": case.run, "by hand, vmap": lambda n=case.long: by_hand(n)}
+        check("fib", [case.run().value, by_hand(case.long)])
+        for way, time in interleaved_medians(ways, repeats).items():
+            rates.setdefault(way, []).append(width / time)
+    rows = [
+        Row(f"fib, n in 0..{TOP}, {width} lanes: {way}", rate, "lanes/s")
+        for way, column in rates.items()
+        for width, rate in zip(widths, column, strict=True)
+    ]
+    return rows, [Curve("throughput fib", way, list(widths), column) for way, column in rates.items()]
 
 
 def depth(repeats: int, depths: Sequence[int] = DEPTHS) -> tuple[list[Row], list[Curve]]:
