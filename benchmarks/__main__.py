@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.jobs import JOBS, Job, run
-from benchmarks.summary import summary, write
+from benchmarks.summary import revision, summary, write
 
 
 def chosen_jobs(names: Sequence[str] | None) -> list[Job]:
@@ -28,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="fewer inputs, chains and repeats")
     parser.add_argument("--out", type=Path, default=Path("build/benchmarks"), metavar="DIR")
     chosen = parser.parse_args(arguments)
-    found = summary([run(job, chosen.quick) for job in chosen_jobs(chosen.only)], chosen.quick)
+    commit = revision()  # of what is about to run
+    found = summary([run(job, chosen.quick) for job in chosen_jobs(chosen.only)], chosen.quick, commit)
     goals, failed = found["goals"], [job["name"] for job in found["jobs"] if "error" in job]
     print("written:", ", ".join(str(path) for path in write(found, chosen.out)))
     print(f"{found['seconds']:.0f} s; goals: {goals['met']} met, {goals['missed']} missed")

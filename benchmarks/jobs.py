@@ -49,12 +49,12 @@ JOBS = (
     Job("nuts-gaussian", "benchmarks.nuts", "--repeats 3", "--chains 100 --draws 10 --repeats 3"),
     Job("nuts-four", "benchmarks.nuts", "--devices 4 --repeats 3", "--devices 4 --chains 100 --draws 10 --repeats 3"),
     Job("nuts-logistic", "benchmarks.nuts", "--target logistic --repeats 5", "--target logistic --draws 5 --repeats 3"),
-    Job("scaling-trips", "benchmarks.scaling", TRIPS, f"{TRIPS} --repeats 3"),
+    Job("scaling-trips", "benchmarks.scaling", f"{TRIPS} --repeats 15", f"{TRIPS} --repeats 3"),
     Job(
         "scaling-gaussian",
         "benchmarks.scaling",
         "--only gaussian --repeats 3",
-        "--only gaussian --chains 10 100 --repeats 1",
+        "--only gaussian --chains 30 --repeats 1",
     ),
     Job(
         "scaling-logistic",

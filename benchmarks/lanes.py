@@ -85,11 +85,13 @@ def sweep(setting: Setting, sizes: Sequence[int], repeats: int, name: str) -> tu
         for way, wanted in gradients.items():
             rates.setdefault(way, []).append(float(wanted.sum()) / times[way])
             shares.setdefault(way, []).append(busy(setting, chains, way, wanted))
-    rates[PLAIN] = [plain_rate(setting)] * len(sizes)
+    alone = plain_rate(setting)
     rows = [
+        Row(f"{setting.name}, 1 chain: useful gradients, {PLAIN}", alone, "1/s"),
         *_rows(setting, sizes, rates, "useful gradients", "1/s"),
         *_rows(setting, sizes, shares, "utilisation", ""),
     ]
+    rates[PLAIN] = [alone] * len(sizes)
     curves = [Curve(f"throughput {name}", way, list(sizes), values) for way, values in rates.items()]
     return rows, curves + [Curve(f"utilisation {name}", way, list(sizes), v) for way, v in shares.items()]
 
@@ -100,7 +102,6 @@ def _rows(setting: Setting, sizes: Sequence[int], values: dict[str, list[float]]
         Row(f"{setting.name}, {chains} chains: {what}, {way}", value, unit)
         for way, column in values.items()
         for chains, value in zip(sizes, column, strict=True)
-        if way != PLAIN or chains == 1
     ]
 
 

@@ -201,7 +201,7 @@ def test_the_summary_has_a_table_for_each_job_and_the_pictures(tmp_path: Path) -
         Curve("queues", "goal", ["fit"], [1.4]),
     ]
     jobs = [job("good", **common.content("title", rows, curves)), job("bad", error="Traceback")]
-    found = summary.summary(jobs, quick=True)
+    found = summary.summary(jobs, quick=True, commit="abc")
     assert found["goals"] == {"met": 1, "missed": 1}
     written = summary.write(found, tmp_path / "out")
     assert [path.name for path in written] == ["benchmarks.json", "benchmarks.md", "depth.png", "queues.png"]
