@@ -15,4 +15,4 @@ def ours(f: Any, lanes: int | None = None) -> Callable[..., Any]:
     """`f` over any number of inputs: by `f.map` if there is one, else a lane for each input."""
     if not streams(f):
         return f
-    return lambda *xs: f.map(*xs, lanes=lanes)
+    return lambda *xs: f.map(*xs, lanes=lanes).value
