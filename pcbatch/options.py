@@ -33,7 +33,7 @@ class Options:
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, STRATEGIES)
         if not _is_policy(self.schedule):
-            _one_of("schedule", self.schedule, SCHEDULES)
+            _check_schedule(self.schedule)
         _one_of("emitter", self.emitter, EMITTERS)
         _check_modes(self.modes)
         _positive("max_depth", self.max_depth)
@@ -41,8 +41,18 @@ class Options:
 
 
 def _is_policy(schedule: object) -> bool:
-    """Is this a policy of the user's (see `pcbatch.runtime.schedule`)?"""
-    return isinstance(getattr(schedule, "name", None), str) and callable(getattr(schedule, "trip", None))
+    """Is this a policy of the user's, a `pcbatch.Policy`?"""
+    made = not isinstance(schedule, type)
+    return made and isinstance(getattr(schedule, "name", None), str) and callable(getattr(schedule, "trip", None))
+
+
+def _check_schedule(schedule: object) -> None:
+    if isinstance(schedule, str) or not hasattr(schedule, "trip"):
+        return _one_of("schedule", schedule, SCHEDULES, "or give an object with a `name` and a method `trip`")
+    help = "give it a `name`, a string, and a method `trip(self, blocks, carry)`: docs/schedule.md has an example"
+    if isinstance(schedule, type):
+        help = f"make an object of the class: `schedule={schedule.__name__}()`"
+    raise UsageError(Diagnostic("PCB401", f"schedule {schedule!r} is no policy", helps=(help,)))
 
 
 def _check_modes(modes: object) -> None:
@@ -59,13 +69,13 @@ def _check_modes(modes: object) -> None:
         )
 
 
-def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+def _one_of(name: str, value: object, choices: tuple[str, ...], *more: str) -> None:
     if not isinstance(value, str) or value not in choices:
         raise UsageError(
             Diagnostic(
                 "PCB401",
                 f"unknown {name} {value!r}",
-                helps=(f"choose one of {', '.join(map(repr, choices))}",),
+                helps=(", ".join([f"choose one of {', '.join(map(repr, choices))}", *more]),),
             )
         )
 

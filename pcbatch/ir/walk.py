@@ -185,6 +185,11 @@ def pops(block: StackBlock) -> tuple[Pop, ...]:
     return tuple(op for op in block.ops if isinstance(op, Pop))
 
 
+def holds(block: StackBlock, text: str) -> bool:
+    """Is there a primitive in the block whose source contains `text`?"""
+    return any(isinstance(op, Prim) and text in op.expr.text for op in block.ops)
+
+
 def predecessors(blocks: Iterable[AnyBlock]) -> dict[str, tuple[str, ...]]:
     """For every label, the labels of the blocks that may jump to it (each once, in block order)."""
     blocks = tuple(blocks)

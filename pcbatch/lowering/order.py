@@ -1,10 +1,11 @@
-"""Put blocks in the order that suits the schedule, the expensive one last, and number them.
+"""Put blocks in the order that suits the schedule, the expensive ones last, and number them.
 
 With an expensive block E the order is that in which lanes pass the others between two visits of E: the reverse
 postorder from E's successors, calls and returns counting as jumps. Smallest-pc-first then gathers lanes: cheap blocks
-drain before E runs, so E runs once for all lanes that are on their way to it. Without one, a sweep wants the same
-order from the entry (a lane then does much in one trip), and policies that name one block want source order, in which
-lanes wait for each other at later code, as in the paper.
+drain before E runs, so E runs once for all lanes that are on their way to it. Several expensive blocks stand last
+together, in the order of the program. Without one, a sweep wants the same order from the entry (a lane then does much
+in one trip), and policies that name one block want source order, in which lanes wait for each other at later code, as
+in the paper.
 """
 
 from __future__ import annotations
@@ -28,23 +29,24 @@ def choose_schedule(program: StackProgram) -> str:
     With an expensive block smallest-first lets lanes gather before it, which saves whole executions of it. Among cheap
     blocks a sweep makes the fewest trips.
     """
-    return "sweep" if expensive_block(program) is None else "drain"
+    return "drain" if expensive_blocks(program) else "sweep"
 
 
 def run(program: StackProgram, schedule: str) -> StackProgram:
     """Reorder and relabel the blocks for a scheduling policy."""
     graph = flow(program)
-    last = expensive_block(program)
+    last = expensive_blocks(program)
     labels = [block.label for block in program.blocks]
-    if last is None:
+    if not last:
         source = {b.label: list(_in_source(b.terminator)) for b in program.blocks}
         order = _reverse_postorder([program.entry], graph if schedule == "sweep" else source)
     else:
-        cut = {label: [s for s in succ if s != last] for label, succ in graph.items()}
-        starts = _reverse_postorder([s for s in graph[last] if s != last], cut)
+        cut = {label: [s for s in succ if s not in last] for label, succ in graph.items()}
+        starts = _reverse_postorder([s for label in last for s in cut[label]], cut)
         first = [label for label in _reverse_postorder([program.entry], cut) if label not in starts]
-        order = [*first, *starts]
-        order = [label for label in order if label != last] + [last]
+        order = [label for label in (*first, *starts) if label not in last]
+        order += [label for label in labels if label not in (*order, *last)]
+        order += last
     order += [label for label in labels if label not in order]
     new = {label: f"bb{k}" for k, label in enumerate(order)}
     blocks = [program.block(label) for label in order]
@@ -59,17 +61,14 @@ def _in_source(terminator: StackTerminator) -> tuple[str, ...]:
     return tuple(dict.fromkeys(targets(terminator)))
 
 
-def expensive_block(program: StackProgram) -> str | None:
-    """The block that decides the run time, if there is one: dear by itself, and with its visits a good part of all."""
+def expensive_blocks(program: StackProgram) -> tuple[str, ...]:
+    """The blocks that decide the run time: dear by themselves, and each with its visits a good part of all."""
     types = {v: var.type for v, var in program.vars.items()}
     often = visits(program)
     costs = {b.label: block_cost(b, types) for b in program.blocks}
     weights = {label: cost * often[label] for label, cost in costs.items()}
-    dear = [label for label, cost in costs.items() if cost >= EXPENSIVE]
-    best = max(dear, key=lambda label: weights[label], default=None)
-    if best is None or weights[best] < DOMINANT * sum(weights.values()):
-        return None
-    return best
+    enough = DOMINANT * sum(weights.values())
+    return tuple(label for label, cost in costs.items() if cost >= EXPENSIVE and weights[label] >= enough)
 
 
 def block_cost(block: StackBlock, types: Mapping[str, object]) -> float:

@@ -1,4 +1,4 @@
-"""What a policy works with: the blocks of a program, and ways to run them."""
+"""What a policy works with: the blocks of a program, and ways to run them. All of it is traced by JAX."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Protocol
 import jax
 import jax.numpy as jnp
 
+from pcbatch.ir.walk import holds
 from pcbatch.modes import Mode
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.layout import Layout
@@ -17,9 +18,11 @@ from pcbatch.runtime.layout import Layout
 
 @dataclass(frozen=True)
 class Blocks:
-    """The blocks of a program, numbered in order, and the carried state's operations.
+    """The blocks of a program, numbered in order, and ways to run them; what a `pcbatch.Policy` is given.
 
-    `expensive` are the blocks worth waiting for, `modes` how each block is computed.
+    A policy uses `len(blocks)`, `labels`, `holding(text)`, `expensive` (the numbers of the blocks worth waiting for) and
+    `modes` (how each block is computed) while it is traced; `waiting(carry)` and `live(carry)` tell where lanes are;
+    `visit`, `run`, `sweep` and `drain` give the state after running blocks. The other fields are the machine's own.
     """
 
     layout: Layout
@@ -31,6 +34,15 @@ class Blocks:
 
     def __len__(self) -> int:
         return len(self.layout.codes)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What `f.lower(...).as_text("opt")` and `f.explain_schedule(...)` call them."""
+        return tuple(code.block.label for code in self.layout.codes)
+
+    def holding(self, text: str) -> tuple[int, ...]:
+        """The blocks with a primitive whose source contains `text`."""
+        return tuple(code.index for code in self.layout.codes if holds(code.block, text))
 
     def waiting(self, carry: Values) -> jax.Array:
         """int32[blocks]: how many lanes wait for each block."""
@@ -45,9 +57,12 @@ class Blocks:
         """Run a block, if any lane waits for it."""
         return self.emitter.visit(self, block, carry)
 
-    def run(self, block: jax.Array, carry: Values) -> Values:
-        """Run the block of this number (int32[], known only at run time), for all lanes that wait for it."""
-        return self.emitter.run(self, block, carry)
+    def run(self, block: jax.Array, carry: Values, among: Sequence[int] | None = None) -> Values:
+        """Run the block of this number (an integer that is known only at run time), for all lanes that wait for it;
+        nothing, if none does. `among`: the blocks that it may be (None: all); fewer make a smaller program."""
+        there = jnp.any(carry["pc"] == block) & (block < len(self))
+        number = jnp.where(there, block, len(self)).astype(jnp.int32)
+        return self.emitter.run(self, number, carry, range(len(self)) if among is None else among)
 
     def sweep(self, blocks: Sequence[int], carry: Values) -> Values:
         """Visit some blocks, one after another."""
@@ -81,5 +96,6 @@ class Emitter(Protocol):
     def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
         """The state after running a block, if any lane waits for it."""
 
-    def run(self, blocks: Blocks, block: jax.Array, carry: Values) -> Values:
-        """The state after running the block of this number."""
+    def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
+        """The state after running the block of this number (int32[]), one of `among` that a lane waits for; as it was
+        where the number is `len(blocks)`."""

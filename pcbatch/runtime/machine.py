@@ -25,7 +25,7 @@ from pcbatch.runtime import layout as layouts
 from pcbatch.runtime.blocks import Blocks, Emitter
 from pcbatch.runtime.code import Values, evaluate
 from pcbatch.runtime.layout import Layout, reg
-from pcbatch.runtime.schedule import FAIR, POLICIES, Schedule
+from pcbatch.runtime.schedule import FAIR, Policy, is_ours, one_trip
 from pcbatch.runtime.status import Status, status_of, unpark
 from pcbatch.runtime.window import everyone, lane_mask
 
@@ -46,7 +46,7 @@ class Machine:
 
     layout: Layout
     emitter: Emitter
-    schedule: Schedule
+    schedule: Policy
     expensive: tuple[int, ...]
     modes: Callable[[int], tuple[Mode, ...]]  # by number of lanes
     apart: bool = False  # must a block's reads be kept apart from its writes?
@@ -104,8 +104,8 @@ class Machine:
 
     def trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
         """One trip. A policy that is not ours is overruled now and then, so that it starves nobody."""
-        carry = self.schedule.trip(blocks, carry)
-        if self.schedule in POLICIES.values():
+        carry = one_trip(self.schedule, blocks, carry)
+        if is_ours(self.schedule):
             return carry
         turn = (trips + 1) % FAIR == 0
         once = lambda c: (jnp.zeros((), bool), blocks.sweep(range(len(blocks)), c[1]))  # noqa: E731

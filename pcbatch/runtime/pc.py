@@ -20,7 +20,7 @@ from pcbatch.runtime import emit, layout, plans, queue, xla
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.queue import Queue
-from pcbatch.runtime.schedule import POLICIES, Schedule
+from pcbatch.runtime.schedule import POLICIES, Policy
 from pcbatch.runtime.spread import Spread
 from pcbatch.runtime.status import Status
 from pcbatch.runtime.stream import Progress, Stream
@@ -37,7 +37,7 @@ class PcExecutable:
 
     program: StackProgram
     options: Options
-    schedule: str | Schedule
+    schedule: str | Policy
     static_depth: int | None
     machine: Machine = field(init=False)
     depth: int = field(init=False)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
-from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackBlock, StackProgram
-from pcbatch.ir.walk import block_uses, block_writes, pops, pushes
+from pcbatch.ir.walk import block_uses, block_writes, holds, pops, pushes
 from pcbatch.lowering.frequency import flow, visits
 from pcbatch.lowering.jax_types import storage_type
-from pcbatch.lowering.order import block_cost, expensive_block
+from pcbatch.lowering.order import block_cost, expensive_blocks
 from pcbatch.modes import Dense, Few, Mode, Strips
 from pcbatch.runtime import parts
 
@@ -98,10 +97,10 @@ def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None)
     """The costs of an ordered program. `modes`: what the user chose, see `Options`."""
     often = visits(program)
     most = max(often.values())
-    last = expensive_block(program)
+    dear = expensive_blocks(program)
     graph = flow(program)
     blocks = (
-        _cost(program, b, often[b.label] / most, b.label == last, b.label in graph[b.label]) for b in program.blocks
+        _cost(program, b, often[b.label] / most, b.label in dear, b.label in graph[b.label]) for b in program.blocks
     )
     return Costs(tuple(blocks), _chosen(program, modes))
 
@@ -120,11 +119,6 @@ def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> d
             raise UsageError(Diagnostic("PCB416", title, helps=(help,)))
         found |= dict.fromkeys(blocks, mode)
     return found
-
-
-def holds(block: StackBlock, text: str) -> bool:
-    """Is there a primitive in the block whose source contains `text`?"""
-    return any(isinstance(op, Prim) and text in op.expr.text for op in block.ops)
 
 
 def _cost(program: StackProgram, block: StackBlock, often: float, expensive: bool, loops: bool) -> BlockCost:

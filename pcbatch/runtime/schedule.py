@@ -2,9 +2,9 @@
 
 A policy is an object with a `name` and a method `trip(blocks, carry)`, which gives the carried state after one trip of
 the machine: it reads how many lanes wait for each block (`blocks.waiting`) and runs blocks (`visit`, `sweep`, `drain`,
-or `run` for a block that is known only at run time). A trip must run some block that a lane waits for, or the machine
-would not end; so that a policy cannot starve a lane either, every `FAIR`-th trip is a sweep over all blocks, whatever
-the policy says.
+or `run` for a block that is known only at run time). A trip of a user's policy need not run anything, and may pass
+lanes over for as long as it likes: every `FAIR`-th trip is followed by a sweep over all blocks, so every lane gets on.
+See docs/schedule.md.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 
+from pcbatch.diagnostics import Diagnostic
+from pcbatch.errors import UsageError
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import Values
 
@@ -21,15 +24,25 @@ FAIR = 1024
 
 
 @runtime_checkable
-class Schedule(Protocol):
-    """A scheduling policy. Hashable, because compiled programs are kept by it."""
+class Policy(Protocol):
+    """What `schedule=` takes: an object with a `name` and a method that makes one trip of the machine.
+
+    `trip` is traced by JAX once per program, so it decides with JAX operations on `blocks.waiting(carry)`, and may use
+    Python freely on what is known then: `len(blocks)`, `blocks.expensive`, `blocks.holding(text)`.
+
+    Example:
+        >>> class Fullest:
+        ...     name = "fullest"
+        ...     def trip(self, blocks, carry):
+        ...         return blocks.run(jax.numpy.argmax(blocks.waiting(carry)), carry)
+    """
 
     @property
     def name(self) -> str:
-        """What options and reports call it."""
+        """What reports call it."""
 
     def trip(self, blocks: Blocks, carry: Values) -> Values:
-        """The state after one trip."""
+        """The carried state after one trip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,7 @@ class Earliest:
     name: str = "earliest"
 
     def trip(self, blocks: Blocks, carry: Values) -> Values:
-        return blocks.run(jnp.min(carry["pc"]).astype(jnp.int32), carry)
+        return blocks.emitter.run(blocks, jnp.min(carry["pc"]).astype(jnp.int32), carry, range(len(blocks)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +62,8 @@ class Largest:
     name: str = "largest"
 
     def trip(self, blocks: Blocks, carry: Values) -> Values:
-        return blocks.run(jnp.argmax(blocks.waiting(carry)).astype(jnp.int32), carry)
+        fullest = jnp.argmax(blocks.waiting(carry)).astype(jnp.int32)
+        return blocks.emitter.run(blocks, fullest, carry, range(len(blocks)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +93,35 @@ class Drain:
             return carry
         if len(blocks.expensive) == 1:
             return blocks.visit(blocks.expensive[0], carry)
-        waiting = blocks.waiting(carry)[jnp.array(blocks.expensive)]
-        fullest = jnp.array(blocks.expensive, jnp.int32)[jnp.argmax(waiting)]
-        return blocks.run(fullest, carry)
+        dear = jnp.array(blocks.expensive, jnp.int32)
+        fullest = dear[jnp.argmax(blocks.waiting(carry)[dear])]
+        return blocks.run(fullest, carry, blocks.expensive)
 
 
-POLICIES: dict[str, Schedule] = {p.name: p for p in (Earliest(), Largest(), Sweep(), Drain())}
+POLICIES: dict[str, Policy] = {p.name: p for p in (Earliest(), Largest(), Sweep(), Drain())}
+
+
+def is_ours(policy: Policy) -> bool:
+    """Is it known that every trip of this policy runs a block that a lane waits for?"""
+    return any(policy is known for known in POLICIES.values())
+
+
+def one_trip(policy: Policy, blocks: Blocks, carry: Values) -> Values:
+    """A trip as the policy makes it; UsageError if what it gives is no carried state."""
+    new = policy.trip(blocks, carry)
+    if not is_ours(policy):
+        _check(policy, carry, new)
+    return new
+
+
+def _check(policy: Policy, carry: Values, new: object) -> None:
+    shapes = jax.tree.map(lambda x: (x.shape, x.dtype), carry)
+    if isinstance(new, dict) and new.keys() == carry.keys():
+        if all(getattr(x, "shape", None) == shapes[k][0] and x.dtype == shapes[k][1] for k, x in new.items()):
+            return
+        what = "a state with arrays of other types"
+    else:
+        what = "None" if new is None else f"a {type(new).__name__} that is not the carried state"
+    title = f"`trip` of the policy {policy.name!r} gives {what}"
+    help = "return what `blocks.visit`, `run`, `sweep` or `drain` gave, or the `carry` itself"
+    raise UsageError(Diagnostic("PCB420", title, helps=(help,)))

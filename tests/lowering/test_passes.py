@@ -372,7 +372,7 @@ class TestOrder:
 
     def test_the_entry_is_found_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         program = stack(FIB_STACK)
-        monkeypatch.setattr(order, "expensive_block", lambda _: "bb0")
+        monkeypatch.setattr(order, "expensive_blocks", lambda _: ("bb0",))
         new = order.run(program, "earliest")
         assert new.entry == new.blocks[-1].label
         assert [results(new, n) for n in range(7)] == [results(program, n) for n in range(7)]

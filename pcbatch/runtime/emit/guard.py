@@ -6,7 +6,7 @@ the block writes and closes over what it reads: a block that is not taken costs 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -31,8 +31,8 @@ class Guard:
         code = blocks.layout.codes[block]
         return self._as_planned(blocks, code, carry, wanted(carry, code))
 
-    def run(self, blocks: Blocks, block: jax.Array, carry: Values) -> Values:
-        for code in blocks.layout.codes:
+    def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
+        for code in (blocks.layout.codes[k] for k in among):
             carry = self._as_planned(blocks, code, carry, block == code.index)
         return carry
 

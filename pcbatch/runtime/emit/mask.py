@@ -5,6 +5,7 @@ The choice where a test costs more than the work it would save.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
@@ -24,8 +25,8 @@ class Mask:
     def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
         return {**carry, **visited(blocks, blocks.layout.codes[block], carry)}
 
-    def run(self, blocks: Blocks, block: jax.Array, carry: Values) -> Values:
-        for code in blocks.layout.codes:
+    def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
+        for code in (blocks.layout.codes[k] for k in among):
             # A lane elsewhere is shown as standing at no block, and then put back.
             nowhere = jnp.asarray(blocks.layout.nowhere, carry["pc"].dtype)
             held = jnp.where(block == code.index, carry["pc"], nowhere)

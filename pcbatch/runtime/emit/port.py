@@ -6,7 +6,9 @@ new registers, the lane's row of words, and who writes it. Rows are then written
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -28,9 +30,11 @@ class Port:
         """There is nothing to switch on."""
         return {**carry, **visited(blocks, blocks.layout.codes[block], carry)}
 
-    def run(self, blocks: Blocks, block: jax.Array, carry: Values) -> Values:
-        branches = [lambda c, code=code: _branch(blocks, code, c, block) for code in blocks.layout.codes]
-        small, rows = jax.lax.switch(jnp.minimum(block, len(blocks) - 1), branches, carry)
+    def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
+        codes = [blocks.layout.codes[k] for k in among]
+        branches = [partial(_branch, blocks, block, code) for code in codes]
+        nothing = partial(_nothing, blocks, codes[0])
+        small, rows = jax.lax.switch(_place(block, among, len(blocks)), [*branches, nothing], carry)
         frames = blocks.layout.frames
         if frames is None:
             return dict(small)
@@ -38,7 +42,7 @@ class Port:
         return {**carry, **small, **frames.put(carry, window, carry["depth"], rows)}
 
 
-def _branch(blocks: Blocks, code: BlockCode, carry: Values, block: jax.Array) -> tuple[Values, Values]:
+def _branch(blocks: Blocks, block: jax.Array, code: BlockCode, carry: Values) -> tuple[Values, Values]:
     """Small state (all of it, so that branches agree), and the rows of frames with who writes them."""
     frames = blocks.layout.frames
     window = everyone(waits(carry, code), careful=code.risky)
@@ -48,3 +52,18 @@ def _branch(blocks: Blocks, code: BlockCode, carry: Values, block: jax.Array) ->
     buffers = () if frames is None else tuple(frames.widths)
     small = {k: new.get(k, v) for k, v in carry.items() if k not in buffers}
     return small, {k: new[k] for k in buffers}
+
+
+def _place(block: jax.Array, among: Sequence[int], every: int) -> jax.Array:
+    """The branch of a block; the last one, where nothing happens, if it is none of those."""
+    if len(among) == every:
+        return jnp.minimum(block, every)
+    is_it = jnp.array(among, block.dtype) == block
+    return jnp.where(jnp.any(is_it), jnp.argmax(is_it), len(among))
+
+
+def _nothing(blocks: Blocks, code: BlockCode, carry: Values) -> tuple[Values, Values]:
+    """What a branch gives in which no lane does anything; `code` is any block."""
+    shapes = jax.eval_shape(partial(_branch, blocks, jnp.int32(code.index), code), carry)
+    rows: Values = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes[1])
+    return {k: v for k, v in carry.items() if k in shapes[0]}, rows
