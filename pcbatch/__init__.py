@@ -9,27 +9,41 @@ from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
 from pcbatch.errors import PcbatchError as PcbatchError
 from pcbatch.errors import UsageError as UsageError
+from pcbatch.explained import BlockPlan as BlockPlan
+from pcbatch.explained import Explanation as Explanation
 from pcbatch.modes import Dense as Dense
 from pcbatch.modes import Few as Few
 from pcbatch.modes import Strips as Strips
+from pcbatch.profile import BlockProfile as BlockProfile
+from pcbatch.profile import Profile as Profile
+from pcbatch.profile import Timeline as Timeline
 from pcbatch.results import BlockStats as BlockStats
 from pcbatch.results import Result as Result
 from pcbatch.results import Stats as Stats
+from pcbatch.runtime.blocks import Blocks as Blocks
+from pcbatch.runtime.schedule import Policy as Policy
 from pcbatch.runtime.status import Status as Status
 
 __version__ = "0.1.0"
 __all__ = [
     "BatchRuntimeError",
     "Batched",
+    "BlockPlan",
+    "BlockProfile",
     "BlockStats",
+    "Blocks",
     "CompileError",
     "Dense",
+    "Explanation",
     "Few",
     "PcbatchError",
+    "Policy",
+    "Profile",
     "Result",
     "Stats",
     "Status",
     "Strips",
+    "Timeline",
     "UsageError",
     "batch",
     "inline",

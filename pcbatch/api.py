@@ -18,6 +18,7 @@ from pcbatch.arguments import Arguments, as_jax, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
 from pcbatch.devices import mesh_of
 from pcbatch.errors import PcbatchError
+from pcbatch.explained import Explanation
 from pcbatch.frontend.target import Target
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowered import Lowered
@@ -25,7 +26,8 @@ from pcbatch.lowering.jax_types import from_storage, settings, storage_type
 from pcbatch.lowering.structure import flatten
 from pcbatch.lowering.trace import inside_primitive
 from pcbatch.methods import BoundMethod, ClassMethod, method_options
-from pcbatch.options import Options
+from pcbatch.options import Options, checked_lanes
+from pcbatch.profile import Profile
 from pcbatch.results import Result
 from pcbatch.runtime.stream import Progress
 
@@ -117,6 +119,47 @@ class Batched:
         except PcbatchError as error:
             raise error.with_traceback(None) from None
         return compiled.result(outcome, given)
+
+    def explain_schedule(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Explanation:
+        """How a call would run, and why: what is decided for each block, and what it is expected to cost.
+
+        Args:
+            *args, **kwargs: as in a call; `jax.ShapeDtypeStruct`s are enough. Nothing is run.
+            lanes: explain a machine of so many lanes, as `f.map(..., lanes=...)` makes it. None: what a call makes.
+
+        Example:
+            >>> print(f.explain_schedule(xs))  # doctest: +SKIP
+        """
+        __tracebackhide__ = True
+        try:
+            mesh = self._mesh(kwargs)
+            compiled, given = self._compiled(args, kwargs)
+            return compiled.explain(self.fn.__name__, given, checked_lanes(lanes), mesh)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
+
+    def profile(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Profile:
+        """Run with statistics, also over time: which blocks ran, for how many lanes, and how many those had room for.
+
+        The program is compiled once more for it; other calls pay nothing. Lanes that fail raise nothing, as in `run`:
+        see `Profile.result`.
+
+        Args:
+            *args, **kwargs: as in a call.
+            lanes: run the inputs through so many lanes, as `map` does. None: as a call does.
+
+        Example:
+            >>> profile = f.profile(xs)  # doctest: +SKIP
+            >>> print(profile)  # doctest: +SKIP
+            >>> profile.plot("profile.png")  # doctest: +SKIP
+        """
+        __tracebackhide__ = True
+        try:
+            mesh = self._mesh(kwargs)
+            compiled, given = self._compiled(args, kwargs)
+            return compiled.profile(self.fn.__name__, given, checked_lanes(lanes), mesh)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
 
     def _mesh(self, kwargs: dict[str, Any]) -> Mesh | None:
         """The devices of a call; takes them out of its keyword arguments, unless the function has such parameters."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
 from typing import Any, Protocol
@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from pcbatch.arguments import Arguments
+from pcbatch.arguments import Arguments, usage
 from pcbatch.blame import Attempt
+from pcbatch.explained import Explanation, explain
 from pcbatch.failures import describe_lane, raise_failures
 from pcbatch.frontend.target import BatchedTest
 from pcbatch.ir.callgraph import static_depth
@@ -28,10 +29,12 @@ from pcbatch.lowering.abstract import Known, array_type
 from pcbatch.lowering.jax_types import as_result, storage_type, zeros
 from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
+from pcbatch.profile import Profile, profile_of
 from pcbatch.results import BlockStats, Result, Stats
 from pcbatch.runtime.local import LocalExecutable
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.pc import PcExecutable
+from pcbatch.runtime.spread import Spread
 from pcbatch.runtime.status import Site, Status
 from pcbatch.runtime.stream import Progress
 
@@ -92,6 +95,33 @@ class Compiled:
     ) -> Outcome:
         """Run the inputs of a call through so many lanes."""
         return self._execute(given, lambda args: self.executable.map(args, given.lanes, lanes, mesh, progress))
+
+    def explain(self, name: str, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Explanation:
+        """How the inputs of a call would run, through so many lanes of each device (None: as a plain call does)."""
+        executable = self._counted("explain_schedule")
+        each = Spread(mesh, given.lanes).each
+        width = executable.width(each) if lanes is None else min(lanes, each)
+        said = self.options.schedule != "auto"
+        return explain(name, executable.machine, executable.costs, self.infos, each, width, said)
+
+    def profile(self, name: str, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Profile:
+        """Run the inputs of a call with statistics over time."""
+        plan = self.explain(name, given, lanes, mesh)
+        if tracing(self.args(given)):
+            help = "call it outside of `jax.jit` and other transformations"
+            raise usage("PCB421", "`profile` runs the program, and cannot be traced", help=help)
+        timed = replace(self, executable=self._counted("profile").profiling())
+        none = given.lanes == 0
+        outcome = timed.execute(given, mesh) if lanes is None or none else timed.stream(given, lanes, mesh)
+        result = timed.result(outcome, given)
+        line = outcome.line or (np.zeros((1, len(plan.rows), 3)), np.zeros((1, 2)), np.ones((1,)))
+        return profile_of(plan, int(outcome.trips), line, result)
+
+    def _counted(self, what: str) -> PcExecutable:
+        if not isinstance(self.executable, PcExecutable):
+            title = f'`{what}` needs program counters, and `strategy="local"` has none'
+            raise usage("PCB415", title, help='use `strategy="pc"`')
+        return self.executable
 
     def _execute(self, given: Arguments, run: Callable[[Any], Outcome]) -> Outcome:
         if given.lanes == 0:

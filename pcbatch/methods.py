@@ -35,6 +35,21 @@ class BoundMethod:
         __tracebackhide__ = True
         return self._ready().run(self.instance, *args, **kwargs)
 
+    def map(self, /, *args: Any, **kwargs: Any) -> Any:
+        """As `Batched.map`."""
+        __tracebackhide__ = True
+        return self._ready().map(self.instance, *args, **kwargs)
+
+    def explain_schedule(self, /, *args: Any, **kwargs: Any) -> Any:
+        """As `Batched.explain_schedule`."""
+        __tracebackhide__ = True
+        return self._ready().explain_schedule(self.instance, *args, **kwargs)
+
+    def profile(self, /, *args: Any, **kwargs: Any) -> Any:
+        """As `Batched.profile`."""
+        __tracebackhide__ = True
+        return self._ready().profile(self.instance, *args, **kwargs)
+
     def plain(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `Batched.plain`."""
         return self.batched.plain(self.instance, *args, **kwargs)

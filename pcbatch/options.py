@@ -69,6 +69,12 @@ def _check_modes(modes: object) -> None:
         )
 
 
+def checked_lanes(lanes: int | None) -> int | None:
+    """A number of lanes that was asked for."""
+    _positive("lanes", lanes)
+    return lanes
+
+
 def _one_of(name: str, value: object, choices: tuple[str, ...], *more: str) -> None:
     if not isinstance(value, str) or value not in choices:
         raise UsageError(

@@ -2,7 +2,8 @@
 
 `pc` [lanes], the smallest signed integers that hold every program counter; `reg:v` one value per lane; where the
 program calls, `depth` int32[lanes] and `frames` (see `frames`). With `max_steps`: `steps`. With statistics, per block:
-`visits` (executions), `active` (lanes that took part in them) and `offered` (lanes that they had room for).
+`visits` (executions), `active` (lanes that took part in them) and `offered` (lanes that they had room for); for a
+profile these over time as well (see `timeline`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.walk import kept
 from pcbatch.lowering.jax_types import storage_type, zeros
 from pcbatch.runtime import frames as frame_plans
+from pcbatch.runtime import timeline
 from pcbatch.runtime.code import BlockCode, Values, compile_blocks
 from pcbatch.runtime.frames import Frames
 from pcbatch.runtime.status import Status
@@ -42,6 +44,7 @@ class Layout:
     shown: tuple[str, ...]  # variables in the messages of failures
     max_steps: int | None
     stats: bool
+    timed: bool = False  # are statistics kept over time?
 
     @property
     def exit(self) -> int:
@@ -59,7 +62,7 @@ class Layout:
         return next(np.dtype(t) for t in (np.int8, np.int16, np.int32) if self.nowhere <= np.iinfo(t).max)
 
 
-def make(program: StackProgram, max_steps: int | None, stats: bool) -> Layout:
+def make(program: StackProgram, max_steps: int | None, stats: bool, timed: bool = False) -> Layout:
     """Prepare a typed, ordered program."""
     storage = {v: var.storage for v, var in program.vars.items()}
     return Layout(
@@ -71,6 +74,7 @@ def make(program: StackProgram, max_steps: int | None, stats: bool) -> Layout:
         shown=tuple(dict.fromkeys(v for block in program.blocks for v in kept(block.terminator))),
         max_steps=max_steps,
         stats=stats,
+        timed=timed,
     )
 
 
@@ -86,4 +90,6 @@ def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:
         carry["steps"] = jnp.zeros((lanes,), jnp.int32)
     if layout.stats:
         carry |= {key: jnp.zeros((layout.exit,), jnp.int32 if key == "visits" else jnp.float32) for key in PER_BLOCK}
+    if layout.timed:
+        carry |= timeline.empty(layout.exit, len(PER_BLOCK))
     return carry

@@ -20,7 +20,7 @@ from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.jax_types import as_result, from_storage, integer_limits, to_storage
 from pcbatch.modes import Mode
-from pcbatch.runtime import frames
+from pcbatch.runtime import frames, timeline
 from pcbatch.runtime import layout as layouts
 from pcbatch.runtime.blocks import Blocks, Emitter
 from pcbatch.runtime.code import Values, evaluate
@@ -103,7 +103,14 @@ class Machine:
         return State(carry, state.shared, state.trips + trips)
 
     def trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
-        """One trip. A policy that is not ours is overruled now and then, so that it starves nobody."""
+        """One trip, after so many others."""
+        made = lambda c: self._trip(blocks, c, trips)  # noqa: E731
+        if not self.layout.timed:
+            return made(carry)
+        return timeline.recorded(made, carry, trips, len(blocks), layouts.PER_BLOCK)
+
+    def _trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
+        """A policy that is not ours is overruled now and then, so that it starves nobody."""
         carry = one_trip(self.schedule, blocks, carry)
         if is_ours(self.schedule):
             return carry
@@ -120,6 +127,11 @@ class Machine:
     @property
     def totals(self) -> tuple[str, ...]:
         """State keys that belong to no lane."""
+        return (*self.counts, *(timeline.KEYS if self.layout.timed else ()))
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """State keys of statistics."""
         return layouts.PER_BLOCK if self.layout.stats else ()
 
     def blocks(self, state: State) -> Blocks:

@@ -11,7 +11,7 @@ import jax
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["values", "status", "trips", "counts", "pc", "depths", "back", "shown"],
+    data_fields=["values", "status", "trips", "counts", "pc", "depths", "back", "shown", "line"],
     meta_fields=["depth"],
 )
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Outcome:
     block, or nothing), final program counters, depths and return addresses, and by variable what the messages of
     failures show.
 
+    `line`: for a profile the arrays of `timeline.KEYS`, with the devices in front where there are several; else nothing.
     `depths` and `back` are None where there are no calls, or nobody knows. `depth`: what stacks had room for."""
 
     values: tuple[Any, ...]
@@ -31,6 +32,7 @@ class Outcome:
     back: Any
     shown: Any
     depth: int
+    line: Any = ()
 
 
 def tracing(args: Any) -> bool:

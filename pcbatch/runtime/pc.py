@@ -16,7 +16,7 @@ from jax.sharding import Mesh
 from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
 from pcbatch.options import Options
-from pcbatch.runtime import emit, layout, plans, queue, xla
+from pcbatch.runtime import emit, layout, plans, queue, timeline, xla
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.queue import Queue
@@ -43,12 +43,14 @@ class PcExecutable:
     depth: int = field(init=False)
     kernel: float = field(init=False)
     costs: plans.Costs = field(init=False)
+    timed: bool = False  # keep statistics over time?
+    _profiling: PcExecutable | None = None
     _jitted: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.costs = plans.costs(self.program, self.options.modes)
         self.machine = Machine(
-            layout.make(self.program, self.options.max_steps, self.options.stats),
+            layout.make(self.program, self.options.max_steps, self.options.stats or self.timed, self.timed),
             emit.pick(self.options.emitter),
             POLICIES[self.schedule] if isinstance(self.schedule, str) else self.schedule,
             self.costs.expensive,
@@ -92,13 +94,23 @@ class PcExecutable:
             self._jitted[key] = jax.jit(_named(function, self), static_argnames=static, compiler_options=options)
         return self._jitted[key]
 
+    def profiling(self) -> PcExecutable:
+        """The same program with statistics over time: other programs for XLA, so that this one pays nothing."""
+        if self._profiling is None:
+            self._profiling = PcExecutable(self.program, self.options, self.schedule, self.static_depth, timed=True)
+        return self._profiling
+
+    def width(self, inputs: int) -> int:
+        """Lanes of the machine that a plain call makes for so many inputs of a device."""
+        return inputs if self.prints else self.costs.lanes(inputs)
+
     # All lanes at once
 
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Outcome:
         """Run all lanes to their end. Inside a trace stacks have a fixed depth."""
         spread = Spread(mesh, lanes)
-        width = self.costs.lanes(spread.each)
-        if width < spread.each and not self.prints:
+        width = self.width(spread.each)
+        if width < spread.each:
             return self.map(args, lanes, width, mesh)
         if tracing(args):
             out = self._whole(args, spread=spread, depth=self.traced_depth(), keep=False, traced=True)[0]
@@ -151,13 +163,14 @@ class PcExecutable:
     def _outcome(self, left: dict[str, Any], back: Any, state: State, depth: int) -> Outcome:
         """`left`: carried state, or what runs left behind, by input."""
         values, status = self.machine.results(left)
-        counts = tuple(state.carry[key] for key in self.machine.totals)
+        counts = tuple(state.carry[key] for key in self.machine.counts)
+        line = tuple(state.carry[key] for key in timeline.KEYS if key in state.carry)
         shown = self.machine.shown(left, state.shared)
         pc = left["pc"].astype(jnp.int32)
         depths = left.get("depth")
         if depths is not None:  # of a lane that had no room: without the call that it could not make
             depths = depths - (status == int(Status.STACK_FULL))
-        return Outcome(values, status, state.trips, counts, pc, depths, back, shown, depth)
+        return Outcome(values, status, state.trips, counts, pc, depths, back, shown, depth, line)
 
     def collected(self, out: Outcome, spread: Spread) -> Outcome:
         if spread.mesh is None:
@@ -165,7 +178,7 @@ class PcExecutable:
         lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
         values, status, pc, depths, back, shown = jax.tree.map(spread.collect, lanes)
         counts = tuple(jnp.sum(count, axis=0) for count in out.counts)
-        return Outcome(values, status, jnp.max(out.trips), counts, pc, depths, back, shown, out.depth)
+        return Outcome(values, status, jnp.max(out.trips), counts, pc, depths, back, shown, out.depth, out.line)
 
     def may_grow(self, status: Any, depth: int, spread: Spread) -> bool:
         """Has a lane no room, and may there be more? Waits for the run to end."""

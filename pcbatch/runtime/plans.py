@@ -74,8 +74,13 @@ class Costs:
         return tuple(k for k, block in enumerate(self.blocks) if block.expensive)
 
     def modes(self, lanes: int) -> tuple[Mode, ...]:
-        """How each block is computed in a machine of so many lanes, unless the user says it."""
-        return tuple(self.chosen.get(k, _mode(block, lanes)) for k, block in enumerate(self.blocks))
+        """How each block is computed in a machine of so many lanes."""
+        return tuple(mode for mode, _ in self.choices(lanes))
+
+    def choices(self, lanes: int) -> tuple[tuple[Mode, str], ...]:
+        """The same, with the reason in a few words."""
+        said = {k: (mode, "as `modes` says") for k, mode in self.chosen.items()}
+        return tuple(said.get(k) or _mode(block, lanes) for k, block in enumerate(self.blocks))
 
     def lanes(self, inputs: int) -> int:
         """Lanes for a plain call: all inputs at once while that is cheap."""
@@ -139,22 +144,26 @@ def _cost(program: StackProgram, block: StackBlock, often: float, expensive: boo
     )
 
 
-def _mode(block: BlockCost, lanes: int) -> Mode:
+def _mode(block: BlockCost, lanes: int) -> tuple[Mode, str]:
     dense = Dense(spins=_turns(block, lanes) if block.loops else 0)
     if block.expensive:
         return _expensive_mode(block, lanes, dense)
     width = few_width(block.often, lanes)
-    if width > lanes // 2 or block.few(lanes, width) > block.dense(lanes):
-        return dense
-    return Few(width)
+    if width > lanes // 2:
+        return dense, "few lanes in all"
+    if block.few(lanes, width) > block.dense(lanes):
+        return dense, "cheap: looking lanes up costs more"
+    return Few(width), "dear for the few lanes that wait at a time"
 
 
-def _expensive_mode(block: BlockCost, lanes: int, dense: Dense) -> Mode:
+def _expensive_mode(block: BlockCost, lanes: int, dense: Dense) -> tuple[Mode, str]:
     """Strips, where what they save is more than what looking up, gathering and scattering cost."""
     if block.lane >= DEAR_LANE and lanes > DEAR_STRIP:
-        return Strips(DEAR_STRIP)
+        return Strips(DEAR_STRIP), "waited for; so dear that narrow strips pay when few come"
     worth = block.lane >= STRIP_LANE and block.dense(lanes) >= STRIP_VISIT
-    return Strips(STRIP) if worth and lanes > 2 * STRIP else dense
+    if worth and lanes > 2 * STRIP:
+        return Strips(STRIP), "waited for; strips when few come"
+    return dense, "waited for: most lanes take part"
 
 
 def _turns(block: BlockCost, lanes: int) -> int:
