@@ -57,7 +57,9 @@ class Timeline:
         """Of each stretch, over blocks of these weights; NaN where none of them ran."""
         offered = self.offered @ np.asarray(weights, float)
         active = self.active @ np.asarray(weights, float)
-        return np.divide(active, offered, out=np.full(len(offered), np.nan), where=offered > 0)
+        shares: np.ndarray[Any, Any] = np.full(len(offered), np.nan)
+        np.divide(active, offered, out=shares, where=offered > 0)
+        return shares
 
     @property
     def alive(self) -> np.ndarray[Any, Any]:

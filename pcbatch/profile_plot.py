@@ -42,9 +42,8 @@ def _over_time(axes: Any, profile: Profile) -> None:
         if len(values):
             axes.step(edges, np.append(values, values[-1]), where="post", **style)
 
-    axes.fill_between(
-        edges, np.append(line.alive, line.alive[-1:]), step="post", color=LIVE, alpha=0.35, lw=0, label="live lanes"
-    )
+    alive = np.append(line.alive, line.alive[-1:] if len(line.alive) else [0.0])
+    axes.fill_between(edges, alive, step="post", color=LIVE, alpha=0.35, lw=0, label="live lanes")
     for block, colour in zip(profile.expensive, BLOCKS, strict=False):
         only = [float(b is block) for b in profile.blocks]
         draw(line.utilisation(only), color=colour, lw=1.2, label=_label(block))

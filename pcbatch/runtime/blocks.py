@@ -20,7 +20,7 @@ from pcbatch.runtime.layout import Layout
 class Blocks:
     """The blocks of a program, numbered in order, and ways to run them; what a `pcbatch.Policy` is given.
 
-    A policy uses `len(blocks)`, `labels`, `holding(text)`, `expensive` (the numbers of the blocks worth waiting for) and
+    A policy uses `len(blocks)`, `labels`, `holding(text)`, `expensive` (numbers of the blocks worth waiting for) and
     `modes` (how each block is computed) while it is traced; `waiting(carry)` and `live(carry)` tell where lanes are;
     `visit`, `run`, `sweep` and `drain` give the state after running blocks. The other fields are the machine's own.
     """

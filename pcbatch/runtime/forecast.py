@@ -29,9 +29,11 @@ class XlaCost:
 def xla_cost(code: BlockCode, width: int) -> XlaCost | None:
     """The analysis of a block computed for so many lanes; None where XLA has none."""
 
+    shape: Any = jax.ShapeDtypeStruct  # untyped in JAX
+
     def values(names: tuple[str, ...], *lead: int) -> dict[str, Any]:
         types = {v: storage_type(code.type(v)) for v in names}
-        return {v: jax.ShapeDtypeStruct((*lead, *t.shape), t.dtype) for v, t in types.items()}
+        return {v: shape((*lead, *t.shape), t.dtype) for v, t in types.items()}
 
     def body(registers: Any, popped: Any, shared: Any, mask: Any) -> Any:
         done = code.run(everyone(mask), registers, popped, shared, mask)
@@ -40,7 +42,7 @@ def xla_cost(code: BlockCode, width: int) -> XlaCost | None:
     args = values(code.reads, width), values(code.pops, width), values(code.shared)
     found = None
     with contextlib.suppress(NotImplementedError):  # a platform without it
-        found = jax.jit(body).lower(*args, jax.ShapeDtypeStruct((width,), bool)).cost_analysis()
+        found = jax.jit(body).lower(*args, shape((width,), bool)).cost_analysis()
     if not isinstance(found, dict):
         return None
     return XlaCost(*(float(found.get(key, 0.0)) / width for key in ("flops", "transcendentals", "bytes accessed")))

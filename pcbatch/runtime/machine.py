@@ -104,9 +104,12 @@ class Machine:
 
     def trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
         """One trip, after so many others."""
-        made = lambda c: self._trip(blocks, c, trips)  # noqa: E731
         if not self.layout.timed:
-            return made(carry)
+            return self._trip(blocks, carry, trips)
+
+        def made(state: Values) -> Values:
+            return self._trip(blocks, state, trips)
+
         return timeline.recorded(made, carry, trips, len(blocks), layouts.PER_BLOCK)
 
     def _trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:

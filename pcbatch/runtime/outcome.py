@@ -20,7 +20,7 @@ class Outcome:
     block, or nothing), final program counters, depths and return addresses, and by variable what the messages of
     failures show.
 
-    `line`: for a profile the arrays of `timeline.KEYS`, with the devices in front where there are several; else nothing.
+    `line`: for a profile the arrays of `timeline.KEYS`, with the devices in front where there are several.
     `depths` and `back` are None where there are no calls, or nobody knows. `depth`: what stacks had room for."""
 
     values: tuple[Any, ...]

@@ -1,8 +1,8 @@
 """A run over time in fixed memory: what was counted, by stretches of trips that double in length when all are full.
 
-State keys: `timeline` uint32[BUCKETS, blocks, 3], the statistics of `layout.PER_BLOCK`; `crowd` uint32[BUCKETS, 2], live
-lanes and all lanes, both summed over trips; `span` int32[], the trips in a bucket. The numbers of a trip are counted
-from zero, so they are exact as long as a bucket's sum stays below 2**32; single precision would lose them.
+State keys: `timeline` uint32[BUCKETS, blocks, 3], the statistics of `layout.PER_BLOCK`; `crowd` uint32[BUCKETS, 2],
+live lanes and all lanes, both summed over trips; `span` int32[], the trips in a bucket. The numbers of a trip are
+counted from zero, so they are exact as long as a bucket's sum stays below 2**32; single precision would lose them.
 """
 
 from __future__ import annotations
