@@ -33,16 +33,19 @@ Types = dict[str, ArgType] | None
 
 OK, USER_ERROR, BAD_USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
-STAGES = ("ast", "cfg", "stack", "opt", "jaxpr", "stablehlo")
-TYPED_STAGES = ("jaxpr", "stablehlo")
+STAGES = ("ast", "cfg", "stack", "opt", "schedule", "jaxpr", "stablehlo")
+TYPED_STAGES = ("schedule", "jaxpr", "stablehlo")
 FORMATS = ("text", "json", "dot")
 IR_STAGES = ("cfg", "stack", "opt")
+JSON_STAGES = (*IR_STAGES, "schedule")
 
 _EXAMPLES = """\
 examples:
   pcbatch compile fib.py                                   the optimised IR of every batched function
   pcbatch compile fib.py:fib --arg n=i32[]                 the same, of one function, with types
   pcbatch compile fib.py:fib --arg n=i32[] --stage jaxpr   what JAX is given
+  pcbatch compile fib.py:fib --arg n=i32[] --stage schedule --lanes 1000
+                                                           how its blocks would be run, and why
   pcbatch compile fib.py:fib --format dot | dot -Tsvg      the control flow as a picture
 """
 
@@ -225,7 +228,7 @@ def _dump(batched: Batched, types: dict[str, ArgType] | None, path: Path, option
         raise BadUsage(f"{batched.fn.__name__} cannot be used like this\n{str(error).strip()}") from None
     except PcbatchError as error:
         raise UserFailure(str(error).strip()) from None
-    if options.format == "json" and options.stage not in IR_STAGES:  # These have a text form only.
+    if options.format == "json" and options.stage not in JSON_STAGES:  # These have a text form only.
         return json.dumps({"function": batched.fn.__name__, "stage": options.stage, "text": text}, indent=2)
     return text
 

@@ -12,7 +12,7 @@ from pcbatch.compiled import Compiled
 from pcbatch.frontend.target import BatchedTest
 from pcbatch.pipeline import Stages, compile_stages, show
 
-STAGES = ("ast", "cfg", "stack", "opt", "jaxpr", "stablehlo")
+STAGES = ("ast", "cfg", "stack", "opt", "schedule", "jaxpr", "stablehlo")
 NEEDS_TYPES = "lower the function for arguments, or for `jax.ShapeDtypeStruct`s: `f.lower(x)`"
 
 
@@ -38,11 +38,11 @@ class Lowered:
         return found
 
     def as_text(self, stage: str = "stablehlo") -> str:
-        """One of `ast`, `cfg`, `stack`, `opt`, `jaxpr`, `stablehlo` as text."""
+        """One of `ast`, `cfg`, `stack`, `opt`, `schedule`, `jaxpr`, `stablehlo` as text."""
         return self.show(stage)
 
     def show(self, stage: str, format: str = "text") -> str:
-        """A stage in a format; programs also as "json" and "dot"."""
+        """A stage in a format; programs also as "json" and "dot", the schedule as "json"."""
         match stage:
             case "ast":
                 return frontend.ast_text(self.fn)
@@ -52,19 +52,27 @@ class Lowered:
                 return show(self.stages.stack, format)
             case "opt":
                 return show(self.stages.opt, format)
+            case "schedule":
+                compiled, given = self._typed(stage)
+                found = compiled.explain(self.fn.__name__, given, None)
+                return found.to_json() if format == "json" else str(found)
             case "jaxpr" | "stablehlo":
                 return self._xla(stage)
             case _:
                 raise usage("PCB410", f"unknown stage {stage!r}", help=f"choose one of {', '.join(STAGES)}")
 
     def _xla(self, stage: str) -> str:
+        compiled, given = self._typed(stage)
+        args = compiled.args(given)
+        with compiled.blaming(given):
+            if stage == "jaxpr":
+                return str(compiled.executable.jaxpr(args, given.lanes))
+            return str(compiled.executable.lower(args, given.lanes).as_text())
+
+    def _typed(self, stage: str) -> tuple[Compiled, Arguments]:
         if self.compiled is None or self.given is None:
             raise usage("PCB410", f"stage {stage!r} needs the types of all arguments", help=NEEDS_TYPES)
-        args = self.compiled.args(self.given)
-        with self.compiled.blaming(self.given):
-            if stage == "jaxpr":
-                return str(self.compiled.executable.jaxpr(args, self.given.lanes))
-            return str(self.compiled.executable.lower(args, self.given.lanes).as_text())
+        return self.compiled, self.given
 
     def compile(self) -> CompiledBatch:
         """Compile with XLA."""

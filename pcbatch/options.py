@@ -49,10 +49,11 @@ def _is_policy(schedule: object) -> bool:
 def _check_schedule(schedule: object) -> None:
     if isinstance(schedule, str) or not hasattr(schedule, "trip"):
         return _one_of("schedule", schedule, SCHEDULES, "or give an object with a `name` and a method `trip`")
+    what = f"an object of the class `{type(schedule).__name__}`"
     help = "give it a `name`, a string, and a method `trip(self, blocks, carry)`: docs/schedule.md has an example"
     if isinstance(schedule, type):
-        help = f"make an object of the class: `schedule={schedule.__name__}()`"
-    raise UsageError(Diagnostic("PCB401", f"schedule {schedule!r} is no policy", helps=(help,)))
+        what, help = f"the class `{schedule.__name__}`", f"make an object of it: `schedule={schedule.__name__}()`"
+    raise UsageError(Diagnostic("PCB401", f"{what} is no policy", helps=(help,)))
 
 
 def _check_modes(modes: object) -> None:

@@ -61,6 +61,8 @@ REPEATED = (
     "tests/test_differential.py::test_all_schedules_and_emitters",
     "tests/test_differential.py::test_local_strategy",
     "tests/test_differential.py::test_under_jit",
+    "tests/test_schedule.py::test_modes",
+    "tests/test_schedule.py::test_policies",
 )
 
 

@@ -68,8 +68,8 @@ print(root(jnp.array([1.0, 4.0])))
         "PCB410",
         "a stage that does not exist, or needs types",
         """
-`f.lower(...).as_text(stage)` shows one of the stages `ast`, `cfg`, `stack`, `opt`, `jaxpr`, `stablehlo`. The last two
-exist only for given types of all arguments.
+`f.lower(...).as_text(stage)` shows one of the stages `ast`, `cfg`, `stack`, `opt`, `schedule`, `jaxpr`, `stablehlo`.
+The last three exist only for given types of all arguments.
 """,
         bad="""
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Codes 401 to 407: options and arguments."""
+"""Codes 401 to 407 and from 416: options and arguments."""
 
 from __future__ import annotations
 
@@ -222,6 +222,125 @@ def add(a, b):
 
 
 print(add(jnp.arange(3), jnp.broadcast_to(jnp.arange(1), (3,))))
+""",
+    ),
+    Page(
+        "PCB416",
+        "a text in `modes` that no block has",
+        """
+`modes={"logp(q)": pcbatch.Strips(32)}` says how the blocks with an expression that contains the text are computed, or
+the block of that label. `print(f.explain_schedule(...))` lists all blocks, and what they hold.
+""",
+        bad="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch(modes={"n - 3": pcbatch.Dense()})
+def down(n):
+    while n > 0:
+        n = n - 2
+    return n
+
+
+print(down(jnp.arange(3)))
+""",
+        good="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch(modes={"n - 2": pcbatch.Dense()})
+def down(n):
+    while n > 0:
+        n = n - 2
+    return n
+
+
+print(down(jnp.arange(3)))
+""",
+    ),
+    Page(
+        "PCB420",
+        "a policy whose `trip` does not give the carried state",
+        """
+A policy of your own is given the state of the machine, and returns the state after one trip: what `blocks.visit`,
+`run`, `sweep` or `drain` gave, or the `carry` as it was. docs/schedule.md has more.
+""",
+        bad="""
+import jax.numpy as jnp
+import pcbatch
+
+
+class Backwards:
+    name = "backwards"
+
+    def trip(self, blocks, carry):
+        blocks.sweep(reversed(range(len(blocks))), carry)
+
+
+@pcbatch.batch(schedule=Backwards())
+def down(n):
+    while n > 0:
+        n = n - 2
+    return n
+
+
+print(down(jnp.arange(3)))
+""",
+        good="""
+import jax.numpy as jnp
+import pcbatch
+
+
+class Backwards:
+    name = "backwards"
+
+    def trip(self, blocks, carry):
+        return blocks.sweep(reversed(range(len(blocks))), carry)
+
+
+@pcbatch.batch(schedule=Backwards())
+def down(n):
+    while n > 0:
+        n = n - 2
+    return n
+
+
+print(down(jnp.arange(3)))
+""",
+    ),
+    Page(
+        "PCB421",
+        "a profile inside of a transformation",
+        """
+`f.profile(...)` runs the program and makes a table of what was counted. Inside `jax.jit`, and other transformations,
+nothing has run yet. There, `stats=True` counts, and `f.run(...)` gives the counts as arrays.
+""",
+        bad="""
+import jax
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def double(n):
+    return n + n
+
+
+print(jax.jit(double.profile)(jnp.arange(3)))
+""",
+        good="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def double(n):
+    return n + n
+
+
+print(double.profile(jnp.arange(3)))
 """,
     ),
 )

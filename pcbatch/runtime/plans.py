@@ -153,7 +153,7 @@ def _mode(block: BlockCost, lanes: int) -> tuple[Mode, str]:
         return dense, "few lanes in all"
     if block.few(lanes, width) > block.dense(lanes):
         return dense, "cheap: looking lanes up costs more"
-    return Few(width), "dear for the few lanes that wait at a time"
+    return Few(width), "few lanes wait at a time"
 
 
 def _expensive_mode(block: BlockCost, lanes: int, dense: Dense) -> tuple[Mode, str]:

@@ -1,0 +1,3 @@
+import pcbatch
+
+pcbatch.batch(modes={"n + n": "dense"})

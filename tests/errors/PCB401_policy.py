@@ -1,0 +1,11 @@
+import pcbatch
+
+
+class Mine:
+    name = "mine"
+
+    def trip(self, blocks, carry):
+        return blocks.sweep(range(len(blocks)), carry)
+
+
+pcbatch.batch(schedule=Mine)

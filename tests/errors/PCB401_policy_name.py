@@ -1,0 +1,9 @@
+import pcbatch
+
+
+class Mine:
+    def trip(self, blocks, carry):
+        return blocks.sweep(range(len(blocks)), carry)
+
+
+pcbatch.batch(schedule=Mine())

@@ -1,0 +1,3 @@
+import pcbatch
+
+pcbatch.Few(0)
