@@ -100,7 +100,7 @@ class Compiled:
         """How the inputs of a call would run, through so many lanes of each device (None: as a plain call does)."""
         executable = self._counted("explain_schedule")
         each = Spread(mesh, given.lanes).each
-        width = executable.width(each) if lanes is None else min(lanes, each)
+        width = max(1, executable.width(each) if lanes is None else min(lanes, each))
         said = self.options.schedule != "auto"
         return explain(name, executable.machine, executable.costs, self.infos, each, width, said)
 
