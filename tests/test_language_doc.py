@@ -1,4 +1,4 @@
-"""Every Python block of README.md and docs/language.md runs, prints what it says and is refused where it says."""
+"""Every Python block of README.md, docs/language.md and docs/schedule.md runs, prints what it says and is refused where it says."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ CASES = [
     for name in ("README.md", "docs/language.md")
     for line, block in blocks(name)
 ]
+CASES.append(pytest.param("".join(block for _, block in blocks("docs/schedule.md")), id="docs/schedule.md"))
 
 
 @pytest.mark.promotion("standard")
