@@ -121,15 +121,8 @@ class Batched:
         return compiled.result(outcome, given)
 
     def explain_schedule(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Explanation:
-        """How a call would run, and why: what is decided for each block, and what it is expected to cost.
-
-        Args:
-            *args, **kwargs: as in a call; `jax.ShapeDtypeStruct`s are enough. Nothing is run.
-            lanes: explain a machine of so many lanes, as `f.map(..., lanes=...)` makes it. None: what a call makes.
-
-        Example:
-            >>> print(f.explain_schedule(xs))  # doctest: +SKIP
-        """
+        """How a call, or `map` with so many `lanes`, would run, and why. `print` it to see a table. Nothing is run, so
+        `jax.ShapeDtypeStruct`s are enough."""
         __tracebackhide__ = True
         try:
             mesh = self._mesh(kwargs)
@@ -141,18 +134,8 @@ class Batched:
     def profile(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Profile:
         """Run with statistics, also over time: which blocks ran, for how many lanes, and how many those had room for.
 
-        The program is compiled once more for it; other calls pay nothing. Lanes that fail raise nothing, as in `run`:
-        see `Profile.result`.
-
-        Args:
-            *args, **kwargs: as in a call.
-            lanes: run the inputs through so many lanes, as `map` does. None: as a call does.
-
-        Example:
-            >>> profile = f.profile(xs)  # doctest: +SKIP
-            >>> print(profile)  # doctest: +SKIP
-            >>> profile.plot("profile.png")  # doctest: +SKIP
-        """
+        As a call, or as `map` with so many `lanes`. The program is compiled once more for it; other calls pay nothing.
+        Lanes that fail raise nothing, as in `run`: see `Profile.result`. `print` it, or `profile.plot("profile.png")`."""
         __tracebackhide__ = True
         try:
             mesh = self._mesh(kwargs)

@@ -25,22 +25,34 @@ PUBLIC = {
     "unroll",
     "Batched",
     "BatchRuntimeError",
+    "BlockPlan",
+    "BlockProfile",
     "BlockStats",
+    "Blocks",
     "CompileError",
+    "Dense",
+    "Explanation",
+    "Few",
     "PcbatchError",
+    "Policy",
+    "Profile",
     "Result",
     "Stats",
     "Status",
+    "Strips",
+    "Timeline",
     "UsageError",
+    "use_cpu_devices",
 }
 
 # What each part may import of the package, besides itself. The top may import everything.
-BASE = {"diagnostics", "draws", "errors", "options"}
+BASE = {"diagnostics", "draws", "errors", "modes", "options"}
 ALLOWED = {
     "diagnostics": set(),
     "draws": set(),
     "errors": {"diagnostics"},
-    "options": {"diagnostics", "errors"},
+    "modes": {"diagnostics", "errors"},
+    "options": {"diagnostics", "errors", "modes"},
     "codes": set(),
     "ir": {"diagnostics", "errors"},
     "frontend": {"ir", *BASE},
@@ -49,8 +61,8 @@ ALLOWED = {
 }
 
 # Third-party modules with one place only, or with places where they must not be.
-ONLY_IN = {"gast": {"frontend"}, "astunparse": {"frontend"}}
-NO_JAX = {"codes", "diagnostics", "draws", "errors", "options", "ir"}
+ONLY_IN = {"gast": {"frontend"}, "astunparse": {"frontend"}, "matplotlib": {"profile_plot"}}
+NO_JAX = {"codes", "diagnostics", "draws", "errors", "modes", "options", "table", "ir"}
 NOT_IN = {"jax": NO_JAX, "jaxlib": NO_JAX}
 
 
