@@ -18,23 +18,22 @@ from pcbatch.arguments import Arguments, as_jax, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
 from pcbatch.devices import mesh_of
 from pcbatch.errors import PcbatchError
-from pcbatch.explained import Explanation
 from pcbatch.frontend.target import Target
+from pcbatch.inspection import Inspected
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowered import Lowered
 from pcbatch.lowering.jax_types import from_storage, settings, storage_type
 from pcbatch.lowering.structure import flatten
 from pcbatch.lowering.trace import inside_primitive
 from pcbatch.methods import BoundMethod, ClassMethod, method_options
-from pcbatch.options import Options, checked_lanes
-from pcbatch.profile import Profile
+from pcbatch.options import Options
 from pcbatch.results import Result
 from pcbatch.runtime.stream import Progress
 
 _plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)
 
 
-class Batched:
+class Batched(Inspected):
     """A function of one example, compiled to run on a batch. Made by `pcbatch.batch`.
 
     Calling it maps over the leading axis of every argument leaf (see `in_axes`), as `jax.vmap` would; every lane
@@ -119,30 +118,6 @@ class Batched:
         except PcbatchError as error:
             raise error.with_traceback(None) from None
         return compiled.result(outcome, given)
-
-    def explain_schedule(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Explanation:
-        """How a call, or `map` with so many `lanes`, would run, and why. `print` it to see a table. Nothing is run, so
-        `jax.ShapeDtypeStruct`s are enough."""
-        __tracebackhide__ = True
-        try:
-            mesh = self._mesh(kwargs)
-            compiled, given = self._compiled(args, kwargs)
-            return compiled.explain(self.fn.__name__, given, checked_lanes(lanes), mesh)
-        except PcbatchError as error:
-            raise error.with_traceback(None) from None
-
-    def profile(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Profile:
-        """Run with statistics, also over time: which blocks ran, for how many lanes, and how many those had room for.
-
-        As a call, or as `map` with so many `lanes`. The program is compiled once more for it; other calls pay nothing.
-        Lanes that fail raise nothing, as in `run`: see `Profile.result`. `print` it, or `profile.plot("profile.png")`."""
-        __tracebackhide__ = True
-        try:
-            mesh = self._mesh(kwargs)
-            compiled, given = self._compiled(args, kwargs)
-            return compiled.profile(self.fn.__name__, given, checked_lanes(lanes), mesh)
-        except PcbatchError as error:
-            raise error.with_traceback(None) from None
 
     def _mesh(self, kwargs: dict[str, Any]) -> Mesh | None:
         """The devices of a call; takes them out of its keyword arguments, unless the function has such parameters."""

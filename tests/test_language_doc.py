@@ -1,4 +1,4 @@
-"""Every Python block of README.md, docs/language.md and docs/schedule.md runs, prints what it says and is refused where it says."""
+"""Every Python block of README.md and of two documents runs, prints what it says and is refused where it says."""
 
 from __future__ import annotations
 

@@ -49,7 +49,12 @@ class TestExplanation:
         assert all(row.why and row.mode and row.lines and row.function == "fib" for row in plan.rows)
         assert max(row.visits for row in plan.rows) == 1.0
         assert plan.trip_ns == sum(row.trip_ns for row in plan.rows) > 0
-        assert all(row.xla is not None and row.xla.flops >= 0 and row.xla.bytes > 0 for row in plan.rows)
+        assert all(row.xla is not None and 0 < row.xla.flops < 10 and 0 < row.xla.bytes < 200 for row in plan.rows)
+        assert (
+            [row.width for row in plan.rows if "at a time" in row.mode]
+            == [int(row.mode.split()[0]) for row in plan.rows if "at a time" in row.mode]
+            != []
+        )
 
     def test_it_is_what_runs(self) -> None:
         compiled, _ = pcbatch.batch(fib)._compiled((N,), {})

@@ -170,6 +170,24 @@ class TestPoliciesOfUsers:
         assert seen["holding"] and seen["waiting"] == (seen["blocks"],) and seen["live"] == ()
         assert len(seen["modes"]) == seen["blocks"]
 
+    @pytest.mark.parametrize("emitter", EMITTERS)
+    @pytest.mark.parametrize("backwards", [False, True])
+    def test_they_can_be_ours(self, emitter: str, backwards: bool) -> None:
+        """As many trips as `largest` makes: what is named is what runs."""
+
+        class Fullest:
+            name = "fullest"
+
+            def trip(self, blocks: Blocks, carry: Any) -> Any:
+                among = range(len(blocks) - 1, -1, -1) if backwards else None
+                return blocks.run(jnp.argmax(blocks.waiting(carry)), carry, among)
+
+        args = np.arange(6, dtype=np.int32)
+        ours = down.with_options(schedule="largest", emitter=emitter).run(args)
+        assert int(down.with_options(schedule=Fullest(), emitter=emitter).run(args).stats.trips) == int(
+            ours.stats.trips
+        )
+
     def test_the_protocol(self) -> None:
         assert isinstance(Nothing(), Policy) and not isinstance(object(), Policy)
         assert all(isinstance(policy, Policy) for policy in POLICIES.values())
@@ -191,7 +209,7 @@ class TestPoliciesOfUsers:
             down.with_options(schedule=Wrong())(np.arange(3, dtype=np.int32))
 
 
-TWO_SOURCE = np.full((16, 16), 0.01, np.float32)
+WEIGHTS = np.full((16, 16), 0.01, np.float32)
 
 
 @pcbatch.batch
@@ -200,9 +218,9 @@ def two_dear(x, n, m):
         n = n - 1
         m = (m * 5 + 3) % 17
         if m > 8:
-            x = jnp.tanh(x @ TWO_SOURCE + 1.0)
+            x = jnp.tanh(x @ WEIGHTS + 1.0)
         else:
-            x = jnp.sin(x @ TWO_SOURCE + 0.5)
+            x = jnp.sin(x @ WEIGHTS @ WEIGHTS + 0.5)
     return x
 
 
@@ -237,9 +255,9 @@ class TestSeveralExpensiveBlocks:
     def test_one_that_is_cheap_as_a_whole_is_not_waited_for(self) -> None:
         @pcbatch.batch
         def rarely(x, n):
-            x = jnp.tanh(x @ TWO_SOURCE)
+            x = jnp.tanh(x @ WEIGHTS)
             while n > 0:
-                x = jnp.tanh(x @ TWO_SOURCE + 1.0)
+                x = jnp.tanh(x @ WEIGHTS + 1.0)
                 n = n - 1
             return x
 

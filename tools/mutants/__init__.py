@@ -13,6 +13,7 @@ from tools.mutants import (
     language,
     machine,
     merging,
+    schedule,
     stack_passes,
     strategies,
     top,
@@ -33,6 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *merging.MUTANTS,
     *machine.MUTANTS,
     *emitters.MUTANTS,
+    *schedule.MUTANTS,
     *strategies.MUTANTS,
     *top.MUTANTS,
 )

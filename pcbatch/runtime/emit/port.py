@@ -56,7 +56,7 @@ def _branch(blocks: Blocks, block: jax.Array, code: BlockCode, carry: Values) ->
 
 def _place(block: jax.Array, among: Sequence[int], every: int) -> jax.Array:
     """The branch of a block; the last one, where nothing happens, if it is none of those."""
-    if len(among) == every:
+    if list(among) == list(range(every)):
         return jnp.minimum(block, every)
     is_it = jnp.array(among, block.dtype) == block
     return jnp.where(jnp.any(is_it), jnp.argmax(is_it), len(among))

@@ -1,0 +1,69 @@
+"""The methods of a `Batched` that tell how it would run, and how it ran."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jax.sharding import Mesh
+
+from pcbatch.errors import PcbatchError
+from pcbatch.explained import Explanation
+from pcbatch.options import checked_lanes
+from pcbatch.profile import Profile
+
+if TYPE_CHECKING:
+    from pcbatch.arguments import Arguments
+    from pcbatch.compiled import Compiled
+
+
+class Inspected:
+    """What `Batched` is besides a function."""
+
+    fn: Any  # a function
+
+    def explain_schedule(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Explanation:
+        """How a call would run, and why: what is decided for each block, and what it is expected to cost.
+
+        Args:
+            *args, **kwargs: as in a call; `jax.ShapeDtypeStruct`s are enough. Nothing is run.
+            lanes: explain a machine of so many lanes, as `f.map(..., lanes=...)` makes it. None: what a call makes.
+
+        Example:
+            >>> print(f.explain_schedule(xs))  # doctest: +SKIP
+        """
+        __tracebackhide__ = True
+        try:
+            mesh = self._mesh(kwargs)
+            compiled, given = self._compiled(args, kwargs)
+            return compiled.explain(self.fn.__name__, given, checked_lanes(lanes), mesh)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
+
+    def profile(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Profile:
+        """Run with statistics, also over time: which blocks ran, for how many lanes, and how many those had room for.
+
+        The program is compiled once more for it; other calls pay nothing. Lanes that fail raise nothing, as in `run`:
+        see `Profile.result`.
+
+        Args:
+            *args, **kwargs: as in a call.
+            lanes: run the inputs through so many lanes, as `map` does. None: as a call does.
+
+        Example:
+            >>> profile = f.profile(xs)  # doctest: +SKIP
+            >>> print(profile)  # doctest: +SKIP
+            >>> profile.plot("profile.png")  # doctest: +SKIP
+        """
+        __tracebackhide__ = True
+        try:
+            mesh = self._mesh(kwargs)
+            compiled, given = self._compiled(args, kwargs)
+            return compiled.profile(self.fn.__name__, given, checked_lanes(lanes), mesh)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
+
+    def _mesh(self, kwargs: dict[str, Any]) -> Mesh | None:
+        raise NotImplementedError
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
+        raise NotImplementedError
