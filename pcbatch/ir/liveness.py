@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pcbatch.ir.cfg import Function
-from pcbatch.ir.dataflow import block_edges, reachable, solve
+from pcbatch.ir.dataflow import block_edges, postorder, reachable, solve
 from pcbatch.ir.stack import PushJump, StackProgram
 from pcbatch.ir.walk import (
     AnyBlock,
@@ -76,11 +76,12 @@ def activation(program: StackProgram, entry: str) -> Names:
 def return_points(program: StackProgram) -> dict[str, tuple[str, ...]]:
     """For every block that may return, the labels where the lane may continue (none: only the end of the run)."""
     out: dict[str, dict[str, None]] = {b.label: {} for b in program.blocks if may_return(b.terminator)}
-    bodies: dict[str, Names] = {}
+    edges = block_edges(program.blocks)
+    ends: dict[str, list[str]] = {}
     for target, ret in _calls(program):
-        if target not in bodies:
-            bodies[target] = activation(program, target)
-        for label in bodies[target] & out.keys():
+        if target not in ends:
+            ends[target] = [label for label in postorder([target], edges) if label in out]
+        for label in ends[target]:
             out[label][ret] = None
     return {label: tuple(points) for label, points in out.items()}
 

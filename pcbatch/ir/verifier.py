@@ -45,8 +45,8 @@ from typing import assert_never
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.definite import calls, slots, stack_written, written
-from pcbatch.ir.liveness import stack_live_in, stack_live_out
+from pcbatch.ir.definite import slots, stack_written, written
+from pcbatch.ir.liveness import live_in, stack_live_in, stack_live_out
 from pcbatch.ir.ops import ASSERTION, ERROR, RETURN, Branch, Fail, Jump, Move, Return, Select
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage
 from pcbatch.ir.types import BOOL, ArrayType
@@ -121,8 +121,10 @@ def _targets(terminator: AnyTerminator) -> tuple[str, ...]:
 
 def _reach(blocks: Iterable[AnyBlock], entry: str, where: str) -> Iterator[Fault]:
     edges = {block.label: _targets(block.terminator) for block in blocks}
-    for label in edges.keys() - reachable([entry], edges):
-        yield Fault("reach", f"{where}{label}", "the block cannot be reached")
+    reached = reachable([entry], edges)
+    for label in edges:
+        if label not in reached:
+            yield Fault("reach", f"{where}{label}", "the block cannot be reached")
 
 
 def _declared(mentioned: Iterable[tuple[str, str]], types: Types) -> Iterator[Fault]:
@@ -246,6 +248,8 @@ def _call(op: Call, caller: Function, functions: Mapping[str, Function], where: 
 
 
 def _defined(function: Function, where: str) -> Iterator[Fault]:
+    if live_in(function)[function.blocks[0].label].issubset(function.params):
+        return  # no path from the entry leads to a read, or out, past all writes
     tops = written(function)
     for block in function.blocks:
         yield from _read_too_early(block, tops.get(block.label), "defined", where)
@@ -253,9 +257,12 @@ def _defined(function: Function, where: str) -> Iterator[Fault]:
             yield from _returned_too_early(block, tops.get(block.label), function.results, "defined", where)
 
 
-def _read_too_early(block: AnyBlock, known: Names | None, rule: str, where: str) -> Iterator[Fault]:
+def _read_too_early(
+    block: AnyBlock, known: Names | None, rule: str, where: str, doubtful: Names | None = None
+) -> Iterator[Fault]:
     for name in dict.fromkeys(_unwritten(block, known) if known is not None else ()):
-        yield Fault(rule, _at(where, block), f"{name} may be read before it is written")
+        if doubtful is None or name in doubtful:
+            yield Fault(rule, _at(where, block), f"{name} may be read before it is written")
 
 
 def _returned_too_early(
@@ -339,27 +346,31 @@ def _local(program: StackProgram) -> Iterator[Fault]:
     for name in program.results:
         if _class_of(program, name) is Storage.NULL:
             yield Fault("null", "program", f"the null variable {name} is a result")
-    bottoms = stack_live_out(program)
-    places = [("program", stack_live_in(program)[program.entry]), *bottoms.items()]
+    inside = {name: var.storage for name, var in program.vars.items() if var.storage in (Storage.TEMP, Storage.STACK)}
+    places = [("program", stack_live_in(program)[program.entry]), *stack_live_out(program).items()]
     for where, live in places:
-        for name in sorted(live):
-            if (storage := _class_of(program, name)) in (Storage.TEMP, Storage.STACK):
-                yield Fault("local", where, f"{name} is {storage.value}, but is needed outside the block")
+        for name in sorted(live & inside.keys()):
+            yield Fault("local", where, f"{name} is {inside[name].value}, but is needed outside the block")
 
 
 def _slots(program: StackProgram) -> Iterator[Fault]:
-    # An activation at a time, because a tail jump into another function's entry keeps slots and a call does not.
-    for entry in dict.fromkeys([program.entry, *(jump.target for _, jump in calls(program))]):
-        tops = slots(program, entry)
-        for block in program.blocks:
-            for op in pops(block):
-                if op.dst not in tops.get(block.label, {op.dst}):
-                    yield Fault("slot", block.label, f"pop {op.dst} without a push on some path from {entry}")
+    popped = {block.label: names for block in program.blocks if (names := [op.dst for op in pops(block)])}
+    for entry, tops in slots(program).items():
+        for label, filled in tops.items():
+            for name in popped.get(label, ()):
+                if name not in filled:
+                    yield Fault("slot", label, f"pop {name} without a push on some path from {entry}")
 
 
 def _written(program: StackProgram) -> Iterator[Fault]:
-    tops, outermost = stack_written(program)
+    # Liveness takes a return for one to all callers: only what it finds may be read too early, but it need not be.
+    shared = (name for op in program.prologue for name in writes(op))
+    doubtful = stack_live_in(program)[program.entry].difference(program.params, shared)
+    if not doubtful:
+        return
+    tops, outermost = stack_written(program, doubtful)
     for block in program.blocks:
-        yield from _read_too_early(block, tops.get(block.label), "written", "")
+        yield from _read_too_early(block, tops.get(block.label), "written", "", doubtful)
         if may_return(block.terminator):
-            yield from _returned_too_early(block, outermost.get(block.label), program.results, "written", "")
+            results = [name for name in program.results if name in doubtful]
+            yield from _returned_too_early(block, outermost.get(block.label), results, "written", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.dataflow import components, invert
 from pcbatch.ir.liveness import return_points
 from pcbatch.ir.stack import PushJump, StackProgram
 from pcbatch.ir.walk import successors
@@ -34,28 +34,22 @@ def flow(program: StackProgram) -> dict[str, list[str]]:
 def _nesting(labels: Sequence[str], graph: Graph) -> dict[str, int]:
     """How many loops (of any kind, recursion included) each block is inside of."""
     depth = dict.fromkeys(labels, 0)
-
-    def nest(nodes: frozenset[str], level: int) -> None:
-        edges = {n: [s for s in graph[n] if s in nodes] for n in labels if n in nodes}
-        for component in _cycles(edges):
-            for n in component:
-                depth[n] = level
+    before = invert(graph)
+    work: list[tuple[Sequence[str], int]] = [(labels, 1)]
+    while work:
+        nodes, level = work.pop()
+        for component in _cycles(nodes, graph):
+            depth |= dict.fromkeys(component, level)
+            inside = frozenset(component)
             # Where control enters the loop, from a loop around it too; the loop inside is what lies between.
-            headers = {s for n in labels if n not in component for s in graph[n] if s in component}
-            nest(component - (headers or {next(n for n in labels if n in component)}), level + 1)
-
-    nest(frozenset(labels), 1)
+            headers = {n for n in component if not inside.issuperset(before[n])} or {component[0]}
+            work.append(([n for n in component if n not in headers], level + 1))
     return depth
 
 
-def _cycles(edges: Mapping[str, Sequence[str]]) -> list[frozenset[str]]:
-    """Strongly connected components that hold a cycle."""
-    below = {n: reachable(edges[n], edges) for n in edges}
-    seen: set[str] = set()
-    out = []
-    for n in edges:
-        if n not in seen and n in below[n]:
-            component = frozenset(m for m in below[n] if n in below[m])
-            seen |= component
-            out.append(component)
-    return out
+def _cycles(nodes: Sequence[str], graph: Graph) -> list[list[str]]:
+    """Strongly connected components of a part of the graph that hold a cycle; their nodes are in order."""
+    place = {n: k for k, n in enumerate(nodes)}
+    edges = {n: [s for s in graph[n] if s in place] for n in nodes}
+    found = [c for c in components(edges) if len(c) > 1 or c[0] in edges[c[0]]]
+    return [sorted(component, key=place.__getitem__) for component in found]

@@ -16,6 +16,7 @@ from typing import Any
 from pcbatch.diagnostics import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.walk import reads, terminator_reads
 from pcbatch.lowering import watch_draws
 from pcbatch.lowering.abstract import Abstract, JoinError, Known, join, materialise
 from pcbatch.lowering.trace import Traced, trace
@@ -83,15 +84,17 @@ class _Inference:
     def __init__(self, program: CfgProgram, tracer: Tracer) -> None:
         self.program = program
         self.tracer = tracer
+        self.functions = {f.name: f for f in program.functions}
         self.found = Inferred(results={f.name: f.results for f in program.functions})
-        self.changed = True
+        self.users = _users(program)
+        self.stale: dict[str, set[str]] = {f.name: set() for f in program.functions}  # blocks to look at (again)
         self.go_on = False  # take both ways at a branch whose condition could not be typed
         self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
 
     def settle(self) -> None:
-        self.changed = True
-        while self.changed:
-            self.changed = False
+        for name, labels in self.found.reachable.items():
+            self.stale[name] |= labels
+        while any(self.stale.values()):
             for function in self.program.functions:
                 self.visit(function)
 
@@ -99,10 +102,10 @@ class _Inference:
         labels = self.found.reachable.setdefault(function, set())
         if label != RETURN and label not in labels:
             labels.add(label)
-            self.changed = True
+            self.stale[function].add(label)
 
     def assign(self, place: Place, value: Abstract, loc: Loc | None) -> None:
-        if place == (self.program.entry, self._entry_result(place)):
+        if place[0] == self.program.entry and place[1] in self.found.results[place[0]]:
             value = _as_result(value)  # what a batch returns is arrays
         old = self.found.types.get(place)
         if old is None:
@@ -118,16 +121,18 @@ class _Inference:
                 return
         if new != old:
             self.found.types[place] = new
-            self.changed = True
-
-    def _entry_result(self, place: Place) -> str:
-        results = self.program.function(self.program.entry).results
-        return place[1] if place[1] in results else ""
+            for user, label in self.users.get(place, ()):
+                if label in self.found.reachable.get(user, ()):
+                    self.stale[user].add(label)
 
     def visit(self, function: Function) -> None:
-        for block in function.blocks:
-            if block.label in self.found.reachable.get(function.name, ()):
-                self._block(function, block)
+        """Look at the blocks that something has changed for; what they change for later ones counts at once."""
+        stale = self.stale[function.name]
+        if stale:
+            for block in function.blocks:
+                if block.label in stale:
+                    stale.discard(block.label)
+                    self._block(function, block)
 
     def _block(self, function: Function, block: Block) -> None:
         for k, op in enumerate(block.ops):
@@ -173,7 +178,7 @@ class _Inference:
         return traced
 
     def _call(self, function: str, op: Call) -> None:
-        callee = self.program.function(op.func)
+        callee = self.functions[op.func]
         ready = True
         for param, arg in zip(callee.params, op.args, strict=True):
             value = self.found.types.get((function, arg))
@@ -199,6 +204,23 @@ class _Inference:
                     self.reach(function, target)
             case Return() | Fail():
                 pass
+
+
+def _users(program: CfgProgram) -> dict[Place, list[tuple[str, str]]]:
+    """For every variable the blocks, each once, that a change of its type means something to.
+
+    To a call those are its arguments, and the results of its callee.
+    """
+    results = {f.name: f.results for f in program.functions}
+    found: dict[Place, dict[tuple[str, str], None]] = {}
+    for f in program.functions:
+        for block in f.blocks:
+            places = [(f.name, v) for op in block.ops for v in reads(op)]
+            places += [(f.name, v) for v in terminator_reads(block.terminator)]
+            places += [(op.func, v) for op in block.ops if isinstance(op, Call) for v in results[op.func]]
+            for place in places:
+                found.setdefault(place, {})[f.name, block.label] = None
+    return {place: list(blocks) for place, blocks in found.items()}
 
 
 def branch_targets(branch: Branch, cond: Abstract | None) -> tuple[str, ...]:

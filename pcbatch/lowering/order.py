@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.ops import RETURN
 from pcbatch.ir.stack import PushJump, StackBlock, StackProgram, StackTerminator
 from pcbatch.ir.walk import retarget, successors
@@ -43,12 +44,14 @@ def run(program: StackProgram, schedule: str) -> StackProgram:
     else:
         cut = {label: [s for s in succ if s != last] for label, succ in graph.items()}
         starts = _reverse_postorder([s for s in graph[last] if s != last], cut)
-        first = [label for label in _reverse_postorder([program.entry], cut) if label not in starts]
-        order = [*first, *starts]
-        order = [label for label in order if label != last] + [last]
-    order += [label for label in labels if label not in order]
+        later = {*starts, last}
+        first = [label for label in _reverse_postorder([program.entry], cut) if label not in later]
+        order = [*first, *starts, last]
+    placed = set(order)
+    order += [label for label in labels if label not in placed]
     new = {label: f"bb{k}" for k, label in enumerate(order)} | {RETURN: RETURN}
-    blocks = [program.block(label) for label in order]
+    by_label = {block.label: block for block in program.blocks}
+    blocks = [by_label[label] for label in order]
     relabelled = tuple(
         replace(b, label=new[b.label], terminator=retarget(b.terminator, lambda label: new[label])) for b in blocks
     )
@@ -79,20 +82,5 @@ def _block_cost(block: StackBlock, types: Mapping[str, object]) -> float:
 
 
 def _reverse_postorder(starts: Sequence[str], graph: Graph) -> list[str]:
-    seen: set[str] = set()
-    out: list[str] = []
-    for start in reversed(starts):
-        if start in seen:
-            continue
-        seen.add(start)
-        work = [(start, iter(reversed(graph[start])))]
-        while work:
-            label, rest = work[-1]
-            following = next((s for s in rest if s not in seen), None)
-            if following is None:
-                out.append(label)
-                work.pop()
-            else:
-                seen.add(following)
-                work.append((following, iter(reversed(graph[following]))))
-    return out[::-1]
+    backwards = {label: ends[::-1] for label, ends in graph.items()}
+    return postorder(starts[::-1], backwards)[::-1]

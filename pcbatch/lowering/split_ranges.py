@@ -8,11 +8,14 @@ then has one type, so `x = 0` followed by `x = x * 0.5` in straight line keeps b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pcbatch.ir.cfg import CfgProgram, Function, Op
+from pcbatch.ir.dataflow import forward
+from pcbatch.ir.liveness import live_in
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
-from pcbatch.ir.walk import may_return, predecessors, reads, terminator_reads, writes
+from pcbatch.ir.walk import may_return, reads, terminator_reads, writes
 
 Def = tuple[str, int, int]  # block label, operation index, position among its writes; index -1: parameter
 Reaching = dict[str, frozenset[Def]]
@@ -35,8 +38,11 @@ class _Webs:
         self._parent: dict[Def, Def] = {}
 
     def find(self, d: Def) -> Def:
+        path = []
         while (parent := self._parent.get(d, d)) != d:
+            path.append(d)
             d = parent
+        self._parent.update(dict.fromkeys(path, d))  # a shorter way for the next time
         return d
 
     def union(self, defs: frozenset[Def]) -> None:
@@ -77,26 +83,29 @@ def _keep_together(function: Function, names: dict[Def, str], webs: _Webs) -> No
         webs.union(frozenset(d for d, v in names.items() if v == result))
 
 
-def _solve(function: Function, start: Reaching) -> dict[str, Reaching]:
-    preds = predecessors(function.blocks)
-    blocks = {block.label: block for block in function.blocks}
+def _solve(function: Function, start: Reaching) -> Mapping[str, Reaching]:
+    """The definitions that reach the top of each block, of variables that are read from there on."""
+    live = live_in(function)
     entry = function.blocks[0].label
     gen = {
-        label: {v: frozenset({(label, k, j)}) for k, op in enumerate(block.ops) for j, v in enumerate(writes(op))}
-        for label, block in blocks.items()
+        b.label: {v: frozenset({(b.label, k, j)}) for k, op in enumerate(b.ops) for j, v in enumerate(writes(op))}
+        for b in function.blocks
     }
-    before: dict[str, Reaching] = {label: {} for label in blocks}
-    changed = True
-    while changed:
-        changed = False
-        for label in blocks:
-            merged: Reaching = dict(start) if label == entry else {}
-            for pred in preds[label]:
-                for v, defs in {**before[pred], **gen[pred]}.items():
-                    merged[v] = merged.get(v, frozenset()) | defs
-            if merged != before[label]:
-                before[label], changed = merged, True
-    return before
+
+    def join(label: str, values: list[Reaching]) -> Reaching:
+        values = [start, *values] if label == entry else values
+        if len(values) == 1:
+            return {v: values[0][v] for v in live[label] & values[0].keys()}
+        merged: Reaching = {}
+        for v in live[label]:
+            if found := [value[v] for value in values if v in value]:
+                merged[v] = found[0].union(*found[1:])
+        return merged
+
+    nothing: Reaching = {}
+    return forward(
+        function.blocks, join=join, transfer=lambda label, before: {**before, **gen[label]}, start=nothing
+    ).entering
 
 
 def _name_webs(function: Function, names: dict[Def, str], webs: _Webs) -> dict[Def, str]:

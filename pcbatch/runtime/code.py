@@ -128,20 +128,22 @@ def lane_mask(mask: jax.Array, value: Any) -> jax.Array:
 def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
     """The code of every block, in order of program counters."""
     live_out = stack_live_out(program)
-    return tuple(_compile(program, k, block, live_out[block.label]) for k, block in enumerate(program.blocks))
+    place = {v: k for k, (v, var) in enumerate(program.vars.items()) if _has_register(var)}
+    return tuple(_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks))
 
 
-def _compile(program: StackProgram, index: int, block: StackBlock, live_out: Iterable[str]) -> BlockCode:
+def _compile(
+    program: StackProgram, index: int, block: StackBlock, live_out: Iterable[str], place: Mapping[str, int]
+) -> BlockCode:
     def registers(names: Iterable[str]) -> tuple[str, ...]:
-        chosen = set(names)
-        return tuple(v for v, var in program.vars.items() if v in chosen and _has_register(var))
+        return tuple(sorted({v for v in names if v in place}, key=place.__getitem__))
 
     used = block_uses(block)
     risky = any(is_risky(op) for op in block.ops)
     # A risky block runs the other lanes on borrowed registers: what a store leaves alone is then not theirs.
     prims = [op for op in block.ops if isinstance(op, Prim) and not risky]
     found = {op: split for op in prims if (split := stores.find(op)) is not None}
-    shared = {v for v, var in program.vars.items() if v in used and not _has_register(var)}
+    shared = {v for v in used if v in program.vars and v not in place}
     return BlockCode(
         index=index,
         block=block,
