@@ -85,7 +85,7 @@ MUTANTS = (
     Mutant(
         "calls-come-back",
         "lowering/lower_calls.py",
-        "if isinstance(last, Call) and not comes_back(program.function(last.func)):",
+        "if isinstance(last, Call) and not comes_back(functions[last.func]):",
         "if False:",
         "the call of a function that always fails needs a frame",
         FAIL,

@@ -151,8 +151,8 @@ MUTANTS = (
     Mutant(
         "order-expensive-first",
         "lowering/order.py",
-        "order = [label for label in order if label != last] + [last]",
-        "order = [last, *(label for label in order if label != last)]",
+        "order = [*first, *starts, last]",
+        "order = [last, *first, *starts]",
         "the expensive block comes first, so lanes do not gather before it",
         (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
     ),
@@ -192,8 +192,8 @@ MUTANTS = (
     Mutant(
         "frequency-flat",
         "lowering/frequency.py",
-        "depth[n] = level",
-        "depth[n] = 1",
+        "dict.fromkeys(component, level)",
+        "dict.fromkeys(component, 1)",
         "inner loops count as often as outer ones",
         (COUNTS, "tests/lowering/test_passes.py"),
     ),

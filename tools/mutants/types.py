@@ -207,8 +207,8 @@ MUTANTS = (
     Mutant(
         "split-last-path",
         "lowering/split_ranges.py",
-        "merged[v] = merged.get(v, frozenset()) | defs",
-        "merged[v] = defs",
+        "found[0].union(*found[1:])",
+        "found[-1]",
         "only the definitions of the last path reach a block",
         law("nested_ifs", "countdown"),
     ),
