@@ -279,6 +279,8 @@ def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:
 
 
 def _type_of(name: str, leaf: Any, drop: int) -> Any:
+    if isinstance(leaf, jax.Array):
+        return from_aval(jax.typeof(leaf), drop)  # without a trace: this is done in every call
     try:
         return from_aval(jax.eval_shape(lambda x: x, leaf), drop)
     except TypeError:
