@@ -87,13 +87,15 @@ class _Inference:
         self.functions = {f.name: f for f in program.functions}
         self.found = Inferred(results={f.name: f.results for f in program.functions})
         self.users = _users(program)
-        self.stale: dict[str, set[str]] = {f.name: set() for f in program.functions}  # blocks to look at (again)
+        # Blocks to look at (again), and from which operation on; those that wait for a call to return, and where.
+        self.stale: dict[str, dict[str, int]] = {f.name: {} for f in program.functions}
+        self.waiting: dict[tuple[str, str], int] = {}
         self.go_on = False  # take both ways at a branch whose condition could not be typed
         self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
 
     def settle(self) -> None:
         for name, labels in self.found.reachable.items():
-            self.stale[name] |= labels
+            self.stale[name].update(dict.fromkeys(labels, 0))
         while any(self.stale.values()):
             for function in self.program.functions:
                 self.visit(function)
@@ -102,7 +104,7 @@ class _Inference:
         labels = self.found.reachable.setdefault(function, set())
         if label != RETURN and label not in labels:
             labels.add(label)
-            self.stale[function].add(label)
+            self.stale[function][label] = 0
 
     def assign(self, place: Place, value: Abstract, loc: Loc | None) -> None:
         if place[0] == self.program.entry and place[1] in self.found.results[place[0]]:
@@ -121,9 +123,9 @@ class _Inference:
                 return
         if new != old:
             self.found.types[place] = new
-            for user, label in self.users.get(place, ()):
+            for (user, label), k in self.users.get(place, {}).items():
                 if label in self.found.reachable.get(user, ()):
-                    self.stale[user].add(label)
+                    self.stale[user][label] = min(k, self.stale[user].get(label, k))
 
     def visit(self, function: Function) -> None:
         """Look at the blocks that something has changed for; what they change for later ones counts at once."""
@@ -131,11 +133,11 @@ class _Inference:
         if stale:
             for block in function.blocks:
                 if block.label in stale:
-                    stale.discard(block.label)
-                    self._block(function, block)
+                    start = stale.pop(block.label)
+                    self._block(function, block, min(start, self.waiting.pop((function.name, block.label), start)))
 
-    def _block(self, function: Function, block: Block) -> None:
-        for k, op in enumerate(block.ops):
+    def _block(self, function: Function, block: Block, start: int) -> None:
+        for k, op in enumerate(block.ops[start:], start):
             match op:
                 case Prim():
                     self._prim(function.name, (function.name, block.label, k), op)
@@ -146,6 +148,7 @@ class _Inference:
                 case Call():
                     self._call(function.name, op)
                     if not self.found.returns(op):
+                        self.waiting[function.name, block.label] = k
                         return  # what follows is not reached, or looked at when more is known
                 case Print():
                     pass
@@ -206,21 +209,23 @@ class _Inference:
                 pass
 
 
-def _users(program: CfgProgram) -> dict[Place, list[tuple[str, str]]]:
-    """For every variable the blocks, each once, that a change of its type means something to.
+def _users(program: CfgProgram) -> dict[Place, dict[tuple[str, str], int]]:
+    """For every variable the blocks that a change of its type means something to, and to which operation first.
 
     To a call those are its arguments, and the results of its callee.
     """
     results = {f.name: f.results for f in program.functions}
-    found: dict[Place, dict[tuple[str, str], None]] = {}
+    found: dict[Place, dict[tuple[str, str], int]] = {}
     for f in program.functions:
         for block in f.blocks:
-            places = [(f.name, v) for op in block.ops for v in reads(op)]
-            places += [(f.name, v) for v in terminator_reads(block.terminator)]
-            places += [(op.func, v) for op in block.ops if isinstance(op, Call) for v in results[op.func]]
-            for place in places:
-                found.setdefault(place, {})[f.name, block.label] = None
-    return {place: list(blocks) for place, blocks in found.items()}
+            places = [((f.name, v), k) for k, op in enumerate(block.ops) for v in reads(op)]
+            places += [((f.name, v), len(block.ops)) for v in terminator_reads(block.terminator)]
+            calls = [(k, op.func) for k, op in enumerate(block.ops) if isinstance(op, Call)]
+            places += [((callee, v), k) for k, callee in calls for v in results[callee]]
+            for place, k in places:
+                users = found.setdefault(place, {})
+                users[f.name, block.label] = min(k, users.get((f.name, block.label), k))
+    return found
 
 
 def branch_targets(branch: Branch, cond: Abstract | None) -> tuple[str, ...]:

@@ -48,17 +48,17 @@ MUTANTS = (
     Mutant(
         "shared-slots",
         "lowering/shared.py",
-        "                        # The slot belongs to dst, so what is kept there must agree with dst.\n"
-        "                        join(dst, roots.get(src))\n",
-        "                        pass\n",
+        "                # The slot belongs to dst, so what is kept there must agree with dst.\n"
+        "                join(dst, roots.get(src))\n",
+        "                pass\n",
         "what a slot keeps need not agree with its variable",
         ("tests/lowering/test_passes.py",),
     ),
     Mutant(
         "shared-loops",
         "lowering/shared.py",
-        "together |= block.label != program.entry and _loops(op)",
-        "pass",
+        "block.label != program.entry and _loops(op)",
+        "False",
         "a loop is hoisted out of the branch that keeps it from running for ever",
         ("tests/test_regressions.py",),
     ),
