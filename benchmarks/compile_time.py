@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import gc
 import importlib
 import linecache
 import math
@@ -114,6 +115,7 @@ def watched(stages: Stages) -> Iterator[None]:
 def measure(kind: str, size: int, xla: bool) -> dict[str, float]:
     """Seconds of every stage, and the size of what comes out, for one program."""
     batched, x, stages = program(kind, size), jnp.arange(16, dtype=jnp.int32), Stages()
+    gc.collect()  # what earlier programs left must not count for this one
     start = time.thread_time()
     with watched(stages):
         lowered = batched.lower(x)
