@@ -168,6 +168,7 @@ RATCHET: dict[str, tuple[int, int, int]] = {
     "array_through_recursion": (5, 2, 2),
     "extended_gcd": (4, 2, 2),
     "namedtuple_through_callee": (6, 0, 0),
+    "nested_ifs": (1, 0, 0),
     "short_circuit": (1, 0, 0),
     "collatz": (3, 0, 0),
     "count_primes": (6, 0, 0),

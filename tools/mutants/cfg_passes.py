@@ -277,6 +277,14 @@ MUTANTS = (
     ),
     # if_convert
     Mutant(
+        "select-once",
+        "lowering/if_convert.py",
+        "for again in {label, *converter.preds[label]}:",
+        "for again in ():",
+        "a branch around one that became a selection stays a branch",
+        ("tests/test_counts.py::test_ratchet[nested_ifs]",),
+    ),
+    Mutant(
         "select-swapped",
         "lowering/if_convert.py",
         "Select(v, branch.cond, ends[0].get(v, v), ends[1].get(v, v), branch.loc)",

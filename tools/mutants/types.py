@@ -64,6 +64,22 @@ MUTANTS = (
         "a result that is a plain number is not made an array",
         law("constant_result"),
     ),
+    Mutant(
+        "infer-last-use",
+        "lowering/infer_types.py",
+        "min(k, users.get((f.name, block.label), k))",
+        "k",
+        "of the uses of a variable in a block only the last one hears of its new type",
+        law("read_twice_before_it_widens"),
+    ),
+    Mutant(
+        "infer-past-call",
+        "lowering/infer_types.py",
+        "                        self.waiting[function.name, block.label] = k\n",
+        "",
+        "what follows a call is looked at though nothing is known of its result",
+        law("widens_after_a_call_that_never_returns"),
+    ),
     # abstract
     Mutant(
         "join-first-wins",
