@@ -282,7 +282,7 @@ MUTANTS = (
         "for again in {label, *converter.preds[label]}:",
         "for again in ():",
         "a branch around one that became a selection stays a branch",
-        ("tests/test_counts.py::test_ratchet[nested_ifs]",),
+        ("tests/test_counts.py::test_a_branch_around_a_selection_becomes_one_too",),
     ),
     Mutant(
         "select-swapped",
