@@ -4,6 +4,7 @@ from pcbatch.api import Batched as Batched
 from pcbatch.api import batch as batch
 from pcbatch.api import inline as inline
 from pcbatch.api import unroll as unroll
+from pcbatch.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
 from pcbatch.errors import PcbatchError as PcbatchError
@@ -27,4 +28,5 @@ __all__ = [
     "batch",
     "inline",
     "unroll",
+    "use_cpu_devices",
 ]

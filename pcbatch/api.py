@@ -12,9 +12,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 
 from pcbatch.arguments import Arguments, as_jax, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
+from pcbatch.devices import mesh_of
 from pcbatch.errors import PcbatchError
 from pcbatch.frontend.target import Target
 from pcbatch.ir.types import ArrayType
@@ -25,6 +27,7 @@ from pcbatch.lowering.trace import inside_primitive
 from pcbatch.methods import BoundMethod, ClassMethod, method_options
 from pcbatch.options import Options
 from pcbatch.results import Result
+from pcbatch.runtime.stream import Progress
 
 _plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)
 
@@ -74,8 +77,9 @@ class Batched:
         if _plainly.get():
             return self.fn(*args, **kwargs)
         try:
+            mesh = self._mesh(kwargs)
             compiled, given = self._compiled(args, kwargs)
-            outcome = compiled.execute(given)
+            outcome = compiled.execute(given, mesh)
             compiled.check(self.fn.__name__, outcome, given)
         except PcbatchError as error:
             raise error.with_traceback(None) from None  # it says all there is to say; our own frames add nothing
@@ -85,11 +89,42 @@ class Batched:
         """As a call, but lanes that fail are reported in `Result.status`; never raises for them. Works in `jit`."""
         __tracebackhide__ = True
         try:
+            mesh = self._mesh(kwargs)
             compiled, given = self._compiled(args, kwargs)
-            outcome = compiled.execute(given)
+            outcome = compiled.execute(given, mesh)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
         return compiled.result(outcome, given)
+
+    def map(self, /, *args: Any, lanes: int | None = None, progress: Progress | None = None, **kwargs: Any) -> Result:
+        """Run many inputs through a fixed number of lanes: a lane that is done takes the next input.
+
+        For inputs whose runs differ in length this is faster than a lane for each: none waits for the longest.
+
+        Args:
+            *args, **kwargs: as in a call, the inputs along the mapped axes; `devices=` and `mesh=` as well.
+            lanes: of the machine on each device. None: 128 where a step is dear, 512 where it is not.
+            progress: called with the number of inputs that are done, and of all, now and then.
+
+        Returns:
+            A `Result` in the order of the inputs, with a status for each; like `run`, it does not raise for them.
+        """
+        __tracebackhide__ = True
+        try:
+            mesh = self._mesh(kwargs)
+            compiled, given = self._compiled(args, kwargs)
+            outcome = compiled.stream(given, lanes, mesh, progress)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
+        return compiled.result(outcome, given)
+
+    def _mesh(self, kwargs: dict[str, Any]) -> Mesh | None:
+        """The devices of a call; takes them out of its keyword arguments, unless the function has such parameters."""
+        params = signature(self.fn).parameters
+        found = {name: kwargs.pop(name) for name in ("devices", "mesh") if name in kwargs and name not in params}
+        if not any(value is not None for value in found.values()):
+            return mesh_of(self.options.devices)
+        return mesh_of(found.get("devices"), found.get("mesh"))
 
     def plain(self, /, *args: Any, **kwargs: Any) -> Any:
         """One example in plain Python; batched functions that it calls run plainly too.
@@ -192,8 +227,11 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             autobatching: lanes wait for each other at calls; recursion runs on the host).
         schedule: "auto", "earliest", "largest" or "sweep": which block runs next. Never changes a result.
         emitter: "auto", "guard", "port" or "mask": how blocks are dispatched.
-        max_depth: nested calls that a lane may make. None: stacks grow as needed (inside `jit`: 64).
+        max_depth: frames that a lane may have open, one for each nested call that does not return at once. None:
+            stacks grow as needed (inside `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
+        devices: where lanes run: None (JAX's default device), a number, "all", devices of JAX or a mesh. A call may say
+            otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`.
         stats: count visits and active lanes per block; see `Result.stats`.
 
     Returns:

@@ -25,7 +25,7 @@ from pcbatch.lowering.frames import spans, user_frames
 from pcbatch.lowering.jax_types import to_aval
 from pcbatch.lowering.trace import JaxprFn
 from pcbatch.lowering.witness import find
-from pcbatch.runtime.pc import Outcome
+from pcbatch.runtime.outcome import Outcome
 
 RERUN_LANES = 64  # lanes that are run again, one by one, in search of a NaN
 

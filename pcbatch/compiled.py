@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from pcbatch.arguments import Arguments
 from pcbatch.blame import Attempt
@@ -22,15 +23,17 @@ from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Fail, Prim, Print
 from pcbatch.ir.stack import Push, StackProgram
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import AnyOp
+from pcbatch.ir.walk import AnyOp, calls
 from pcbatch.lowering.abstract import Known, array_type
 from pcbatch.lowering.jax_types import as_result, storage_type, zeros
 from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
 from pcbatch.results import BlockStats, Result, Stats
 from pcbatch.runtime.local import LocalExecutable
-from pcbatch.runtime.pc import Outcome, PcExecutable, tracing
-from pcbatch.runtime.status import Site
+from pcbatch.runtime.outcome import Outcome, tracing
+from pcbatch.runtime.pc import PcExecutable
+from pcbatch.runtime.status import Site, Status
+from pcbatch.runtime.stream import Progress
 
 
 class Executable(Protocol):
@@ -40,8 +43,11 @@ class Executable(Protocol):
     def depth(self) -> int:
         """The nested calls that `lower` leaves room for."""
 
-    def run(self, args: Any, lanes: int) -> Outcome:
-        """Run all lanes to their end."""
+    def run(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Outcome:
+        """Run all lanes to their end, spread over the devices of a mesh."""
+
+    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Mesh | None, progress: Progress | None) -> Outcome:
+        """Run all inputs through so many lanes."""
 
     def lower(self, args: Any, lanes: int) -> Any:
         """`jax.stages.Lowered` of a run."""
@@ -62,7 +68,7 @@ class Compiled:
     executable: Executable
     infos: tuple[BlockStats, ...]
     params: tuple[str, ...]  # what the executable calls its arguments
-    where: Callable[[int], Site]  # a final pc -> where the lane stopped
+    where: Callable[[int, int | None], Site]  # a final pc and return address -> where the lane stopped
 
     def args(self, given: Arguments) -> dict[str, Any]:
         """Array leaves of a call by the parameter that the executable takes them for."""
@@ -77,12 +83,21 @@ class Compiled:
                     out[next(params)] = value
         return out
 
-    def execute(self, given: Arguments) -> Outcome:
+    def execute(self, given: Arguments, mesh: Mesh | None = None) -> Outcome:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
+        return self._execute(given, lambda args: self.executable.run(args, given.lanes, mesh))
+
+    def stream(
+        self, given: Arguments, lanes: int | None, mesh: Mesh | None = None, progress: Progress | None = None
+    ) -> Outcome:
+        """Run the inputs of a call through so many lanes."""
+        return self._execute(given, lambda args: self.executable.map(args, given.lanes, lanes, mesh, progress))
+
+    def _execute(self, given: Arguments, run: Callable[[Any], Outcome]) -> Outcome:
         if given.lanes == 0:
             return self._empty()
         args = self.args(given)
-        outcome = self._attempt(given, partial(self.executable.run, args, given.lanes)).run()
+        outcome = self._attempt(given, partial(run, args)).run()
         if self.prints and not tracing(args):
             barrier: Any = jax.effects_barrier
             barrier()  # what lanes print stands before what the caller prints next
@@ -108,8 +123,8 @@ class Compiled:
         types = [array_type(leaf) for leaf in self.stages.result.leaves]
         values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
         none = jnp.zeros((0,), jnp.int32)
-        counts = jnp.zeros((len(self.infos),), jnp.int32) if self.options.stats else None
-        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, counts, none, none, {}, 0)
+        counts = (jnp.zeros((len(self.infos),), jnp.int32),) * 3 if self.options.stats else ()
+        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, none, none, none, {}, 0)
 
     @property
     def prints(self) -> bool:
@@ -123,15 +138,22 @@ class Compiled:
 
     def result(self, outcome: Outcome, given: Arguments) -> Result:
         """The `Result` of a run."""
-        stats = Stats(outcome.trips, outcome.visits, outcome.active, given.lanes, self.infos)
+        visits, active, offered = outcome.counts or (None, None, None)
+        stats = Stats(outcome.trips, visits, active, offered, given.lanes, self.infos)
         return Result(self.value(outcome), outcome.status, stats)
 
     def check(self, name: str, outcome: Outcome, given: Arguments) -> None:
         """Raise BatchRuntimeError if a lane failed, unless this is being traced."""
         if isinstance(outcome.status, jax.core.Tracer) or not np.any(np.asarray(outcome.status)):
             return
-        pc = np.asarray(outcome.pc)
-        raise_failures(name, outcome, self.options, given, lambda lane: self.where(int(pc[lane])))
+        pc, back = np.asarray(outcome.pc), None if outcome.back is None else np.asarray(outcome.back)
+        raise_failures(
+            name,
+            outcome,
+            self.options,
+            given,
+            lambda lane: self.where(int(pc[lane]), None if back is None else int(back[lane])),
+        )
 
 
 def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Options, given: Arguments) -> Compiled:
@@ -140,7 +162,7 @@ def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Option
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return Compiled(stages, options, local, _cfg_infos(stages.optimised_cfg), local.params, local.where)
-    executable = PcExecutable(stages.opt, options, stages.schedule, static_depth(stages.optimised_cfg))
+    executable = PcExecutable(stages.opt, options, stages.schedule, static_depth(stages.inlined_cfg))
     where = partial(_where, stages.opt)
     return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where)
 
@@ -160,12 +182,20 @@ def _info(label: str, function: str, ops: Sequence[AnyOp]) -> BlockStats:
     return BlockStats(label, function, tuple(lines), texts)
 
 
-def _where(program: StackProgram, pc: int) -> Site:
-    if pc < 0:
-        return Site()
-    block = program.blocks[pc % (len(program.blocks) + 1)]
-    locs = [loc for op in (*block.ops, block.terminator) if (loc := getattr(op, "loc", None)) is not None]
-    end = getattr(block.terminator, "loc", None)
+def _where(program: StackProgram, pc: int, back: int | None) -> Site:
+    """Where a lane stopped. One whose stack was full stands behind the call: its return address tells which it was."""
+    count = len(program.blocks) + 1
+    block = program.blocks[pc % count]
+    begins: list[object] = [*block.ops]
+    places: list[object] = [block.terminator, *begins]
+    match pc // count:
+        case Status.STACK_FULL if back is not None:
+            ret = program.blocks[back].label
+            block, call = next((b, call) for b in program.blocks for call in calls(b.terminator) if call.ret == ret)
+            places = [call, *block.ops]
+        case Status.STEP_LIMIT:
+            places = [*begins, block.terminator]
+    loc = next((loc for place in places if (loc := getattr(place, "loc", None)) is not None), None)
     held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))
     fail = block.terminator if isinstance(block.terminator, Fail) else None
-    return Site(end or (locs[0] if locs else None), held, fail)
+    return Site(loc, held, fail)

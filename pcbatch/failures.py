@@ -16,7 +16,7 @@ from pcbatch.ir.ops import ASSERTION, Fail
 from pcbatch.lowering.abstract import leaf_names
 from pcbatch.lowering.trace import is_key_array
 from pcbatch.options import Options
-from pcbatch.runtime.pc import Outcome
+from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.status import Site, Status
 
 SHOWN = 5  # lanes listed in a message

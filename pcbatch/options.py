@@ -9,7 +9,7 @@ from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
 
 STRATEGIES = ("pc", "local")
-SCHEDULES = ("auto", "earliest", "largest", "sweep")
+SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
 EMITTERS = ("auto", "guard", "port", "mask")
 
 
@@ -24,6 +24,7 @@ class Options:
     emitter: str = "auto"
     max_depth: int | None = None
     max_steps: int | None = None
+    devices: Any = None
     stats: bool = False
 
     def __post_init__(self) -> None:

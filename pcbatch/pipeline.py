@@ -18,11 +18,14 @@ from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering import (
+    auto_inline,
     check_types,
     coalesce,
     copy_prop,
     dce,
+    draws_unrolled,
     flatten,
+    graft,
     if_convert,
     infer_types,
     inline,
@@ -54,7 +57,25 @@ CFG_PASSES = (
     simplify_cfg.run,
 )
 
+# What follows is for program counters alone: the local strategy makes one program of a callee, loops and all.
+MERGING_PASSES = (
+    auto_inline.run,
+    simplify_cfg.run,
+    copy_prop.run,
+    coalesce.run,
+    dce.run,
+    if_convert.run,
+    simplify_cfg.run,
+)
+
 STACK_PASSES = (
+    copy_prop.run_stack,
+    coalesce.run_stack,
+    dce.run_stack,
+    merge_registers.run,
+    simplify_stack.run,
+    dce.run_stack,
+    graft.run,
     copy_prop.run_stack,
     coalesce.run_stack,
     dce.run_stack,
@@ -70,6 +91,7 @@ class Stages:
 
     cfg: CfgProgram  # as the front end made it, typed
     optimised_cfg: CfgProgram  # what local static autobatching runs
+    inlined_cfg: CfgProgram  # with fewer calls
     stack: StackProgram  # calls lowered
     opt: StackProgram  # what program-counter autobatching runs
     schedule: str  # the policy that the blocks of `opt` are ordered for
@@ -122,13 +144,26 @@ def compile_stages(
     optimised = cfg
     for run in CFG_PASSES:
         optimised = _after(optimised, run(optimised), run.__module__)
-    stack = checked(storage.run(lower_calls.run(optimised)), "lower_calls")
+    inlined = _inlined(optimised)
+    stack = checked(storage.run(lower_calls.run(inlined)), "lower_calls")
     qualified = _qualified(cfg, stack, shared_leaves)
     opt = _optimise(stack, qualified)
     # Decided on the program as it was before reordering, and once: the estimate may depend on the order.
     schedule = order.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(order.run(opt, schedule), "order")
-    return Stages(cfg, optimised, stack, opt, schedule, params, result)
+    # Last, because it makes draws look dearer than they are. It changes only the jaxprs that primitives stand for.
+    optimised, opt = draws_unrolled.run_cfg(optimised), draws_unrolled.run(opt)
+    return Stages(cfg, optimised, inlined, stack, opt, schedule, params, result)
+
+
+def _inlined(program: CfgProgram) -> CfgProgram:
+    """The program with fewer calls; the passes after that are for what it put together."""
+    for k, run in enumerate(MERGING_PASSES):
+        new = _after(program, run(program), run.__module__)
+        if k == 0 and new == program:
+            break
+        program = new
+    return program
 
 
 def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:

@@ -13,7 +13,8 @@ import jax
 class BlockStats:
     """One block: where it comes from and, when statistics were asked for, how often it ran.
 
-    `visits` counts batched executions; `active` is the number of lanes that took part, summed over them.
+    `visits` counts batched executions; `active` is the number of lanes that took part, summed over them, and `offered`
+    the number that they had room for.
     """
 
     label: str
@@ -22,11 +23,12 @@ class BlockStats:
     texts: tuple[str, ...]
     visits: int | None = None
     active: float | None = None
+    offered: float | None = None
 
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=["trips", "visit_counts", "active_counts"],
+    data_fields=["trips", "visit_counts", "active_counts", "offered_counts"],
     meta_fields=["lanes", "infos"],
 )
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Stats:
     trips: Any
     visit_counts: Any = field(repr=False)
     active_counts: Any = field(repr=False)
+    offered_counts: Any = field(repr=False)
     lanes: int
     infos: tuple[BlockStats, ...] = field(repr=False)
 
@@ -44,19 +47,23 @@ class Stats:
         """Per block, with concrete counts (not inside `jit`)."""
         self._need()
         return tuple(
-            BlockStats(i.label, i.function, i.lines, i.texts, int(v), float(a))
-            for i, v, a in zip(self.infos, self.visit_counts, self.active_counts, strict=True)
+            BlockStats(i.label, i.function, i.lines, i.texts, int(v), float(a), float(o))
+            for i, v, a, o in zip(self.infos, self.visit_counts, self.active_counts, self.offered_counts, strict=True)
         )
 
     def visits(self, text: str) -> Any:
-        """Batched executions of the blocks that hold a primitive whose source contains `text`."""
+        """Batched executions of the blocks that hold a primitive whose source contains `text`.
+
+        What costs less than a trip may stand in several blocks, also for lanes that do not need it.
+        """
         self._need()
         return sum(self.visit_counts[k] for k in self._matching(text))
 
     def utilisation(self, text: str) -> Any:
-        """The share of lanes that took part in those executions: float in [0, 1]."""
+        """The share of lanes that took part in those executions, of those that they had room for: float in [0, 1]."""
+        self._need()
         active = sum(self.active_counts[k] for k in self._matching(text))
-        return active / (self.visits(text).astype(active.dtype) * self.lanes)
+        return active / sum(self.offered_counts[k] for k in self._matching(text))
 
     def _matching(self, text: str) -> list[int]:
         found = [k for k, info in enumerate(self.infos) if any(text in t for t in info.texts)]

@@ -109,7 +109,13 @@ def check_stages(case: Case) -> dict[str, set[str]]:
     The pipeline has verified the stages.
     """
     stages = case.entry.lower(*case.args).stages
-    named = {"cfg": stages.cfg, "optimised cfg": stages.optimised_cfg, "stack": stages.stack, "opt": stages.opt}
+    named = {
+        "cfg": stages.cfg,
+        "optimised cfg": stages.optimised_cfg,
+        "inlined cfg": stages.inlined_cfg,
+        "stack": stages.stack,
+        "opt": stages.opt,
+    }
     return {name: _check_stage(case, name, stage) for name, stage in named.items()}
 
 

@@ -257,7 +257,7 @@ class TestLower:
             "ast": "FunctionDef",
             "cfg": "call @fib",
             "stack": "push",
-            "opt": "pushjump",
+            "opt": "call bb1 ret=bb2",
             "jaxpr": "while",
             "stablehlo": "stablehlo.while",
         }

@@ -58,10 +58,13 @@ class TestStackFull:
         assert np.asarray(result.value)[[0, 2]].tolist() == [3, 5]
 
     def test_the_limit_is_exact(self) -> None:
-        """A lane may make as many nested calls as `max_depth` says, with all their frames, and not one more."""
+        """A lane may have as many open frames as `max_depth` says, and not one more."""
+        program = pcbatch.batch(sum_to).lower(i32(0)).stages.opt
+        frames = [interpret_stack(program, [jnp.int32(n)])[1].max_depth for n in range(8)]
+        assert frames == [0, 0, 1, 2, 3, 4, 5, 6]  # the last call returns at once and needs none
         for depth in range(1, 9):
             result = pcbatch.batch(sum_to, max_depth=depth).run(i32(*range(8)))
-            fits = [n <= depth for n in range(8)]
+            fits = [needed <= depth for needed in frames]
             assert np.asarray(result.status).tolist() == [OK if fit else STACK_FULL for fit in fits]
             sums = [n * (n + 1) // 2 if fit else np.iinfo(np.int32).min for n, fit in enumerate(fits)]
             assert np.asarray(result.value).tolist() == sums

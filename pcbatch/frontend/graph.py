@@ -15,7 +15,7 @@ from pcbatch.frontend.target import Statics, Target
 from pcbatch.frontend.tree import Node
 from pcbatch.frontend.unit import Unit
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
-from pcbatch.ir.ops import Branch, Fail, Jump, Prim, Return
+from pcbatch.ir.ops import Jump, Prim, Return
 from pcbatch.ir.walk import reads, retarget, successors, terminator_reads, writes
 
 
@@ -127,7 +127,6 @@ class Builder:
         for label in order:
             terminator = self.drafts[label].terminator
             new = Return() if terminator is None else retarget(terminator, number.__getitem__)
-            assert isinstance(new, Jump | Branch | Return | Fail)
             blocks.append(Block(number[label], tuple(self.drafts[label].ops), new))
         names = [*self.unit.params, self.result]
         for block in blocks:

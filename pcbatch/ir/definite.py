@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from pcbatch.ir import walk
 from pcbatch.ir.cfg import Function
 from pcbatch.ir.dataflow import block_edges, postorder, solve
+from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackBlock, StackProgram
 from pcbatch.ir.walk import AnyBlock, block_writes, may_return, pushes, successors, writes
 
@@ -58,9 +60,8 @@ def slots(program: StackProgram) -> dict[str, dict[str, Names]]:
 
 
 def calls(program: StackProgram) -> list[tuple[str, PushJump]]:
-    """The blocks that end in a call, with it."""
-    jumps = ((block.label, block.terminator) for block in program.blocks)
-    return [(label, jump) for label, jump in jumps if isinstance(jump, PushJump)]
+    """The calls, with the blocks that they end; a block may end in several."""
+    return [(block.label, call) for block in program.blocks for call in walk.calls(block.terminator)]
 
 
 def on_all_paths(starts: Mapping[str, Names], edges: Iterable[Edge], adds: Mapping[str, Names]) -> dict[str, Names]:
@@ -96,11 +97,11 @@ def _edges_inside(blocks: Iterable[StackBlock], by_calls: Mapping[str, Names]) -
     """The edges of activations; a call that never returns has none."""
     out = []
     for block in blocks:
-        jump = block.terminator
-        if not isinstance(jump, PushJump):
-            out += [(block.label, to, NOTHING) for to in successors(jump)]
-        elif jump.target in by_calls:
-            out.append((block.label, jump.ret, by_calls[jump.target]))
+        for edge in walk.edges(block.terminator):
+            if isinstance(edge, Jump):
+                out.append((block.label, edge.target, NOTHING))
+            elif isinstance(edge, PushJump) and edge.target in by_calls:
+                out.append((block.label, edge.ret, by_calls[edge.target]))
     return out
 
 
@@ -109,11 +110,11 @@ def _written_by_calls(program: StackProgram, adds: Mapping[str, Names]) -> dict[
 
     At first no call is known to return, then base cases are, then what calls only those, and so on.
     """
-    jumps = dict(calls(program))
     steps = block_edges(program.blocks)
-    bodies = {target: postorder([target], steps) for target in dict.fromkeys(jump.target for jump in jumps.values())}
-    callees = {t: tuple(dict.fromkeys(jumps[b].target for b in body if b in jumps)) for t, body in bodies.items()}
     blocks = {block.label: block for block in program.blocks}
+    called = {label: [jump.target for jump in walk.calls(block.terminator)] for label, block in blocks.items()}
+    bodies = {t: postorder([t], steps) for t in dict.fromkeys(t for targets in called.values() for t in targets)}
+    callees = {t: tuple(dict.fromkeys(c for b in body for c in called[b])) for t, body in bodies.items()}
     known: dict[str, Names] = {}
 
     def through(target: str, _: Names | None) -> Names | None:

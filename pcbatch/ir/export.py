@@ -13,13 +13,13 @@ from typing import Any
 from pcbatch.diagnostics import Loc
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.message import Field
-from pcbatch.ir.ops import RETURN, Branch, Expr, Jump
+from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Return
 from pcbatch.ir.printer import print_op, print_terminator
-from pcbatch.ir.stack import PushJump, StackBlock, StackProgram, Var
+from pcbatch.ir.stack import Edge, Fork, PushJump, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import AnyBlock, AnyOp, AnyTerminator, may_return
 
-FORMAT = 1
+FORMAT = 2
 
 
 def to_json(program: CfgProgram | StackProgram) -> dict[str, Any]:
@@ -64,8 +64,10 @@ def _node(node: AnyOp | AnyTerminator) -> dict[str, Any]:
     return out
 
 
-def _value(value: str | tuple[str | Field, ...] | Expr | Loc | None) -> Any:
+def _value(value: str | tuple[str | Field, ...] | Expr | Edge | Loc | None) -> Any:
     match value:
+        case Jump() | PushJump() | Return() | Fork():
+            return _node(value)
         case Expr():
             return {"text": value.text, "ins": list(value.ins)}
         case Loc():
@@ -127,19 +129,22 @@ def _graph(
         yield f"  {_quote(prefix + block.label)} [label={_label(lines)}{style}{periphery}];"
     for block in blocks:
         for target, label in _edges(block.terminator):
-            text = f" [label={_quote(label)}{', style=dashed' if label == 'ret' else ''}]" if label else ""
+            text = f" [label={_quote(label)}{', style=dashed' if label.endswith('ret') else ''}]" if label else ""
             yield f"  {_quote(prefix + block.label)} -> {_quote(prefix + target)}{text};"
 
 
-def _edges(terminator: AnyTerminator) -> list[tuple[str, str]]:
+def _edges(terminator: AnyTerminator, path: str = "") -> list[tuple[str, str]]:
+    """Where a jump goes, and what is written along the edge: the outcomes of conditions, a call, its return."""
     match terminator:
         case Jump(target=target):
-            return [(target, "")]
+            return [(target, path)]
         case Branch():
             both = [(terminator.on_true, "T"), (terminator.on_false, "F")]
             return [(target, label) for target, label in both if target != RETURN]
+        case Fork():
+            return _edges(terminator.on_true, path + "T") + _edges(terminator.on_false, path + "F")
         case PushJump(target=target, ret=ret):
-            return [(target, "call"), (ret, "ret")]
+            return [(target, f"{path} call".strip()), (ret, f"{path} ret".strip())]
         case _:
             return []
 

@@ -20,7 +20,7 @@ from pcbatch.errors import InternalError
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
-from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage
+from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage
 from pcbatch.ir.text import as_function
 
 Values = MutableMapping[str, Any]
@@ -215,6 +215,9 @@ class _Lane:
                 _pure(op, self.values, count)
 
     def _jump(self, terminator: StackTerminator, count: _Counts) -> str | None:
+        while isinstance(terminator, Fork):
+            taken = bool(_get(self.values, terminator.cond))
+            terminator = terminator.on_true if taken else terminator.on_false
         if isinstance(terminator, PushJump):
             count.call(len(self.returns) + 1)
             self.returns.append(terminator.ret)

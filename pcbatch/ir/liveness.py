@@ -4,7 +4,7 @@ In the CFG IR the question stays inside one function, whose results are read whe
 it crosses calls, because all functions share their variables: what is live at a return is whatever is live at
 any point where this activation may come back to, so a value that only the caller needs is seen to live through
 the callee. A `Pop` overwrites its variable from a frame slot, so nothing lives through it; slots themselves
-are not variables and do not appear here.
+are not variables, and have an analysis of their own: nobody but their activation can use them.
 
 Shared (prologue) variables are ordinary names. What a `fail` shows is live at the bottom of its block: it is read when
 all lanes have ended.
@@ -15,15 +15,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pcbatch.ir.cfg import Function
-from pcbatch.ir.dataflow import block_edges, postorder, reachable, solve
+from pcbatch.ir.dataflow import Solution, backward, block_edges, postorder, reachable, solve
+from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
 from pcbatch.ir.walk import (
     AnyBlock,
     AnyOp,
     block_uses,
     block_writes,
+    calls,
+    edges,
     kept,
     may_return,
+    pops,
+    pushes,
     reads,
     successors,
     terminator_reads,
@@ -64,6 +69,38 @@ def stack_live_after(program: StackProgram) -> dict[str, tuple[Names, ...]]:
     return _after_each(program.blocks, stack_live_out(program))
 
 
+def live_at_return(program: StackProgram) -> dict[str, Names]:
+    """For every block that may return, the variables live once it has: those live wherever the lane may go on."""
+    tops, outermost = stack_live_in(program), activation(program, program.entry)
+    return {
+        label: NOTHING.union(*(tops[p] for p in points), program.results if label in outermost else ())
+        for label, points in return_points(program).items()
+    }
+
+
+def slots_live_in(program: StackProgram) -> dict[str, Names]:
+    """For every block, the slots of the current frame that this activation may still pop before it pushes them."""
+    solution = _solve_slots(program)
+    return {block.label: solution.leaving[block.label] for block in program.blocks}
+
+
+def slots_live_out(program: StackProgram) -> dict[str, Names]:
+    """For every block, the slots of its frame that may be popped after it."""
+    solution = _solve_slots(program)
+    return {block.label: solution.entering[block.label] for block in program.blocks}
+
+
+def _solve_slots(program: StackProgram) -> Solution[str, Names]:
+    popped = {block.label: frozenset(op.dst for op in pops(block)) for block in program.blocks}
+    pushed = {block.label: frozenset(op.dst for op in pushes(block)) for block in program.blocks}
+    return backward(
+        program.blocks,
+        join=lambda _, values: NOTHING.union(*values),
+        transfer=lambda label, live: popped[label] | (live - pushed[label]),
+        start=NOTHING,
+    )
+
+
 def activation(program: StackProgram, entry: str) -> Names:
     """The blocks that one activation which starts at `entry` may run.
 
@@ -76,19 +113,18 @@ def activation(program: StackProgram, entry: str) -> Names:
 def return_points(program: StackProgram) -> dict[str, tuple[str, ...]]:
     """For every block that may return, the labels where the lane may continue (none: only the end of the run)."""
     out: dict[str, dict[str, None]] = {b.label: {} for b in program.blocks if may_return(b.terminator)}
-    edges = block_edges(program.blocks)
+    steps = block_edges(program.blocks)
     ends: dict[str, list[str]] = {}
     for target, ret in _calls(program):
         if target not in ends:
-            ends[target] = [label for label in postorder([target], edges) if label in out]
+            ends[target] = [label for label in postorder([target], steps) if label in out]
         for label in ends[target]:
             out[label][ret] = None
     return {label: tuple(points) for label, points in out.items()}
 
 
 def _calls(program: StackProgram) -> tuple[tuple[str, str], ...]:
-    jumps = (block.terminator for block in program.blocks)
-    return tuple((jump.target, jump.ret) for jump in jumps if isinstance(jump, PushJump))
+    return tuple((call.target, call.ret) for block in program.blocks for call in calls(block.terminator))
 
 
 def _solve_cfg(function: Function) -> tuple[dict[str, Names], dict[str, Names]]:
@@ -103,9 +139,8 @@ def _solve_stack(program: StackProgram) -> tuple[dict[str, Names], dict[str, Nam
     ends = {label: frozenset(program.results) for label in points if label in outermost} | _shown(program.blocks)
 
     def follow(block: AnyBlock) -> tuple[str, ...]:
-        if isinstance(block.terminator, PushJump):
-            return (block.terminator.target,)
-        return successors(block.terminator) + points.get(block.label, ())
+        ways = edges(block.terminator)
+        return tuple(way.target for way in ways if isinstance(way, Jump | PushJump)) + points.get(block.label, ())
 
     return _solve(program.blocks, follow, ends)
 

@@ -1,4 +1,4 @@
-"""Operations and jumps shared by the two program types.
+"""Operations and jumps of the program types; `Branch` and `RETURN` belong to the CFG IR alone.
 
 Variables are dotted identifiers ("n", "state.q", "even.n", "pair._0"), so every name is a legal Python
 expression and expression texts can mention it.

@@ -13,8 +13,20 @@ from typing import NoReturn, TypeVar
 
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
-from pcbatch.ir.ops import Branch, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
-from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage, Var
+from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
+from pcbatch.ir.stack import (
+    Edge,
+    Fork,
+    Pop,
+    Push,
+    PushJump,
+    StackBlock,
+    StackOp,
+    StackProgram,
+    StackTerminator,
+    Storage,
+    Var,
+)
 from pcbatch.ir.text import default_reads, unbrace
 from pcbatch.ir.types import ArrayType, parse_type
 from pcbatch.ir.walk import AnyOp
@@ -42,6 +54,10 @@ _PUSH = re.compile(rf"push ({_NAME})(?: = ({_NAME}))?")
 _POP = re.compile(rf"pop ({_NAME})")
 _JUMP = re.compile(rf"jump ({_LABEL})")
 _BRANCH = re.compile(rf"branch ({_NAME}), *({_LABEL}), *({_LABEL})")
+_FORK = re.compile(rf"branch ({_NAME}), *")
+_COMMA = re.compile(r", *")
+_WAY_CALL = re.compile(rf"call ({_LABEL}) +ret=({_LABEL})")
+_WAY_LABEL = re.compile(_LABEL)
 _MESSAGE = re.compile(rf"(?:print|fail (\w+) ({_NAME}))(?=\()")
 _PUSHJUMP = re.compile(rf"pushjump ({_LABEL}), *ret=({_LABEL})")
 
@@ -317,21 +333,44 @@ def _expr(line: _Line, start: int, declared: Collection[str]) -> Expr:
 
 def _cfg_terminator(lines: _Lines) -> Terminator:
     line = lines.take("a jump")
+    if found := _BRANCH.fullmatch(line.text):
+        return Branch(found[1], found[2], found[3])
     terminator = _terminator(line)
-    if isinstance(terminator, PushJump):
-        raise ParseError(line.number, f"no pushjump in a cfg program: {line.text!r}")
+    if isinstance(terminator, PushJump | Fork):
+        what = "pushjump" if isinstance(terminator, PushJump) else "fork"
+        raise ParseError(line.number, f"no {what} in a cfg program: {line.text!r}")
     return terminator
 
 
 def _terminator(line: _Line) -> StackTerminator:
-    if line.text == "return":
+    if line.text == RETURN:
         return Return()
     if found := _JUMP.fullmatch(line.text):
         return Jump(found[1])
-    if found := _BRANCH.fullmatch(line.text):
-        return Branch(found[1], found[2], found[3])
     if found := _PUSHJUMP.fullmatch(line.text):
         return PushJump(found[1], found[2])
     if found := _MESSAGE.match(line.text):
         return Fail(found[1], found[2], _whole_message(line, found.end()))
+    if _FORK.match(line.text):
+        edge, end = _fork(line, 0)
+        return edge if end == len(line.text) else line.fail("nothing after the branch")
     line.fail("an operation or a jump")
+
+
+def _fork(line: _Line, start: int) -> tuple[Fork, int]:
+    """A fork that starts there, and where it ends."""
+    found = _FORK.match(line.text, start) or line.fail("`branch condition, way, way`")
+    on_true, middle = _way(line, found.end())
+    comma = _COMMA.match(line.text, middle) or line.fail("a comma between the ways of a branch")
+    on_false, end = _way(line, comma.end())
+    return Fork(found[1], on_true, on_false), end
+
+
+def _way(line: _Line, start: int) -> tuple[Edge, int]:
+    if line.text.startswith("(", start):
+        inner, end = _fork(line, start + 1)
+        return (inner, end + 1) if line.text.startswith(")", end) else line.fail("`)` after the inner branch")
+    if call := _WAY_CALL.match(line.text, start):
+        return PushJump(call[1], call[2]), call.end()
+    label = _WAY_LABEL.match(line.text, start) or line.fail("a label, `return`, a call or a branch in parentheses")
+    return (Return() if label[0] == RETURN else Jump(label[0])), label.end()

@@ -25,6 +25,9 @@
       pushjump bb0, ret=bb4
     }
 
+    bb7:                                     // a way of a fork: a label, `return`, a call, or another fork
+      branch t0, (branch t1, bb3, return), call bb0 ret=bb4
+
     bb9:
       print("h = ", h:(".3f"), "\\n")         // constant text and values, as in an f-string
       fail error ValueError("bad step ", h)  // the lane ends; or `fail assertion`
@@ -44,8 +47,8 @@ from typing import assert_never
 from pcbatch.diagnostics import Loc
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.ops import Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
-from pcbatch.ir.stack import Pop, Push, PushJump, StackProgram, Var
+from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.stack import Edge, Fork, Pop, Push, PushJump, StackProgram, Var
 from pcbatch.ir.text import braced, default_reads
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import AnyBlock, AnyOp, AnyTerminator
@@ -88,6 +91,8 @@ def print_terminator(terminator: AnyTerminator) -> str:
             return f"jump {target}"
         case Branch():
             return f"branch {terminator.cond}, {terminator.on_true}, {terminator.on_false}"
+        case Fork():
+            return f"branch {terminator.cond}, {_way(terminator.on_true)}, {_way(terminator.on_false)}"
         case PushJump(target=target, ret=ret):
             return f"pushjump {target}, ret={ret}"
         case Return():
@@ -96,6 +101,21 @@ def print_terminator(terminator: AnyTerminator) -> str:
             return f"fail {kind} {name}({messages.show(message)})"
         case _:
             assert_never(terminator)
+
+
+def _way(edge: Edge) -> str:
+    """One way of a fork."""
+    match edge:
+        case Jump(target=target):
+            return target
+        case PushJump(target=target, ret=ret):
+            return f"call {target} ret={ret}"
+        case Return():
+            return RETURN
+        case Fork():
+            return f"({print_terminator(edge)})"
+        case _:
+            assert_never(edge)
 
 
 def print_expr(expr: Expr, declared: Mapping[str, object]) -> str:

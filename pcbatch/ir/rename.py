@@ -11,11 +11,11 @@ from typing import TypeVar, assert_never
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
-from pcbatch.ir.stack import Pop, Push, PushJump
+from pcbatch.ir.stack import Fork, Pop, Push, PushJump
 
 AnyOp = Prim | Move | Select | Call | Push | Pop | Print
 OpT = TypeVar("OpT", bound=AnyOp)
-TermT = TypeVar("TermT", bound=Jump | Branch | Return | PushJump | Fail)
+TermT = TypeVar("TermT", bound=Jump | Branch | Fork | Return | PushJump | Fail)
 
 
 def rename_expr(expr: Expr, new: Callable[[str], str]) -> Expr:
@@ -89,6 +89,9 @@ def rename_terminator(terminator: TermT, new: Callable[[str], str]) -> TermT:
     """The jump with the variables that it reads renamed."""
     if isinstance(terminator, Branch):
         return replace(terminator, cond=new(terminator.cond))
+    if isinstance(terminator, Fork):
+        ways = rename_terminator(terminator.on_true, new), rename_terminator(terminator.on_false, new)
+        return replace(terminator, cond=new(terminator.cond), on_true=ways[0], on_false=ways[1])
     if isinstance(terminator, Fail):
         return replace(terminator, message=messages.rename(terminator.message, new))
     return terminator

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from pcbatch.diagnostics import Loc
-from pcbatch.ir.ops import Branch, Fail, Jump, Print, PureOp, Return
+from pcbatch.ir.ops import Fail, Jump, Print, PureOp, Return
 from pcbatch.ir.types import ArrayType
 
 
@@ -73,14 +73,29 @@ class PushJump:
     loc: Loc | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Go one of two ways by a condition; a way may itself fork.
+
+    All conditions of a block are read at its end, whichever way is taken, and so is all that it pushes written.
+    """
+
+    cond: str
+    on_true: Edge
+    on_false: Edge
+    loc: Loc | None = field(default=None, compare=False)
+
+
+Leaf = Jump | PushJump | Return
+Edge = Leaf | Fork
 StackOp = PureOp | Push | Pop | Print
-StackTerminator = Jump | Branch | PushJump | Return | Fail
+StackTerminator = Edge | Fail
 
 
 @dataclass(frozen=True, slots=True)
 class StackBlock:
-    """Pure operations, pops and pushes, then one jump. A variable is popped at most once and pushed at most once, in
-    this order. `function` says whose code it was."""
+    """Pure operations, pops and pushes, then one jump or a tree of them. A variable is popped at most once and pushed
+    at most once, in this order. `function` says whose code it was."""
 
     label: str
     ops: tuple[StackOp, ...]

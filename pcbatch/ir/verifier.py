@@ -4,11 +4,11 @@ Types and storage classes are checked where they are known. "Two types agree" le
 
 Both program types
   label     Labels are unique in their function (stack: in the program); `return` and `prologue` are reserved.
-  target    Jumps go to blocks that exist (a branch may go to `return`), and the entry exists.
+  target    Jumps, all ways of them, go to blocks that exist (a branch may go to `return`), and the entry exists.
   reach     Every block can be reached from the entry.
   declared  Every variable that is mentioned is declared.
   distinct  Parameters are distinct, and so are the destinations of one operation.
-  cond      The condition of a branch or a select is `bool[]`.
+  cond      The conditions of a branch, a fork and a select are `bool[]`.
   kind      A failure is an "assertion" or an "error".
   types     Source and destination of a move or a push agree; so do the three of a select.
 
@@ -41,24 +41,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.definite import slots, stack_written, written
 from pcbatch.ir.liveness import live_in, stack_live_in, stack_live_out
-from pcbatch.ir.ops import ASSERTION, ERROR, RETURN, Branch, Fail, Jump, Move, Return, Select
-from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage
+from pcbatch.ir.ops import ASSERTION, ERROR, RETURN, Fail, Move, Select
+from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.ir.walk import (
     AnyBlock,
     AnyOp,
-    AnyTerminator,
     block_writes,
+    conditions,
     may_return,
     pops,
     pushes,
     reads,
+    targets,
     terminator_reads,
     writes,
 )
@@ -100,27 +100,13 @@ def _structure(blocks: tuple[AnyBlock, ...], entry: str, where: str) -> Iterator
     if entry not in labels:
         yield Fault("target", where, f"the entry {entry} does not exist")
     for block in blocks:
-        for target in _targets(block.terminator):
+        for target in targets(block.terminator):
             if target not in labels:
                 yield Fault("target", _at(where, block), f"jump to {target}, which does not exist")
 
 
-def _targets(terminator: AnyTerminator) -> tuple[str, ...]:
-    match terminator:
-        case Jump(target=target):
-            return (target,)
-        case Branch():
-            return tuple(t for t in (terminator.on_true, terminator.on_false) if t != RETURN)
-        case PushJump(target=target, ret=ret):
-            return (target, ret)
-        case Return() | Fail():
-            return ()
-        case _:
-            assert_never(terminator)
-
-
 def _reach(blocks: Iterable[AnyBlock], entry: str, where: str) -> Iterator[Fault]:
-    edges = {block.label: _targets(block.terminator) for block in blocks}
+    edges = {block.label: targets(block.terminator) for block in blocks}
     reached = reachable([entry], edges)
     for label in edges:
         if label not in reached:
@@ -180,11 +166,10 @@ def _agree(a: str, b: str, types_a: Types, types_b: Types, where: str, rule: str
 def _blocks_types(blocks: Iterable[AnyBlock], types: Types, where: str) -> Iterator[Fault]:
     for block in blocks:
         yield from _op_types(block.ops, types, _at(where, block))
-        match block.terminator:
-            case Branch(cond=cond):
-                yield from _is_bool(cond, types, _at(where, block))
-            case Fail(kind=kind) if kind not in (ASSERTION, ERROR):
-                yield Fault("kind", _at(where, block), f"{kind} is no kind of failure")
+        for cond in conditions(block.terminator):
+            yield from _is_bool(cond, types, _at(where, block))
+        if isinstance(block.terminator, Fail) and block.terminator.kind not in (ASSERTION, ERROR):
+            yield Fault("kind", _at(where, block), f"{block.terminator.kind} is no kind of failure")
 
 
 def _unwritten(block: AnyBlock, known: Names) -> Iterator[str]:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from pcbatch.ir.cfg import Block, Call
+from pcbatch.ir.cfg import Block, Call, Terminator
 from pcbatch.ir.message import variables
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
-from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock
+from pcbatch.ir.stack import Edge, Fork, Leaf, Pop, Push, PushJump, StackBlock, StackTerminator
 
 AnyOp = Prim | Move | Select | Call | Push | Pop | Print
-AnyTerminator = Jump | Branch | Return | PushJump | Fail
+AnyTerminator = Jump | Branch | Fork | Return | PushJump | Fail
 AnyBlock = Block | StackBlock
 
 
@@ -48,15 +48,40 @@ def writes(op: AnyOp) -> tuple[str, ...]:
             assert_never(op)
 
 
-def terminator_reads(terminator: AnyTerminator) -> tuple[str, ...]:
-    """Variables that a jump uses: a condition, or what a failure shows."""
+def edges(terminator: AnyTerminator) -> tuple[Jump | PushJump | Return | Fail, ...]:
+    """The ways that control may go on from a jump, left to right."""
+    match terminator:
+        case Fork():
+            return edges(terminator.on_true) + edges(terminator.on_false)
+        case Branch():
+            return tuple(Return() if to == RETURN else Jump(to) for to in (terminator.on_true, terminator.on_false))
+        case _:
+            return (terminator,)
+
+
+def map_edges(edge: Edge, new: Callable[[Leaf], Edge]) -> Edge:
+    """The tree with other leaves; where both ways of a fork become the same there is no fork."""
+    if not isinstance(edge, Fork):
+        return new(edge)
+    on_true, on_false = map_edges(edge.on_true, new), map_edges(edge.on_false, new)
+    return on_true if on_true == on_false else replace(edge, on_true=on_true, on_false=on_false)
+
+
+def conditions(terminator: AnyTerminator) -> tuple[str, ...]:
+    """The variables that decide where a jump goes, each once."""
     match terminator:
         case Branch(cond=cond):
             return (cond,)
-        case Fail(message=message):
-            return variables(message)
+        case Fork(cond=cond):
+            both = (cond, *conditions(terminator.on_true), *conditions(terminator.on_false))
+            return tuple(dict.fromkeys(both))
         case _:
             return ()
+
+
+def terminator_reads(terminator: AnyTerminator) -> tuple[str, ...]:
+    """Variables that a jump uses: conditions, or what a failure shows."""
+    return variables(terminator.message) if isinstance(terminator, Fail) else conditions(terminator)
 
 
 def kept(terminator: AnyTerminator) -> tuple[str, ...]:
@@ -66,51 +91,72 @@ def kept(terminator: AnyTerminator) -> tuple[str, ...]:
 
 def successors(terminator: AnyTerminator) -> tuple[str, ...]:
     """Labels inside the same function that may come next (the return point for a `PushJump`)."""
-    match terminator:
-        case Jump(target=target):
-            labels: tuple[str, ...] = (target,)
-        case Branch():
-            labels = (terminator.on_true, terminator.on_false)
-        case PushJump(ret=ret):
-            labels = (ret,)
-        case Return() | Fail():
-            labels = ()
-        case _:
-            assert_never(terminator)
-    return tuple(dict.fromkeys(label for label in labels if label != RETURN))
+    labels: dict[str, None] = {}
+    for edge in edges(terminator):
+        match edge:
+            case Jump(target=label) | PushJump(ret=label):
+                labels[label] = None
+            case Return() | Fail():
+                pass
+            case _:
+                assert_never(edge)
+    return tuple(labels)
+
+
+def calls(terminator: AnyTerminator) -> tuple[PushJump, ...]:
+    """The ways that open a frame."""
+    return tuple(edge for edge in edges(terminator) if isinstance(edge, PushJump))
+
+
+def targets(terminator: AnyTerminator) -> tuple[str, ...]:
+    """Every label that a jump names, as often as it does."""
+    names: list[str] = []
+    for edge in edges(terminator):
+        if isinstance(edge, Jump | PushJump):
+            names += [edge.target, edge.ret] if isinstance(edge, PushJump) else [edge.target]
+    return tuple(names)
 
 
 def may_return(terminator: AnyTerminator) -> bool:
     """Can control leave the function here?"""
-    match terminator:
-        case Return():
-            return True
-        case Branch():
-            return RETURN in (terminator.on_true, terminator.on_false)
-        case _:
-            return False
+    return any(isinstance(edge, Return) for edge in edges(terminator))
 
 
-def retarget(terminator: AnyTerminator, to: Callable[[str], str]) -> AnyTerminator:
+def retarget(terminator: Terminator, to: Callable[[str], str]) -> Terminator:
     """The jump with every label passed through `to`; a jump to `RETURN` becomes a `Return`."""
     match terminator:
         case Jump(target=target):
-            new = to(target)
-            return Return() if new == RETURN else Jump(new)
+            return _going(to(target))
         case Branch():
             on_true, on_false = to(terminator.on_true), to(terminator.on_false)
             if on_true == on_false:
-                return Return() if on_true == RETURN else Jump(on_true)
+                return _going(on_true)
             return replace(terminator, on_true=on_true, on_false=on_false)
-        case PushJump():
-            target, ret = to(terminator.target), to(terminator.ret)
-            if ret == RETURN or target == RETURN:  # a tail call; a callee that only returns
-                return retarget(Jump(ret if target == RETURN else target), lambda label: label)
-            return replace(terminator, target=target, ret=ret)
         case Return() | Fail():
             return terminator
         case _:
             assert_never(terminator)
+
+
+def retarget_stack(terminator: StackTerminator, to: Callable[[str], str]) -> StackTerminator:
+    """The jump of the merged program with every label passed through `to`."""
+
+    def leaf(edge: Leaf) -> Leaf:
+        match edge:
+            case Jump(target=target):
+                return Jump(to(target))
+            case PushJump():
+                return replace(edge, target=to(edge.target), ret=to(edge.ret))
+            case Return():
+                return edge
+            case _:
+                assert_never(edge)
+
+    return terminator if isinstance(terminator, Fail) else map_edges(terminator, leaf)
+
+
+def _going(label: str) -> Jump | Return:
+    return Return() if label == RETURN else Jump(label)
 
 
 def block_uses(block: AnyBlock) -> set[str]:

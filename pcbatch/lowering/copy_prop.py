@@ -17,8 +17,8 @@ from pcbatch.ir.cfg import Block, CfgProgram, Function
 from pcbatch.ir.dataflow import block_edges, invert, solve
 from pcbatch.ir.ops import Move
 from pcbatch.ir.rename import AnyOp, rename_reads, rename_terminator
-from pcbatch.ir.stack import Pop, PushJump, StackBlock, StackProgram
-from pcbatch.ir.walk import writes
+from pcbatch.ir.stack import Pop, StackBlock, StackProgram
+from pcbatch.ir.walk import calls, writes
 
 Copies = dict[str, str]  # copy -> source
 BlockT = TypeVar("BlockT", Block, StackBlock)
@@ -31,9 +31,9 @@ def run(program: CfgProgram) -> CfgProgram:
 
 def run_stack(program: StackProgram) -> StackProgram:
     """Propagate copies in the merged program, between calls."""
-    calls = [b.terminator for b in program.blocks if isinstance(b.terminator, PushJump)]
-    starts = {program.entry} | {c.target for c in calls} | {c.ret for c in calls}
-    return replace(program, blocks=_propagate(program.blocks, starts, liveness.stack_live_out(program)))
+    entered = {label for b in program.blocks for call in calls(b.terminator) for label in (call.target, call.ret)}
+    live = liveness.stack_live_out(program)
+    return replace(program, blocks=_propagate(program.blocks, {program.entry} | entered, live))
 
 
 def _function(function: Function) -> Function:

@@ -51,9 +51,15 @@ def _size(v: Any) -> float:
     return float(math.prod(getattr(v.aval, "shape", ())))
 
 
+def _name(eqn: Any) -> str:
+    """What the equation does: an unrolled hash (`draws_unrolled.py`) is one kernel as before, not a hundred."""
+    name = eqn.params.get("name")
+    return name if name == "threefry2x32" else str(eqn.primitive.name)
+
+
 def _eqn_cost(eqn: Any) -> float:
-    name = eqn.primitive.name
-    inner = [jaxpr_cost(j) for j in inner_jaxprs(eqn)]
+    name = _name(eqn)
+    inner = [jaxpr_cost(j) for j in inner_jaxprs(eqn)] if name not in DEAR else []
     if name == "scan":
         return float(eqn.params["length"]) * sum(inner)
     if name == "while":
@@ -80,7 +86,7 @@ def dearest_kernel(jaxpr: Any) -> float:
 
 
 def _kernel_cost(eqn: Any) -> float:
-    inner = [dearest_kernel(j) for j in inner_jaxprs(eqn)]
+    inner = [dearest_kernel(j) for j in inner_jaxprs(eqn)] if _name(eqn) not in DEAR else []
     if inner or eqn.primitive.name == "dot_general":
         return max(inner, default=0.0)
     if eqn.primitive.name in WRITES_PART:  # in place, if it can be

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import Print
-from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram
+from pcbatch.ir.stack import Push, StackBlock, StackProgram
 from pcbatch.ir.walk import AnyOp, reads, terminator_reads, writes
 
 BlockT = TypeVar("BlockT", Block, StackBlock)
@@ -26,11 +26,11 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def run_stack(program: StackProgram) -> StackProgram:
-    """Remove dead operations from the merged program, and pushes of slots that nobody pops."""
+    """Remove dead operations from the merged program, and pushes of slots that are not popped any more."""
     while True:
         live = liveness.stack_live_out(program)
-        popped = {op.dst for b in program.blocks for op in b.ops if isinstance(op, Pop)}
-        blocks = tuple(_sweep(block, live[block.label], popped) for block in program.blocks)
+        kept = liveness.slots_live_out(program)
+        blocks = tuple(_sweep(block, live[block.label], kept[block.label]) for block in program.blocks)
         if blocks == program.blocks:
             return program
         program = replace(program, blocks=blocks)
@@ -39,26 +39,26 @@ def run_stack(program: StackProgram) -> StackProgram:
 def _function(function: Function) -> Function:
     while True:
         live = liveness.live_out(function)
-        blocks = tuple(_sweep(block, live[block.label], set()) for block in function.blocks)
+        blocks = tuple(_sweep(block, live[block.label], frozenset()) for block in function.blocks)
         if blocks == function.blocks:
             return function
         function = replace(function, blocks=blocks)
 
 
-def _sweep(block: BlockT, live_out: frozenset[str], popped: set[str]) -> BlockT:
+def _sweep(block: BlockT, live_out: frozenset[str], kept: frozenset[str]) -> BlockT:
     """Backwards, so that what only dead operations read is dead at once."""
     live = live_out.union(terminator_reads(block.terminator))
     needed: list[Any] = []
     for op in reversed(block.ops):
-        if _is_needed(op, live, popped):
+        if _is_needed(op, live, kept):
             needed.append(op)
             live = live.difference(writes(op)).union(reads(op))
     return replace(block, ops=tuple(reversed(needed)))
 
 
-def _is_needed(op: AnyOp, live: frozenset[str], popped: set[str]) -> bool:
+def _is_needed(op: AnyOp, live: frozenset[str], kept: frozenset[str]) -> bool:
     if isinstance(op, Call | Print):
         return True
     if isinstance(op, Push):
-        return op.dst in popped
+        return op.dst in kept
     return any(v in live for v in writes(op))

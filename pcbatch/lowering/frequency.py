@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pcbatch.ir.dataflow import components, invert
+from pcbatch.ir.dataflow import block_edges, components, invert
 from pcbatch.ir.liveness import return_points
+from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
-from pcbatch.ir.walk import successors
+from pcbatch.ir.walk import edges
 
 LOOP = 8.0  # expected visits per nesting level
 
@@ -20,13 +21,17 @@ def visits(program: StackProgram) -> dict[str, float]:
     return {label: LOOP**level for label, level in nesting.items()}
 
 
+def loop_levels(program: StackProgram) -> dict[str, int]:
+    """How many loops of its activation every block is inside of; recursion is none of them."""
+    return _nesting([block.label for block in program.blocks], block_edges(program.blocks))
+
+
 def flow(program: StackProgram) -> dict[str, list[str]]:
     """Where a lane may go next, over calls and returns."""
     returns = return_points(program)
     graph = {}
     for block in program.blocks:
-        terminator = block.terminator
-        direct = [terminator.target] if isinstance(terminator, PushJump) else list(successors(terminator))
+        direct = [edge.target for edge in edges(block.terminator) if isinstance(edge, Jump | PushJump)]
         graph[block.label] = list(dict.fromkeys([*direct, *returns.get(block.label, ())]))
     return graph
 

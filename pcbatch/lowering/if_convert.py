@@ -91,7 +91,7 @@ class _Converter:
         block = self.blocks.get(label)
         if block is None or len(self.preds[label]) != 1 or label == self.source.blocks[0].label:
             return None
-        if any(isinstance(op, Call | Print) or not _harmless(op) for op in block.ops):
+        if any(isinstance(op, Call | Print) or not harmless(op) for op in block.ops):
             return None
         return block if sum(op_cost(op, self.types) for op in block.ops) <= MAX_COST else None
 
@@ -149,7 +149,7 @@ class _Converter:
         ops, now = self.speculate(arm)
         cond = self.fresh("both")
         self.types[cond] = BOOL
-        test = _both(branch.cond, taken, now.get(inner.cond, inner.cond), stays)
+        test = both(branch.cond, taken, now.get(inner.cond, inner.cond), stays)
         renames: list[Op] = [Move(v, now[v], inner.loc) for v in now if v in self.live_at(away)]
         new_ops = (*block.ops, *ops, Prim((cond,), test, inner.loc), *renames)
         new = replace(block, ops=new_ops, terminator=Branch(cond, away, out, inner.loc))
@@ -187,7 +187,7 @@ def _selectable(type_: ArrayType | None) -> bool:
     return type_ is not None and type_.size <= MAX_SELECT
 
 
-def _harmless(op: Op) -> bool:
+def harmless(op: object) -> bool:
     """May it run on values that the program never meant for it? Inner loops might not end, code on the host raise."""
     if not isinstance(op, Prim):
         return True
@@ -201,7 +201,9 @@ def _holds(jaxpr: object) -> bool:
     )
 
 
-def _both(first: str, first_sign: bool, second: str, second_sign: bool) -> Expr:
+def both(first: str, first_sign: bool, second: str, second_sign: bool) -> Expr:
+    """One test of two conditions that each must have a value."""
+
     def fn(a: object, b: object) -> object:
         a = a if first_sign else jnp.logical_not(a)  # type: ignore[arg-type]
         b = b if second_sign else jnp.logical_not(b)  # type: ignore[arg-type]

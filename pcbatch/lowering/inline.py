@@ -6,11 +6,12 @@ before:  func @f: bb0: y = call @clip(x); return        after:  func @f: bb0: cl
                         bb2: r = { 0.0 }; return                 bb3: clip.r = { 0.0 }; jump bb4
                                                                  bb4: y = clip.r; return
 
-Done before types are known, so each copy gets its own.
+Done before types are known, so each copy gets its own. (`auto_inline` uses it on typed programs.)
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ from pcbatch.errors import CompileError
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.ops import RETURN, Jump, Move, Return
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
-from pcbatch.ir.stack import PushJump
+from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import retarget
 
 
@@ -28,7 +29,7 @@ def run(program: CfgProgram) -> CfgProgram:
     inlined = {f.name: f for f in program.functions if f.inline and f.name != program.entry}
     for function in inlined.values():
         _check_not_recursive(function, inlined)
-    functions = [_Inliner(f, inlined).run() for f in program.functions if f.name not in inlined]
+    functions = [Inliner(f, inlined).run() for f in program.functions if f.name not in inlined]
     return replace(program, functions=tuple(functions))
 
 
@@ -54,8 +55,8 @@ def _recursive(function: Function, call: Call) -> Diagnostic:
     )
 
 
-class _Inliner:
-    """Rewrites one function; blocks that still hold calls are looked at again."""
+class Inliner:
+    """Puts copies of the functions `inlined` into one; blocks that still hold calls are looked at again."""
 
     def __init__(self, function: Function, inlined: Mapping[str, Function]) -> None:
         self.function, self.inlined = function, inlined
@@ -79,7 +80,8 @@ class _Inliner:
         call = block.ops[place]
         assert isinstance(call, Call)
         callee = self.inlined[call.func]
-        names = {v: self.variable(f"{callee.name}.{v}") for v in callee.types}
+        prefix = identifier(callee.name)
+        names = {v: self.variable(f"{prefix}.{v}", type_) for v, type_ in callee.types.items()}
         labels = {b.label: self.label() for b in callee.blocks}
         rest = self.label()
         given: list[Op] = [Move(names[p], a, call.loc) for p, a in zip(callee.params, call.args, strict=True)]
@@ -94,18 +96,21 @@ class _Inliner:
         terminator = rename_terminator(block.terminator, names.__getitem__)
         if isinstance(terminator, Return):
             return Block(labels[block.label], ops, Jump(labels[RETURN]))
-        new = retarget(terminator, labels.__getitem__)
-        assert not isinstance(new, PushJump)
-        return Block(labels[block.label], ops, new)
+        return Block(labels[block.label], ops, retarget(terminator, labels.__getitem__))
 
     def label(self) -> str:
         self.labels += 1
         return f"bb{self.labels}"
 
-    def variable(self, name: str) -> str:
+    def variable(self, name: str, type_: ArrayType | None) -> str:
         """A new variable; split_ranges' own endings stay free."""
         number, new = 2, name
         while new in self.types:
             new, number = f"{name}.n{number}", number + 1
-        self.types[new] = None
+        self.types[new] = type_
         return new
+
+
+def identifier(name: str) -> str:
+    """The name of a function as a part of names of variables."""
+    return re.sub(r"\W", "_", name)

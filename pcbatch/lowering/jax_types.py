@@ -22,6 +22,7 @@ SETTINGS = (
     "jax_default_matmul_precision",
     "jax_default_prng_impl",
     "jax_enable_custom_prng",
+    "jax_threefry_partitionable",
 )
 
 

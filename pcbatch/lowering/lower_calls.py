@@ -13,15 +13,16 @@ function that never returns.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
+from typing import assert_never
 
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
-from pcbatch.ir.ops import RETURN, Jump, Return
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Terminator
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Return
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
-from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
+from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import may_return, retarget
+from pcbatch.ir.walk import may_return
+from pcbatch.lowering.inline import identifier
 from pcbatch.lowering.moves import Fresh, parallel_moves
 from pcbatch.lowering.saves import Saves, plan
 
@@ -40,7 +41,7 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
     """Names in the merged program; functions that tail-call each other share their results."""
     single = len(program.functions) == 1
     names = {
-        (f.name, v): v if single else f"{_identifier(f.name)}.{v}"
+        (f.name, v): v if single else f"{identifier(f.name)}.{v}"
         for f in program.functions
         for v in (*f.types, *f.params, *f.results)
     }
@@ -59,10 +60,6 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
                 for x, y in zip(f.results, callee.results, strict=True):
                     _unify(instead, names[callee.name, y], names[f.name, x])
     return {place: _chosen(instead, name) for place, name in names.items()}, frozenset(tails)
-
-
-def _identifier(name: str) -> str:
-    return re.sub(r"\W", "_", name)
 
 
 def tail_call(function: Function, block: Block) -> Call | None:
@@ -151,9 +148,24 @@ class _Lowering:
                 return body.blocks
             else:
                 self.call(body, op, f"{function.name}.{block.label}.{k}", self.saves[function.name][block.label, k])
-        terminator = retarget(block.terminator, lambda label: _qualified_label(function, label))
-        body.close(rename_terminator(terminator, local))
+        body.close(rename_terminator(self.jump(function, block.terminator), local))
         return body.blocks
+
+    def jump(self, function: Function, terminator: Terminator) -> StackTerminator:
+        """A branch becomes a fork, labels those of the merged program."""
+        match terminator:
+            case Branch():
+                on_true, on_false = (
+                    Return() if to == RETURN else Jump(f"{function.name}.{to}")
+                    for to in (terminator.on_true, terminator.on_false)
+                )
+                return on_true if on_true == on_false else Fork(terminator.cond, on_true, on_false, terminator.loc)
+            case Jump(target=target):
+                return Jump(f"{function.name}.{target}")
+            case Return() | Fail():
+                return terminator
+            case _:
+                assert_never(terminator)
 
     def arguments(self, body: _Body, call: Call) -> None:
         callee = self.functions[call.func]
@@ -179,7 +191,3 @@ class _Lowering:
         ]
         first, rest = parallel_moves(pairs, self.fresh, call.loc)
         body.ops += [*first, *rest, *(Pop(v, call.loc) for v in slots(saves.pops))]
-
-
-def _qualified_label(function: Function, label: str) -> str:
-    return label if label == RETURN else f"{function.name}.{label}"

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pcbatch.ir.dataflow import postorder
-from pcbatch.ir.ops import RETURN
-from pcbatch.ir.stack import PushJump, StackBlock, StackProgram, StackTerminator
-from pcbatch.ir.walk import retarget, successors
+from pcbatch.ir.stack import StackBlock, StackProgram, StackTerminator
+from pcbatch.ir.walk import retarget_stack, targets
 from pcbatch.lowering.cost import op_cost
 from pcbatch.lowering.frequency import Graph, flow, visits
 
@@ -30,7 +29,7 @@ def choose_schedule(program: StackProgram) -> str:
     With an expensive block smallest-first lets lanes gather before it, which saves whole executions of it. Among cheap
     blocks a sweep makes the fewest trips.
     """
-    return "sweep" if expensive_block(program) is None else "earliest"
+    return "sweep" if expensive_block(program) is None else "drain"
 
 
 def run(program: StackProgram, schedule: str) -> StackProgram:
@@ -49,25 +48,25 @@ def run(program: StackProgram, schedule: str) -> StackProgram:
         order = [*first, *starts, last]
     placed = set(order)
     order += [label for label in labels if label not in placed]
-    new = {label: f"bb{k}" for k, label in enumerate(order)} | {RETURN: RETURN}
+    new = {label: f"bb{k}" for k, label in enumerate(order)}
     by_label = {block.label: block for block in program.blocks}
     blocks = [by_label[label] for label in order]
     relabelled = tuple(
-        replace(b, label=new[b.label], terminator=retarget(b.terminator, lambda label: new[label])) for b in blocks
+        replace(b, label=new[b.label], terminator=retarget_stack(b.terminator, new.__getitem__)) for b in blocks
     )
     return replace(program, entry=new[program.entry], blocks=relabelled)
 
 
 def _in_source(terminator: StackTerminator) -> tuple[str, ...]:
     """Where the text goes on: into the callee, then after the call."""
-    return (terminator.target, terminator.ret) if isinstance(terminator, PushJump) else successors(terminator)
+    return tuple(dict.fromkeys(targets(terminator)))
 
 
 def expensive_block(program: StackProgram) -> str | None:
     """The block that decides the run time, if there is one: dear by itself, and with its visits a good part of all."""
     types = {v: var.type for v, var in program.vars.items()}
     often = visits(program)
-    costs = {b.label: _block_cost(b, types) for b in program.blocks}
+    costs = {b.label: block_cost(b, types) for b in program.blocks}
     weights = {label: cost * often[label] for label, cost in costs.items()}
     dear = [label for label, cost in costs.items() if cost >= EXPENSIVE]
     best = max(dear, key=lambda label: weights[label], default=None)
@@ -76,7 +75,7 @@ def expensive_block(program: StackProgram) -> str | None:
     return best
 
 
-def _block_cost(block: StackBlock, types: Mapping[str, object]) -> float:
+def block_cost(block: StackBlock, types: Mapping[str, object]) -> float:
     total = sum(op_cost(op, types) for op in block.ops if type(op).__name__ not in ("Push", "Pop"))
     return 0.0 if math.isinf(total) else total
 

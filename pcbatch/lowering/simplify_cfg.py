@@ -12,17 +12,15 @@ that always jumps to it joins it; a short block of moves that returns is copied 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from pcbatch.ir.callgraph import calls
-from pcbatch.ir.cfg import Block, CfgProgram, Function
+from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
-from pcbatch.ir.stack import PushJump, StackBlock
-from pcbatch.ir.walk import AnyTerminator, predecessors, retarget, successors, writes
-
-BlockT = TypeVar("BlockT", Block, StackBlock)
+from pcbatch.ir.walk import AnyOp, predecessors, retarget, successors, writes
 
 TAIL_MOVES = 8  # copying at most so many moves is cheaper than a trip
 
@@ -55,8 +53,8 @@ def drop_unreachable(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block.label in seen)
 
 
-def thread_jumps(blocks: tuple[BlockT, ...]) -> tuple[BlockT, ...]:
-    """Jump past empty blocks. Works on both program types."""
+def thread_jumps(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Jump past empty blocks."""
     empty = {block.label: block.terminator for block in blocks if not block.ops}
 
     def follow(label: str) -> str:
@@ -92,28 +90,34 @@ def thread_jumps(blocks: tuple[BlockT, ...]) -> tuple[BlockT, ...]:
                 on_false=through_branch(terminator.on_false, terminator.cond, False),
             )
             terminator = retarget(terminator, follow)
-        if isinstance(terminator, Jump) and isinstance(empty.get(terminator.target), Branch | PushJump | Fail):
+        if isinstance(terminator, Jump) and isinstance(empty.get(terminator.target), Branch | Fail):
             terminator = empty[terminator.target]
             terminator = _decided(_ending(block, terminator))
         out.append(_ending(block, terminator))
     return tuple(out)
 
 
-def _ending(block: BlockT, terminator: Any) -> BlockT:
-    """The block with another jump (of the kinds that its program type has)."""
+def _ending(block: Block, terminator: Any) -> Block:
+    """The block with another jump."""
     return replace(block, terminator=terminator)
 
 
-def _decided(block: Block | StackBlock) -> AnyTerminator:
+def _decided(block: Block) -> Terminator:
     """The block's jump; a branch on a constant that the block itself assigned is a plain jump."""
     branch = block.terminator
-    if not isinstance(branch, Branch):
+    known = constant(block.ops, branch.cond) if isinstance(branch, Branch) else None
+    if not isinstance(branch, Branch) or known is None:
         return branch
-    last = next((op for op in reversed(block.ops) if branch.cond in writes(op)), None)
+    target = branch.on_true if known else branch.on_false
+    return Return() if target == RETURN else Jump(target)
+
+
+def constant(ops: Sequence[AnyOp], cond: str) -> bool | None:
+    """The value of a condition after some operations of which the last to write it assigns a constant."""
+    last = next((op for op in reversed(ops) if cond in writes(op)), None)
     if isinstance(last, Prim) and last.expr.text in ("True", "False") and len(last.dsts) == 1:
-        target = branch.on_true if last.expr.text == "True" else branch.on_false
-        return Return() if target == RETURN else Jump(target)
-    return branch
+        return last.expr.text == "True"
+    return None
 
 
 def _copy_tails(blocks: tuple[Block, ...]) -> tuple[Block, ...]:

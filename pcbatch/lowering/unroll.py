@@ -16,8 +16,9 @@ before a `break`) is no part of the cycle, but is copied with it for that reason
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from pcbatch.diagnostics import Diagnostic, Label
@@ -26,7 +27,6 @@ from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
 from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.loops import Loop, loops
 from pcbatch.ir.ops import RETURN, Branch, Jump, Return
-from pcbatch.ir.stack import PushJump
 from pcbatch.ir.walk import retarget, writes
 from pcbatch.lowering.abstract import Known
 from pcbatch.lowering.infer_types import Inferred, branch_targets
@@ -115,8 +115,7 @@ def _copies(function: Function, loop: Loop, trips: int) -> Function:
         for block in inside:
             first = block.label == loop.head
             terminator = _decided(block.terminator, True) if first else block.terminator
-            new = retarget(terminator, lambda label, own=own: own.get(label, label))  # type: ignore[misc]
-            assert not isinstance(new, PushJump)
+            new = retarget(terminator, partial(_renamed, own))
             made.setdefault(trip, []).append(replace(block, label=names[trip][block.label], terminator=new))
     head = function.block(loop.head)
     end = replace(head, label=heads[-1], terminator=_decided(head.terminator, False))
@@ -128,6 +127,10 @@ def _copies(function: Function, loop: Loop, trips: int) -> Function:
         elif block.label not in loop.body:
             blocks.append(block)
     return replace(function, blocks=_reachable(blocks))
+
+
+def _renamed(own: Mapping[str, str], label: str) -> str:
+    return own.get(label, label)
 
 
 def _decided(terminator: Terminator, going: bool) -> Terminator:

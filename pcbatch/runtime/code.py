@@ -1,41 +1,41 @@
-"""A block as a batched function: what it reads, writes, pushes and pops, and its body under one `vmap`.
+"""A block as a batched function: what it reads, writes, pushes and pops, and its body for all places of a window.
 
-The body is a maximal straight-line run evaluated for all lanes at once; values shared by all lanes enter it
-unbatched, so a product with a shared matrix is one matrix product. Masks, frames and the program counter are the
-emitter's business.
+Every operation is evaluated for all places at once, under `vmap`; values shared by all lanes enter it unbatched, so a
+product with a shared matrix is one matrix product. Masks, frames and the program counter are the emitter's business.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.liveness import stack_live_out
-from pcbatch.ir.ops import Branch, Move, Prim, Print, Select
+from pcbatch.ir.ops import Fail, Move, Prim, Print, PureOp, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import block_uses, block_writes, pops, pushes, reads, writes
+from pcbatch.ir.walk import block_uses, block_writes, pops, pushes, reads, terminator_reads
 from pcbatch.lowering.cost import minds_junk
-from pcbatch.lowering.jax_types import from_storage, to_storage
+from pcbatch.lowering.jax_types import from_storage, is_key, to_storage
 from pcbatch.lowering.trace import JaxprFn
-from pcbatch.runtime import stores
+from pcbatch.runtime import parts
+from pcbatch.runtime.parts import Batch, Common, Cut, Operand, Whole
 from pcbatch.runtime.prints import Shown, prints_of
+from pcbatch.runtime.window import Window
 
 Values = dict[str, Any]
-Key = TypeVar("Key")
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """What running a block gives, for all lanes and before any mask (values in storage form)."""
+class Effects(NamedTuple):
+    """What running a block gives, before any mask (values in storage form, [width, ...])."""
 
     updates: Values  # register -> new value
+    placed: Values  # register -> the whole register, stored into in place
     saved: Values  # variable -> value to keep in its slot
-    cond: Any  # bool[lanes] when the block branches, else None
+    conditions: Values  # what the jump reads -> bool[width]
     printed: Shown
 
 
@@ -51,46 +51,73 @@ class BlockCode:
     updates: tuple[str, ...]
     pushes: tuple[str, ...]
     shared: tuple[str, ...]
-    stores: Mapping[Prim, stores.Stores]  # primitives that write into a register in place
-    placed: frozenset[str]  # registers that only such primitives write: their new value needs no mask
+    cuts: Mapping[int, Cut]  # position of an operation -> where it touches registers in part
+    parted: frozenset[str]  # registers that some operation touches in part
     risky: bool  # holds what must not run on values of lanes that are elsewhere
     prints: tuple[Print, ...]
 
-    def run(
-        self, lanes: int, registers: Values, popped: Values, shared: Values, active: jax.Array, here: jax.Array
-    ) -> Effects:
-        """Evaluate the body for all lanes; values of inactive lanes are junk that the caller drops. `here`: lanes that
-        wait for the block, `active` or stopped by a limit; a risky block needs at least one."""
-        inputs = {("reg", v): registers[v] for v in self.reads} | {("pop", v): popped[v] for v in self.pops}
-        if self.risky:
-            inputs = borrow(inputs, here)
-        common = {v: shared[v] for v in self.shared}
-        run: Any = jax.vmap(lambda given, on: self._one(given, on, common), axis_size=lanes)
-        return Effects(*run(inputs, active))
-
-    def _one(
-        self, given: Mapping[tuple[str, str], Any], active: jax.Array, shared: Values
-    ) -> tuple[Values, Values, Any, Shown]:
-        env: Values = {v: from_storage(value, self.type(v)) for v, value in shared.items()}
-        env |= {v: from_storage(given["reg", v], self.type(v)) for v in self.reads}
+    def run(self, window: Window, registers: Values, popped: Values, shared: Values, mask: jax.Array) -> Effects:
+        """Evaluate the body for the places of a window; values of places outside `mask` are junk that the caller
+        drops. `registers`: [lanes, ...]; `popped`: [width, ...]."""
+        env: dict[str, Operand] = {v: Common(from_storage(value, self.type(v))) for v, value in shared.items()}
+        for v in self.reads:
+            env[v] = Whole(registers[v]) if v in self.parted else self._batch(v, window.read(registers[v]))
         saved: Values = {}
         printed: list[Values] = []
-        for op in self.block.ops:
+        for position, op in enumerate(self.block.ops):
             match op:
                 case Push(dst=dst, src=src):
-                    saved[dst] = to_storage(env[src], self.type(dst))
+                    saved[dst] = self._stored(env[src], dst, window)
                 case Pop(dst=dst):
-                    env[dst] = from_storage(given["pop", dst], self.type(dst))
-                case Prim() if op in self.stores:
-                    values, operands = [env[v] for v in op.expr.ins], {v: env[v] for v in op.dsts if v in env}
-                    env |= self.stores[op].run(values, operands, active)
+                    env[dst] = self._batch(dst, popped[dst])
                 case Print():
-                    printed.append({v: to_storage(env[v], self.type(v)) for v in reads(op)})
+                    printed.append({v: self._stored(env[v], v, window) for v in reads(op)})
                 case _:
-                    evaluate(op, env)
+                    env.update(self._pure(position, op, env, window, mask))
+        placed = {v: found.array for v in self.updates if isinstance(found := env[v], Whole)}
+        updates = {v: self._stored(env[v], v, window) for v in self.updates if v not in placed}
+        conditions = {v: self._stored(env[v], v, window) for v in self.conditions}
+        return Effects(updates, placed, saved, conditions, tuple(printed))
+
+    @property
+    def stores(self) -> bool:
+        """Does it write a part of a register?"""
+        return any(found.stored for found in self.cuts.values())
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What the block's jump asks."""
         terminator = self.block.terminator
-        cond = jnp.asarray(env[terminator.cond]) if isinstance(terminator, Branch) else None
-        return {v: to_storage(env[v], self.type(v)) for v in self.updates}, saved, cond, tuple(printed)
+        return () if isinstance(terminator, Fail) else tuple(dict.fromkeys(terminator_reads(terminator)))
+
+    def _pure(
+        self, position: int, op: PureOp, env: Mapping[str, Operand], window: Window, mask: jax.Array
+    ) -> dict[str, Operand]:
+        match op:
+            case Prim(dsts=dsts, expr=expr):
+                operands = [env[v] for v in expr.ins]
+                found = self.cuts.get(position)
+                if found is not None and all(isinstance(operands[k], Whole) for k in found.registers):
+                    return dict(zip(dsts, parts.run(found, operands, window, mask), strict=True))
+                one = (lambda *args: [expr.fn(*args)]) if len(dsts) == 1 else expr.fn  # type: ignore[misc]
+                return dict(zip(dsts, parts.batched(one, operands, window), strict=True))
+            case Move(dst=dst, src=src):
+                return {dst: _moved(env[src], window)}
+            case Select(dst=dst):
+                ins = [env[v] for v in (op.cond, op.on_true, op.on_false)]
+                return {dst: parts.batched(lambda c, a, b: [jnp.where(c, a, b)], ins, window)[0]}
+            case _:
+                assert_never(op)
+
+    def _batch(self, name: str, stored: Any) -> Batch:
+        return Batch(from_storage(stored, self.type(name)))
+
+    def _stored(self, operand: Operand, name: str, window: Window) -> Any:
+        type_ = self.type(name)
+        if isinstance(operand, Common) and is_key(type_):
+            operand = Common(to_storage(operand.value, type_))
+            return parts.value(operand, window)
+        return to_storage(parts.value(operand, window), type_)
 
     def type(self, name: str) -> ArrayType:
         """The type of a variable; programs are typed before they are emitted."""
@@ -99,7 +126,12 @@ class BlockCode:
         return type_
 
 
-def evaluate(op: Prim | Move | Select, env: Values) -> None:
+def _moved(operand: Operand, window: Window) -> Operand:
+    """A copy of a register is a value: only the register itself is stored into."""
+    return Batch(window.read(operand.array)) if isinstance(operand, Whole) else operand
+
+
+def evaluate(op: PureOp, env: Values) -> None:
     """Run one pure operation for one lane."""
     match op:
         case Prim(dsts=dsts, expr=expr):
@@ -114,36 +146,21 @@ def evaluate(op: Prim | Move | Select, env: Values) -> None:
             assert_never(op)
 
 
-def borrow(inputs: Mapping[Key, Any], here: jax.Array) -> dict[Key, Any]:
-    """Give lanes that are elsewhere the inputs of one that is here, so that no inner loop runs on junk."""
-    lender = jnp.argmax(here)
-    return {k: jnp.where(lane_mask(here, v), v, v[lender]) for k, v in inputs.items()}
-
-
-def lane_mask(mask: jax.Array, value: Any) -> jax.Array:
-    """The mask with trailing axes, to select whole lanes of `value`."""
-    return mask.reshape(mask.shape + (1,) * (value.ndim - 1))
-
-
 def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
     """The code of every block, in order of program counters."""
     live_out = stack_live_out(program)
-    place = {v: k for k, (v, var) in enumerate(program.vars.items()) if _has_register(var)}
-    return tuple(_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks))
+    return tuple(_compile(program, k, block, live_out[block.label]) for k, block in enumerate(program.blocks))
 
 
-def _compile(
-    program: StackProgram, index: int, block: StackBlock, live_out: Iterable[str], place: Mapping[str, int]
-) -> BlockCode:
+def _compile(program: StackProgram, index: int, block: StackBlock, live_out: Iterable[str]) -> BlockCode:
     def registers(names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(sorted({v for v in names if v in place}, key=place.__getitem__))
+        chosen = set(names)
+        return tuple(v for v, var in program.vars.items() if v in chosen and _has_register(var))
 
     used = block_uses(block)
-    risky = any(is_risky(op) for op in block.ops)
-    # A risky block runs the other lanes on borrowed registers: what a store leaves alone is then not theirs.
-    prims = [op for op in block.ops if isinstance(op, Prim) and not risky]
-    found = {op: split for op in prims if (split := stores.find(op)) is not None}
-    shared = {v for v in used if v in program.vars and v not in place}
+    cuts = {k: found for k, op in enumerate(block.ops) if isinstance(op, Prim) and (found := parts.cut(op)) is not None}
+    parted = {block.ops[k].expr.ins[j] for k, found in cuts.items() for j in found.registers}  # type: ignore[union-attr]
+    shared = {v for v, var in program.vars.items() if v in used and not _has_register(var)}
     return BlockCode(
         index=index,
         block=block,
@@ -153,19 +170,11 @@ def _compile(
         updates=registers(block_writes(block) & set(live_out)),
         pushes=tuple(dict.fromkeys(op.dst for op in pushes(block))),
         shared=tuple(sorted(shared)),
-        stores=found,
-        placed=frozenset(registers(written_in_place(block, found))),
-        risky=risky,
+        cuts=cuts,
+        parted=frozenset(parted & set(registers(used))),
+        risky=any(is_risky(op) for op in block.ops),
         prints=prints_of(block.ops),
     )
-
-
-def written_in_place(block: StackBlock, found: Mapping[Prim, stores.Stores]) -> set[str]:
-    """Variables that the block writes by stores alone."""
-    stored = {dst for split in found.values() for dst, _ in split.scatters}
-    otherwise = {v for op in block.ops for v in writes(op) if not (isinstance(op, Prim) and op in found)}
-    otherwise |= {v for split in found.values() for v in split.plain}
-    return stored - otherwise
 
 
 def _has_register(var: Var) -> bool:

@@ -1,8 +1,8 @@
 """The state that a machine carries: which arrays there are and what they are called.
 
-`pc` int32[lanes]; `reg:v` one value per lane; and where the program calls, `depth` int32[lanes], `pcs` [depth + 1,
-lanes] (return addresses; row 0 is EXIT) and `slot:v` [depth, lanes, ...]. With `max_steps`: `steps`. With statistics:
-`visits`, `active`, per block.
+`pc` [lanes], the smallest signed integers that hold every program counter; `reg:v` one value per lane; where the
+program calls, `depth` int32[lanes] and `frames` (see `frames`). With `max_steps`: `steps`. With statistics, per block:
+`visits` (executions), `active` (lanes that took part in them) and `offered` (lanes that they had room for).
 """
 
 from __future__ import annotations
@@ -11,27 +11,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import jax.numpy as jnp
+import numpy as np
 
-from pcbatch.ir.stack import PushJump, StackProgram
+from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.walk import kept
 from pcbatch.lowering.jax_types import storage_type, zeros
+from pcbatch.runtime import frames as frame_plans
 from pcbatch.runtime.code import BlockCode, Values, compile_blocks
+from pcbatch.runtime.frames import Frames
 from pcbatch.runtime.status import Status
+
+PER_BLOCK = ("visits", "active", "offered")  # state keys of statistics
 
 
 def reg(name: str) -> str:
     """The state key of a variable's register."""
     return f"reg:{name}"
-
-
-def slot(name: str) -> str:
-    """The state key of a variable's frames."""
-    return f"slot:{name}"
-
-
-def is_frames(key: str) -> bool:
-    """Does this key name an array with a depth axis?"""
-    return key == "pcs" or key.startswith("slot:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +37,8 @@ class Layout:
     codes: tuple[BlockCode, ...]
     index: Mapping[str, int]  # block label -> program counter
     registers: tuple[str, ...]
-    slots: tuple[str, ...]
+    frames: Frames | None
     shown: tuple[str, ...]  # variables in the messages of failures
-    calls: bool
     max_steps: int | None
     stats: bool
 
@@ -58,6 +52,11 @@ class Layout:
         """A program counter that no lane ever has."""
         return (len(Status) + 1) * (self.exit + 1)
 
+    @property
+    def pc_type(self) -> np.dtype[np.signedinteger]:
+        """The smallest type for program counters: a trip compares them once per block."""
+        return next(np.dtype(t) for t in (np.int8, np.int16, np.int32) if self.nowhere <= np.iinfo(t).max)
+
 
 def make(program: StackProgram, max_steps: int | None, stats: bool) -> Layout:
     """Prepare a typed, ordered program."""
@@ -67,9 +66,8 @@ def make(program: StackProgram, max_steps: int | None, stats: bool) -> Layout:
         codes=compile_blocks(program),
         index={block.label: k for k, block in enumerate(program.blocks)},
         registers=tuple(v for v, s in storage.items() if s is not None and s.has_register),
-        slots=tuple(v for v, s in storage.items() if s is not None and s.has_frames),
+        frames=frame_plans.plan(program),
         shown=tuple(dict.fromkeys(v for block in program.blocks for v in kept(block.terminator))),
-        calls=any(isinstance(block.terminator, PushJump) for block in program.blocks),
         max_steps=max_steps,
         stats=stats,
     )
@@ -79,14 +77,12 @@ def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:
     """The carried state before the first trip; `args` in storage form, [lanes, ...] each."""
     types = {v: storage_type(t) for v, var in layout.program.vars.items() if (t := var.type) is not None}
     carry: Values = {reg(v): args[v] if v in args else zeros(types[v], (lanes,)) for v in layout.registers}
-    carry["pc"] = jnp.full((lanes,), layout.index[layout.program.entry], jnp.int32)
-    if layout.calls:
-        carry |= {slot(v): zeros(types[v], (depth, lanes)) for v in layout.slots}
+    carry["pc"] = jnp.full((lanes,), layout.index[layout.program.entry], layout.pc_type)
+    if layout.frames is not None:
+        carry |= layout.frames.empty(lanes, depth, layout.exit)
         carry["depth"] = jnp.zeros((lanes,), jnp.int32)
-        carry["pcs"] = jnp.full((depth + 1, lanes), layout.exit, jnp.int32)
     if layout.max_steps is not None:
         carry["steps"] = jnp.zeros((lanes,), jnp.int32)
     if layout.stats:
-        carry["visits"] = jnp.zeros((layout.exit,), jnp.int32)
-        carry["active"] = jnp.zeros((layout.exit,), jnp.float32)
+        carry |= {key: jnp.zeros((layout.exit,), jnp.int32 if key == "visits" else jnp.float32) for key in PER_BLOCK}
     return carry

@@ -8,14 +8,16 @@ cannot be traced.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
+from pcbatch.arguments import usage
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.ir.callgraph import calls, recursive, static_depth
@@ -32,7 +34,7 @@ from pcbatch.runtime.local_plan import FunctionPlan, Planner, shown_name, type_o
 from pcbatch.runtime.local_staged import Staged
 from pcbatch.runtime.local_tally import Tally, show
 from pcbatch.runtime.machine import final
-from pcbatch.runtime.pc import Outcome, Reading, tracing
+from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.status import Site, status_of
 
 DEPTH_LIMIT = 10_000  # nested calls, where no other limit is set
@@ -88,11 +90,20 @@ class LocalExecutable:
         """The names of the arguments."""
         return self.program.function(self.program.entry).params
 
-    def run(self, args: Mapping[str, Any], lanes: int) -> Outcome:
+    def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any, progress: Any) -> Outcome:
+        """Refused: lanes that wait for each other cannot take new inputs by themselves."""
+        raise usage(
+            "PCB415", '`map` needs program counters, and `strategy="local"` has none', help='use `strategy="pc"`'
+        )
+
+    def run(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Outcome:
         """Run all lanes to their end. Raises UsageError for a recursive program inside a trace."""
+        if mesh is not None:
+            title = '`strategy="local"` runs on one device'
+            raise usage("PCB415", title, help='leave out `devices` and `mesh`, or use `strategy="pc"`')
         traced = tracing(args)
         if not self.on_host:
-            out: Reading = self._whole(args, lanes) if traced else self.jitted(args, lanes=lanes)
+            out: Outcome = self._whole(args, lanes) if traced else self.jitted(args, lanes=lanes)
             return self.outcome(out, self.depth)
         if traced:
             raise self._untraceable()
@@ -100,8 +111,8 @@ class LocalExecutable:
         limit = self.options.max_depth or self._deepest(lanes)
         results, counts = self._host(limit).run(plan, stored, lanes)
         counts = {k: jnp.asarray(v) for k, v in counts.items()}
-        read: Reading = self._finish(results, counts, lanes=lanes)
-        return Outcome(*read, depth=limit)
+        read: Outcome = self._finish(results, counts, lanes=lanes)
+        return self.outcome(read, limit)
 
     def _host(self, limit: int) -> Host:
         if limit not in self._hosts:
@@ -120,14 +131,14 @@ class LocalExecutable:
         plan = self.planner.entry(args)
         return plan, [to_storage(args[p], plan.type(p)) for p in plan.function.params]
 
-    def _whole(self, args: Mapping[str, Any], lanes: int) -> Reading:
+    def _whole(self, args: Mapping[str, Any], lanes: int) -> Outcome:
         plan, stored = self._start(args)
         tally = self.staged.tally
         depth = None if tally.max_depth is None else jnp.int32(0)
         results, counts = self.staged.call(plan, stored, jnp.ones((lanes,), bool), tally.start(lanes), depth)
         return self._results(results, counts, lanes)
 
-    def _results(self, results: tuple[Any, ...], counts: Values, lanes: int) -> Reading:
+    def _results(self, results: tuple[Any, ...], counts: Values, lanes: int) -> Outcome:
         blocks = self.planner.blocks
         stop = counts.get("stop", jnp.full((lanes,), blocks, jnp.int32))
         status = status_of(stop, blocks)
@@ -136,7 +147,8 @@ class LocalExecutable:
         entry = self.program.function(self.program.entry)
         types = [type_of(entry.types, v) for v in entry.results]
         values = tuple(final(r, t, status) for r, t in zip(results, types, strict=True))
-        return values, status, counts["trips"], counts.get("visits"), counts.get("active"), where, None, shown
+        totals = (counts["visits"], counts["active"], counts["visits"] * lanes) if "visits" in counts else ()
+        return Outcome(values, status, counts["trips"], totals, where, None, None, shown, 0)
 
     def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
         """`jax.stages.Lowered` of the whole run; UsageError for a recursive program, which is many programs."""
@@ -149,9 +161,9 @@ class LocalExecutable:
         """The nested calls that a lane may make; 0: as many as it likes."""
         return self.options.max_depth or 0
 
-    def outcome(self, result: Reading, depth: int) -> Outcome:
+    def outcome(self, result: Outcome, depth: int) -> Outcome:
         """What the compiled form of `lower` gave."""
-        return Outcome(*result, depth=depth)
+        return replace(result, depth=depth)
 
     def jaxpr(self, args: Mapping[str, Any], lanes: int) -> Any:
         """The jaxpr of the whole run; likewise."""
@@ -159,7 +171,7 @@ class LocalExecutable:
             raise self._untraceable()
         return jax.make_jaxpr(partial(self._whole, lanes=lanes))(args)
 
-    def where(self, pc: int) -> Site:
+    def where(self, pc: int, back: int | None = None) -> Site:
         """The place in the source where a lane stopped, for `Outcome.pc`."""
         blocks = [(function, block) for function in self.program.functions for block in function.blocks]
         if not 0 <= pc < len(blocks):

@@ -19,11 +19,12 @@ import numpy as np
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Fail
 from pcbatch.lowering.jax_types import zeros
-from pcbatch.runtime.code import Values, lane_mask
+from pcbatch.runtime.code import Values
 from pcbatch.runtime.local_plan import BlockPlan, FunctionPlan, Item, Run, as_stored, land
 from pcbatch.runtime.local_staged import Staged
 from pcbatch.runtime.local_tally import Tally
 from pcbatch.runtime.status import why
+from pcbatch.runtime.window import lane_mask
 
 
 @dataclass(frozen=True, slots=True)

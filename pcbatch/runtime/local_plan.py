@@ -21,9 +21,10 @@ from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Print, PureOp, Return
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import block_writes, kept, reads, successors, writes
 from pcbatch.lowering.jax_types import from_storage, jax_dtype, storage_type, to_storage
-from pcbatch.runtime.code import Values, borrow, evaluate, is_risky, lane_mask
+from pcbatch.runtime.code import Values, evaluate, is_risky
 from pcbatch.runtime.local_shared import Names, uniform
 from pcbatch.runtime.prints import Shown, prints_of
+from pcbatch.runtime.window import lane_mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,12 @@ class Run:
             else:
                 evaluate(op, env)
         return {v: to_storage(env[v], type_of(self.types, v)) for v in self.gives}, tuple(shown)
+
+
+def borrow(inputs: Mapping[str, Any], here: jax.Array) -> Values:
+    """Give lanes that are elsewhere the inputs of one that is here, so that no inner loop runs on junk."""
+    lender = jnp.argmax(here)
+    return {k: jnp.where(lane_mask(here, v), v, v[lender]) for k, v in inputs.items()}
 
 
 Item = Run | Call

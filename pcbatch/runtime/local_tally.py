@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.types import ArrayType
-from pcbatch.runtime.code import Values, lane_mask
+from pcbatch.runtime.code import Values
 from pcbatch.runtime.status import Status, parked
+from pcbatch.runtime.window import lane_mask
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,13 +19,15 @@ import numpy as np
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.jax_types import as_result, from_storage, integer_limits, to_storage
+from pcbatch.runtime import frames
 from pcbatch.runtime import layout as layouts
-from pcbatch.runtime import stacks
-from pcbatch.runtime.code import Values, evaluate, lane_mask
-from pcbatch.runtime.emit.base import Emitter
+from pcbatch.runtime.blocks import Blocks, Emitter
+from pcbatch.runtime.code import Values, evaluate
 from pcbatch.runtime.layout import Layout, reg
-from pcbatch.runtime.schedule import Schedule
+from pcbatch.runtime.modes import Mode
+from pcbatch.runtime.schedule import FAIR, POLICIES, Schedule
 from pcbatch.runtime.status import Status, status_of, unpark
+from pcbatch.runtime.window import everyone, lane_mask
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["carry", "shared", "trips"], meta_fields=[])
@@ -45,14 +47,32 @@ class Machine:
     layout: Layout
     emitter: Emitter
     schedule: Schedule
+    expensive: tuple[int, ...]
+    modes: Callable[[int], tuple[Mode, ...]]  # by number of lanes
+    apart: bool = False  # must a block's reads be kept apart from its writes?
 
     @property
     def program(self) -> StackProgram:
         """The program that it runs."""
         return self.layout.program
 
-    def start(self, args: Mapping[str, Any], lanes: int, depth: int) -> State:
-        """The state before the first trip. `args`: [lanes, ...] per parameter; shared parameters unbatched."""
+    def start(self, args: Mapping[str, Any], lanes: int, depth: int, end: jax.Array | None = None) -> State:
+        """The state before the first trip. `args`: [lanes, ...] per parameter; shared parameters unbatched. Lanes from
+        number `end` on have no work."""
+        shared, per_lane = self.stored(args, lanes)
+        carry = layouts.initial(self.layout, lanes, depth, per_lane)
+        if end is not None:
+            carry["pc"] = jnp.where(jnp.arange(lanes) < end, carry["pc"], carry["pc"].dtype.type(self.layout.exit))
+        return State(carry, shared, jnp.zeros((), jnp.int32))
+
+    def idle(self, shared: Values, lanes: int, depth: int) -> State:
+        """A state in which no lane has work; `shared` as `stored` gives it."""
+        carry = layouts.initial(self.layout, lanes, depth, {})
+        carry["pc"] = jnp.full_like(carry["pc"], self.layout.exit)
+        return State(carry, shared, jnp.zeros((), jnp.int32))
+
+    def stored(self, args: Mapping[str, Any], inputs: int) -> tuple[Values, Values]:
+        """What all lanes share, computed once, and the parameters per input, [inputs, ...]; all in storage form."""
         program = self.program
         stored = {v: to_storage(value, _type(program, v)) for v, value in args.items()}
         shared = {v: stored.pop(v) for v in list(stored) if program.vars[v].storage is Storage.SHARED}
@@ -60,45 +80,72 @@ class Machine:
         for op in program.prologue:
             evaluate(op, env)
         shared = {v: to_storage(value, _type(program, v)) for v, value in env.items()}
-        per_lane = {
-            v: jnp.broadcast_to(value, (lanes, *value.shape)) if value.ndim == len(_stored_shape(program, v)) else value
+        per_input = {
+            v: jnp.broadcast_to(value, (inputs, *value.shape))
+            if value.ndim == len(_stored_shape(program, v))
+            else value
             for v, value in stored.items()
         }
-        carry = layouts.initial(self.layout, lanes, depth, per_lane)
-        return State(carry, shared, jnp.zeros((), jnp.int32))
+        return shared, per_input
 
     def advance(self, state: State, max_trips: int | jax.Array | None = None) -> State:
         """Run until no lane is live, or for at most `max_trips` trips."""
-        layout = self.layout
+        blocks = self.blocks(state)
 
         def live(s: tuple[Values, jax.Array]) -> jax.Array:
-            going = jnp.min(s[0]["pc"], initial=layout.exit) < layout.exit
+            going = blocks.live(s[0])
             return going if max_trips is None else going & (s[1] < max_trips)
 
         def trip(s: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
-            return self.emitter.trip(layout, self.schedule, s[0], state.shared), s[1] + 1
+            return self.trip(blocks, s[0], state.trips + s[1]), s[1] + 1
 
         carry, trips = jax.lax.while_loop(live, trip, (state.carry, jnp.zeros((), jnp.int32)))
         return State(carry, state.shared, state.trips + trips)
 
-    def results(self, state: State) -> tuple[tuple[Any, ...], jax.Array]:
-        """The leaves of the result, [lanes, ...] each, and int32[lanes] of `Status`. Lanes that failed give
-        NaN, or the smallest number of their type."""
-        status = status_of(state.carry["pc"], self.layout.exit)
-        values = tuple(final(state.carry[reg(v)], _type(self.program, v), status) for v in self.program.results)
+    def trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
+        """One trip. A policy that is not ours is overruled now and then, so that it starves nobody."""
+        carry = self.schedule.trip(blocks, carry)
+        if self.schedule in POLICIES.values():
+            return carry
+        turn = (trips + 1) % FAIR == 0
+        once = lambda c: (jnp.zeros((), bool), blocks.sweep(range(len(blocks)), c[1]))  # noqa: E731
+        return dict(jax.lax.while_loop(lambda c: c[0], once, (turn, carry))[1])
+
+    def back(self, carry: Values) -> jax.Array:
+        """int32[lanes]: the block that each lane's current body returns to."""
+        assert self.layout.frames is not None
+        window = everyone(jnp.ones(carry["pc"].shape, bool))
+        return self.layout.frames.back(carry, window, carry["depth"]).astype(jnp.int32)
+
+    @property
+    def totals(self) -> tuple[str, ...]:
+        """State keys that belong to no lane."""
+        return layouts.PER_BLOCK if self.layout.stats else ()
+
+    def blocks(self, state: State) -> Blocks:
+        """What a policy works with."""
+        lanes = int(state.carry["pc"].shape[0])
+        return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, state.shared, self.apart)
+
+    def results(self, carry: Values) -> tuple[tuple[Any, ...], jax.Array]:
+        """The leaves of the result, [lanes, ...] each, and int32[lanes] of `Status`; of carried state, or of what runs
+        left behind. Lanes that failed give NaN, or the smallest number of their type."""
+        status = status_of(carry["pc"].astype(jnp.int32), self.layout.exit)
+        values = tuple(final(carry[reg(v)], _type(self.program, v), status) for v in self.program.results)
         return values, status
 
-    def shown(self, state: State) -> Values:
+    def shown(self, carry: Values, shared: Values) -> Values:
         """The values that messages of failures show, [lanes, ...] each, in storage form."""
-        lanes = state.carry["pc"].shape
-        out: Values = {v: state.carry[reg(v)] for v in self.layout.shown if v not in state.shared}
-        return out | {
-            v: jnp.broadcast_to(x, lanes + x.shape) for v, x in state.shared.items() if v in self.layout.shown
-        }
+        lanes = carry["pc"].shape
+        out: Values = {v: carry[reg(v)] for v in self.layout.shown if v not in shared}
+        return out | {v: jnp.broadcast_to(x, lanes + x.shape) for v, x in shared.items() if v in self.layout.shown}
 
     def grow(self, state: State, depth: int) -> State:
         """The same state with room for `depth` nested calls; lanes that ran out of room are live again."""
-        carry = {k: stacks.grow(v, depth + (k == "pcs")) if layouts.is_frames(k) else v for k, v in state.carry.items()}
+        lanes = int(state.carry["pc"].shape[0])
+        plan = self.layout.frames
+        buffers = () if plan is None else plan.widths
+        carry = {k: frames.grow(v, lanes, depth) if k in buffers else v for k, v in state.carry.items()}
         carry["pc"] = unpark(carry["pc"], self.layout.exit, Status.STACK_FULL)
         return replace(state, carry=carry)
 

@@ -1,51 +1,37 @@
-"""Program-counter autobatching at run time: one jitted program per signature; stacks grow between runs of it."""
+"""Program-counter autobatching at run time: jitted programs per signature; stacks grow and lanes narrow between runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import partial, update_wrapper
+from inspect import signature
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
+from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.jax_types import storage_type
 from pcbatch.options import Options
-from pcbatch.runtime import emit, layout, threads
+from pcbatch.runtime import emit, layout, plans, queue, xla
 from pcbatch.runtime.machine import Machine, State
+from pcbatch.runtime.outcome import Outcome, tracing
+from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.schedule import POLICIES
+from pcbatch.runtime.spread import Spread
 from pcbatch.runtime.status import Status
+from pcbatch.runtime.stream import Progress, Stream
 
 START_DEPTH = 32  # first guess for a recursive program outside `jit`
 TRACED_DEPTH = 64  # what a recursive program gets inside `jit`, where stacks cannot grow
 GROWTH_LIMIT = 2**30  # bytes of frames, beyond which stacks do not grow by themselves
 DEPTH_LIMIT = 2**20  # nested calls, likewise
 
-Reading = tuple[tuple[Any, ...], Any, Any, Any, Any, Any, Any, Any]  # all of an `Outcome` but its depth
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The leaves of a run: result leaves and status per lane, trips, statistics, final program counters and depths,
-    and by variable what the messages of failures show.
-
-    `depths` is None where there are no calls, or nobody knows."""
-
-    values: tuple[Any, ...]
-    status: Any
-    trips: Any
-    visits: Any
-    active: Any
-    pc: Any
-    depths: Any
-    shown: Any
-    depth: int
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PcExecutable:
     """A program with the functions that run it; `depth` remembers how deep past calls went."""
 
@@ -56,13 +42,21 @@ class PcExecutable:
     machine: Machine = field(init=False)
     depth: int = field(init=False)
     kernel: float = field(init=False)
+    costs: plans.Costs = field(init=False)
     _jitted: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        plan = layout.make(self.program, self.options.max_steps, self.options.stats)
-        self.machine = Machine(plan, emit.pick(self.options.emitter), POLICIES[self.schedule])
+        self.costs = plans.costs(self.program)
+        self.machine = Machine(
+            layout.make(self.program, self.options.max_steps, self.options.stats),
+            emit.pick(self.options.emitter),
+            POLICIES[self.schedule],
+            self.costs.expensive,
+            self.costs.modes,
+            apart=not xla.keeps_in_place(),
+        )
         self.depth = self._first_depth(START_DEPTH)
-        self.kernel = threads.typical_kernel(self.program)
+        self.kernel = xla.typical_kernel(self.program)
 
     def _first_depth(self, open_ended: int) -> int:
         if self.options.max_depth is not None:
@@ -78,82 +72,166 @@ class PcExecutable:
         """The depth that a call inside `jit` gets."""
         return self._first_depth(TRACED_DEPTH)
 
-    def _jit(self, function: Any, lanes: int, *static: str) -> Any:
-        """The function jitted as fits so many lanes. Only outside traces: JAX allows no options inside."""
-        options = threads.compiler_options(self.kernel, lanes)
-        key = function.__name__, options is None
+    @property
+    def _traced(self) -> Machine:
+        """The machine for programs of which XLA's options are not ours to choose."""
+        return replace(self.machine, apart=True)
+
+    @property
+    def prints(self) -> bool:
+        """Do lanes print?"""
+        return any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
+
+    def jitted(self, function: Any, lanes: int) -> Any:
+        """`function(executable, ...)` jitted as fits so many lanes, its keyword arguments static. Only outside traces:
+        JAX allows no options inside."""
+        options = xla.compiler_options(self.kernel, lanes)
+        key = function.__qualname__, options is None or tuple(options)
         if key not in self._jitted:
-            self._jitted[key] = jax.jit(function, static_argnames=static, compiler_options=options)
+            static = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+            self._jitted[key] = jax.jit(_named(function, self), static_argnames=static, compiler_options=options)
         return self._jitted[key]
 
-    def _whole(self, args: Mapping[str, Any], lanes: int, depth: int, keep: bool) -> tuple[Reading, State | None]:
-        state = self.machine.advance(self.machine.start(args, lanes, depth))
-        return self._read(state), state if keep else None
+    # All lanes at once
 
-    def _again(self, state: State, depth: int) -> tuple[Reading, State]:
-        state = self.machine.advance(self.machine.grow(state, depth))
-        return self._read(state), state
-
-    def _read(self, state: State) -> Reading:
-        values, status = self.machine.results(state)
-        carry = state.carry
-        return (
-            values,
-            status,
-            state.trips,
-            carry.get("visits"),
-            carry.get("active"),
-            carry["pc"],
-            carry.get("depth"),
-            self.machine.shown(state),
-        )
+    def run(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Outcome:
+        """Run all lanes to their end. Inside a trace stacks have a fixed depth."""
+        spread = Spread(mesh, lanes)
+        width = self.costs.lanes(spread.each)
+        if width < spread.each and not self.prints:
+            return self.map(args, lanes, width, mesh)
+        if tracing(args):
+            out = self._whole(args, spread=spread, depth=self.traced_depth(), keep=False, traced=True)[0]
+            return self.collected(out, spread)
+        out, state = self._start(spread.each)(args, spread=spread, depth=self.depth, keep=self.grows)
+        depth = self.depth
+        while state is not None and self.may_grow(out.status, depth, spread):
+            depth *= 2
+            out, state = self.jitted(PcExecutable._again, spread.each)(state, spread=spread, depth=depth)
+        self.remember(depth)
+        return self.collected(out, spread)
 
     def _start(self, lanes: int) -> Any:
-        return self._jit(self._whole, lanes, "lanes", "depth", "keep")
+        return self.jitted(PcExecutable._whole, lanes)
 
-    def run(self, args: Mapping[str, Any], lanes: int) -> Outcome:
-        """Run all lanes to their end. Inside a trace stacks have a fixed depth."""
-        if tracing(args):
-            depth = self.traced_depth()
-            return Outcome(*self._whole(args, lanes, depth, False)[0], depth=depth)
-        depth = self.depth
-        out: Reading
-        state: State | None
-        out, state = self._start(lanes)(args, lanes=lanes, depth=depth, keep=self.grows)
-        while self.grows and state is not None and self._is_full(out[1]) and 2 * depth <= self._deepest(lanes):
-            depth *= 2
-            out, state = self._jit(self._again, lanes, "depth")(state, depth=depth)
+    def _whole(
+        self, args: Mapping[str, Any], *, spread: Spread, depth: int, keep: bool, traced: bool = False
+    ) -> tuple[Outcome, State | None]:
+        dealt, common = self.dealt(args, spread)
+        machine = self._traced if traced else self.machine
+
+        def body(given: tuple[Any, Any], common: Any) -> tuple[Outcome, State | None]:
+            inputs, end = given
+            state = machine.advance(machine.start(inputs | common, spread.each, depth, end))
+            return self._read(state, depth), state if keep else None
+
+        return spread.run(body, (dealt, spread.ends()), common)  # type: ignore[no-any-return]
+
+    def _again(self, state: State, *, spread: Spread, depth: int) -> tuple[Outcome, State]:
+        def body(state: State, _: None) -> tuple[Outcome, State]:
+            state = self.machine.advance(self.machine.grow(state, depth))
+            return self._read(state, depth), state
+
+        return spread.run(body, state, None)  # type: ignore[no-any-return]
+
+    def dealt(self, args: Mapping[str, Any], spread: Spread) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments with a value per input, dealt out, and those that all share."""
+        mapped = {v for v, value in args.items() if jnp.ndim(value) > len(self._type(v).shape)}
+        dealt = {v: spread.deal(value) for v, value in args.items() if v in mapped}
+        return dealt, {v: value for v, value in args.items() if v not in mapped}
+
+    def _type(self, name: str) -> Any:
+        return self.program.vars[name].type
+
+    def _read(self, state: State, depth: int) -> Outcome:
+        carry = state.carry
+        back = None if self.machine.layout.frames is None else self.machine.back(carry)
+        return self._outcome(carry, back, state, depth)
+
+    def _outcome(self, left: Mapping[str, Any], back: Any, state: State, depth: int) -> Outcome:
+        """`left`: carried state, or what runs left behind, by input."""
+        values, status = self.machine.results(left)
+        counts = tuple(state.carry[key] for key in self.machine.totals)
+        shown = self.machine.shown(left, state.shared)
+        pc = left["pc"].astype(jnp.int32)
+        depths = left.get("depth")
+        if depths is not None:  # of a lane that had no room: without the call that it could not make
+            depths = depths - (status == int(Status.STACK_FULL))
+        return Outcome(values, status, state.trips, counts, pc, depths, back, shown, depth)
+
+    def collected(self, out: Outcome, spread: Spread) -> Outcome:
+        if spread.mesh is None:
+            return out
+        lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
+        values, status, pc, depths, back, shown = jax.tree.map(spread.collect, lanes)
+        counts = tuple(jnp.sum(count, axis=0) for count in out.counts)
+        return Outcome(values, status, jnp.max(out.trips), counts, pc, depths, back, shown, out.depth)
+
+    def may_grow(self, status: Any, depth: int, spread: Spread) -> bool:
+        """Has a lane no room, and may there be more? Waits for the run to end."""
+        full = bool(np.any(np.asarray(status) == int(Status.STACK_FULL)))
+        return self.grows and full and 2 * depth <= self.deepest(spread.each)
+
+    def remember(self, depth: int) -> None:
         if self.grows:
             self.depth = depth
-        return Outcome(*out, depth=depth)
 
-    def _is_full(self, status: Any) -> bool:
-        return bool(np.any(np.asarray(status) == int(Status.STACK_FULL)))
+    def deepest(self, lanes: int) -> int:
+        frames = self.machine.layout.frames
+        row = max(4, 0 if frames is None else frames.bytes())
+        return min(DEPTH_LIMIT, max(START_DEPTH, GROWTH_LIMIT // (row * max(1, lanes))))
 
-    def _deepest(self, lanes: int) -> int:
-        sizes = [4]
-        for v in self.machine.layout.slots:
-            type_ = self.program.vars[v].type
-            assert type_ is not None
-            stored = storage_type(type_)
-            sizes.append(stored.size * np.dtype(stored.dtype).itemsize)
-        return min(DEPTH_LIMIT, max(START_DEPTH, GROWTH_LIMIT // (sum(sizes) * max(1, lanes))))
+    # Through fewer lanes
+
+    def map(
+        self,
+        args: Mapping[str, Any],
+        inputs: int,
+        lanes: int | None = None,
+        mesh: Mesh | None = None,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Run all inputs through so many lanes (on each device)."""
+        spread = Spread(mesh, inputs)
+        width = min(lanes or self.costs.stream_lanes(spread.each), spread.each)
+        if tracing(args):
+            return self.collected(self._stream(args, spread, width, self.traced_depth()), spread)
+        return Stream(self, spread, width, progress).run(args)
+
+    def _stream(self, args: Mapping[str, Any], spread: Spread, lanes: int, depth: int) -> Outcome:
+        """One program, for traces: nothing can be decided between its parts."""
+        dealt, common = self.dealt(args, spread)
+
+        def body(given: tuple[Any, Any], common: Any) -> Outcome:
+            inputs, end = given
+            machine = self._traced
+            shared, stored = machine.stored(inputs | common, spread.each)
+            begun = queue.start(machine, shared, lanes, spread.each, depth, end)
+            return self.drained(queue.run(machine, begun, stored), depth)
+
+        out: Outcome = spread.run(body, (dealt, spread.ends()), common)
+        return out
+
+    def drained(self, q: Queue, depth: int) -> Outcome:
+        return self._outcome(q.out, q.out.get("back"), q.state, depth)
+
+    # Looking at it
 
     def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
         """`jax.stages.Lowered` of the whole run at the depth that a call would start with."""
-        return self._start(lanes).lower(args, lanes=lanes, depth=self.depth, keep=False)
+        return self._start(lanes).lower(args, spread=Spread(None, lanes), depth=self.depth, keep=False)
 
-    def outcome(self, result: tuple[Reading, State | None], depth: int) -> Outcome:
-        """What the compiled form of `lower` gave. `depth`: that of its stacks."""
-        return Outcome(*result[0], depth=depth)
+    def outcome(self, result: tuple[Outcome, State | None], depth: int) -> Outcome:
+        """What the compiled form of `lower` gave."""
+        return replace(result[0], depth=depth)
 
     def jaxpr(self, args: Mapping[str, Any], lanes: int) -> Any:
         """The jaxpr of the whole run."""
-        return jax.make_jaxpr(partial(self._whole, lanes=lanes, depth=self.depth, keep=False))(args)
+        whole = partial(self._whole, spread=Spread(None, lanes), depth=self.depth, keep=False)
+        return jax.make_jaxpr(lambda args: jax.tree.leaves(whole(args)))(args)
 
 
-def tracing(args: Mapping[str, Any]) -> bool:
-    """Is this call part of a program that JAX is tracing?"""
-    # A constant made under a trace is a tracer as well: a call inside `jit` with concrete arguments is traced too.
-    leaves = [*jax.tree.leaves(args), jnp.zeros(())]
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+def _named(function: Any, executable: PcExecutable) -> Any:
+    """The function of this executable, under a name that programs of equal text share."""
+    bound: Any = partial(function, executable)
+    return update_wrapper(bound, function)

@@ -27,9 +27,9 @@ from pcbatch.ir.ops import Print
 Shown = tuple[dict[str, Any], ...]  # for every print, the values of its variables: [lanes, ...] each
 
 
-def emit(ops: Sequence[Print], active: jax.Array, shown: Shown) -> None:
-    """Print for the active lanes, from inside a program that JAX traces."""
-    jax.debug.callback(partial(_write, tuple(op.message for op in ops)), active, shown)
+def emit(ops: Sequence[Print], active: jax.Array, lanes: jax.Array, shown: Shown) -> None:
+    """Print for the active places, from inside a program that JAX traces. `lanes`: what each place's lane is called."""
+    jax.debug.callback(partial(_write, tuple(op.message for op in ops)), active, lanes, shown)
 
 
 def in_turn(ops: Sequence[Print], active: jax.Array, shown: Shown, turn: jax.Array) -> jax.Array:
@@ -37,7 +37,8 @@ def in_turn(ops: Sequence[Print], active: jax.Array, shown: Shown, turn: jax.Arr
 
     def body(c: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         write = partial(_write, tuple(op.message for op in ops))
-        jax.debug.callback(lambda active, shown, turn: write(active, shown), active, shown, c[1])
+        lanes = jnp.arange(active.shape[0])
+        jax.debug.callback(lambda active, lanes, shown, turn: write(active, lanes, shown), active, lanes, shown, c[1])
         return jnp.zeros((), bool), c[1] + 1
 
     return jax.lax.while_loop(lambda c: c[0], body, (jnp.any(active), turn))[1]
@@ -48,11 +49,12 @@ def prints_of(ops: Iterable[object]) -> tuple[Print, ...]:
     return tuple(op for op in ops if isinstance(op, Print))
 
 
-def _write(templates: Sequence[Message], active: Any, shown: Shown) -> None:
+def _write(templates: Sequence[Message], active: Any, lanes: Any, shown: Shown) -> None:
+    names = np.asarray(lanes)
     columns = [{name: np.asarray(value) for name, value in values.items()} for values in shown]
     lines = (
-        f"[lane {lane}] {messages.text(template, {name: column[lane] for name, column in values.items()})}"
-        for lane in np.flatnonzero(np.asarray(active))
+        f"[lane {names[k]}] {messages.text(template, {name: column[k] for name, column in values.items()})}"
+        for k in np.flatnonzero(np.asarray(active))
         for template, values in zip(templates, columns, strict=True)
     )
     sys.stdout.write("".join(lines))

@@ -1,28 +1,35 @@
 """Which block runs next: policies. They change how long a run takes, never what it gives.
 
-A policy sees the program counters of all lanes and names one block, or sweeps (each trip visits every block that some
-lane waits for, in order). No policy can starve a lane that others finish without: they all take a block that some
-live lane waits for.
+A policy is an object with a `name` and a method `trip(blocks, carry)`, which gives the carried state after one trip of
+the machine: it reads how many lanes wait for each block (`blocks.waiting`) and runs blocks (`visit`, `sweep`, `drain`,
+or `run` for a block that is known only at run time). A trip must run some block that a lane waits for, or the machine
+would not end; so that a policy cannot starve a lane either, every `FAIR`-th trip is a sweep over all blocks, whatever
+the policy says.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-import jax
 import jax.numpy as jnp
 
+from pcbatch.runtime.blocks import Blocks
+from pcbatch.runtime.code import Values
 
+FAIR = 1024
+
+
+@runtime_checkable
 class Schedule(Protocol):
-    """A scheduling policy."""
+    """A scheduling policy. Hashable, because compiled programs are kept by it."""
 
     @property
     def name(self) -> str:
-        """What options call it."""
+        """What options and reports call it."""
 
-    def choose(self, pc: jax.Array, blocks: int) -> jax.Array | None:
-        """The next block (int32[], `blocks` when no lane is live), or None to sweep."""
+    def trip(self, blocks: Blocks, carry: Values) -> Values:
+        """The state after one trip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +38,8 @@ class Earliest:
 
     name: str = "earliest"
 
-    def choose(self, pc: jax.Array, blocks: int) -> jax.Array:
-        return jnp.minimum(jnp.min(pc), blocks)
+    def trip(self, blocks: Blocks, carry: Values) -> Values:
+        return blocks.run(jnp.min(carry["pc"]).astype(jnp.int32), carry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +48,8 @@ class Largest:
 
     name: str = "largest"
 
-    def choose(self, pc: jax.Array, blocks: int) -> jax.Array:
-        waiting = jnp.sum(pc[:, None] == jnp.arange(blocks, dtype=pc.dtype)[None, :], axis=0, dtype=jnp.int32)
-        fullest = jnp.argmax(waiting).astype(pc.dtype)
-        return jnp.where(jnp.any(pc < blocks), fullest, jnp.asarray(blocks, pc.dtype))
+    def trip(self, blocks: Blocks, carry: Values) -> Values:
+        return blocks.run(jnp.argmax(blocks.waiting(carry)).astype(jnp.int32), carry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,30 @@ class Sweep:
 
     name: str = "sweep"
 
-    def choose(self, pc: jax.Array, blocks: int) -> None:
-        return None
+    def trip(self, blocks: Blocks, carry: Values) -> Values:
+        return blocks.sweep(range(len(blocks)), carry)
 
 
-POLICIES: dict[str, Schedule] = {"earliest": Earliest(), "largest": Largest(), "sweep": Sweep()}
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Cheap blocks run until every live lane waits at an expensive one; then the fullest of those runs.
+
+    With one expensive block, it runs exactly as often as the lane that needs it most often: no lane waits at another
+    block when it does (the sufficient condition of Fegade et al., ED-Batch, ICML 2023, lemma 2.1).
+    """
+
+    name: str = "drain"
+
+    def trip(self, blocks: Blocks, carry: Values) -> Values:
+        cheap = [k for k in range(len(blocks)) if k not in blocks.expensive]
+        carry = blocks.drain(cheap, carry)
+        if not blocks.expensive:
+            return carry
+        if len(blocks.expensive) == 1:
+            return blocks.visit(blocks.expensive[0], carry)
+        waiting = blocks.waiting(carry)[jnp.array(blocks.expensive)]
+        fullest = jnp.array(blocks.expensive, jnp.int32)[jnp.argmax(waiting)]
+        return blocks.run(fullest, carry)
+
+
+POLICIES: dict[str, Schedule] = {p.name: p for p in (Earliest(), Largest(), Sweep(), Drain())}

@@ -166,6 +166,30 @@ g:
 }
 """
 
+# A block that goes on, calls or returns. The call keeps x, and its callee calls nothing.
+FORK_STACK = """\
+pcir 1 stack
+program entry=f in=(x) out=(r) {
+  x: i32[] reg+stack   r: i32[] reg   t, u: bool[] temp
+// function @f
+f:
+  t = { x > 9 }
+  u = { x > 3 }
+  push x
+  update r = { x * 2 }
+  branch t, g, (branch u, call g ret=back, return)
+back:
+  pop x
+  update r = { r + x }
+  return
+// function @g
+g:
+  update x = { x + 1 }
+  update r = x
+  return
+}
+"""
+
 # Two ways to fail, and a print; what a failure shows has a register.
 FAIL_CFG = """\
 pcir 1 cfg
@@ -220,6 +244,7 @@ EVERY = {
     "parity_cfg": PARITY_CFG,
     "chain_cfg": CHAIN_CFG,
     "tail_stack": TAIL_STACK,
+    "fork_stack": FORK_STACK,
     "fail_cfg": FAIL_CFG,
     "fail_stack": FAIL_STACK,
 }

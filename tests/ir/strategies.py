@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.message import Field
 from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
-from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
+from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
 from pcbatch.ir.types import LONG, ArrayType
 
 # Keywords of the text form are legal names.
@@ -58,8 +58,10 @@ functions_names = st.sampled_from(("fib", "f.<locals>.g", "<lambda>"))
 prints = st.builds(Print, messages)
 cfg_ops = pure_ops | prints | st.builds(Call, dsts, functions_names, st.lists(names, max_size=3).map(tuple))
 stack_ops = pure_ops | prints | st.builds(Push, names, names) | st.builds(Pop, names)
-jumps = st.builds(Jump, labels) | st.builds(Branch, names, targets, targets) | st.just(Return())
-jumps |= st.builds(Fail, st.sampled_from(("assertion", "error")), names, messages)
+fails = st.builds(Fail, st.sampled_from(("assertion", "error")), names, messages)
+jumps = st.builds(Jump, labels) | st.builds(Branch, names, targets, targets) | st.just(Return()) | fails
+leaves = st.builds(Jump, labels) | st.builds(PushJump, labels, labels) | st.just(Return())
+trees = st.recursive(leaves, lambda inner: st.builds(Fork, names, inner, inner), max_leaves=6)
 
 
 def _tuples(items: st.SearchStrategy, size: int = 4) -> st.SearchStrategy:
@@ -81,6 +83,6 @@ stack_programs = st.builds(
     _tuples(names, 3),
     _tuples(names, 3),
     st.dictionaries(names, st.builds(Var, types, st.none() | st.sampled_from(Storage))),
-    _tuples(st.builds(StackBlock, labels, _tuples(stack_ops), jumps | st.builds(PushJump, labels, labels))),
+    _tuples(st.builds(StackBlock, labels, _tuples(stack_ops), trees | fails)),
     _tuples(pure_ops, 2),
 )

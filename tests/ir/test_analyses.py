@@ -5,7 +5,7 @@ from __future__ import annotations
 from pcbatch.ir import callgraph, definite, liveness
 from pcbatch.ir.dataflow import backward, block_edges, forward, reachable
 from pcbatch.ir.loops import loops
-from tests.ir.samples import CHAIN_CFG, FIB_CFG, FIB_STACK, GCD_CFG, PARITY_CFG, TAIL_STACK, cfg, stack
+from tests.ir.samples import CHAIN_CFG, FIB_CFG, FIB_STACK, FORK_STACK, GCD_CFG, PARITY_CFG, TAIL_STACK, cfg, stack
 
 LOOP = """\
 pcir 1 cfg
@@ -119,6 +119,29 @@ def test_results_live_at_the_outermost_return_only():
         "a:\n  r = { 1 }\n  pushjump f, ret=b\nb:\n  r = s\n  return\nf:\n  s = { 2 }\n  return\n}\n"
     )
     assert liveness.stack_live_out(program) == {"a": names(""), "b": names("r"), "f": names("s")}
+
+
+def test_forks_go_every_way():
+    program = stack(FORK_STACK)
+    assert liveness.stack_live_in(program) == {"f": names("x"), "back": names("r"), "g": names("x")}
+    assert liveness.return_points(program) == {"f": (), "back": (), "g": ("back",)}
+    assert liveness.live_at_return(program) == {"f": names("r"), "back": names("r"), "g": names("r")}
+    assert definite.stack_written(program)[0]["back"] == names("t u x r")
+
+
+def test_slots_live_until_they_are_popped_or_pushed():
+    program = stack(FIB_STACK)
+    assert liveness.slots_live_out(program)["bb2"] == names("n")
+    assert liveness.slots_live_in(program) == {
+        "bb0": names(""),
+        "bb1": names(""),
+        "bb2": names(""),
+        "bb3": names("n"),
+        "bb4": names("left"),
+    }
+    kept = stack(FIB_STACK.replace("bb3:\n  pop n\n", "bb3:\n").replace("bb4:\n", "bb4:\n  pop n\n"))
+    assert liveness.slots_live_in(kept)["bb3"] == names("n")
+    assert liveness.slots_live_in(stack(FORK_STACK))["back"] == names("x")
 
 
 def test_tail_jumps_stay_in_the_activation():

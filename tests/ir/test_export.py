@@ -13,7 +13,7 @@ from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.ops import Expr, Prim, Return
 from pcbatch.ir.parser import parse_program
 from tests.ir import strategies
-from tests.ir.samples import CHAIN_CFG, EVERY, FAIL_STACK, FIB_STACK, TAIL_STACK
+from tests.ir.samples import CHAIN_CFG, EVERY, FAIL_STACK, FIB_STACK, FORK_STACK, TAIL_STACK
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -87,3 +87,22 @@ def test_dot_strings_are_closed(program):
     for line in to_dot(program).splitlines():
         assert line.replace("\\\\", "").replace('\\"', "").count('"') % 2 == 0
     json.dumps(to_json(program))
+
+
+def test_forks() -> None:
+    program = parse_program(FORK_STACK)
+    block = to_json(program)["blocks"][0]
+    call = {"op": "pushjump", "target": "g", "ret": "back", "loc": None}
+    inner = {"op": "fork", "cond": "u", "on_true": call, "on_false": {"op": "return"}, "loc": None}
+    assert block["terminator"] == {
+        "op": "fork",
+        "cond": "t",
+        "on_true": {"op": "jump", "target": "g"},
+        "on_false": inner,
+        "loc": None,
+    }
+    dot = to_dot(program)
+    assert '"f" -> "g" [label="T"];' in dot
+    assert '"f" -> "g" [label="FT call"];' in dot
+    assert '"f" -> "back" [label="FT ret", style=dashed];' in dot
+    assert "branch t, g, (branch u, call g ret=back, return)" in dot and "peripheries=2" in dot

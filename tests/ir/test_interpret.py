@@ -18,6 +18,7 @@ from tests.ir.samples import (
     FAIL_STACK,
     FIB_CFG,
     FIB_STACK,
+    FORK_STACK,
     GCD_CFG,
     GCD_STACK,
     PARITY_CFG,
@@ -70,6 +71,16 @@ def test_prologue_tail_jumps_and_slots():
         (result,), trace = interpret_stack(stack(TAIL_STACK), [x])
         assert result == plain(x)
         assert trace.max_depth <= 1
+
+
+def test_a_fork_goes_one_way():
+    program = stack(FORK_STACK)
+    for x, want, depth in ((1, 2, 0), (5, 11, 1), (12, 13, 0)):
+        (result,), trace = interpret_stack(program, [x])
+        assert (result, trace.max_depth) == (want, depth)
+    assert interpret_stack(program, [12], max_depth=0)[0] == (13,), "only the way that calls needs a frame"
+    with pytest.raises(StackFull):
+        interpret_stack(program, [5], max_depth=0)
 
 
 def test_limits():

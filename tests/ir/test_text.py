@@ -12,7 +12,7 @@ from pcbatch.ir.parser import ParseError, parse_program
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.text import as_function, braced, default_reads, unbrace
 from tests.ir import strategies
-from tests.ir.samples import EVERY, FIB_CFG, FIB_STACK, GCD_CFG
+from tests.ir.samples import EVERY, FIB_CFG, FIB_STACK, FORK_STACK, GCD_CFG
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -137,3 +137,25 @@ def test_a_stack_program_has_no_calls():
         parse_program(FIB_STACK.replace("{ n <= 1 }", "call @fib(n)"))
     with pytest.raises(ParseError, match="line 3: unknown storage class 'heap'"):
         parse_program(FIB_STACK.replace("reg+stack", "heap"))
+
+
+@pytest.mark.parametrize(
+    ("fork", "message"),
+    [
+        ("branch t, g, (branch u, g, return", "line 10: expected `)` after the inner branch"),
+        ("branch t, g", "line 10: expected a comma between the ways of a branch"),
+        ("branch t, g, return, f", "line 10: expected nothing after the branch"),
+        ("branch t, g, (jump f)", "line 10: expected `branch condition, way, way`"),
+        ("branch t, g, (", "line 10: expected `branch condition, way, way`"),
+        ("branch t, g, =", "line 10: expected a label, `return`, a call or a branch in parentheses"),
+    ],
+)
+def test_forks_that_are_none(fork, message):
+    with pytest.raises(ParseError) as error:
+        parse_program(FORK_STACK.replace("branch t, g, (branch u, call g ret=back, return)", fork))
+    assert str(error.value).startswith(message)
+
+
+def test_a_cfg_program_has_no_forks():
+    with pytest.raises(ParseError, match="line 6: no fork in a cfg program"):
+        parse_program(FIB_CFG.replace("branch t0, bb1, bb2", "branch t0, bb1, call bb2 ret=bb1"))

@@ -7,7 +7,18 @@ import pytest
 from pcbatch.ir import verifier
 from pcbatch.ir.parser import parse_program
 from pcbatch.ir.verifier import Fault, verify
-from tests.ir.samples import CHAIN_CFG, EVERY, FAIL_CFG, FAIL_STACK, FIB_CFG, FIB_STACK, GCD_CFG, GCD_STACK, TAIL_STACK
+from tests.ir.samples import (
+    CHAIN_CFG,
+    EVERY,
+    FAIL_CFG,
+    FAIL_STACK,
+    FIB_CFG,
+    FIB_STACK,
+    FORK_STACK,
+    GCD_CFG,
+    GCD_STACK,
+    TAIL_STACK,
+)
 
 BROKEN = [
     # rule, sample, what is replaced by what, the whole report
@@ -26,6 +37,13 @@ BROKEN = [
     ("distinct", GCD_CFG, {"c = a": "c, c = { f(a) }"}, ["c occurs 2 times among the destinations"]),
     ("distinct", GCD_STACK, {"in=(a, b)": "in=(a, b, a)"}, ["a occurs 2 times among the parameters"]),
     ("cond", GCD_CFG, {"t: bool[]": "t: bool[2]"}, ["@gcd:head: the condition t is bool[2], not bool[]"]),
+    (
+        "cond",
+        FORK_STACK,
+        {"t, u: bool[] temp": "t: bool[] temp   u: i32[] temp"},
+        ["f: the condition u is i32[], not bool[]"],
+    ),
+    ("target", FORK_STACK, {"call g ret=back": "call g ret=nowhere"}, ["f: jump to nowhere, which does not exist"]),
     ("cond", GCD_CFG, {"c = a": "c = select b, a, b"}, ["@gcd:body: the condition b is i32[], not bool[]"]),
     ("kind", FAIL_CFG, {"fail error": "fail panic"}, ["@check:bad: panic is no kind of failure"]),
     ("declared", FAIL_CFG, {"t, u: bool[]": "t: bool[]"}, None),

@@ -17,6 +17,18 @@ def fib(n):
     return fib(n - 2) + fib(n - 1)
 
 
+def dear_sum(x, y):
+    """x + y, at a price that makes lanes wait for each other before it."""
+    pair = jnp.concatenate([jnp.zeros(64, jnp.int32) + x, jnp.zeros(64, jnp.int32) + y])
+    return jnp.sum(jnp.sort(pair)[63:65])
+
+
+def fib_dear(n):
+    if n <= 1:
+        return 1
+    return dear_sum(fib_dear(n - 2), fib_dear(n - 1))
+
+
 add("fib", fib, each(cycle(6, 7, 8, 9, 3, 7, 4, 5, 0, 1)), recursive=True)
 add("fib_f32", fib, each(cycle(5, 6, 8, 9, 3, 2.5, 4, 5, dtype=np.float32)), recursive=True)
 add("fib_i64", fib, each(cycle(3, 7, 4, 5, 6, dtype=np.int64)), recursive=True, x64=True)

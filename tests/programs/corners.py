@@ -83,7 +83,8 @@ def _halves(rng, lanes):
     return jnp.asarray(rng.uniform(0, 2, lanes), jnp.bfloat16)
 
 
-@program(ints(0, 3), _halves, floats(0, 2, dtype=np.float16))
+# XLA keeps more digits than the type has between two operations of a block.
+@program(ints(0, 3), _halves, floats(0, 2, dtype=np.float16), rtol=1e-2)
 def half_precision(n, x, y):
     while n > 0:
         x, y = x * 1.5, y * 0.5

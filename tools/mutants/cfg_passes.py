@@ -5,7 +5,7 @@ from __future__ import annotations
 from tools.mutants.mutant import PASSES, Mutant, law
 
 COUNTS = "tests/test_counts.py"
-RATCHET = f"{COUNTS}::test_ratchet"
+RATCHET = "tests/test_ratchets.py::test_named_programs"
 SAVES = law("local_survives_call", "catalan", "tak", "hofstadter_female", "recursion_in_while_body")
 CALLS = law("fib", "is_even", "mutual_tail_calls", "swapped_parameters", "catalan", "callee_without_recursion")
 BRANCHES = law("nested_ifs", "elif_chain", "ternaries", "boolean_conditions", "short_circuit", "constant_conditions")
@@ -155,7 +155,7 @@ MUTANTS = (
     Mutant(
         "dce-pushes",
         "lowering/dce.py",
-        "return op.dst in popped",
+        "return op.dst in kept",
         "return False",
         "every push is dead",
         law("fib"),
@@ -196,8 +196,8 @@ MUTANTS = (
     Mutant(
         "copies-through-calls",
         "lowering/copy_prop.py",
-        "{program.entry} | {c.target for c in calls} | {c.ret for c in calls}",
-        "{program.entry} | {c.target for c in calls}",
+        "for label in (call.target, call.ret)}",
+        "for label in (call.target,)}",
         "copies outlive a call",
         ("tests/lowering/test_passes.py",),
     ),
@@ -246,16 +246,16 @@ MUTANTS = (
     Mutant(
         "simplify-decided",
         "lowering/simplify_cfg.py",
-        'branch.on_true if last.expr.text == "True" else branch.on_false',
-        'branch.on_true if last.expr.text == "False" else branch.on_false',
+        "target = branch.on_true if known else branch.on_false",
+        "target = branch.on_false if known else branch.on_true",
         "a branch on a constant goes the other way",
         ("tests/lowering/test_passes.py",),
     ),
     Mutant(
         "simplify-first-write",
         "lowering/simplify_cfg.py",
-        "last = next((op for op in reversed(block.ops)",
-        "last = next((op for op in block.ops",
+        "last = next((op for op in reversed(ops)",
+        "last = next((op for op in ops",
         "a branch is decided by an older value of its condition",
         (*BRANCHES, "tests/lowering/test_passes.py"),
     ),

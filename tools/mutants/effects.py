@@ -69,8 +69,8 @@ MUTANTS = (
     Mutant(
         "select-prints",
         "lowering/if_convert.py",
-        "isinstance(op, Call | Print) or not _harmless(op)",
-        "isinstance(op, Call) or not _harmless(op)",
+        "isinstance(op, Call | Print) or not harmless(op)",
+        "isinstance(op, Call) or not harmless(op)",
         "an arm that prints becomes a selection",
         PRINT,
     ),
@@ -119,8 +119,8 @@ MUTANTS = (
     Mutant(
         "fail-all",
         "runtime/emit/base.py",
-        'out["pc"] = jnp.where(active, parked(code.index, layout.exit, why(terminator)), pc)',
-        'out["pc"] = jnp.full_like(pc, parked(code.index, layout.exit, why(terminator)))',
+        'return {"pc": jnp.where(active, parked(code.index, layout.exit, why(terminator)), pc)}',
+        'return {"pc": jnp.full_like(pc, parked(code.index, layout.exit, why(terminator)))}',
         "when a lane fails, all do",
         FAIL,
     ),
@@ -191,8 +191,8 @@ MUTANTS = (
     Mutant(
         "prints-not-chosen",
         "runtime/emit/port.py",
-        "effects(layout, code, carry, shared, active, following == code.index)",
-        "effects(layout, code, carry, shared, active)",
+        "tell(code, active & (following == code.index), done)",
+        "tell(code, active, done)",
         "under `vmap` a block prints that the policy did not choose",
         PRINT,
     ),

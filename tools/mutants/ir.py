@@ -13,8 +13,8 @@ MUTANTS = (
     Mutant(
         "live-not-over-returns",
         "ir/liveness.py",
-        "return successors(block.terminator) + points.get(block.label, ())",
-        "return successors(block.terminator)",
+        "isinstance(way, Jump | PushJump)) + points.get(block.label, ())",
+        "isinstance(way, Jump | PushJump))",
         "a value that only the caller needs is dead in the callee",
         ANALYSES,
     ),
@@ -69,8 +69,8 @@ MUTANTS = (
     Mutant(
         "definite-no-callee",
         "ir/definite.py",
-        "out.append((block.label, jump.ret, by_calls[jump.target]))",
-        "out.append((block.label, jump.ret, NOTHING))",
+        "out.append((block.label, edge.ret, by_calls[edge.target]))",
+        "out.append((block.label, edge.ret, NOTHING))",
         "what a callee writes is not known after the call",
         VERIFIER,
     ),
@@ -109,8 +109,8 @@ MUTANTS = (
     Mutant(
         "walk-return-in-branch",
         "ir/walk.py",
-        "            return RETURN in (terminator.on_true, terminator.on_false)\n",
-        "            return False\n",
+        "Return() if to == RETURN else Jump(to) for to in (terminator.on_true",
+        "Jump(to) for to in (terminator.on_true",
         "a branch that returns does not count as a return",
         ANALYSES,
     ),

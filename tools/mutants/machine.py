@@ -54,8 +54,8 @@ MUTANTS = (
     Mutant(
         "code-stores-on-loan",
         "runtime/code.py",
-        "if isinstance(op, Prim) and not risky]",
-        "if isinstance(op, Prim)]",
+        "and not risky and not unsure]",
+        "and not unsure]",
         "a block that borrows values stores in place, and keeps them",
         STORES,
     ),

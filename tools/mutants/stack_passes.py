@@ -5,7 +5,8 @@ from __future__ import annotations
 from tools.mutants.mutant import OPTIONS, PASSES, STAGES, Mutant, law, on
 
 COUNTS = "tests/test_counts.py"
-RATCHET = f"{COUNTS}::test_ratchet"
+UNROLLED = "tests/test_draws_unrolled.py"
+RATCHET = "tests/test_ratchets.py::test_named_programs"
 SAVES = law("local_survives_call", "catalan", "tak", "hofstadter_female", "recursion_in_while_body")
 CALLS = law("fib", "is_even", "mutual_tail_calls", "swapped_parameters", "catalan", "callee_without_recursion")
 BRANCHES = law("nested_ifs", "elif_chain", "ternaries", "boolean_conditions", "short_circuit", "constant_conditions")
@@ -117,9 +118,9 @@ MUTANTS = (
     Mutant(
         "simplify-stack-returns",
         "lowering/simplify_stack.py",
-        "return (call.target, call.ret)",
-        "return (call.target,)",
-        "a block that a call returns to counts as unused",
+        "{block.label: targets(block.terminator) for block in blocks}",
+        "{block.label: targets(block.terminator)[:1] for block in blocks}",
+        "blocks that a jump names second count as unused",
         law("fib"),
     ),
     # storage
@@ -213,5 +214,62 @@ MUTANTS = (
         "graph",
         "policies that name one block get the order of a sweep",
         (f"{COUNTS}::test_the_addition_in_fib_runs_twenty_times", *on(OPTIONS, "fib"), *on(STAGES, "fib")),
+    ),
+    # draws_unrolled
+    Mutant(
+        "draws-setting-of-now",
+        "lowering/draws_unrolled.py",
+        'return bool(getattr(getattr(eqn, "ctx", None), "threefry_partitionable", current))',
+        "return bool(current)",
+        "draws follow the setting of the compilation, not that of their line",
+        (f"{UNROLLED}::TestPlaces::test_the_setting_is_that_of_the_line",),
+    ),
+    Mutant(
+        "draws-any-key",
+        "lowering/draws_unrolled.py",
+        "if draw is None or eqn.invars[0].aval.dtype not in (np.uint32, _key_dtype()):",
+        "if draw is None:",
+        "keys of every kind are taken for threefry's",
+        (f"{UNROLLED}::TestLeftAlone",),
+    ),
+    Mutant(
+        "draws-not-in-loops",
+        "lowering/draws_unrolled.py",
+        'CALLS |= {"cond", "while", "scan"}',
+        'CALLS |= {"cond"}',
+        "draws in inner loops stay as they are",
+        (f"{UNROLLED}::TestPlaces::test_inside",),
+    ),
+    Mutant(
+        "draws-rotations",
+        "lowering/draws_unrolled.py",
+        "in ROTATIONS[group % 2]",
+        "in ROTATIONS[0]",
+        "the hash is another one",
+        (f"{UNROLLED}::TestTrust::test_this_jax_agrees",),
+    ),
+    Mutant(
+        "draws-trusted",
+        "lowering/draws_unrolled.py",
+        "_as_call(draw, eqn) if self._trusted(_partitionable(eqn)) else None",
+        "_as_call(draw, eqn)",
+        "draws are unrolled whether or not JAX's have the same bits",
+        (f"{UNROLLED}::TestTrust::test_then_programs_stay_as_they_are",),
+    ),
+    Mutant(
+        "draws-setting-forgotten",
+        "lowering/jax_types.py",
+        '    "jax_threefry_partitionable",\n',
+        "",
+        "a program compiled for one layout of draws is used under the other",
+        (f"{UNROLLED}::TestPrograms::test_a_setting_that_changes_between_calls",),
+    ),
+    Mutant(
+        "cost-draws-free",
+        "lowering/cost.py",
+        'name if name == "threefry2x32" else',
+        'name if name == "threefry" else',
+        "an unrolled draw is cheaper than one that is not",
+        (f"{UNROLLED}::TestCosts",),
     ),
 )

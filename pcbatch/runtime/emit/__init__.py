@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import jax
 
-from pcbatch.runtime.emit.base import Emitter
+from pcbatch.runtime.blocks import Emitter
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.emit.mask import Mask
 from pcbatch.runtime.emit.port import Port

@@ -1,150 +1,217 @@
-"""What the emitters share: the carried state, and one masked step of one block."""
+"""One step of one block: for the lanes of a window, what it writes of the carried state."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, assert_never
 
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Return
-from pcbatch.ir.stack import PushJump
-from pcbatch.runtime import prints, stacks
-from pcbatch.runtime.code import BlockCode, Effects, Values, lane_mask
-from pcbatch.runtime.layout import Layout, reg, slot
-from pcbatch.runtime.schedule import Schedule
+from pcbatch.ir.ops import Fail, Jump, Return
+from pcbatch.ir.stack import Edge, Fork, PushJump
+from pcbatch.ir.walk import calls, edges, may_return
+from pcbatch.runtime import frames as frame_plans
+from pcbatch.runtime import prints
+from pcbatch.runtime.code import BlockCode, Effects, Values
+from pcbatch.runtime.layout import PER_BLOCK, Layout, reg
 from pcbatch.runtime.status import Status, parked, why
+from pcbatch.runtime.window import Window
 
 
-class Emitter(Protocol):
-    """An emission strategy."""
+class Leap(NamedTuple):
+    """Where the places of a window go: `pc` and, where the program calls, who opens a frame (and the return address
+    that it keeps) and who closes one. None stands for nobody."""
 
-    @property
-    def name(self) -> str:
-        """What options call it."""
+    pc: jax.Array
+    enters: jax.Array | None = None
+    leaves: jax.Array | None = None
+    back: jax.Array | None = None
 
-    def trip(self, layout: Layout, schedule: Schedule, carry: Values, shared: Values) -> Values:
-        """The state after one trip."""
+
+class Computed(NamedTuple):
+    """All that a step reads and computes, before anything is written."""
+
+    mask: jax.Array
+    late: jax.Array | None  # places that have used up their steps
+    depth: jax.Array | None
+    done: Effects
+    leap: Leap
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a step needs besides the carried state. `apart`: reads must be kept apart from writes (see `xla`)."""
+
+    layout: Layout
+    shared: Values
+    apart: bool = False
+    in_rows: bool = False  # give rows and who writes them instead of frames
 
 
 def wanted(carry: Values, code: BlockCode) -> jax.Array:
     """Does any lane wait for this block?"""
-    return jnp.any(carry["pc"] == code.index)
+    return jnp.any(waits(carry, code))
 
 
-def masks(layout: Layout, code: BlockCode, carry: Values) -> tuple[jax.Array, jax.Array]:
-    """The lanes that run the block now, and the program counter with those parked that cannot."""
-    here = carry["pc"] == code.index
-    pc, active = carry["pc"], here
-    if layout.max_steps is not None:
-        late = here & (carry["steps"] >= layout.max_steps)
-        pc = jnp.where(late, parked(code.index, layout.exit, Status.STEP_LIMIT), pc)
-        active = active & ~late
-    if isinstance(code.block.terminator, PushJump):
-        full = active & (carry["depth"] >= carry["pcs"].shape[0] - 1)
-        pc = jnp.where(full, parked(code.index, layout.exit, Status.STACK_FULL), pc)
-        active = active & ~full
-    return active, pc
+def waits(carry: Values, code: BlockCode) -> jax.Array:
+    """The lanes that wait for this block."""
+    there: jax.Array = carry["pc"] == code.index
+    return there
 
 
-def effects(
-    layout: Layout,
-    code: BlockCode,
-    carry: Values,
-    shared: Values,
-    active: jax.Array,
-    chosen: bool | jax.Array = True,
-) -> Effects:
-    """Run the body on the current registers and slots, and print what it prints if the block was `chosen`."""
-    registers = {v: carry[reg(v)] for v in code.reads}
-    popped = {v: stacks.read(carry[slot(v)], carry["depth"]) for v in code.pops}
-    done = code.run(carry["pc"].shape[0], registers, popped, shared, active, carry["pc"] == code.index)
+def step(stage: Stage, code: BlockCode, carry: Values, window: Window, chosen: bool | jax.Array = True) -> Values:
+    """Run one block for the lanes of a window; gives only what it writes. Nothing is printed unless `chosen`."""
+    layout = stage.layout
+    compute = partial(_compute, stage, code, carry, window)
+    mask, late, depth, done, leap = _apart(compute) if stage.apart and _mixes(code, window) else compute()
     if code.prints:
-        prints.emit(code.prints, active & chosen, done.printed)
+        prints.emit(code.prints, mask & chosen, window.index, done.printed)
+    out = {reg(v): array for v, array in done.placed.items()}
+    out |= {reg(v): window.write(carry[reg(v)], new, mask) for v, new in done.updates.items()}
+    if layout.frames is not None:
+        assert depth is not None
+        write = layout.frames.rows if stage.in_rows else layout.frames.write
+        out |= write(carry, window, depth, done.saved, leap.back, mask)
+    out |= _move(layout, code, carry, window, depth, mask, late, leap)
+    return out | _count(layout, code, carry, window, mask)
+
+
+def _compute(stage: Stage, code: BlockCode, carry: Values, window: Window) -> Computed:
+    layout = stage.layout
+    mask, late = _in_time(layout, carry, window)
+    depth, popped = None, {}
+    if layout.frames is not None:
+        depth = window.read(carry["depth"])
+        popped = layout.frames.read(carry, window, depth, code.pops)
+    done = code.run(window, {v: carry[reg(v)] for v in code.reads}, popped, stage.shared, mask)
+    return Computed(mask, late, depth, done, _leap(layout, code, carry, window, depth, done.conditions))
+
+
+def _mixes(code: BlockCode, window: Window) -> bool:
+    """Does the block read and write one buffer in part, so that XLA would copy it?"""
+    frames = bool(code.pops or may_return(code.block.terminator)) and bool(code.pushes or calls(code.block.terminator))
+    return (frames or not window.dense) and not code.stores
+
+
+def _apart(compute: Callable[[], Computed]) -> Computed:
+    """`compute()` inside a loop of one iteration: XLA cannot mix it with what comes after."""
+    shapes = jax.eval_shape(compute)
+    nothing = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    once = lambda c: (jnp.zeros((), bool), compute())  # noqa: E731
+    done: Computed = jax.lax.while_loop(lambda c: c[0], once, (jnp.ones((), bool), nothing))[1]
     return done
 
 
-def committed(code: BlockCode, carry: Values, done: Effects, active: jax.Array) -> Values:
-    """New registers: of the active lanes only (stores have seen to that themselves)."""
-    return {
-        reg(v): new if v in code.placed else jnp.where(lane_mask(active, new), new, carry[reg(v)])
-        for v, new in done.updates.items()
-    }
+def _in_time(layout: Layout, carry: Values, window: Window) -> tuple[jax.Array, jax.Array | None]:
+    """The places that run the block, and those that have used up their steps."""
+    if layout.max_steps is None:
+        return window.here, None
+    late = window.here & (window.read(carry["steps"]) >= layout.max_steps)
+    return window.here & ~late, late
 
 
-def jump(layout: Layout, code: BlockCode, carry: Values, pc: jax.Array, active: jax.Array, cond: Any) -> Values:
-    """Program counters, return addresses and depths after the block's jump."""
-    out: Values = {}
+def _leap(
+    layout: Layout, code: BlockCode, carry: Values, window: Window, depth: jax.Array | None, conditions: Values
+) -> Leap:
     terminator = code.block.terminator
-    number = layout.index
-    match terminator:
+    if isinstance(terminator, Fail):
+        return Leap(_everywhere(layout, window, int(parked(code.index, layout.exit, why(terminator)))))
+    back = None
+    if may_return(terminator) and layout.frames is not None:
+        back = layout.frames.back(carry, window, depth).astype(layout.pc_type)
+    return _resolve(layout, window, terminator, back, conditions)
+
+
+def _resolve(layout: Layout, window: Window, edge: Edge, back: jax.Array | None, conditions: Values) -> Leap:
+    nobody, everybody = jnp.zeros(window.width, bool), jnp.ones(window.width, bool)
+    match edge:
         case Jump(target=target):
-            out["pc"] = jnp.where(active, number[target], pc)
-        case Branch():
-            taken = {side: number.get(side, -1) for side in (terminator.on_true, terminator.on_false)}
-            to = jnp.where(cond, taken[terminator.on_true], taken[terminator.on_false]).astype(pc.dtype)
-            if RETURN in (terminator.on_true, terminator.on_false):
-                leaves = active & (cond if terminator.on_true == RETURN else ~cond)
-                back, depth = leave(layout, carry, leaves)
-                to = jnp.where(leaves, back, to)
-                out |= depth
-            out["pc"] = jnp.where(active, to, pc)
-        case PushJump(target=target, ret=ret):
-            deeper = carry["depth"] + 1
-            address = jnp.full_like(pc, number[ret])
-            out["pcs"] = stacks.write(carry["pcs"], deeper, address.astype(carry["pcs"].dtype), active)
-            out["depth"] = jnp.where(active, deeper, carry["depth"])
-            out["pc"] = jnp.where(active, number[target], pc)
+            return Leap(_everywhere(layout, window, layout.index[target]))
         case Return():
-            back, depth = leave(layout, carry, active)
-            out |= depth
-            out["pc"] = jnp.where(active, back, pc)
-        case Fail():
-            out["pc"] = jnp.where(active, parked(code.index, layout.exit, why(terminator)), pc)
+            if back is None:
+                return Leap(_everywhere(layout, window, layout.exit))
+            return Leap(back, leaves=everybody)
+        case PushJump(target=target, ret=ret):
+            address = _everywhere(layout, window, layout.index[ret])
+            return Leap(_everywhere(layout, window, layout.index[target]), everybody, None, address)
+        case Fork(cond=cond):
+            a, b = (_resolve(layout, window, side, back, conditions) for side in (edge.on_true, edge.on_false))
+            c = conditions[cond]
+
+            def choose(x: jax.Array | None, y: jax.Array | None, default: jax.Array) -> jax.Array | None:
+                if x is None and y is None:
+                    return None
+                return jnp.where(c, default if x is None else x, default if y is None else y)
+
+            # A frame whose lane does not call may hold any return address.
+            address = a.back if b.back is None else b.back if a.back is None else jnp.where(c, a.back, b.back)
+            pc = jnp.where(c, a.pc, b.pc)
+            return Leap(pc, choose(a.enters, b.enters, nobody), choose(a.leaves, b.leaves, nobody), address)
+        case _:
+            assert_never(edge)
+
+
+def _everywhere(layout: Layout, window: Window, pc: int) -> jax.Array:
+    return jnp.full((window.width,), pc, layout.pc_type)
+
+
+def _move(
+    layout: Layout,
+    code: BlockCode,
+    carry: Values,
+    window: Window,
+    depth: jax.Array | None,
+    mask: jax.Array,
+    late: jax.Array | None,
+    leap: Leap,
+) -> Values:
+    """New program counters and depths. A lane that calls deeper than there is room for is parked where it would go on:
+    it has done all that it can."""
+    out: Values = {}
+    pc = leap.pc
+    if layout.frames is not None and (leap.enters is not None or leap.leaves is not None):
+        assert depth is not None
+        new = depth
+        if leap.enters is not None:
+            new = new + leap.enters.astype(depth.dtype)
+            room = frame_plans.depth_of(carry["frames"], window.lanes)
+            pc = jnp.where(leap.enters & (new > room), parked(pc, layout.exit, Status.STACK_FULL), pc)
+        if leap.leaves is not None:
+            new = new - leap.leaves.astype(depth.dtype)
+        out["depth"] = window.write(carry["depth"], new, mask)
+    moved = mask
+    if late is not None:
+        pc = jnp.where(late, jnp.asarray(parked(code.index, layout.exit, Status.STEP_LIMIT), pc.dtype), pc)
+        moved = mask | late
+    out["pc"] = window.write(carry["pc"], pc.astype(layout.pc_type), moved)
     return out
 
 
-def leave(layout: Layout, carry: Values, mask: jax.Array) -> tuple[jax.Array | int, Values]:
-    """Where a return goes, and the depth after it."""
-    if not layout.calls:
-        return layout.exit, {}
-    back = stacks.read(carry["pcs"], carry["depth"]).astype(carry["pc"].dtype)
-    return back, {"depth": carry["depth"] - mask.astype(carry["depth"].dtype)}
-
-
-def count(layout: Layout, code: BlockCode, carry: Values, active: jax.Array) -> Values:
+def _count(layout: Layout, code: BlockCode, carry: Values, window: Window, mask: jax.Array) -> Values:
     """Per-lane steps and statistics, where they are wanted."""
     out: Values = {}
     if layout.max_steps is not None:
-        out["steps"] = carry["steps"] + active.astype(carry["steps"].dtype)
+        out["steps"] = window.write(carry["steps"], window.read(carry["steps"]) + 1, mask)
     if layout.stats:
-        running = jnp.sum(active, dtype=jnp.int32)
-        out["visits"] = carry["visits"].at[code.index].add((running > 0).astype(jnp.int32))
-        out["active"] = carry["active"].at[code.index].add(running.astype(carry["active"].dtype))
+        running = jnp.sum(mask, dtype=jnp.int32)
+        ran = running > 0
+        counts = (ran, running, jnp.where(ran, window.width, 0))
+        for key, count in zip(PER_BLOCK, counts, strict=True):
+            out[key] = carry[key].at[code.index].add(count.astype(carry[key].dtype))
     return out
-
-
-def step(layout: Layout, code: BlockCode, carry: Values, shared: Values, chosen: bool | jax.Array = True) -> Values:
-    """Run one block for the lanes that wait for it; gives only what it writes."""
-    active, pc = masks(layout, code, carry)
-    done = effects(layout, code, carry, shared, active, chosen)
-    out = committed(code, carry, done, active)
-    for v, value in done.saved.items():
-        out[slot(v)] = stacks.write(carry[slot(v)], carry["depth"], value, active)
-    return out | jump(layout, code, carry, pc, active, done.cond) | count(layout, code, carry, active)
 
 
 def written(layout: Layout, code: BlockCode) -> tuple[str, ...]:
     """The parts of the state that `step` gives."""
-    names = ["pc", *map(reg, code.updates), *map(slot, code.pushes)]
-    terminator = code.block.terminator
-    if isinstance(terminator, PushJump):
-        names += ["depth", "pcs"]
-    elif layout.calls and (
-        isinstance(terminator, Return)
-        or (isinstance(terminator, Branch) and RETURN in (terminator.on_true, terminator.on_false))
-    ):
-        names.append("depth")
+    names = ["pc", *map(reg, code.updates)]
+    jumps, called = edges(code.block.terminator), bool(calls(code.block.terminator))
+    if layout.frames is not None:
+        buffers = [layout.frames.columns[v].buffer for v in code.pushes] + (["frames"] if called else [])
+        names += dict.fromkeys(buffers)
+        names += ["depth"] if called or any(isinstance(edge, Return) for edge in jumps) else []
     names += ["steps"] if layout.max_steps is not None else []
-    names += ["visits", "active"] if layout.stats else []
+    names += PER_BLOCK if layout.stats else []
     return tuple(names)

@@ -1,20 +1,23 @@
-"""`guard`: a block is a while loop that runs 0 or 1 times.
+"""`guard`: a block is a while loop that runs 0 or 1 times, or while lanes wait.
 
 XLA must update a while loop's carry in place, but copies what goes through a conditional. So the loop carries what
-the block writes and closes over what it reads: a block that is not taken costs one test, and no stack is ever copied.
+the block writes and closes over what it reads: a block that is not taken costs one test, and no frame is ever copied.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, assert_never
 
 import jax
 import jax.numpy as jnp
 
+from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import step, wanted, written
-from pcbatch.runtime.layout import Layout
-from pcbatch.runtime.schedule import Schedule
+from pcbatch.runtime.emit.base import Stage, step, waits, wanted, written
+from pcbatch.runtime.modes import Dense, Few, Strips
+from pcbatch.runtime.window import everyone, first
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,30 +26,114 @@ class Guard:
 
     name: str = "guard"
 
-    def trip(self, layout: Layout, schedule: Schedule, carry: Values, shared: Values) -> Values:
-        following = schedule.choose(carry["pc"], layout.exit)
-        for code in layout.codes:
-            go = wanted(carry, code) if following is None else following == code.index
-            carry = guarded(layout, code, carry, shared, go)
+    def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
+        code = blocks.layout.codes[block]
+        return self._as_planned(blocks, code, carry, wanted(carry, code))
+
+    def run(self, blocks: Blocks, block: jax.Array, carry: Values) -> Values:
+        for code in blocks.layout.codes:
+            carry = self._as_planned(blocks, code, carry, block == code.index)
         return carry
 
+    def _as_planned(self, blocks: Blocks, code: BlockCode, carry: Values, go: jax.Array) -> Values:
+        guarded = _Guarded(stage_of(blocks), code)
+        match blocks.modes[code.index]:
+            case Dense(spins=False):
+                return guarded.once(carry, go)
+            case Dense():
+                return guarded.spinning(carry, go)
+            case Few(width=width):
+                return guarded.few(carry, go, width)
+            case Strips(width=width):
+                return guarded.strips(carry, go, width)
+            case mode:
+                assert_never(mode)
 
-def guarded(layout: Layout, code: BlockCode, carry: Values, shared: Values, go: jax.Array) -> Values:
-    """The state after running the block if `go`."""
-    names = written(layout, code)
-    rest = {k: v for k, v in carry.items() if k not in names}
 
-    # `c[0]` is true here, except under `vmap`, where bodies also run for those whose loop has ended.
-    def body(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
-        return jnp.zeros((), bool), step(layout, code, {**rest, **c[1]}, shared, c[0])
+@dataclass(frozen=True, slots=True)
+class _Guarded:
+    stage: Stage
+    code: BlockCode
 
-    _, new = jax.lax.while_loop(lambda c: c[0], body, (go, {k: carry[k] for k in names}))
-    return {**rest, **new}
+    def once(self, carry: Values, go: jax.Array) -> Values:
+        """All waiting lanes, once, if `go`."""
+
+        # `on` is true here, except under `vmap`, where bodies also run for those whose loop has ended.
+        def body(state: Values, on: jax.Array, _: None) -> tuple[Values, jax.Array, None]:
+            return self._all(state, on), jnp.zeros((), bool), None
+
+        return self._loop(carry, go, body, None)
+
+    def spinning(self, carry: Values, go: jax.Array) -> Values:
+        """All waiting lanes, again while the lanes that have moved on have not waited longer, in all, than one more
+        round of all of them would take."""
+        start = _count(carry, self.code)
+
+        def body(state: Values, on: jax.Array, debt: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
+            new = self._all(state, on)
+            waiting = _count(new, self.code)
+            debt = debt + (start - waiting)
+            return new, (waiting > 0) & (debt < start), debt
+
+        return self._loop(carry, go, body, jnp.int32(0))
+
+    def few(self, carry: Values, go: jax.Array, width: int) -> Values:
+        """At most `width` waiting lanes, again until none waits."""
+
+        def body(state: Values, on: jax.Array, _: None) -> tuple[Values, jax.Array, None]:
+            new = step(self.stage, self.code, state, first(waits(state, self.code), width), on)
+            return new, wanted(new, self.code), None
+
+        return self._loop(carry, go, body, None)
+
+    def strips(self, carry: Values, go: jax.Array, width: int) -> Values:
+        """All lanes at once if more than half of them wait; else each waiting lane once, `width` at a time."""
+        there = waits(carry, self.code)
+        most = 2 * jnp.sum(there, dtype=jnp.int32) > there.shape[0]
+
+        def body(state: Values, on: jax.Array, left: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
+            window = first(left, width)
+            new = step(self.stage, self.code, state, window, on)
+            left = left.at[window.index].set(False, mode="drop")
+            return new, jnp.any(left), left
+
+        carry = self._loop(carry, go & ~most, body, there)
+        return self.once(carry, go & most)
+
+    def _all(self, state: Values, on: jax.Array) -> Values:
+        window = everyone(waits(state, self.code), careful=self.code.risky)
+        return step(self.stage, self.code, state, window, on)
+
+    def _loop(
+        self,
+        carry: Values,
+        go: jax.Array,
+        body: Callable[[Values, jax.Array, Any], tuple[Values, jax.Array, Any]],
+        memory: Any,
+    ) -> Values:
+        names = written(self.stage.layout, self.code)
+        rest = {k: v for k, v in carry.items() if k not in names}
+
+        def turn(c: tuple[jax.Array, Values, Any]) -> tuple[jax.Array, Values, Any]:
+            new, again, kept = body({**rest, **c[1]}, c[0], c[2])
+            return again, new, kept
+
+        new = jax.lax.while_loop(lambda c: c[0], turn, (go, {k: carry[k] for k in names}, memory))[1]
+        return {**rest, **new}
 
 
-def visited(layout: Layout, code: BlockCode, carry: Values, shared: Values) -> Values:
-    """What a visit to the block writes, without a test where the block may run with no lane waiting for it."""
+def stage_of(blocks: Blocks) -> Stage:
+    """What steps need of the blocks."""
+    return Stage(blocks.layout, blocks.shared, blocks.apart)
+
+
+def _count(carry: Values, code: BlockCode) -> jax.Array:
+    return jnp.sum(waits(carry, code), dtype=jnp.int32)
+
+
+def visited(blocks: Blocks, code: BlockCode, carry: Values) -> Values:
+    """What a visit writes, without a test where the block may run with no lane waiting for it."""
     # Inner loops end only on values of lanes that are here; a callback for nobody would be a waste.
     if code.risky or code.prints:
-        return guarded(layout, code, carry, shared, wanted(carry, code))
-    return step(layout, code, carry, shared)
+        return _Guarded(stage_of(blocks), code).once(carry, wanted(carry, code))
+    return step(stage_of(blocks), code, carry, everyone(waits(carry, code)))

@@ -7,29 +7,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 
+from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.emit.guard import visited
-from pcbatch.runtime.layout import Layout
-from pcbatch.runtime.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Masked blocks. Under a policy that names one block, the others' lanes are held back."""
+    """Masked blocks. Where one block is named at run time, the others' lanes are held back."""
 
     name: str = "mask"
 
-    def trip(self, layout: Layout, schedule: Schedule, carry: Values, shared: Values) -> Values:
-        following = schedule.choose(carry["pc"], layout.exit)
-        for code in layout.codes:
-            if following is None:
-                carry = {**carry, **visited(layout, code, carry, shared)}
-            else:
-                # A lane elsewhere is shown as standing at no block, and then put back.
-                held = jnp.where(following == code.index, carry["pc"], layout.nowhere)
-                out = visited(layout, code, {**carry, "pc": held}, shared)
-                pc = jnp.where(following == code.index, out["pc"], carry["pc"])
-                carry = {**carry, **out, "pc": pc}
+    def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
+        return {**carry, **visited(blocks, blocks.layout.codes[block], carry)}
+
+    def run(self, blocks: Blocks, block: jax.Array, carry: Values) -> Values:
+        for code in blocks.layout.codes:
+            # A lane elsewhere is shown as standing at no block, and then put back.
+            nowhere = jnp.asarray(blocks.layout.nowhere, carry["pc"].dtype)
+            held = jnp.where(block == code.index, carry["pc"], nowhere)
+            out = visited(blocks, code, {**carry, "pc": held})
+            pc = jnp.where(block == code.index, out["pc"], carry["pc"])
+            carry = {**carry, **out, "pc": pc}
         return carry

@@ -1,8 +1,7 @@
 """`port`: one switch per trip; frames stay outside it.
 
 A stack that goes through a conditional is copied on every trip, so branches only read frames and return small values:
-new registers, a value to save per variable, and where the lane goes. Frames are then written once, under the mask
-that the branch gave.
+new registers, the lane's row of words, and who writes it. Rows are then written once, after the switch.
 """
 
 from __future__ import annotations
@@ -12,13 +11,11 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from pcbatch.ir.stack import PushJump
-from pcbatch.runtime import stacks
+from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import committed, count, effects, jump, masks
+from pcbatch.runtime.emit.base import Stage, step, waits
 from pcbatch.runtime.emit.guard import visited
-from pcbatch.runtime.layout import Layout, is_frames, slot
-from pcbatch.runtime.schedule import Schedule
+from pcbatch.runtime.window import everyone
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,45 +24,27 @@ class Port:
 
     name: str = "port"
 
-    def trip(self, layout: Layout, schedule: Schedule, carry: Values, shared: Values) -> Values:
-        following = schedule.choose(carry["pc"], layout.exit)
-        if following is None:  # a sweep tests nothing, so there is nothing to switch on
-            for code in layout.codes:
-                carry = {**carry, **visited(layout, code, carry, shared)}
-            return carry
-        branches = [lambda c, code=code: self._branch(layout, code, c, shared, following) for code in layout.codes]
-        small = jax.lax.switch(jnp.minimum(following, layout.exit - 1), branches, carry)
-        return self._after(carry, small)
+    def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
+        """There is nothing to switch on."""
+        return {**carry, **visited(blocks, blocks.layout.codes[block], carry)}
 
-    def _branch(
-        self, layout: Layout, code: BlockCode, carry: Values, shared: Values, following: jax.Array
-    ) -> tuple[Values, Values, Values]:
-        """Small state (all of it, so that branches agree), values to save, and masks of who saves them."""
-        active, pc = masks(layout, code, carry)
-        # Under `vmap` all branches of a switch run: only the chosen one may print.
-        done = effects(layout, code, carry, shared, active, following == code.index)
-        small = {k: v for k, v in carry.items() if not is_frames(k)}
-        small |= committed(code, carry, done, active)
-        moved = jump(layout, code, carry, pc, active, done.cond)
-        moved.pop("pcs", None)
-        small |= moved | count(layout, code, carry, active)
-        nobody = jnp.zeros_like(active)
-        saved = {slot(v): jnp.zeros(carry[slot(v)].shape[1:], carry[slot(v)].dtype) for v in layout.slots}
-        who = {slot(v): nobody for v in layout.slots}
-        for v, value in done.saved.items():
-            saved[slot(v)], who[slot(v)] = value, active
-        if layout.calls:
-            terminator = code.block.terminator
-            calls = isinstance(terminator, PushJump)
-            ret = layout.index[terminator.ret] if isinstance(terminator, PushJump) else 0
-            saved["pcs"] = jnp.full(active.shape, ret, carry["pcs"].dtype)
-            who["pcs"] = active if calls else nobody
-        return small, saved, who
+    def run(self, blocks: Blocks, block: jax.Array, carry: Values) -> Values:
+        branches = [lambda c, code=code: _branch(blocks, code, c, block) for code in blocks.layout.codes]
+        small, rows = jax.lax.switch(jnp.minimum(block, len(blocks) - 1), branches, carry)
+        frames = blocks.layout.frames
+        if frames is None:
+            return dict(small)
+        window = everyone(jnp.ones(carry["pc"].shape, bool))
+        return {**carry, **small, **frames.put(carry, window, carry["depth"], rows)}
 
-    def _after(self, carry: Values, result: tuple[Values, Values, Values]) -> Values:
-        small, saved, who = result
-        out = dict(small)
-        for name, value in saved.items():
-            row = carry["depth"] + 1 if name == "pcs" else carry["depth"]
-            out[name] = stacks.write(carry[name], row, value, who[name])
-        return out
+
+def _branch(blocks: Blocks, code: BlockCode, carry: Values, block: jax.Array) -> tuple[Values, Values]:
+    """Small state (all of it, so that branches agree), and the rows of frames with who writes them."""
+    frames = blocks.layout.frames
+    window = everyone(waits(carry, code), careful=code.risky)
+    stage = Stage(blocks.layout, blocks.shared, in_rows=True)
+    # Under `vmap` all branches of a switch run: only the chosen one may print.
+    new = step(stage, code, carry, window, block == code.index)
+    buffers = () if frames is None else tuple(frames.widths)
+    small = {k: new.get(k, v) for k, v in carry.items() if k not in buffers}
+    return small, {k: new[k] for k in buffers}

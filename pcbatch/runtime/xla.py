@@ -1,9 +1,13 @@
-"""Keep small kernels on one thread: handing them to XLA's thread pool costs more than it gains.
+"""What XLA is told when it compiles a run: options that JAX takes at the outermost `jit` only.
 
-XLA on CPU splits every kernel that touches more than some hundred kilobytes over its threads. A trip of the machine
+On a CPU XLA splits every kernel that touches more than some hundred kilobytes over its threads. A trip of the machine
 is a few dozen such kernels of a few microseconds each, so the hand-over dominates (docs/performance.md). The pass
 that splits them is left out of the compilation where no kernel is dear enough to be worth it; matrix products have
 threads of their own and are not touched.
+
+And XLA copies a buffer that one block reads and writes in part, unless it looks at the order of the two: frames that
+a block pops from and pushes to, registers of which a few lanes are gathered and put back. Where that option cannot be
+given, `emit.base` keeps the two apart.
 """
 
 from __future__ import annotations
@@ -21,15 +25,22 @@ from pcbatch.lowering.cost import dearest_kernel
 from pcbatch.lowering.frequency import visits
 from pcbatch.lowering.trace import JaxprFn
 
-OPTIONS = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
 WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/performance.md
 
 
 def compiler_options(kernel: float, lanes: int) -> dict[str, Any] | None:
     """Options for `jax.jit` of a run outside any trace, for a program of this `typical_kernel`; None for XLA's own."""
-    if kernel * lanes >= WORTH_SPLITTING or jax.default_backend() != "cpu" or not _known():
+    if jax.default_backend() != "cpu":
         return None
-    return OPTIONS
+    wanted = [IN_PLACE] if kernel * lanes >= WORTH_SPLITTING else [IN_PLACE, ONE_THREAD]
+    return {k: v for option in wanted if _known(tuple(option.items())) for k, v in option.items()} or None
+
+
+def keeps_in_place() -> bool:
+    """Can XLA be told to look at the order of reads and writes?"""
+    return jax.default_backend() == "cpu" and _known(tuple(IN_PLACE.items()))
 
 
 def typical_kernel(program: StackProgram) -> float:
@@ -45,10 +56,10 @@ def _dearest(ops: Iterable[object]) -> float:
 
 
 @cache
-def _known() -> bool:
+def _known(option: tuple[tuple[str, Any], ...]) -> bool:
     """Does this XLA take the option? It is none that JAX promises to keep."""
     try:
-        jax.jit(lambda: jnp.int32(0), compiler_options=OPTIONS)()
+        jax.jit(lambda: jnp.int32(0), compiler_options=dict(option))()
     except Exception:
         return False
     return True

@@ -1,0 +1,37 @@
+"""The operations of two blocks as those of one, whose slots are popped once, pushed once, and popped first.
+
+before:  push t = r       and then  pop t; r = { t + r }      after:  t.t0 = r; push t = t.t0; t = t.t0; r = { t + r }
+
+What the first block has pushed, the second need not pop: the value is at hand, and what both push the second has the
+last word on. Copies are left for `copy_prop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from pcbatch.ir.ops import Move
+from pcbatch.ir.stack import Pop, Push, StackOp
+
+
+def joined(first: Sequence[StackOp], then: Sequence[StackOp], new: Callable[[str], str]) -> list[StackOp]:
+    """`first`, then `then`; `new(name)` makes a variable like another one."""
+    pushed = {op.dst for op in first if isinstance(op, Push)}
+    again = {op.dst for op in then if isinstance(op, Push)}
+    known = pushed | {op.dst for op in first if isinstance(op, Pop)}
+    held = {op.dst: new(op.dst) for op in then if isinstance(op, Pop) and op.dst in known}
+    out: list[StackOp] = []
+    for op in first:
+        if isinstance(op, Push):
+            if op.dst in held:
+                out.append(Move(held[op.dst], op.src, op.loc))
+                op = replace(op, src=held[op.dst])
+            if op.dst in again:
+                continue
+        out.append(op)
+        if isinstance(op, Pop) and op.dst in held and op.dst not in pushed:
+            out.append(Move(held[op.dst], op.dst, op.loc))
+    for op in then:
+        out.append(Move(op.dst, held[op.dst], op.loc) if isinstance(op, Pop) and op.dst in held else op)
+    return out

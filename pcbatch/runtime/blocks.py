@@ -1,0 +1,85 @@
+"""What a policy works with: the blocks of a program, and ways to run them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.runtime.code import Values
+from pcbatch.runtime.layout import Layout
+from pcbatch.runtime.modes import Mode
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The blocks of a program, numbered in order, and the carried state's operations.
+
+    `expensive` are the blocks worth waiting for, `modes` how each block is computed.
+    """
+
+    layout: Layout
+    emitter: Emitter
+    modes: tuple[Mode, ...]
+    expensive: tuple[int, ...]
+    shared: Values
+    apart: bool = False  # must a block's reads be kept apart from its writes?
+
+    def __len__(self) -> int:
+        return len(self.layout.codes)
+
+    def waiting(self, carry: Values) -> jax.Array:
+        """int32[blocks]: how many lanes wait for each block."""
+        numbers = jnp.arange(len(self), dtype=carry["pc"].dtype)
+        return jnp.sum(carry["pc"][:, None] == numbers[None, :], axis=0, dtype=jnp.int32)
+
+    def live(self, carry: Values) -> jax.Array:
+        """bool[]: does any lane wait for a block?"""
+        return jnp.min(carry["pc"], initial=len(self)) < len(self)
+
+    def visit(self, block: int, carry: Values) -> Values:
+        """Run a block, if any lane waits for it."""
+        return self.emitter.visit(self, block, carry)
+
+    def run(self, block: jax.Array, carry: Values) -> Values:
+        """Run the block of this number (int32[], known only at run time), for all lanes that wait for it."""
+        return self.emitter.run(self, block, carry)
+
+    def sweep(self, blocks: Sequence[int], carry: Values) -> Values:
+        """Visit some blocks, one after another."""
+        return functools.reduce(lambda c, k: self.visit(k, c), blocks, carry)
+
+    def drain(self, blocks: Sequence[int], carry: Values) -> Values:
+        """Sweep over some blocks until no lane waits for any of them."""
+        if not blocks:
+            return carry
+        if list(blocks) == list(range(len(blocks))):  # the usual case: one comparison
+            last = len(blocks)
+
+            def any_left(c: Values) -> jax.Array:
+                return jnp.min(c["pc"], initial=last) < last
+        else:
+
+            def any_left(c: Values) -> jax.Array:
+                return functools.reduce(jnp.logical_or, [jnp.any(c["pc"] == k) for k in blocks])
+
+        drained: Values = jax.lax.while_loop(any_left, lambda c: self.sweep(blocks, c), carry)
+        return drained
+
+
+class Emitter(Protocol):
+    """An emission strategy: how a block is run."""
+
+    @property
+    def name(self) -> str:
+        """What options call it."""
+
+    def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
+        """The state after running a block, if any lane waits for it."""
+
+    def run(self, blocks: Blocks, block: jax.Array, carry: Values) -> Values:
+        """The state after running the block of this number."""

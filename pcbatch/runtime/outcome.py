@@ -1,0 +1,40 @@
+"""What a run leaves behind, for those who make results and errors of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["values", "status", "trips", "counts", "pc", "depths", "back", "shown"],
+    meta_fields=["depth"],
+)
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The leaves of a run: result leaves and status per lane, trips, statistics (visits, active and offered lanes per
+    block, or nothing), final program counters, depths and return addresses, and by variable what the messages of
+    failures show.
+
+    `depths` and `back` are None where there are no calls, or nobody knows. `depth`: what stacks had room for."""
+
+    values: tuple[Any, ...]
+    status: Any
+    trips: Any
+    counts: Any
+    pc: Any
+    depths: Any
+    back: Any
+    shown: Any
+    depth: int
+
+
+def tracing(args: Any) -> bool:
+    """Is this call part of a program that JAX is tracing?"""
+    # A constant made under a trace is a tracer as well: a call inside `jit` with concrete arguments is traced too.
+    leaves = [*jax.tree.leaves(args), jax.numpy.zeros(())]
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)

@@ -1,0 +1,183 @@
+"""Lane refill: many inputs stream through a fixed number of lanes; a lane that is done takes the next input.
+
+Two nested loops. The inner one makes trips until the idle lane-trips since the last refill (the *debt*) reach the
+number of lanes; a refill then writes the results of the lanes that are done and gives them new inputs. A refill costs
+about as much as a trip whatever it moves, and idle lanes cost nothing but time, so letting the debt grow to about one
+trip of all lanes is near the best rule, whatever the lengths of the runs. The last refill finds no input and only
+writes results, so trips and refills are each emitted once.
+
+When no input is left and few lanes live, they can go on in a narrower machine (`narrow`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.runtime.blocks import Blocks
+from pcbatch.runtime.code import Values
+from pcbatch.runtime.layout import reg
+from pcbatch.runtime.machine import Machine, State
+from pcbatch.runtime.status import Status, parked
+from pcbatch.runtime.window import first_lanes, lane_mask
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["state", "item", "following", "end", "out"], meta_fields=[])
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A machine and its inputs. `item` int32[lanes]: the slot of the results of what each lane runs, or a number beyond
+    all slots; `following` int32[]: the next input to take; `end` int32[]: the number of inputs; `out`: by slot, the
+    registers that a run leaves behind."""
+
+    state: State
+    item: jax.Array
+    following: jax.Array
+    end: jax.Array
+    out: Values
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of the machine."""
+        return int(self.item.shape[0])
+
+    @property
+    def slots(self) -> int:
+        """Places for results."""
+        return int(self.out["pc"].shape[0])
+
+
+def kept(machine: Machine) -> tuple[str, ...]:
+    """State keys of what a run leaves behind: results, where it stopped, and what failures show."""
+    layout = machine.layout
+    names = [reg(v) for v in (*machine.program.results, *layout.shown) if v in layout.registers]
+    return tuple(dict.fromkeys(["pc", *names, *(["depth"] if layout.frames is not None else [])]))
+
+
+def start(machine: Machine, shared: Values, lanes: int, slots: int, depth: int, end: jax.Array | int) -> Queue:
+    """Idle lanes before the first refill."""
+    state = machine.idle(shared, lanes, depth)
+    carry = state.carry
+    out = {key: jnp.zeros((slots, *carry[key].shape[1:]), carry[key].dtype) for key in kept(machine)}
+    if machine.layout.frames is not None:
+        out["back"] = jnp.zeros((slots,), jnp.int32)
+    nobody = slots + jnp.arange(lanes, dtype=jnp.int32)
+    return Queue(state, nobody, jnp.zeros((), jnp.int32), jnp.asarray(end, jnp.int32), out)
+
+
+def run(
+    machine: Machine,
+    queue: Queue,
+    inputs: Values,
+    narrower: int = 0,
+    grows: bool = False,
+    turns: int | None = None,
+    more: bool = False,
+) -> Queue:
+    """Run until every input has its results. `inputs`: stored parameters, [slots, ...] each.
+
+    It ends before that when no input is left and no more than `narrower` lanes live (or at once, if there are `more`
+    inputs to come), when (`grows`) a lane has no room for a call, or after so many `turns` (refills).
+    """
+    blocks = machine.blocks(queue.state)
+
+    def unfinished(c: tuple[Queue, jax.Array]) -> jax.Array:
+        q, turn = c
+        going = q.following < q.end
+        if not more:
+            going |= (_count(q, blocks) > narrower) | ((narrower == 0) & jnp.any(q.item < q.slots))
+        if grows:
+            going &= ~jnp.any(is_full(q, blocks))
+        return going if turns is None else going & (turn < turns)
+
+    def turn(c: tuple[Queue, jax.Array]) -> tuple[Queue, jax.Array]:
+        q = replace(c[0], state=_trips(machine, blocks, c[0], narrower))
+        return refill(machine, blocks, q, inputs, grows), c[1] + 1
+
+    done: Queue = jax.lax.while_loop(unfinished, turn, (queue, jnp.zeros((), jnp.int32)))[0]
+    return done
+
+
+def _count(q: Queue, blocks: Blocks) -> jax.Array:
+    return jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
+
+
+def is_full(q: Queue, blocks: Blocks) -> jax.Array:
+    """bool[lanes]: the lanes that wait for deeper stacks."""
+    pc = q.state.carry["pc"]
+    low = parked(0, len(blocks), Status.STACK_FULL)
+    return (pc >= low) & (pc <= low + len(blocks))
+
+
+def _trips(machine: Machine, blocks: Blocks, q: Queue, narrower: int) -> State:
+    """Trips until too many lanes are idle."""
+    state, lanes = q.state, q.lanes
+    more = q.following < q.end
+
+    def live(carry: Values) -> jax.Array:
+        return jnp.sum(carry["pc"] < len(blocks), dtype=jnp.int32)
+
+    def going(c: tuple[Values, jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        _, debt, alive, _ = c
+        return (alive > 0) & jnp.where(more, debt < lanes, alive > narrower)
+
+    def trip(c: tuple[Values, jax.Array, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array, jax.Array]:
+        carry, debt, _, trips = c
+        carry = machine.trip(blocks, carry, trips)
+        alive = live(carry)
+        return carry, debt + (lanes - alive), alive, trips + 1
+
+    begin = (state.carry, jnp.zeros((), jnp.int32), live(state.carry), state.trips)
+    carry, _, _, trips = jax.lax.while_loop(going, trip, begin)
+    return replace(state, carry=carry, trips=trips)
+
+
+def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bool) -> Queue:
+    """Write the results of lanes that are done; give them the inputs that follow."""
+    layout, carry = machine.layout, q.state.carry
+    free = carry["pc"] >= len(blocks)
+    if grows:
+        free &= ~is_full(q, blocks)
+    beyond = q.slots + jnp.arange(q.lanes, dtype=jnp.int32)
+    slot = jnp.where(free, q.item, beyond)
+    left = {key: carry[key] for key in q.out if key != "back"}
+    if "back" in q.out:
+        left["back"] = machine.back(carry)
+    out = {key: q.out[key].at[slot].set(value, mode="drop", unique_indices=True) for key, value in left.items()}
+    new = q.following + jnp.cumsum(free, dtype=jnp.int32) - 1
+    takes = free & (new < q.end)
+    begun = {reg(v): x.at[new].get(mode="clip") for v, x in inputs.items()}
+    begun["pc"] = jnp.full((q.lanes,), layout.index[machine.program.entry], carry["pc"].dtype)
+    begun |= {key: jnp.zeros((q.lanes,), carry[key].dtype) for key in ("depth", "steps") if key in carry}
+    fresh = {key: jnp.where(lane_mask(takes, value), value, carry[key]) for key, value in begun.items()}
+    return Queue(
+        replace(q.state, carry={**carry, **fresh}),
+        jnp.where(takes, new, jnp.where(free, beyond, q.item)),
+        jnp.minimum(q.following + jnp.sum(free, dtype=jnp.int32), q.end),
+        q.end,
+        out,
+    )
+
+
+def narrow(machine: Machine, q: Queue, width: int) -> Queue:
+    """The live lanes (at most `width`) in a machine of that many; all other lanes must be done and written."""
+    blocks = machine.blocks(q.state)
+    carry = q.state.carry
+    index = first_lanes(carry["pc"] < len(blocks), width)
+    frames = {} if machine.layout.frames is None else machine.layout.frames.widths
+    out: Values = {}
+    for key, value in carry.items():
+        if key in frames:
+            rows = value.reshape(-1, q.lanes, value.shape[1])
+            out[key] = rows.at[:, index].get(mode="clip").reshape(-1, value.shape[1])
+        elif value.ndim and key not in machine.totals:
+            out[key] = value.at[index].get(mode="clip")
+        else:
+            out[key] = value
+    there = index < q.lanes
+    out["pc"] = jnp.where(there, out["pc"], jnp.asarray(len(blocks), out["pc"].dtype))
+    beyond = q.slots + jnp.arange(width, dtype=jnp.int32)
+    item = jnp.where(there, q.item.at[index].get(mode="clip"), beyond)
+    return replace(q, state=replace(q.state, carry=out), item=item)

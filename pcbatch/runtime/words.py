@@ -1,0 +1,84 @@
+"""Values as machine words, so that what is saved together lies together: one row, one scatter, one gather.
+
+Everything of up to four bytes becomes uint32 words, eight bytes uint64 words (only with 64-bit types switched on). The
+bits are kept, so NaNs and negative zeros come back as they were.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ir.types import ArrayType
+
+SMALL, LARGE = np.dtype(np.uint32), np.dtype(np.uint64)
+_UNSIGNED = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: SMALL, 8: LARGE}
+_STANDARD = set("?bhilBHILefdFD")  # NumPy's own kinds of numbers; the others are JAX's narrow ones
+
+
+def word(type_: ArrayType) -> np.dtype[Any]:
+    """The word that values of this (storage) type are made of."""
+    return LARGE if _bits(jnp.dtype(type_.dtype)).itemsize == 8 else SMALL
+
+
+def width(type_: ArrayType) -> int:
+    """Words per lane."""
+    return type_.size * _per_element(jnp.dtype(type_.dtype))
+
+
+def pack(value: Any, lanes: int) -> jax.Array:
+    """[lanes, ...] as words, [lanes, width]."""
+    if jnp.issubdtype(value.dtype, jnp.complexfloating):
+        value = jnp.stack([value.real, value.imag], axis=-1)
+    elif value.dtype == np.bool_:
+        value = value.astype(np.uint8)
+    elif not _is_standard(value.dtype):
+        value = value.astype(_stand_in(value.dtype))
+    unsigned = _UNSIGNED[value.dtype.itemsize]
+    bits = value if value.dtype == unsigned else jax.lax.bitcast_convert_type(value, unsigned)
+    size = math.prod(bits.shape[1:])
+    return bits.reshape(lanes, size).astype(LARGE if unsigned == LARGE else SMALL)
+
+
+def unpack(words: jax.Array, type_: ArrayType) -> Any:
+    """The inverse of `pack` for values of this (storage) type."""
+    dtype = jnp.dtype(type_.dtype)
+    shape = (words.shape[0], *type_.shape)
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        part = _bits(dtype)
+        halves = _from_bits(words, part).reshape(*shape, 2)
+        return jax.lax.complex(halves[..., 0], halves[..., 1])
+    if dtype == np.bool_:
+        return (words != 0).reshape(shape)
+    if not _is_standard(dtype):
+        return _from_bits(words, _stand_in(dtype)).reshape(shape).astype(dtype)
+    return _from_bits(words, dtype).reshape(shape)
+
+
+def _from_bits(words: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
+    bits = words.astype(_UNSIGNED[dtype.itemsize])
+    return bits if bits.dtype == dtype else jax.lax.bitcast_convert_type(bits, dtype)
+
+
+def _bits(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What one word holds of a value of this type."""
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        return np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+    return dtype if _is_standard(dtype) else _stand_in(dtype)
+
+
+def _per_element(dtype: np.dtype[Any]) -> int:
+    return 2 if jnp.issubdtype(dtype, jnp.complexfloating) else 1
+
+
+def _is_standard(dtype: np.dtype[Any]) -> bool:
+    return dtype.char in _STANDARD or dtype == jnp.bfloat16
+
+
+def _stand_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """A wider type that holds every value of a narrow one that has no bits of its own (int4, float8, ...)."""
+    return np.dtype(np.int32 if jnp.issubdtype(dtype, jnp.integer) else np.float32)
