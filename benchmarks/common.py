@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import platform
@@ -9,22 +10,31 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import jax
-import jaxlib
+
+import pcbatch
+
+PACKAGES = ("jax", "jaxlib", "numpy", "blackjax", "numpyro", "diffrax", "optimistix")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measured quantity. `goal` is the most (or, with `at_least`, the least) that we want."""
+    """One measured quantity. `goal` is the most (or, with `at_least`, the least) that we want.
+
+    `baseline` says what it is compared with, and `against` what that was, in its own unit where the row is a ratio.
+    """
 
     name: str
     value: float
     unit: str
     goal: float | None = None
     at_least: bool = False
+    baseline: str | None = None
+    against: float | None = None
 
     @property
     def met(self) -> bool | None:
@@ -34,11 +44,26 @@ class Row:
         return self.value >= self.goal if self.at_least else self.value <= self.goal
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    """Wall time of one call, with its results on the device and done."""
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One line of a plot: `plot` is a name in `benchmarks.plots.PLOTS`."""
+
+    plot: str
+    label: str
+    x: Sequence[float | str]
+    y: Sequence[float]
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Wall time of one call, with its results on the device and done; and the results."""
     start = time.perf_counter()
-    jax.block_until_ready(call())
-    return time.perf_counter() - start
+    found = jax.block_until_ready(call())
+    return time.perf_counter() - start, found
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Wall time of one call."""
+    return timed(call)[0]
 
 
 def median_seconds(call: Callable[[], Any], repeats: int = 7, warm_up: int = 1) -> float:
@@ -48,10 +73,12 @@ def median_seconds(call: Callable[[], Any], repeats: int = 7, warm_up: int = 1) 
     return statistics.median(seconds(call) for _ in range(repeats))
 
 
-def interleaved_medians(calls: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
+def interleaved_medians(
+    calls: Mapping[str, Callable[[], Any]], repeats: int = 7, warm_up: bool = True
+) -> dict[str, float]:
     """Medians of things to be compared, taken in turns so that a busy moment of the machine meets them all."""
     times: dict[str, list[float]] = {name: [] for name in calls}
-    for call in calls.values():
+    for call in calls.values() if warm_up else ():
         seconds(call)
     for _ in range(repeats):
         for name, call in calls.items():
@@ -64,12 +91,32 @@ def machine() -> dict[str, Any]:
     return {
         "device": str(jax.devices()[0].device_kind),
         "platform": jax.default_backend(),
+        "devices": jax.device_count(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "threads of XLA": os.environ.get("NPROC", "all"),
         "python": platform.python_version(),
-        "jax": jax.__version__,
-        "jaxlib": jaxlib.__version__,
     }
+
+
+def processor() -> str:
+    """The name of the CPU, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+def versions() -> dict[str, str]:
+    """Of pcbatch and of what it is compared with, as far as they are installed."""
+    found = {"pcbatch": pcbatch.__version__}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def table(title: str, rows: Sequence[Row]) -> str:
@@ -81,15 +128,29 @@ def table(title: str, rows: Sequence[Row]) -> str:
         if row.goal is not None:
             sign = ">=" if row.at_least else "<="
             line += f" {'met' if row.met else 'MISSED'} ({sign} {row.goal:g})"
+        if row.baseline is not None:
+            line += f" against {row.baseline}"
         lines.append(line.rstrip())
     return "\n".join(lines)
 
 
-def report(title: str, rows: Sequence[Row], out: str | None = None) -> None:
+def content(title: str, rows: Sequence[Row], curves: Sequence[Curve] = ()) -> dict[str, Any]:
+    """All there is to know of one run, ready for JSON."""
+    return {
+        "title": title,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": versions(),
+        "rows": [{**asdict(row), "met": row.met} for row in rows],
+        "curves": [asdict(curve) for curve in curves],
+    }
+
+
+def report(title: str, rows: Sequence[Row], out: str | None = None, curves: Sequence[Curve] = ()) -> None:
     """Print the table; write JSON too when a path is given."""
-    where = machine()
+    found = content(title, rows, curves)
     print(table(title, rows))
+    where = {**found["machine"], **found["versions"]}
     print("  " + ", ".join(f"{key} {value}" for key, value in where.items()), flush=True)
     if out is not None:
-        content = {"title": title, "machine": where, "rows": [{**asdict(row), "met": row.met} for row in rows]}
-        Path(out).write_text(json.dumps(content, indent=2) + "\n")
+        Path(out).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

@@ -1,137 +1,148 @@
-"""NUTS on the correlated Gaussian: gradients per second, side by side. `python -m benchmarks.nuts`
+"""NUTS with a fixed step size: gradients per second, side by side. `python -m benchmarks.nuts [--target logistic]`
 
-Three programs take turns in one process: the batched leapfrog steps alone (the ceiling of any sampler), pcbatch on the
-textbook sampler of `examples/nuts`, and, if it is installed, BlackJAX's hand-written sampler under `jax.vmap`. Useful
-gradients are those that a chain's own trajectory asked for; a batched gradient serves every chain, wanted or not.
+Programs take turns in one process: the batched leapfrog steps alone (the ceiling of any sampler), pcbatch on the
+textbook sampler of `examples/nuts`, and, if they are installed, the hand-written samplers of BlackJAX and NumPyro under
+`jax.vmap`. Useful gradients are those that a chain's own trajectory asked for; a batched gradient serves every chain,
+wanted or not. With `--devices 4` all of them split their chains over so many devices of the CPU.
 
-XLA gets one thread unless NPROC says otherwise, which suits all three: their kernels are small, and passing them
-between threads costs more than it gains.
+XLA gets one thread per device unless NPROC says otherwise, which suits all of them: their kernels are small, and
+passing them between threads costs more than it gains.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import time
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.common import Row, interleaved_medians, report
-from examples.nuts.run import GRADIENT, Settings, empty_trace, start
-from examples.nuts.sampler import nuts
-from examples.nuts.targets import gaussian
+from benchmarks.common import Row, interleaved_medians, report, seconds, timed
+from benchmarks.devices import split, use
+from benchmarks.samplers import (
+    TREE_DEPTH,
+    Sampler,
+    batches,
+    ceiling,
+    correlated,
+    pcbatch_sampler,
+    peers,
+    regression,
+    utilisation,
+)
+from examples.nuts.run import FRAMES
 
-STEP, TREE_DEPTH, SIZE = 0.1533, 10, 100
+SETTINGS = {"gaussian": correlated, "logistic": regression}
+DRAWS = {"gaussian": 50, "logistic": 20}
+CHAINS = {"gaussian": [100, 1000], "logistic": [100]}
+WORK = {"gaussian": 100_000, "logistic": 10_000}  # gradients of the run that measures the ceiling
+OURS, CEILING, RIVAL = "pcbatch", "leapfrog alone", "blackjax"
 
-
-class Chains:
-    """pcbatch: all draws of all chains in one batched call."""
-
-    def __init__(self, chains: int, draws: int) -> None:
-        target = gaussian(SIZE)
-        state = start(target, Settings(chains=chains, step_size=STEP, adapt=False))
-        self.args = (*state, jnp.ones(SIZE, jnp.float32), empty_trace(state.sample.q, draws), jnp.int32(draws))
-        chain = nuts(target.logp_and_grad, TREE_DEPTH).chain
-        self.call = chain.with_options(max_depth=TREE_DEPTH + 3).run
-        began = time.perf_counter()
-        jax.block_until_ready(self.run())
-        self.compile_seconds = time.perf_counter() - began
-        counted = chain.with_options(max_depth=TREE_DEPTH + 3, stats=True).run(*self.args)
-        self.gradients = np.asarray(counted.value[-1].leapfrogs).sum(axis=1)
-        self.batches = int(counted.stats.visits(GRADIENT))
-
-    def run(self) -> Any:
-        """The whole work."""
-        return self.call(*self.args).value
-
-
-def ceiling(chains: int, steps: int) -> Callable[[], Any]:
-    """Leapfrog steps of all chains and nothing else."""
-    target = gaussian(SIZE)
-    gradient = jax.vmap(target.logp_and_grad)
-    q = jnp.asarray(target.start(0, chains), jnp.float32)
-
-    @jax.jit
-    def run(q: jax.Array) -> jax.Array:
-        def body(_: int, s: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
-            q, p, g = s
-            p = p + 0.5 * STEP * g
-            q = q + STEP * p
-            _, g = gradient(q)
-            return q, p + 0.5 * STEP * g, g
-
-        return jax.lax.fori_loop(0, steps, body, (q, jnp.zeros_like(q), gradient(q)[1]))[0]
-
-    return lambda: run(q)
+# Useful gradients per second over those of BlackJAX: (target, chains, devices).
+RIVAL_GOALS = {
+    ("gaussian", 100, 1): 1.8,
+    ("gaussian", 1000, 1): 4.0,
+    ("gaussian", 100, 4): 1.2,
+    ("gaussian", 1000, 4): 2.5,
+}
+CEILING_GOALS = {("logistic", 100): 0.95}  # batched gradients over those of the leapfrog alone in that time
+COMPILE_GOAL = 10.0
 
 
-def blackjax_chains(chains: int, draws: int) -> tuple[Callable[[], Any], np.ndarray]:
-    """BlackJAX under vmap: chains wait for each other at every draw. Also its gradients, [draws, chains]."""
-    import blackjax
-
-    target = gaussian(SIZE)
-    kernel = blackjax.nuts(
-        target.logp, step_size=STEP, inverse_mass_matrix=jnp.ones(SIZE), max_num_doublings=TREE_DEPTH
-    )
-
-    @jax.jit
-    def run(keys: jax.Array, q: jax.Array) -> Any:
-        def one(state: Any, key: jax.Array) -> Any:
-            state, info = jax.vmap(kernel.step)(jax.random.split(key, chains), state)
-            return state, info.num_integration_steps
-
-        return jax.lax.scan(one, jax.vmap(kernel.init)(q), keys)
-
-    keys = jax.random.split(jax.random.key(1), draws)
-    q = jnp.asarray(target.start(0, chains), jnp.float32)
-    return lambda: run(keys, q), np.asarray(run(keys, q)[1])
+def ready(sampler: Sampler, devices: int, compiled: bool) -> Callable[[], Any]:
+    """A call of all its chains; `compiled` if it has to be compiled first, which `f.run` does by itself."""
+    if devices > 1 or compiled:
+        return split(sampler.run, sampler.arguments, devices, sampler.shared)
+    return lambda: sampler.run(*sampler.arguments)
 
 
-def rows(chains: int, draws: int, repeats: int) -> list[Row]:
+def rows(target: str, chains: int, draws: int, devices: int, repeats: int) -> list[Row]:
     """Measure one number of chains."""
-    ours = Chains(chains, draws)
-    steps = 100_000 // chains
-    calls = {"pcbatch": ours.run, "ceiling": ceiling(chains, steps)}
-    if find_spec("blackjax"):
-        calls["blackjax"], their_steps = blackjax_chains(chains, draws)
-    times = interleaved_medians(calls, repeats)
-    longest, useful = int(ours.gradients.max()), int(ours.gradients.sum())
-    rate = useful / times["pcbatch"]
-    first = chains == 100
-    out = [
-        Row(f"{chains} chains: compile and first call", ours.compile_seconds, "s", goal=10.0),
-        Row(f"{chains} chains: gradient batches", ours.batches, ""),
-        Row(f"{chains} chains: gradients of the longest chain", longest, ""),
-        Row(f"{chains} chains: batches / longest", ours.batches / longest, "x", goal=1.01),
-        Row(f"{chains} chains: utilisation", useful / (chains * ours.batches), ""),
-        Row(f"{chains} chains: useful gradients", rate, "1/s", goal=300_000 if first else None, at_least=True),
-        Row(f"{chains} chains: the ceiling", chains * steps / times["ceiling"], "1/s"),
+    setting = SETTINGS[target]()
+    calls = {OURS: ready(pcbatch_sampler(setting, chains, draws), devices, compiled=False)}
+    calls |= {name: ready(make(setting, chains, draws), devices, compiled=True) for name, make in peers().items()}
+    first = {name: timed(call) for name, call in calls.items()}
+    wanted = {name: np.asarray(found[1]) for name, (_, found) in first.items()}
+    steps = max(1, WORK[target] // chains)
+    calls[CEILING] = ready(ceiling(setting, chains, steps), devices, compiled=True)
+    seconds(calls[CEILING])
+    times = interleaved_medians(calls, repeats, warm_up=False)
+    rates = {name: float(gradients.sum()) / times[name] for name, gradients in wanted.items()}
+    rates[CEILING] = chains * steps / times[CEILING]
+    title = f"{setting.name}, {chains} chains" + (f" on {devices} devices" if devices > 1 else "")
+    usual = draws == DRAWS[target]  # goals are for that many
+    compile_goal = COMPILE_GOAL if (chains, devices) == (100, 1) else None
+    out = [Row(f"{title}: compile and first call, pcbatch", first[OURS][0], "s", compile_goal)]
+    out += [Row(f"{title}: useful gradients, {name}", rate, "1/s") for name, rate in rates.items()]
+    out += _trees(title, wanted)
+    if devices == 1:
+        rate = rates[CEILING] * times[OURS] / chains
+        goal = CEILING_GOALS.get((target, chains)) if usual else None
+        out += _counted(title, batches(setting, chains, draws, max_depth=TREE_DEPTH + FRAMES), rate, goal)
+    return out + _ratios(title, rates, RIVAL_GOALS.get((target, chains, devices)) if usual else None)
+
+
+def _trees(title: str, wanted: dict[str, np.ndarray]) -> list[Row]:
+    """What the samplers did: their trees should be about alike."""
+    out = [Row(f"{title}: gradients per draw, {name}", float(n.mean()), "") for name, n in wanted.items()]
+    waiting = {name: n for name, n in wanted.items() if name != OURS}
+    return out + [Row(f"{title}: utilisation, {name}", utilisation(n), "") for name, n in waiting.items()]
+
+
+def _counted(title: str, counted: tuple[int, np.ndarray], possible: float, goal: float | None) -> list[Row]:
+    """How many batched gradients it took, of those that the leapfrog alone would have made in that time."""
+    count, wanted = counted
+    longest = int(wanted.sum(axis=1).max())
+    return [
+        Row(f"{title}: gradient batches", count, "", longest, False, "the longest chain's gradients", longest),
+        Row(f"{title}: utilisation, pcbatch", float(wanted.sum()) / (len(wanted) * count), ""),
+        Row(f"{title}: batched gradients / ceiling", count / possible, "x", goal, True, CEILING, possible),
     ]
-    if "blackjax" in times:
-        their_rate = float(their_steps.sum()) / times["blackjax"]
-        busy = float(their_steps.sum()) / (chains * float(their_steps.max(axis=1).sum()))
-        out.append(Row(f"{chains} chains: BlackJAX, vmapped", their_rate, "1/s"))
-        out.append(Row(f"{chains} chains: BlackJAX's utilisation", busy, ""))
-        out.append(Row(f"{chains} chains: pcbatch / BlackJAX", rate / their_rate, "x"))
-    return out
+
+
+def _ratios(title: str, rates: dict[str, float], goal: float | None) -> list[Row]:
+    """Ours over everybody else's."""
+    return [
+        Row(
+            f"{title}: pcbatch / {name}",
+            rates[OURS] / rate,
+            "x",
+            goal if name == RIVAL else None,
+            True,
+            f"{name} (1/s)",
+            rate,
+        )
+        for name, rate in rates.items()
+        if name != OURS
+    ]
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", choices=SETTINGS, default="gaussian")
+    parser.add_argument("--chains", type=int, nargs="+", help="default: 100 and 1000; for the regression 100")
+    parser.add_argument("--draws", type=int, help="default: 50, for the regression 20")
+    parser.add_argument("--devices", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", metavar="OUT")
+    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--chains", type=int, nargs="+", default=[100, 1000])
-    parser.add_argument("--draws", type=int, default=50)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", metavar="OUT")
-    chosen = parser.parse_args(arguments)
+    chosen = parse(arguments)
     os.environ.setdefault("NPROC", "1")  # read by XLA at its first computation
-    found = [row for chains in chosen.chains for row in rows(chains, chosen.draws, chosen.repeats)]
-    report(f"NUTS, {SIZE}-d Gaussian, step {STEP}, {chosen.draws} draws", found, chosen.json)
+    use(chosen.devices)
+    target, draws = chosen.target, chosen.draws or DRAWS[chosen.target]
+    found = [
+        row
+        for chains in chosen.chains or CHAINS[target]
+        for row in rows(target, chains, draws, chosen.devices, chosen.repeats)
+    ]
+    report(f"NUTS, {target}, {draws} draws, {jax.device_count()} device(s)", found, chosen.json)
 
 
 if __name__ == "__main__":

@@ -69,13 +69,18 @@ def time_both(name: str, call: Callable[..., Any], args: tuple[Any, ...], repeat
     return [Row(f"{name}: first call", first, "s"), Row(f"{name}: later calls", later * 1e3, "ms")]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lanes", type=int, default=1024)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", metavar="OUT")
-    chosen = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    chosen = parse(arguments)
     rng = np.random.default_rng(0)
 
     def ints(low: int, high: int) -> np.ndarray:

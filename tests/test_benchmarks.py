@@ -1,0 +1,231 @@
+"""The benchmarks measure what they say: all ways to solve a problem agree, and the report holds every number.
+
+Nothing is timed here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from benchmarks import common, devices, nuts, queue, samplers, summary, trips
+from benchmarks.__main__ import chosen_jobs
+from benchmarks.common import Curve, Row
+from benchmarks.jobs import JOBS, Job, run
+from benchmarks.queues import __main__ as queues
+from benchmarks.queues import fit, march, ode, ssa
+from benchmarks.queues.peers import in_rounds, one_by_one, single, together, utilisation
+from benchmarks.recursions import RECURSIONS
+
+pytestmark = pytest.mark.promotion("standard")  # as users write
+
+PROBLEMS = [module.PROBLEM for module in (ode, ssa, march, fit)]
+
+
+def easy(name: str) -> tuple[Any, ...]:
+    """Two inputs that take a few steps."""
+    match name:
+        case "ode":
+            return (jnp.array([1.0, 3.0], jnp.float32),)
+        case "ssa":
+            return jnp.array([[5, 1, 0.02, 1], [2, 3, 0.1, 1]], jnp.float32), jax.random.split(jax.random.key(0), 2)
+        case "march":
+            return (march.inputs(100)[0][jnp.array([0, 99])],)
+        case _:
+            return (fit.inputs(2)[0],)
+
+
+def lane(args: tuple[Any, ...], k: int) -> tuple[Any, ...]:
+    return jax.tree.map(lambda a: a[k], args)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_every_way_to_solve_a_problem_agrees(problem: Any) -> None:
+    inputs = easy(problem.name)
+    one = single(problem.loop)
+    plain = [pcbatch.batch(problem.solve).plain(*lane(inputs, k)) for k in range(2)]
+    expected = np.stack([np.asarray(answer) for answer, _ in plain])
+    steps = np.array([int(count) for _, count in plain])
+    ways = {"ours": queue.ours(pcbatch.batch(problem.solve)), "all": together(one), "map": one_by_one(one)}
+    for name, way in (ways | {"rounds": in_rounds(one, 1)}).items():
+        answer, count = way(*inputs)
+        assert queues.agreement(answer, expected, problem.tolerance) == 1.0, name
+        np.testing.assert_allclose(count, steps, rtol=0.02, atol=1, err_msg=name)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_inputs_are_as_many_as_asked_for(problem: Any) -> None:
+    assert {leaf.shape[0] for leaf in jax.tree.leaves(problem.inputs(12))} == {12}
+
+
+def test_results_that_differ_are_not_measured() -> None:
+    right, wrong = (np.zeros((4, 2)), np.full(4, 5)), (np.ones((4, 2)), np.full(4, 5))
+    queues.check(ode.PROBLEM, {queues.OURS: right, "peer": right})
+    with pytest.raises(SystemExit, match="adaptive ODE: peer agrees on 0.0%, with 1.000 times our steps"):
+        queues.check(ode.PROBLEM, {queues.OURS: right, "peer": wrong})
+    with pytest.raises(SystemExit, match="2.000 times"):
+        queues.check(ode.PROBLEM, {queues.OURS: right, "peer": (right[0], np.full(4, 10))})
+
+
+def test_utilisation_of_rounds() -> None:
+    steps = np.array([1, 3, 4, 4])
+    assert utilisation(steps, 1) == 1.0
+    assert utilisation(steps, 2) == 12 / (2 * (3 + 4))
+    assert utilisation(steps, 4) == 12 / 16
+
+
+def test_a_queue_uses_map_where_there_is_one() -> None:
+    class Streaming:
+        def map(self, *xs: Any, lanes: int | None) -> Any:
+            return xs, lanes
+
+    assert queue.ours(Streaming(), 8)(1, 2) == ((1, 2), 8)
+    plain = lambda x: x + 1
+    assert queue.ours(plain, 8)(1) == 2
+
+
+@pytest.mark.parametrize("name", RECURSIONS)
+def test_a_stack_by_hand_gives_what_recursion_gives(name: str) -> None:
+    program = RECURSIONS[name]
+    inputs = program.inputs(16)
+    smallest = np.argsort(sum(np.asarray(x) for x in inputs))[:4]
+    inputs = jax.tree.map(lambda a: a[smallest], inputs)
+    plain = [program.solve(*(int(x) for x in lane(inputs, k))) for k in range(4)]
+    assert pcbatch.batch(program.solve)(*inputs).tolist() == plain
+    assert together(program.by_hand)(*inputs).tolist() == plain
+
+
+@pytest.mark.parametrize("name", RECURSIONS)
+def test_the_largest_inputs_fit_their_stacks(name: str) -> None:
+    program = RECURSIONS[name]
+    inputs = program.inputs(64)
+    result = pcbatch.batch(program.solve, max_depth=program.depth).run(*inputs)
+    assert not np.any(result.status)
+    np.testing.assert_array_equal(result.value, together(program.by_hand)(*inputs))
+
+
+def test_eight_queens() -> None:
+    queens = RECURSIONS["queens"].by_hand
+    assert [int(queens(jnp.int32(2**n - 1), *[jnp.int32(0)] * 3)) for n in (4, 5, 6, 7, 8)] == [2, 10, 4, 40, 92]
+
+
+def test_lanes_split_over_devices() -> None:
+    square = devices.split(lambda x, y: x * x + y, (jnp.arange(4), jnp.int32(1)), 2, shared=(1,))
+    assert square().tolist() == [1, 2, 5, 10]
+    assert len(square().devices()) == 2
+
+
+def test_vectors_beside_the_work_leave_its_result_alone() -> None:
+    n = jnp.array([0, 1, 5], jnp.int32)
+    beside = tuple(jnp.full((3, 2), float(k)) for k in (1, 2))
+    for program in (trips.calls_beside, trips.loop_beside):
+        value, total = pcbatch.batch(program)(n, beside)
+        assert value.tolist() == pcbatch.batch(program)(n, ())[0].tolist()
+        assert total.tolist() == [3.0, 3.0, 3.0]
+
+
+def small() -> samplers.Setting:
+    """A Gaussian of three numbers."""
+    return samplers.correlated(3)
+
+
+def test_ours_needs_as_many_batches_as_the_longest_chain() -> None:
+    count, wanted = samplers.batches(small(), 4, 3, max_depth=samplers.TREE_DEPTH + 3)
+    assert wanted.shape == (4, 3)
+    assert count == wanted.sum(axis=1).max()
+
+
+@pytest.mark.parametrize("name", samplers.PEERS)
+def test_samplers_give_draws_and_gradients(name: str) -> None:
+    pytest.importorskip(name)
+    sampler = samplers.PEERS[name](small(), 4, 3)
+    draws, gradients = jax.jit(sampler.run)(*sampler.arguments)
+    assert draws.shape == (4, 3, 3) and gradients.shape == (4, 3)
+    assert np.all(np.asarray(gradients) > 0) and np.all(np.isfinite(draws))
+    assert 0 < samplers.utilisation(np.asarray(gradients)) <= 1
+
+
+def test_the_regression_starts_at_its_mode() -> None:
+    target = samplers.logistic(200, 3)
+    mode, covariance = samplers.laplace(target)
+    np.testing.assert_allclose(jax.grad(target.logp)(mode), np.zeros(3), atol=1e-2)
+    assert np.all(np.linalg.eigvalsh(covariance) > 0)
+
+
+def test_goals() -> None:
+    assert Row("a", 1.0, "s").met is None
+    assert Row("a", 1.0, "s", goal=1.0).met and not Row("a", 1.1, "s", goal=1.0).met
+    assert Row("a", 1.0, "x", goal=1.0, at_least=True).met and not Row("a", 0.9, "x", 1.0, True).met
+    counted = nuts._counted("t", (10, np.array([[4, 6], [1, 2]])), possible=20.0, goal=0.95)
+    assert [row.met for row in counted] == [True, None, False]
+
+
+def test_the_json_of_a_run_holds_every_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [Row("t", 2.0, "s"), Row("ratio", 0.5, "x", 3.0, True, "peer (s)", 1.0)]
+    common.report("title", rows, str(tmp_path / "part.json"), [Curve("depth", "fib", [32, 64], [1.0, 2.0])])
+    assert "MISSED (>= 3) against peer (s)" in capsys.readouterr().out
+    found = json.loads((tmp_path / "part.json").read_text(encoding="utf-8"))
+    assert set(found) == {"title", "date", "machine", "versions", "rows", "curves"}
+    assert found["rows"][1] == {
+        "name": "ratio",
+        "value": 0.5,
+        "unit": "x",
+        "goal": 3.0,
+        "at_least": True,
+        "baseline": "peer (s)",
+        "against": 1.0,
+        "met": False,
+    }
+    assert {"device", "cores", "threads of XLA", "python"} <= set(found["machine"])
+    assert found["versions"]["jax"] == jax.__version__
+
+
+def job(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "command": f"python -m {name}", "seconds": 1.0, **more}
+
+
+def test_the_summary_has_a_table_for_each_job_and_the_pictures(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    rows = [Row("t", 2.0, "s", 3.0), Row("ratio", 0.5, "x", 3.0, True, "peer (s)", 1.0)]
+    curves = [
+        Curve("depth", "fib", [32, 64], [1.0, 2.0]),
+        Curve("queues", "goal", ["ode"], [3.0]),
+        Curve("queues", "goal", ["fit"], [1.4]),
+    ]
+    jobs = [job("good", **common.content("title", rows, curves)), job("bad", error="Traceback")]
+    found = summary.summary(jobs, quick=True, commit="abc")
+    assert found["goals"] == {"met": 1, "missed": 1}
+    written = summary.write(found, tmp_path / "out")
+    assert [path.name for path in written] == ["benchmarks.json", "benchmarks.md", "depth.png", "queues.png"]
+    assert all(path.stat().st_size for path in written)
+    assert json.loads(written[0].read_text(encoding="utf-8"))["jobs"][1]["error"] == "Traceback"
+    text = written[1].read_text(encoding="utf-8")
+    assert "| ratio | 0.5 x | >= 3: **missed** | peer (s): 1 |" in text
+    assert "| t | 2 s | <= 3: met |  |" in text
+    assert "## bad" in text and "Traceback" in text
+
+
+@pytest.mark.parametrize("each", JOBS, ids=lambda each: each.name)
+def test_jobs_have_arguments_that_their_modules_know(each: Job) -> None:
+    module = each.module if each.module != "benchmarks.queues" else "benchmarks.queues.__main__"
+    for quick in (True, False):
+        assert importlib.import_module(module).parse([*each.arguments(quick), "--json", "x"]).json == "x"
+
+
+def test_jobs_are_chosen_by_name_or_by_its_beginning() -> None:
+    assert [each.name for each in chosen_jobs(["recursion", "fib"])] == ["fib", "recursion-one", "recursion-four"]
+    assert chosen_jobs(None) == list(JOBS)
+
+
+def test_a_job_that_fails_says_how() -> None:
+    found = run(Job("lost", "benchmarks.lost"), quick=True)
+    assert "No module named benchmarks.lost" in found["error"]
+    assert found["command"] == "python -m benchmarks.lost --repeats 3"
