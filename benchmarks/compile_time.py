@@ -37,8 +37,30 @@ WHILE = "    while y > {i}:\n        y = y // 2 - {i}\n    y = y + 3 * {i}\n"
 NESTED = "    if y > {i}:\n        z = y + {i}\n        while z > 9:\n            z, y = z // 2, y + z\n"
 VARIABLES = "    v{i} = x + {i}\n    while v{i} > y:\n        v{i} = v{i} - 1\n    y = y + v{i}\n"
 CALL = "    y = g(y + {i})\n"
+GUARD = "    if y == {i}:\n        return x + {i}\n    y = y + x\n"
+FLAGS = "    if y > {i} and x != {i} or not x > {i} + 1:\n        return {i}\n"
+CHECK = "    assert y != -{i}, f'{{y}} is {i}'\n    if y > {i}:\n        print(f'{{y}}')\n    y = y + 1\n"
+TUPLE = "    for v in ({i}, x):\n        while y > v:\n            y = y - v - 1\n    y = y + v\n"
+RECURSIVE = "    if y > {i}:\n        y = f0(y - {i} - 1) + y\n"
+INLINED = "    y = clip(y, {i})\n"
+ONCE = "    y = h{i}(y)\n"
 HELPER = "@pcbatch.batch\ndef g(x):\n    if x > 99:\n        return x - 1\n    return g(x * 2 + 1) + 1\n"
-STATEMENTS = {"if": IF, "while": WHILE, "nested": NESTED, "variables": VARIABLES, "call": CALL}
+CLIP = "@pcbatch.inline\ndef clip(x, i):\n    if x > i:\n        return i\n    return x\n"
+CALLED_ONCE = "@pcbatch.batch\ndef h{i}(x):\n    while x > {i}:\n        x = x // 2\n    return x\n"
+STATEMENTS = {
+    "if": IF,
+    "while": WHILE,
+    "nested": NESTED,
+    "variables": VARIABLES,
+    "call": CALL,
+    "guards": GUARD,
+    "flags": FLAGS,
+    "checks": CHECK,
+    "tuples": TUPLE,
+    "recursive": RECURSIVE,
+    "inlined": INLINED,
+    "once": ONCE,
+}
 FUNCTION = "@pcbatch.batch\ndef f{i}(x):\n    if x > {i}:\n        return x - 1\n    return f{next}(x + 1) + 1\n"
 LAST = "@pcbatch.batch\ndef f{i}(x):\n    return x\n"
 KINDS = (*STATEMENTS, "functions")
@@ -50,7 +72,8 @@ def source(kind: str, size: int) -> str:
         parts = [FUNCTION.format(i=i, next=i + 1) for i in range(size)]
         return "".join([*parts, LAST.format(i=size)])
     body = "".join(STATEMENTS[kind].format(i=i) for i in range(size))
-    return f"{HELPER}@pcbatch.batch\ndef f0(x):\n    y = x\n{body}    return y\n"
+    helpers = "".join(CALLED_ONCE.format(i=i) for i in range(size if kind == "once" else 0))
+    return f"{HELPER}{CLIP}{helpers}@pcbatch.batch\ndef f0(x):\n    y = x\n{body}    return y\n"
 
 
 def program(kind: str, size: int) -> Any:

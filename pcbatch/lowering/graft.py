@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from pcbatch.ir.definite import stack_written
@@ -89,6 +89,7 @@ class _Facts:
     entered: Names  # blocks that a call goes or comes back to
     vars: dict[str, Var]
     fresh: Fresh
+    costs: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: StackProgram) -> _Facts:
@@ -117,7 +118,9 @@ class _Facts:
 
     def cost(self, block: StackBlock) -> float:
         """What one more copy of a block costs per lane; infinite where there must be none."""
-        return sum(self._cost(op) for op in block.ops)
+        if block.label not in self.costs:
+            self.costs[block.label] = sum(self._cost(op) for op in block.ops)
+        return self.costs[block.label]
 
     def _cost(self, op: StackOp) -> float:
         match op:
