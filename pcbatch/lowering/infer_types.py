@@ -9,12 +9,13 @@ iteration ends because a leaf only climbs: known value, array, wider array.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pcbatch.diagnostics import Loc
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.walk import reads, terminator_reads
 from pcbatch.lowering import watch_draws
@@ -87,24 +88,41 @@ class _Inference:
         self.functions = {f.name: f for f in program.functions}
         self.found = Inferred(results={f.name: f.results for f in program.functions})
         self.users = _users(program)
+        self.order = [(f.name, block) for f in program.functions for block in f.blocks]
+        self.position = {(name, block.label): k for k, (name, block) in enumerate(self.order)}
         # Blocks to look at (again), and from which operation on; those that wait for a call to return, and where.
-        self.stale: dict[str, dict[str, int]] = {f.name: {} for f in program.functions}
+        self.stale: dict[tuple[str, str], int] = {}
         self.waiting: dict[tuple[str, str], int] = {}
+        # They are looked at in rounds through the program: what one changes for later ones counts at once.
+        self.due: list[tuple[int, int]] = []  # a heap of rounds and positions
+        self.now = (0, -1)
         self.go_on = False  # take both ways at a branch whose condition could not be typed
         self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
 
     def settle(self) -> None:
+        self.now = (self.now[0] + 1, -1)
         for name, labels in self.found.reachable.items():
-            self.stale[name].update(dict.fromkeys(labels, 0))
-        while any(self.stale.values()):
-            for function in self.program.functions:
-                self.visit(function)
+            for label in labels:
+                self.look((name, label), 0)
+        while self.due:
+            self.now = heapq.heappop(self.due)
+            name, block = self.order[self.now[1]]
+            start = self.stale.pop((name, block.label))
+            self._block(name, block, min(start, self.waiting.pop((name, block.label), start)))
+
+    def look(self, place: tuple[str, str], start: int) -> None:
+        """Look at a block (again) when its turn comes."""
+        if place not in self.stale:
+            passed, position = self.now
+            at = self.position[place]
+            heapq.heappush(self.due, (passed + (at <= position), at))
+        self.stale[place] = min(start, self.stale.get(place, start))
 
     def reach(self, function: str, label: str) -> None:
         labels = self.found.reachable.setdefault(function, set())
         if label != RETURN and label not in labels:
             labels.add(label)
-            self.stale[function][label] = 0
+            self.look((function, label), 0)
 
     def assign(self, place: Place, value: Abstract, loc: Loc | None) -> None:
         if place[0] == self.program.entry and place[1] in self.found.results[place[0]]:
@@ -125,36 +143,27 @@ class _Inference:
             self.found.types[place] = new
             for (user, label), k in self.users.get(place, {}).items():
                 if label in self.found.reachable.get(user, ()):
-                    self.stale[user][label] = min(k, self.stale[user].get(label, k))
+                    self.look((user, label), k)
 
-    def visit(self, function: Function) -> None:
-        """Look at the blocks that something has changed for; what they change for later ones counts at once."""
-        stale = self.stale[function.name]
-        if stale:
-            for block in function.blocks:
-                if block.label in stale:
-                    start = stale.pop(block.label)
-                    self._block(function, block, min(start, self.waiting.pop((function.name, block.label), start)))
-
-    def _block(self, function: Function, block: Block, start: int) -> None:
+    def _block(self, function: str, block: Block, start: int) -> None:
         for k, op in enumerate(block.ops[start:], start):
             match op:
                 case Prim():
-                    self._prim(function.name, (function.name, block.label, k), op)
+                    self._prim(function, (function, block.label, k), op)
                 case Move():
-                    value = self.found.types.get((function.name, op.src))
+                    value = self.found.types.get((function, op.src))
                     if value is not None:
-                        self.assign((function.name, op.dst), value, op.loc)
+                        self.assign((function, op.dst), value, op.loc)
                 case Call():
-                    self._call(function.name, op)
+                    self._call(function, op)
                     if not self.found.returns(op):
-                        self.waiting[function.name, block.label] = k
+                        self.waiting[function, block.label] = k
                         return  # what follows is not reached, or looked at when more is known
                 case Print():
                     pass
                 case Select():
                     raise NotImplementedError("selections are made after type inference")
-        self._terminator(function.name, block)
+        self._terminator(function, block)
 
     def _prim(self, function: str, key: OpKey, op: Prim) -> None:
         ins = tuple(self.found.types.get((function, v)) for v in op.expr.ins)

@@ -215,17 +215,17 @@ MUTANTS = (
     Mutant(
         "split-everything",
         "lowering/split_ranges.py",
-        "        webs.union(defs)\n    _keep",
-        "        pass\n    _keep",
+        "webs.union([(label, v), env[v]])",
+        "pass",
         "definitions that meet in one use get different names",
         law("countdown", "nested_ifs"),
     ),
     Mutant(
         "split-last-path",
         "lowering/split_ranges.py",
-        "found[0].union(*found[1:])",
-        "found[-1]",
-        "only the definitions of the last path reach a block",
+        "for label in successors(block.terminator):",
+        "for label in successors(block.terminator)[-1:]:",
+        "definitions go on to the last of the blocks that come next alone",
         law("nested_ifs", "countdown"),
     ),
     Mutant(
