@@ -11,6 +11,7 @@ from pcbatch.ir.stack import PushJump, StackProgram
 from pcbatch.ir.walk import edges
 
 LOOP = 8.0  # expected visits per nesting level
+DEEPEST = 8  # a level for each of many calls of itself in a row says nothing about visits any more
 
 Graph = Mapping[str, Sequence[str]]
 
@@ -45,6 +46,8 @@ def _nesting(labels: Sequence[str], graph: Graph) -> dict[str, int]:
         nodes, level = work.pop()
         for component in _cycles(nodes, graph):
             depth |= dict.fromkeys(component, level)
+            if level == DEEPEST:
+                continue
             inside = frozenset(component)
             # Where control enters the loop, from a loop around it too; the loop inside is what lies between.
             headers = {n for n in component if not inside.issuperset(before[n])} or {component[0]}
