@@ -163,6 +163,14 @@ def test_a_branch_around_a_selection_becomes_one_too() -> None:
     assert len(program.blocks) == 1
 
 
+def test_ifs_that_end_in_a_return_are_selections() -> None:
+    """The return stays in one place until they are."""
+    program = REGISTRY["nested_ifs"]
+    with program.mode():
+        found = program.batched().lower(*program.args(4)).stages.optimised_cfg
+    assert [len(function.blocks) for function in found.functions] == [1]
+
+
 def test_no_recompilation_for_the_same_shapes_under_jit() -> None:
     batched = pcbatch.batch(fib, max_depth=16)
     compiled = jax.jit(batched.run)

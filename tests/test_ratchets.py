@@ -66,6 +66,7 @@ NAMED: dict[str, Counts] = {
     "for_enumerate_start_unpack": Counts(2, 0, 14, 0, 4, 5),
     "random_walk": Counts(2, 0, 18, 0, 9, 10),
     "dict_values": Counts(2, 0, 5, 0, 6, 7),
+    "nested_ifs": Counts(1, 0, 4, 0, 1, 1),
     "mutual_tail_calls": Counts(4, 0, 25, 0, 12, 14),
 }
 

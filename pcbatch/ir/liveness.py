@@ -59,6 +59,15 @@ def stack_live_in(program: StackProgram) -> dict[str, Names]:
     return dict(_solve_stack(program)[0])
 
 
+def doubtful(program: StackProgram) -> Names:
+    """The variables that may be read before they are written, for all that liveness tells.
+
+    It takes a return for one to all callers, so none of these need be; but no other variable can.
+    """
+    shared = (name for op in program.prologue for name in writes(op))
+    return stack_live_in(program)[program.entry].difference(program.params, shared)
+
+
 def stack_live_out(program: StackProgram) -> dict[str, Names]:
     """For every block of a stack program, the variables live once its jump is taken."""
     return dict(_solve_stack(program)[1])

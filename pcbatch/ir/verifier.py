@@ -45,7 +45,7 @@ from dataclasses import dataclass
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.definite import slots, stack_written, written
-from pcbatch.ir.liveness import live_in, stack_live_in, stack_live_out
+from pcbatch.ir.liveness import doubtful, live_in, stack_live_in, stack_live_out
 from pcbatch.ir.ops import ASSERTION, ERROR, RETURN, Fail, Move, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage
 from pcbatch.ir.types import BOOL, ArrayType
@@ -243,10 +243,10 @@ def _defined(function: Function, where: str) -> Iterator[Fault]:
 
 
 def _read_too_early(
-    block: AnyBlock, known: Names | None, rule: str, where: str, doubtful: Names | None = None
+    block: AnyBlock, known: Names | None, rule: str, where: str, only: Names | None = None
 ) -> Iterator[Fault]:
     for name in dict.fromkeys(_unwritten(block, known) if known is not None else ()):
-        if doubtful is None or name in doubtful:
+        if only is None or name in only:
             yield Fault(rule, _at(where, block), f"{name} may be read before it is written")
 
 
@@ -348,14 +348,12 @@ def _slots(program: StackProgram) -> Iterator[Fault]:
 
 
 def _written(program: StackProgram) -> Iterator[Fault]:
-    # Liveness takes a return for one to all callers: only what it finds may be read too early, but it need not be.
-    shared = (name for op in program.prologue for name in writes(op))
-    doubtful = stack_live_in(program)[program.entry].difference(program.params, shared)
-    if not doubtful:
+    names = doubtful(program)
+    if not names:
         return
-    tops, outermost = stack_written(program, doubtful)
+    tops, outermost = stack_written(program, names)
     for block in program.blocks:
-        yield from _read_too_early(block, tops.get(block.label), "written", "", doubtful)
+        yield from _read_too_early(block, tops.get(block.label), "written", "", names)
         if may_return(block.terminator):
-            results = [name for name in program.results if name in doubtful]
+            results = [name for name in program.results if name in names]
             yield from _returned_too_early(block, outermost.get(block.label), results, "written", "")

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from pcbatch.ir.definite import stack_written
-from pcbatch.ir.liveness import live_at_return, slots_live_in, stack_live_in
+from pcbatch.ir.liveness import doubtful, live_at_return, slots_live_in, stack_live_in
 from pcbatch.ir.ops import Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
 from pcbatch.ir.stack import Edge, Fork, Leaf, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
@@ -82,7 +82,8 @@ class _Facts:
     live: Mapping[str, Names]
     returned: Mapping[str, Names]  # what is live after the return of a block
     slots: Mapping[str, Names]
-    known: Mapping[str, Names]  # what is written on all paths to a block
+    doubtful: Names
+    known: Mapping[str, Names]  # what of that is written on all paths to a block
     often: Mapping[str, float]
     levels: Mapping[str, int]
     named: Mapping[str, int]
@@ -96,12 +97,14 @@ class _Facts:
         leaves = [leaf for block in program.blocks for leaf in edges(block.terminator)]
         jumps = [leaf for leaf in leaves if isinstance(leaf, Jump | PushJump)]
         returns = [leaf.ret for leaf in leaves if isinstance(leaf, PushJump)]
+        unsure = doubtful(program)
         return cls(
             blocks={block.label: block for block in program.blocks},
             live=stack_live_in(program),
             returned=live_at_return(program),
             slots=slots_live_in(program),
-            known=stack_written(program)[0],
+            doubtful=unsure,
+            known=stack_written(program, unsure)[0] if unsure else {},
             often=visits(program),
             levels=loop_levels(program),
             named=Counter([*(leaf.target for leaf in jumps), *returns]),
@@ -231,7 +234,7 @@ class _Growing:
         old = {v: facts.new(v) for v in clash if v not in scratch}
         both_need = [v for v in old if v in theirs]
         written = facts.known.get(self.label, frozenset()).union(*map(writes, self.ops))
-        if facts.size(both_need) > MOST_SELECTED or not written.issuperset(old):
+        if facts.size(both_need) > MOST_SELECTED or not written.issuperset(facts.doubtful & old.keys()):
             return False
         self.ops += [Move(copy, v) for v, copy in old.items()]
         ops, edge = _renamed(block.ops, edge, scratch)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 
 @partial(
@@ -35,6 +36,12 @@ class Outcome:
 
 def tracing(args: Any) -> bool:
     """Is this call part of a program that JAX is tracing?"""
-    # A constant made under a trace is a tracer as well: a call inside `jit` with concrete arguments is traced too.
-    leaves = [*jax.tree.leaves(args), jax.numpy.zeros(())]
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+    # A call inside `jit` with concrete arguments is traced too: all that is computed there is.
+    computed = jnp.zeros(()) if getattr(jax.config, "jax_disable_jit", False) else _nothing()
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in (computed, *jax.tree.leaves(args)))
+
+
+@jax.jit
+def _nothing() -> int:
+    """Called once or a million times, it is compiled once: the cheapest way to have JAX compute something."""
+    return 0

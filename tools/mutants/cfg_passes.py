@@ -275,6 +275,14 @@ MUTANTS = (
         "a block that goes on is copied as if it returned",
         ("tests/lowering/test_passes.py",),
     ),
+    Mutant(
+        "simplify-tails-first",
+        "lowering/simplify_cfg.py",
+        "    return _run(program, tails=False)\n",
+        "    return _run(program, tails=True)\n",
+        "a return is copied before the branches around it become selections",
+        ("tests/test_counts.py",),
+    ),
     # if_convert
     Mutant(
         "select-once",
