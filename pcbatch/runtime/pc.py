@@ -46,7 +46,7 @@ class PcExecutable:
     _jitted: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.costs = plans.costs(self.program, self.options.modes)
+        self.costs = plans.costs(self.program, self.options.modes, self.schedule == "drain")
         self.machine = Machine(
             layout.make(self.program, self.options.max_steps, self.options.stats),
             emit.pick(self.options.emitter),

@@ -25,6 +25,8 @@ OPERATION = 0.35  # one arithmetic operation of one lane, vectorised
 WORD = 0.4  # moving one word of one lane: its share of a masked update, which reads twice and writes once
 KERNEL = 150.0  # one more kernel in a trip
 FIND = 1.2  # looking whether one lane waits
+WAITING = 0.5  # the share of the lanes that a trip finds waiting for a block of the innermost loop
+DRAINED = 4  # visits that a cheap block gets in one trip which drains it
 # Lanes to look up at a time: (relative visits, part of all lanes, least, most). Too few, and the same trip visits the
 # block again and again; too many, and it computes lanes that do not wait.
 FEW = ((0.5, 5, 16, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
@@ -58,8 +60,9 @@ class BlockCost:
         return self.arrays * KERNEL + lanes * self.lane
 
     def few(self, lanes: int, width: int) -> float:
-        """Time of a visit that looks up so many lanes."""
-        return FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane
+        """Time of the visits of one trip that look up so many lanes each."""
+        turns = math.ceil(max(1.0, lanes * self.often * WAITING) / width)
+        return turns * (FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Costs:
 
     blocks: tuple[BlockCost, ...]
     chosen: Mapping[int, Mode]
+    drains: bool  # does a trip visit cheap blocks until no lane waits for any?
 
     @property
     def expensive(self) -> tuple[int, ...]:
@@ -76,7 +80,22 @@ class Costs:
 
     def modes(self, lanes: int) -> tuple[Mode, ...]:
         """How each block is computed in a machine of so many lanes, unless the user says it."""
-        return tuple(self.chosen.get(k, _mode(block, lanes)) for k, block in enumerate(self.blocks))
+        return tuple(self.chosen.get(k, self._mode(block, lanes)) for k, block in enumerate(self.blocks))
+
+    def _mode(self, block: BlockCost, lanes: int) -> Mode:
+        dense = Dense(spins=_turns(block, lanes) if self._spins(block) else 0)
+        if block.expensive:
+            return _expensive_mode(block, lanes, dense)
+        width = few_width(block.often, lanes)
+        visits = DRAINED if self.drains else 1
+        if width > lanes // 2 or block.few(lanes, width) > visits * block.dense(lanes):
+            return dense
+        return Few(width)
+
+    def _spins(self, block: BlockCost) -> bool:
+        """Is it worth going round in the block alone? Not where most lanes wait elsewhere meanwhile."""
+        total = sum(other.lane * other.often for other in self.blocks)
+        return block.loops and (self.drains or block.lane * block.often >= total / 2)
 
     def lanes(self, inputs: int) -> int:
         """Lanes for a plain call: all inputs at once while that is cheap."""
@@ -94,8 +113,8 @@ class Costs:
         return len(self.blocks) <= NARROWS
 
 
-def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None) -> Costs:
-    """The costs of an ordered program. `modes`: what the user chose, see `Options`."""
+def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None, drains: bool = False) -> Costs:
+    """The costs of an ordered program. `modes`: what the user chose, see `Options`; `drains`: does the policy?"""
     often = visits(program)
     most = max(often.values())
     last = expensive_block(program)
@@ -103,7 +122,7 @@ def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None)
     blocks = (
         _cost(program, b, often[b.label] / most, b.label == last, b.label in graph[b.label]) for b in program.blocks
     )
-    return Costs(tuple(blocks), _chosen(program, modes))
+    return Costs(tuple(blocks), _chosen(program, modes), drains)
 
 
 def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> dict[int, Mode]:
@@ -143,16 +162,6 @@ def _cost(program: StackProgram, block: StackBlock, often: float, expensive: boo
         expensive,
         loops,
     )
-
-
-def _mode(block: BlockCost, lanes: int) -> Mode:
-    dense = Dense(spins=_turns(block, lanes) if block.loops else 0)
-    if block.expensive:
-        return _expensive_mode(block, lanes, dense)
-    width = few_width(block.often, lanes)
-    if width > lanes // 2 or block.few(lanes, width) > block.dense(lanes):
-        return dense
-    return Few(width)
 
 
 def _expensive_mode(block: BlockCost, lanes: int, dense: Dense) -> Mode:
