@@ -21,8 +21,8 @@ from pcbatch.lowering.order import block_cost, expensive_block
 from pcbatch.modes import Dense, Few, Mode, Strips
 from pcbatch.runtime import parts
 
-OPERATION = 0.35  # one arithmetic operation of one lane, vectorised
-WORD = 0.4  # moving one word of one lane: its share of a masked update, which reads twice and writes once
+OPERATION = 0.06  # one arithmetic operation of one lane, vectorised
+WORD = 0.25  # moving one word of one lane: its share of a masked update, which reads twice and writes once
 KERNEL = 150.0  # one more kernel in a trip
 FIND = 1.2  # looking whether one lane waits
 WAITING = 0.5  # the share of the lanes that a trip finds waiting for a block of the innermost loop
@@ -32,8 +32,8 @@ DRAINED = 4  # visits that a cheap block gets in one trip which drains it
 FEW = ((0.5, 5, 16, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
 STRIP, STRIP_LANE, STRIP_VISIT = 128, 15.0, 6000.0  # worth it from so much time per lane and per visit
 DEAR_STRIP, DEAR_LANE = 32, 1000.0  # where a lane is that dear, narrow strips waste less
-LOOK = 60_000.0  # a visit that takes longer does not notice what looking costs
-STREAM_WIDTHS = ((4000.0, 128), (0.0, 512))  # lanes of a stream, by the time of one lane's trip
+LOOK = 3000.0  # a visit that takes longer hardly notices what looking costs
+STREAM_WIDTHS = ((1000.0, 128), (0.0, 512))  # lanes of a stream, by the time of one lane's trip
 WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
 
@@ -168,13 +168,15 @@ def _expensive_mode(block: BlockCost, lanes: int, dense: Dense) -> Mode:
     """Strips, where what they save is more than what looking up, gathering and scattering cost."""
     if block.lane >= DEAR_LANE and lanes > DEAR_STRIP:
         return Strips(DEAR_STRIP)
+    if dense.spins:
+        return dense
     worth = block.lane >= STRIP_LANE and block.dense(lanes) >= STRIP_VISIT
     return Strips(STRIP) if worth and lanes > 2 * STRIP else dense
 
 
 def _turns(block: BlockCost, lanes: int) -> int:
     """Repetitions between two looks at how many lanes go on: a look costs a few kernels."""
-    return 2 if lanes * block.lane < LOOK else 1
+    return 4 if lanes * block.lane < LOOK else 1
 
 
 def few_width(often: float, lanes: int) -> int:

@@ -71,8 +71,14 @@ class _Guarded:
         start = _count(carry, self.code)
 
         def body(state: Values, on: jax.Array, debt: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
-            for _ in range(turns):
-                state = {**state, **self._all(state, on)}
+            names = written(self.stage.layout, self.code)
+            rest = {k: v for k, v in state.items() if k not in names}
+
+            def turn(_: int, some: Values) -> Values:
+                return self._all({**rest, **some}, on)
+
+            some = {k: state[k] for k in names}
+            state = rest | (jax.lax.fori_loop(0, turns, turn, some) if turns > 1 else turn(0, some))
             waiting = _count(state, self.code)
             debt = debt + turns * (start - waiting)
             return state, (waiting > 0) & (debt < start), debt
