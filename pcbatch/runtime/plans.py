@@ -94,8 +94,8 @@ class Costs:
 
     def _spins(self, block: BlockCost) -> bool:
         """Is it worth going round in the block alone? Not where most lanes wait elsewhere meanwhile."""
-        total = sum(other.lane * other.often for other in self.blocks)
-        return block.loops and (self.drains or block.lane * block.often >= total / 2)
+        alone = all(other is block or other.often < block.often for other in self.blocks)
+        return block.loops and (self.drains or alone)
 
     def lanes(self, inputs: int) -> int:
         """Lanes for a plain call: all inputs at once while that is cheap."""
