@@ -44,6 +44,7 @@ from pcbatch.lowering.splice import joined
 
 COPIED = 64.0  # what a copy may cost per lane, about one arithmetic operation each
 SPECULATED = 24.0  # what a block may compute for lanes that go elsewhere
+LEFT = 2.0  # the same on the way out of a loop, which every round of it would pay
 MOST_SELECTED = 4  # elements per lane that a copy may keep from them
 MOVED = 1 / 16  # what it costs to bring an element into a frame or out of it
 PUSHED = 4.0  # what every push costs besides: it writes lane by lane
@@ -201,6 +202,8 @@ class _Growing:
             test = isinstance(block.terminator, Fork) and label not in facts.entered
             if path or not test:
                 return False
+        if path and facts.levels[label] < facts.levels[self.label]:  # the way out of a loop, taken once in many rounds
+            return facts.cost(block) <= LEFT
         return facts.cost(block) <= (SPECULATED - self.spent if path else COPIED)
 
     def _alone(self, path: Path, block: StackBlock) -> bool:
