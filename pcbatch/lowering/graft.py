@@ -44,7 +44,7 @@ from pcbatch.lowering.splice import joined
 
 COPIED = 64.0  # what a copy may cost per lane, about one arithmetic operation each
 SPECULATED = 24.0  # what a block may compute for lanes that go elsewhere
-LEFT = 2.0  # the same on the way out of a loop, which every round of it would pay
+LEFT = 8.0  # the same on the way out of a loop, which every round of it would pay
 MOST_SELECTED = 4  # elements per lane that a copy may keep from them
 MOVED = 1 / 16  # what it costs to bring an element into a frame or out of it
 PUSHED = 4.0  # what every push costs besides: it writes lane by lane
