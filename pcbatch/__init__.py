@@ -9,6 +9,9 @@ from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
 from pcbatch.errors import PcbatchError as PcbatchError
 from pcbatch.errors import UsageError as UsageError
+from pcbatch.modes import Dense as Dense
+from pcbatch.modes import Few as Few
+from pcbatch.modes import Strips as Strips
 from pcbatch.results import BlockStats as BlockStats
 from pcbatch.results import Result as Result
 from pcbatch.results import Stats as Stats
@@ -20,10 +23,13 @@ __all__ = [
     "Batched",
     "BlockStats",
     "CompileError",
+    "Dense",
+    "Few",
     "PcbatchError",
     "Result",
     "Stats",
     "Status",
+    "Strips",
     "UsageError",
     "batch",
     "inline",

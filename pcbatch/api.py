@@ -225,8 +225,11 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         static_argnames: parameters that are compile-time constants (hashable), such as strings and functions.
         strategy: "pc" (program-counter autobatching, recursion inside one XLA program) or "local" (local static
             autobatching: lanes wait for each other at calls; recursion runs on the host).
-        schedule: "auto", "earliest", "largest" or "sweep": which block runs next. Never changes a result.
+        schedule: "auto", "earliest", "largest", "sweep", "drain", or a policy of your own: which block runs next. Never
+            changes a result.
         emitter: "auto", "guard", "port" or "mask": how blocks are dispatched.
+        modes: how blocks are computed (by "guard"): None (chosen by cost), a `pcbatch.Dense()`, `Few(width)` or
+            `Strips(width)` for all, or a dict from a text in a block's source, or its label, to one of these.
         max_depth: frames that a lane may have open, one for each nested call that does not return at once. None:
             stacks grow as needed (inside `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.

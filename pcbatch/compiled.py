@@ -158,13 +158,19 @@ class Compiled:
 
 def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Options, given: Arguments) -> Compiled:
     """Compile `fn` for the types of a call."""
-    stages = compile_stages(fn, is_batched, given.types, given.shared, options.schedule)
+    stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options))
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return Compiled(stages, options, local, _cfg_infos(stages.optimised_cfg), local.params, local.where)
-    executable = PcExecutable(stages.opt, options, stages.schedule, static_depth(stages.inlined_cfg))
+    policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
+    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg))
     where = partial(_where, stages.opt)
     return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where)
+
+
+def order_for(options: Options) -> str:
+    """The schedule that blocks are ordered for; a policy of the user's gets the order that ours would have."""
+    return options.schedule if isinstance(options.schedule, str) else "auto"
 
 
 def block_infos(program: StackProgram) -> tuple[BlockStats, ...]:

@@ -36,8 +36,9 @@ def use_cpu_devices(count: int | None = None) -> int:
     """
     count = len(os.sched_getaffinity(0)) if count is None and hasattr(os, "sched_getaffinity") else count
     count = count or os.cpu_count() or 1
+    update: Any = jax.config.update
     try:
-        jax.config.update("jax_num_cpu_devices", count)
+        update("jax_num_cpu_devices", count)
     except RuntimeError:  # JAX has started
         found = len(jax.devices("cpu"))
         if found != count:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
+from pcbatch.modes import Mode
 
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
@@ -20,8 +22,9 @@ class Options:
     in_axes: Any = 0
     static_argnames: tuple[str, ...] = ()
     strategy: str = "pc"
-    schedule: str = "auto"
+    schedule: Any = "auto"
     emitter: str = "auto"
+    modes: Any = None
     max_depth: int | None = None
     max_steps: int | None = None
     devices: Any = None
@@ -29,14 +32,35 @@ class Options:
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, STRATEGIES)
-        _one_of("schedule", self.schedule, SCHEDULES)
+        if not _is_policy(self.schedule):
+            _one_of("schedule", self.schedule, SCHEDULES)
         _one_of("emitter", self.emitter, EMITTERS)
+        _check_modes(self.modes)
         _positive("max_depth", self.max_depth)
         _positive("max_steps", self.max_steps)
 
 
+def _is_policy(schedule: object) -> bool:
+    """Is this a policy of the user's (see `pcbatch.runtime.schedule`)?"""
+    return isinstance(getattr(schedule, "name", None), str) and callable(getattr(schedule, "trip", None))
+
+
+def _check_modes(modes: object) -> None:
+    values = modes.values() if isinstance(modes, Mapping) else () if modes is None else (modes,)
+    wrong = [value for value in values if not isinstance(value, Mode)]
+    if wrong or (isinstance(modes, Mapping) and not all(isinstance(key, str) for key in modes)):
+        shown = wrong[0] if wrong else modes
+        raise UsageError(
+            Diagnostic(
+                "PCB401",
+                f"modes must be a mode, or a dict from texts to modes, not {shown!r}",
+                helps=('write `modes=pcbatch.Dense()`, or `modes={"logp(q)": pcbatch.Strips(32)}`',),
+            )
+        )
+
+
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise UsageError(
             Diagnostic(
                 "PCB401",

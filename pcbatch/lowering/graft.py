@@ -43,9 +43,11 @@ from pcbatch.lowering.simplify_stack import fits, in_frame, located
 from pcbatch.lowering.splice import joined
 
 COPIED = 64.0  # what a copy may cost per lane, about one arithmetic operation each
-SPECULATED = 20.0  # what a block may compute for lanes that go elsewhere
+SPECULATED = 24.0  # what a block may compute for lanes that go elsewhere
+LEFT = 8.0  # the same on the way out of a loop, which every round of it would pay
 MOST_SELECTED = 4  # elements per lane that a copy may keep from them
 MOVED = 1 / 16  # what it costs to bring an element into a frame or out of it
+PUSHED = 4.0  # what every push costs besides: it writes lane by lane
 ROOM = 16  # operations that may be copied in any program; beyond that as many as it has
 
 Names = frozenset[str]
@@ -54,14 +56,18 @@ Path = tuple[bool, ...]  # the outcomes of conditions on the way to a leaf
 
 def run(program: StackProgram) -> StackProgram:
     """Copy after sole ways first: loops are then single blocks, which are left alone."""
+    most = ROOM + 2 * _operations(program)
     for speculative in (False, True):
-        program = simplify_stack.run(_round(program, speculative))
+        program = simplify_stack.run(_round(program, speculative, most - _operations(program)))
     return program
 
 
-def _round(program: StackProgram, speculative: bool) -> StackProgram:
+def _operations(program: StackProgram) -> int:
+    return sum(len(block.ops) for block in program.blocks)
+
+
+def _round(program: StackProgram, speculative: bool, budget: int) -> StackProgram:
     facts = _Facts.of(program)
-    budget = ROOM + sum(len(block.ops) for block in program.blocks)
     grown: dict[str, StackBlock] = {}
     for block in sorted(program.blocks, key=lambda b: -facts.often[b.label]):  # what runs most goes first
         returned = facts.returned.get(block.label, frozenset())
@@ -131,6 +137,8 @@ class _Facts:
                 return op_cost(op) if harmless(op) else math.inf
             case Print():
                 return math.inf
+            case Push(dst=dst):
+                return PUSHED + MOVED * self.size((dst,))
             case _:
                 return MOVED * self.size((op.dst,))
 
@@ -200,6 +208,8 @@ class _Growing:
             test = isinstance(block.terminator, Fork) and label not in facts.entered
             if path or not test:
                 return False
+        if path and facts.levels[label] < facts.levels[self.label]:  # the way out of a loop, taken once in many rounds
+            return facts.cost(block) <= LEFT
         return facts.cost(block) <= (SPECULATED - self.spent if path else COPIED)
 
     def _alone(self, path: Path, block: StackBlock) -> bool:

@@ -10,9 +10,9 @@ from typing import Protocol
 import jax
 import jax.numpy as jnp
 
+from pcbatch.modes import Mode
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.layout import Layout
-from pcbatch.runtime.modes import Mode
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.liveness import activation
-from pcbatch.ir.stack import PushJump, StackProgram
+from pcbatch.ir.stack import PushJump, StackBlock, StackProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import edges, pops, pushes
 from pcbatch.lowering.jax_types import storage_type
 from pcbatch.runtime import words
 from pcbatch.runtime.window import Window
 
+Parts = Mapping[tuple[int, int], jax.Array]  # first column, and the one after the last -> words
 RETURN_COLUMN = 1  # words before the variables: the return address
 NAMES = {words.SMALL: "frames", words.LARGE: "frames64"}  # state keys
 
@@ -49,7 +50,7 @@ class Frames:
 
     def dtype(self, buffer: str) -> np.dtype[Any]:
         """The word of a buffer."""
-        return next(word for word, name in NAMES.items() if name == buffer)
+        return words.SMALL if buffer == NAMES[words.SMALL] else words.LARGE
 
     def bytes(self) -> int:
         """Of one row."""
@@ -157,7 +158,7 @@ class Frames:
         return rows
 
 
-def _runs(parts: Mapping[tuple[int, int], jax.Array]) -> list[tuple[int, int, jax.Array]]:
+def _runs(parts: Parts) -> list[tuple[int, int, jax.Array]]:
     runs: list[tuple[int, int, list[jax.Array]]] = []
     for (low, high), value in sorted(parts.items(), key=lambda item: item[0]):
         if runs and runs[-1][1] == low:
@@ -204,14 +205,22 @@ def plan(program: StackProgram) -> Frames | None:
 
 def _in_order(program: StackProgram) -> list[str]:
     """Slots in the order of their pushes: what is saved together gets adjacent columns, small values first."""
-    found = [op.dst for block in program.blocks for op in (*pushes(block), *pops(block))]
-    order = {v: k for k, v in enumerate(dict.fromkeys(found))}
-    return sorted(order, key=lambda v: (program.vars[v].type is not None and program.vars[v].type.size > 1, order[v]))  # type: ignore[union-attr]
+    order = {v: k for k, v in enumerate(dict.fromkeys(v for block in program.blocks for v in _slots(block)))}
+
+    def key(v: str) -> tuple[bool, int]:
+        type_ = program.vars[v].type
+        return type_ is not None and type_.size > 1, order[v]
+
+    return sorted(order, key=key)
+
+
+def _slots(block: StackBlock) -> list[str]:
+    return [*(op.dst for op in pushes(block)), *(op.dst for op in pops(block))]
 
 
 def _together(program: StackProgram, entries: Sequence[str] | Mapping[str, None]) -> dict[str, set[str]]:
     """For every slot, the slots that a body may hold beside it."""
-    used = {b.label: {op.dst for op in (*pushes(b), *pops(b))} for b in program.blocks}
+    used = {b.label: set(_slots(b)) for b in program.blocks}
     out: dict[str, set[str]] = {v: set() for names in used.values() for v in names}
     for entry in entries:
         body = set[str]().union(*(used[label] for label in activation(program, entry)))

@@ -21,6 +21,7 @@ from pcbatch.runtime.code import BlockCode, Values, compile_blocks
 from pcbatch.runtime.frames import Frames
 from pcbatch.runtime.status import Status
 
+DEBT = "debt"  # state key of a machine that is refilled: idle lane-trips since the last refill, int32[]
 PER_BLOCK = ("visits", "active", "offered")  # state keys of statistics
 
 

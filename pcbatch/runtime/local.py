@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from pcbatch.arguments import usage
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.ir.callgraph import calls, recursive, static_depth
@@ -92,15 +91,15 @@ class LocalExecutable:
 
     def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any, progress: Any) -> Outcome:
         """Refused: lanes that wait for each other cannot take new inputs by themselves."""
-        raise usage(
-            "PCB415", '`map` needs program counters, and `strategy="local"` has none', help='use `strategy="pc"`'
-        )
+        title = '`map` needs program counters, and `strategy="local"` has none'
+        raise UsageError(Diagnostic("PCB415", title, helps=('use `strategy="pc"`',)))
 
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Outcome:
         """Run all lanes to their end. Raises UsageError for a recursive program inside a trace."""
         if mesh is not None:
             title = '`strategy="local"` runs on one device'
-            raise usage("PCB415", title, help='leave out `devices` and `mesh`, or use `strategy="pc"`')
+            help = 'leave out `devices` and `mesh`, or use `strategy="pc"`'
+            raise UsageError(Diagnostic("PCB415", title, helps=(help,)))
         traced = tracing(args)
         if not self.on_host:
             out: Outcome = self._whole(args, lanes) if traced else self.jitted(args, lanes=lanes)

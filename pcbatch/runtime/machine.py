@@ -19,12 +19,12 @@ import numpy as np
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.jax_types import as_result, from_storage, integer_limits, to_storage
+from pcbatch.modes import Mode
 from pcbatch.runtime import frames
 from pcbatch.runtime import layout as layouts
 from pcbatch.runtime.blocks import Blocks, Emitter
 from pcbatch.runtime.code import Values, evaluate
 from pcbatch.runtime.layout import Layout, reg
-from pcbatch.runtime.modes import Mode
 from pcbatch.runtime.schedule import FAIR, POLICIES, Schedule
 from pcbatch.runtime.status import Status, status_of, unpark
 from pcbatch.runtime.window import everyone, lane_mask

@@ -114,7 +114,7 @@ class _Cutter:
         return [eqn for eqn in self.closed.jaxpr.eqns if any(v is var for v in eqn.invars)]
 
     def _only_touched(self, var: Any) -> bool:
-        """Is it read by touches alone, and does every version of it that stores make end as the register's new value?"""
+        """Is it read by touches alone, and does every version that stores make of it end as its new value?"""
         position = next((k for k, v in enumerate(self.closed.jaxpr.invars) if v is var), None)
         uses = self._uses(var)
         if not uses or any(v is var for v in self.closed.jaxpr.outvars):

@@ -1,4 +1,4 @@
-"""Program-counter autobatching at run time: jitted programs per signature; stacks grow and lanes narrow between runs."""
+"""Program-counter autobatching at run time: jitted programs per signature, stacks that grow between runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pcbatch.runtime import emit, layout, plans, queue, xla
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.queue import Queue
-from pcbatch.runtime.schedule import POLICIES
+from pcbatch.runtime.schedule import POLICIES, Schedule
 from pcbatch.runtime.spread import Spread
 from pcbatch.runtime.status import Status
 from pcbatch.runtime.stream import Progress, Stream
@@ -37,7 +37,7 @@ class PcExecutable:
 
     program: StackProgram
     options: Options
-    schedule: str
+    schedule: str | Schedule
     static_depth: int | None
     machine: Machine = field(init=False)
     depth: int = field(init=False)
@@ -46,11 +46,11 @@ class PcExecutable:
     _jitted: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.costs = plans.costs(self.program)
+        self.costs = plans.costs(self.program, self.options.modes, self.schedule == "drain")
         self.machine = Machine(
             layout.make(self.program, self.options.max_steps, self.options.stats),
             emit.pick(self.options.emitter),
-            POLICIES[self.schedule],
+            POLICIES[self.schedule] if isinstance(self.schedule, str) else self.schedule,
             self.costs.expensive,
             self.costs.modes,
             apart=not xla.keeps_in_place(),
@@ -148,7 +148,7 @@ class PcExecutable:
         back = None if self.machine.layout.frames is None else self.machine.back(carry)
         return self._outcome(carry, back, state, depth)
 
-    def _outcome(self, left: Mapping[str, Any], back: Any, state: State, depth: int) -> Outcome:
+    def _outcome(self, left: dict[str, Any], back: Any, state: State, depth: int) -> Outcome:
         """`left`: carried state, or what runs left behind, by input."""
         values, status = self.machine.results(left)
         counts = tuple(state.carry[key] for key in self.machine.totals)

@@ -7,25 +7,33 @@ the program, not of the run, so that equal programs are planned, and compiled, e
 from __future__ import annotations
 
 import math
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pcbatch.diagnostics import Diagnostic
+from pcbatch.errors import UsageError
+from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackBlock, StackProgram
 from pcbatch.ir.walk import block_uses, block_writes, pops, pushes
 from pcbatch.lowering.frequency import flow, visits
 from pcbatch.lowering.jax_types import storage_type
 from pcbatch.lowering.order import block_cost, expensive_block
+from pcbatch.modes import Dense, Few, Mode, Strips
 from pcbatch.runtime import parts
-from pcbatch.runtime.modes import Dense, Few, Mode, Strips
 
-OPERATION = 0.35  # one arithmetic operation of one lane, vectorised
-WORD = 0.4  # moving one word of one lane: its share of a masked update, which reads twice and writes once
+OPERATION = 0.06  # one arithmetic operation of one lane, vectorised
+WORD = 0.25  # moving one word of one lane: its share of a masked update, which reads twice and writes once
 KERNEL = 150.0  # one more kernel in a trip
 FIND = 1.2  # looking whether one lane waits
+WAITING = 0.5  # the share of the lanes that a trip finds waiting for a block of the innermost loop
+DRAINED = 4  # visits that a cheap block gets in one trip which drains it
 # Lanes to look up at a time: (relative visits, part of all lanes, least, most). Too few, and the same trip visits the
 # block again and again; too many, and it computes lanes that do not wait.
 FEW = ((0.5, 5, 16, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
-STREAM_WIDTHS = ((4000.0, 128), (0.0, 512))  # lanes of a stream, by the time of one lane's trip
+STRIP, STRIP_LANE, STRIP_VISIT = 128, 15.0, 6000.0  # worth it from so much time per lane and per visit
+DEAR_STRIP, DEAR_LANE = 32, 1000.0  # where a lane is that dear, narrow strips waste less
+LOOK = 3000.0  # a visit that takes longer hardly notices what looking costs
+STREAM_WIDTHS = ((1000.0, 128), (0.0, 512))  # lanes of a stream, by the time of one lane's trip
 WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
 
@@ -52,15 +60,18 @@ class BlockCost:
         return self.arrays * KERNEL + lanes * self.lane
 
     def few(self, lanes: int, width: int) -> float:
-        """Time of a visit that looks up so many lanes."""
-        return FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane
+        """Time of the visits of one trip that look up so many lanes each."""
+        turns = math.ceil(max(1.0, lanes * self.often * WAITING) / width)
+        return turns * (FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane)
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The blocks of a program in order."""
+    """The blocks of a program in order. `chosen`: modes that the user has chosen, by block."""
 
     blocks: tuple[BlockCost, ...]
+    chosen: Mapping[int, Mode]
+    drains: bool  # does a trip visit cheap blocks until no lane waits for any?
 
     @property
     def expensive(self) -> tuple[int, ...]:
@@ -68,8 +79,23 @@ class Costs:
         return tuple(k for k, block in enumerate(self.blocks) if block.expensive)
 
     def modes(self, lanes: int) -> tuple[Mode, ...]:
-        """How each block is computed in a machine of so many lanes."""
-        return tuple(_mode(block, lanes) for block in self.blocks)
+        """How each block is computed in a machine of so many lanes, unless the user says it."""
+        return tuple(self.chosen.get(k, self._mode(block, lanes)) for k, block in enumerate(self.blocks))
+
+    def _mode(self, block: BlockCost, lanes: int) -> Mode:
+        dense = Dense(spins=_turns(block, lanes) if self._spins(block) else 0)
+        if block.expensive:
+            return _expensive_mode(block, lanes, dense)
+        width = few_width(block.often, lanes)
+        visits = DRAINED if self.drains else 1
+        if width > lanes // 2 or block.few(lanes, width) > visits * block.dense(lanes):
+            return dense
+        return Few(width)
+
+    def _spins(self, block: BlockCost) -> bool:
+        """Is it worth going round in the block alone? Not where most lanes wait elsewhere meanwhile."""
+        alone = all(other is block or other.often < block.often for other in self.blocks)
+        return block.loops and (self.drains or alone)
 
     def lanes(self, inputs: int) -> int:
         """Lanes for a plain call: all inputs at once while that is cheap."""
@@ -87,25 +113,44 @@ class Costs:
         return len(self.blocks) <= NARROWS
 
 
-def costs(program: StackProgram) -> Costs:
-    """The costs of an ordered program."""
+def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None, drains: bool = False) -> Costs:
+    """The costs of an ordered program. `modes`: what the user chose, see `Options`; `drains`: does the policy?"""
     often = visits(program)
     most = max(often.values())
     last = expensive_block(program)
     graph = flow(program)
-    return Costs(
-        tuple(
-            _cost(program, b, often[b.label] / most, b.label == last, b.label in graph[b.label]) for b in program.blocks
-        )
+    blocks = (
+        _cost(program, b, often[b.label] / most, b.label == last, b.label in graph[b.label]) for b in program.blocks
     )
+    return Costs(tuple(blocks), _chosen(program, modes), drains)
+
+
+def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> dict[int, Mode]:
+    if modes is None:
+        return {}
+    if not isinstance(modes, Mapping):
+        return dict.fromkeys(range(len(program.blocks)), modes)
+    found: dict[int, Mode] = {}
+    for text, mode in modes.items():
+        blocks = [k for k, block in enumerate(program.blocks) if text == block.label or holds(block, text)]
+        if not blocks:
+            title = f"modes: no block is called {text!r} or holds an expression with that in its text"
+            help = "`f.explain_schedule(...)` lists the blocks and what they hold"
+            raise UsageError(Diagnostic("PCB416", title, helps=(help,)))
+        found |= dict.fromkeys(blocks, mode)
+    return found
+
+
+def holds(block: StackBlock, text: str) -> bool:
+    """Is there a primitive in the block whose source contains `text`?"""
+    return any(isinstance(op, Prim) and text in op.expr.text for op in block.ops)
 
 
 def _cost(program: StackProgram, block: StackBlock, often: float, expensive: bool, loops: bool) -> BlockCost:
     types = {v: var.type for v, var in program.vars.items()}
-    registers = {
-        v for v in block_uses(block) | block_writes(block) if (s := program.vars[v].storage) and s.has_register
-    }
-    slots = [op.dst for op in (*pops(block), *pushes(block))]
+    used = block_uses(block) | block_writes(block)
+    registers = {v for v in used if (s := program.vars[v].storage) is not None and s.has_register}
+    slots = [*(op.dst for op in pops(block)), *(op.dst for op in pushes(block))]
     touched = {v for op in block.ops for v in parts.in_part(op)}
     sizes = [storage_type(t).size for v in (*(registers - touched), *slots) if (t := types[v]) is not None]
     return BlockCost(
@@ -119,20 +164,22 @@ def _cost(program: StackProgram, block: StackBlock, often: float, expensive: boo
     )
 
 
-def _mode(block: BlockCost, lanes: int) -> Mode:
-    env = dict(x.split(":") for x in os.environ.get("PB_M", "").split("/") if x)
-    if block.label in env:
-        m = env[block.label]
-        return Dense(spins=m == "s") if m in "ds" else Strips(-int(m)) if int(m) < 0 else Few(int(m))
-    if block.expensive:
-        return Dense()
-    width = few_width(block.often, lanes)
-    if width > lanes // 2 or block.few(lanes, width) > block.dense(lanes):
-        return Dense(spins=block.loops)
-    return Few(width)
+def _expensive_mode(block: BlockCost, lanes: int, dense: Dense) -> Mode:
+    """Strips, where what they save is more than what looking up, gathering and scattering cost."""
+    if block.lane >= DEAR_LANE and lanes > DEAR_STRIP:
+        return Strips(DEAR_STRIP)
+    if dense.spins:
+        return dense
+    worth = block.lane >= STRIP_LANE and block.dense(lanes) >= STRIP_VISIT
+    return Strips(STRIP) if worth and lanes > 2 * STRIP else dense
+
+
+def _turns(block: BlockCost, lanes: int) -> int:
+    """Repetitions between two looks at how many lanes go on: a look costs a few kernels."""
+    return 4 if lanes * block.lane < LOOK else 1
 
 
 def few_width(often: float, lanes: int) -> int:
     """How many lanes to look up at a time for a block of so many (relative) visits: a power of two."""
     part, low, high = next(row[1:] for row in FEW if often >= row[0])
-    return min(high, max(low, 2 ** int(math.log2(max(1, lanes / part)))))
+    return int(min(high, max(low, 2 ** int(math.log2(max(1, lanes / part))))))

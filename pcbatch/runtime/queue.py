@@ -19,7 +19,7 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import Values
-from pcbatch.runtime.layout import reg
+from pcbatch.runtime.layout import DEBT, reg
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.status import Status, parked
 from pcbatch.runtime.window import first_lanes, lane_mask
@@ -101,14 +101,16 @@ def run(
 
 
 def _count(q: Queue, blocks: Blocks) -> jax.Array:
-    return jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
+    live: jax.Array = jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
+    return live
 
 
 def is_full(q: Queue, blocks: Blocks) -> jax.Array:
     """bool[lanes]: the lanes that wait for deeper stacks."""
     pc = q.state.carry["pc"]
     low = parked(0, len(blocks), Status.STACK_FULL)
-    return (pc >= low) & (pc <= low + len(blocks))
+    full: jax.Array = (pc >= low) & (pc <= low + len(blocks))
+    return full
 
 
 def _trips(machine: Machine, blocks: Blocks, q: Queue, narrower: int) -> State:
@@ -119,19 +121,19 @@ def _trips(machine: Machine, blocks: Blocks, q: Queue, narrower: int) -> State:
     def live(carry: Values) -> jax.Array:
         return jnp.sum(carry["pc"] < len(blocks), dtype=jnp.int32)
 
-    def going(c: tuple[Values, jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        _, debt, alive, _ = c
-        return (alive > 0) & jnp.where(more, debt < lanes, alive > narrower)
+    def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
+        carry, alive, _ = c
+        return (alive > 0) & jnp.where(more, carry[DEBT] < lanes, alive > narrower)
 
-    def trip(c: tuple[Values, jax.Array, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array, jax.Array]:
-        carry, debt, _, trips = c
+    def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
+        carry, _, trips = c
         carry = machine.trip(blocks, carry, trips)
         alive = live(carry)
-        return carry, debt + (lanes - alive), alive, trips + 1
+        return {**carry, DEBT: carry[DEBT] + lanes - alive}, alive, trips + 1
 
-    begin = (state.carry, jnp.zeros((), jnp.int32), live(state.carry), state.trips)
-    carry, _, _, trips = jax.lax.while_loop(going, trip, begin)
-    return replace(state, carry=carry, trips=trips)
+    carry = {**state.carry, DEBT: jnp.zeros((), jnp.int32)}
+    carry, _, trips = jax.lax.while_loop(going, trip, (carry, live(carry), state.trips))
+    return replace(state, carry={k: v for k, v in carry.items() if k != DEBT}, trips=trips)
 
 
 def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bool) -> Queue:

@@ -58,13 +58,14 @@ class Spread:
         """`body(dealt, common)` on every device; what it gives has the devices in front."""
         if self.mesh is None:
             return body(dealt, common)
-        devices = PartitionSpec(self.mesh.axis_names)
+        spec: Any = PartitionSpec  # untyped in some releases of JAX
+        devices = spec(self.mesh.axis_names)
 
         def local(dealt: Any, common: Any) -> Any:
             out = body(jax.tree.map(lambda x: x[0], dealt), common)
             return jax.tree.map(lambda x: x[None], out)
 
         mapped: Any = jax.shard_map(
-            local, mesh=self.mesh, in_specs=(devices, PartitionSpec()), out_specs=devices, check_vma=False
+            local, mesh=self.mesh, in_specs=(devices, spec()), out_specs=devices, check_vma=False
         )
         return mapped(dealt, common)

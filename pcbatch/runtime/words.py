@@ -15,12 +15,13 @@ import numpy as np
 
 from pcbatch.ir.types import ArrayType
 
-SMALL, LARGE = np.dtype(np.uint32), np.dtype(np.uint64)
-_UNSIGNED = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: SMALL, 8: LARGE}
-_STANDARD = set("?bhilBHILefdFD")  # NumPy's own kinds of numbers; the others are JAX's narrow ones
+Dtype = np.dtype[Any]
+SMALL: Dtype = np.dtype(np.uint32)
+LARGE: Dtype = np.dtype(np.uint64)
+_UNSIGNED: dict[int, Dtype] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: SMALL, 8: LARGE}
 
 
-def word(type_: ArrayType) -> np.dtype[Any]:
+def word(type_: ArrayType) -> Dtype:
     """The word that values of this (storage) type are made of."""
     return LARGE if _bits(jnp.dtype(type_.dtype)).itemsize == 8 else SMALL
 
@@ -59,26 +60,27 @@ def unpack(words: jax.Array, type_: ArrayType) -> Any:
     return _from_bits(words, dtype).reshape(shape)
 
 
-def _from_bits(words: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
+def _from_bits(words: jax.Array, dtype: Dtype) -> jax.Array:
     bits = words.astype(_UNSIGNED[dtype.itemsize])
     return bits if bits.dtype == dtype else jax.lax.bitcast_convert_type(bits, dtype)
 
 
-def _bits(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _bits(dtype: Dtype) -> Dtype:
     """What one word holds of a value of this type."""
     if jnp.issubdtype(dtype, jnp.complexfloating):
         return np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
     return dtype if _is_standard(dtype) else _stand_in(dtype)
 
 
-def _per_element(dtype: np.dtype[Any]) -> int:
+def _per_element(dtype: Dtype) -> int:
     return 2 if jnp.issubdtype(dtype, jnp.complexfloating) else 1
 
 
-def _is_standard(dtype: np.dtype[Any]) -> bool:
-    return dtype.char in _STANDARD or dtype == jnp.bfloat16
+def _is_standard(dtype: Dtype) -> bool:
+    """Is it a type of NumPy (or bfloat16), whose bits fill its bytes? The others are JAX's narrow ones."""
+    return dtype.isbuiltin == 1 or dtype == jnp.bfloat16
 
 
-def _stand_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _stand_in(dtype: Dtype) -> Dtype:
     """A wider type that holds every value of a narrow one that has no bits of its own (int4, float8, ...)."""
     return np.dtype(np.int32 if jnp.issubdtype(dtype, jnp.integer) else np.float32)

@@ -34,7 +34,7 @@ def compiler_options(kernel: float, lanes: int) -> dict[str, Any] | None:
     """Options for `jax.jit` of a run outside any trace, for a program of this `typical_kernel`; None for XLA's own."""
     if jax.default_backend() != "cpu":
         return None
-    wanted = [IN_PLACE] if kernel * lanes >= WORTH_SPLITTING else [IN_PLACE, ONE_THREAD]
+    wanted: list[dict[str, Any]] = [IN_PLACE] if kernel * lanes >= WORTH_SPLITTING else [IN_PLACE, ONE_THREAD]
     return {k: v for option in wanted if _known(tuple(option.items())) for k, v in option.items()} or None
 
 

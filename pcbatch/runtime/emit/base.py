@@ -121,12 +121,14 @@ def _leap(
         return Leap(_everywhere(layout, window, int(parked(code.index, layout.exit, why(terminator)))))
     back = None
     if may_return(terminator) and layout.frames is not None:
+        assert depth is not None
         back = layout.frames.back(carry, window, depth).astype(layout.pc_type)
     return _resolve(layout, window, terminator, back, conditions)
 
 
 def _resolve(layout: Layout, window: Window, edge: Edge, back: jax.Array | None, conditions: Values) -> Leap:
-    nobody, everybody = jnp.zeros(window.width, bool), jnp.ones(window.width, bool)
+    """`back`: where a return goes, None for the end of the run."""
+    everybody = jnp.ones(window.width, bool)
     match edge:
         case Jump(target=target):
             return Leap(_everywhere(layout, window, layout.index[target]))
@@ -138,20 +140,29 @@ def _resolve(layout: Layout, window: Window, edge: Edge, back: jax.Array | None,
             address = _everywhere(layout, window, layout.index[ret])
             return Leap(_everywhere(layout, window, layout.index[target]), everybody, None, address)
         case Fork(cond=cond):
-            a, b = (_resolve(layout, window, side, back, conditions) for side in (edge.on_true, edge.on_false))
-            c = conditions[cond]
-
-            def choose(x: jax.Array | None, y: jax.Array | None, default: jax.Array) -> jax.Array | None:
-                if x is None and y is None:
-                    return None
-                return jnp.where(c, default if x is None else x, default if y is None else y)
-
-            # A frame whose lane does not call may hold any return address.
-            address = a.back if b.back is None else b.back if a.back is None else jnp.where(c, a.back, b.back)
-            pc = jnp.where(c, a.pc, b.pc)
-            return Leap(pc, choose(a.enters, b.enters, nobody), choose(a.leaves, b.leaves, nobody), address)
+            ways = (_resolve(layout, window, side, back, conditions) for side in (edge.on_true, edge.on_false))
+            return _either(conditions[cond], *ways)
         case _:
             assert_never(edge)
+
+
+def _either(cond: jax.Array, a: Leap, b: Leap) -> Leap:
+    """Where the places go of which `cond` chooses one way or the other."""
+
+    def choose(x: jax.Array | None, y: jax.Array | None, default: jax.Array) -> jax.Array | None:
+        if x is None and y is None:
+            return None
+        return jnp.where(cond, default if x is None else x, default if y is None else y)
+
+    nobody = jnp.zeros_like(cond)
+    # A frame whose lane does not call may hold any return address: one of the two that there are.
+    address = a.back if a.back is not None else b.back
+    return Leap(
+        pc=jnp.where(cond, a.pc, b.pc),
+        enters=choose(a.enters, b.enters, nobody),
+        leaves=choose(a.leaves, b.leaves, nobody),
+        back=None if address is None else choose(a.back, b.back, address),
+    )
 
 
 def _everywhere(layout: Layout, window: Window, pc: int) -> jax.Array:

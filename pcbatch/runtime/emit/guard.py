@@ -13,10 +13,11 @@ from typing import Any, assert_never
 import jax
 import jax.numpy as jnp
 
+from pcbatch.modes import Dense, Few, Strips
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import BlockCode, Values
 from pcbatch.runtime.emit.base import Stage, step, waits, wanted, written
-from pcbatch.runtime.modes import Dense, Few, Strips
+from pcbatch.runtime.layout import DEBT
 from pcbatch.runtime.window import everyone, first
 
 
@@ -38,10 +39,10 @@ class Guard:
     def _as_planned(self, blocks: Blocks, code: BlockCode, carry: Values, go: jax.Array) -> Values:
         guarded = _Guarded(stage_of(blocks), code)
         match blocks.modes[code.index]:
-            case Dense(spins=False):
+            case Dense(spins=0):
                 return guarded.once(carry, go)
-            case Dense():
-                return guarded.spinning(carry, go)
+            case Dense(spins=turns):
+                return guarded.spinning(carry, go, turns)
             case Few(width=width):
                 return guarded.few(carry, go, width)
             case Strips(width=width):
@@ -62,20 +63,28 @@ class _Guarded:
         def body(state: Values, on: jax.Array, _: None) -> tuple[Values, jax.Array, None]:
             return self._all(state, on), jnp.zeros((), bool), None
 
-        return self._loop(carry, go, body, None)
+        return self._loop(carry, go, body, None)[0]
 
-    def spinning(self, carry: Values, go: jax.Array) -> Values:
+    def spinning(self, carry: Values, go: jax.Array, turns: int) -> Values:
         """All waiting lanes, again while the lanes that have moved on have not waited longer, in all, than one more
-        round of all of them would take."""
+        round of all of them would take. Asked after every so many `turns`."""
         start = _count(carry, self.code)
 
         def body(state: Values, on: jax.Array, debt: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
-            new = self._all(state, on)
-            waiting = _count(new, self.code)
-            debt = debt + (start - waiting)
-            return new, (waiting > 0) & (debt < start), debt
+            names = written(self.stage.layout, self.code)
+            rest = {k: v for k, v in state.items() if k not in names}
 
-        return self._loop(carry, go, body, jnp.int32(0))
+            def turn(_: int, some: Values) -> Values:
+                return self._all({**rest, **some}, on)
+
+            some = {k: state[k] for k in names}
+            state = rest | (jax.lax.fori_loop(0, turns, turn, some) if turns > 1 else turn(0, some))
+            waiting = _count(state, self.code)
+            debt = debt + turns * (start - waiting)
+            return state, (waiting > 0) & (debt < start), debt
+
+        new, debt = self._loop(carry, go, body, jnp.zeros((), jnp.int32))
+        return {**new, DEBT: new[DEBT] + debt} if DEBT in new else new
 
     def few(self, carry: Values, go: jax.Array, width: int) -> Values:
         """At most `width` waiting lanes, again until none waits."""
@@ -84,7 +93,7 @@ class _Guarded:
             new = step(self.stage, self.code, state, first(waits(state, self.code), width), on)
             return new, wanted(new, self.code), None
 
-        return self._loop(carry, go, body, None)
+        return self._loop(carry, go, body, None)[0]
 
     def strips(self, carry: Values, go: jax.Array, width: int) -> Values:
         """All lanes at once if more than half of them wait; else each waiting lane once, `width` at a time."""
@@ -97,7 +106,7 @@ class _Guarded:
             left = left.at[window.index].set(False, mode="drop")
             return new, jnp.any(left), left
 
-        carry = self._loop(carry, go & ~most, body, there)
+        carry = self._loop(carry, go & ~most, body, there)[0]
         return self.once(carry, go & most)
 
     def _all(self, state: Values, on: jax.Array) -> Values:
@@ -110,16 +119,16 @@ class _Guarded:
         go: jax.Array,
         body: Callable[[Values, jax.Array, Any], tuple[Values, jax.Array, Any]],
         memory: Any,
-    ) -> Values:
+    ) -> tuple[Values, Any]:
         names = written(self.stage.layout, self.code)
         rest = {k: v for k, v in carry.items() if k not in names}
 
         def turn(c: tuple[jax.Array, Values, Any]) -> tuple[jax.Array, Values, Any]:
             new, again, kept = body({**rest, **c[1]}, c[0], c[2])
-            return again, new, kept
+            return again, {k: new[k] for k in names}, kept
 
-        new = jax.lax.while_loop(lambda c: c[0], turn, (go, {k: carry[k] for k in names}, memory))[1]
-        return {**rest, **new}
+        _, new, kept = jax.lax.while_loop(lambda c: c[0], turn, (go, {k: carry[k] for k in names}, memory))
+        return {**rest, **new}, kept
 
 
 def stage_of(blocks: Blocks) -> Stage:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pcbatch.diagnostics import Diagnostic
+from pcbatch.errors import UsageError
+
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """All lanes under a mask; a block that jumps to itself goes round while most of its lanes do (`spins`)."""
+    """All lanes under a mask; a block that lanes may go from to itself is repeated while most of them do, `spins` times
+    between two looks at how many that are."""
 
-    spins: bool = False
+    spins: int = 0
 
     def __str__(self) -> str:
         return "dense, repeated" if self.spins else "dense"
@@ -21,6 +25,9 @@ class Few:
 
     width: int
 
+    def __post_init__(self) -> None:
+        _check(self.width)
+
     def __str__(self) -> str:
         return f"{self.width} lanes at a time"
 
@@ -31,8 +38,20 @@ class Strips:
 
     width: int
 
+    def __post_init__(self) -> None:
+        _check(self.width)
+
     def __str__(self) -> str:
         return f"dense, or strips of {self.width}"
 
 
 Mode = Dense | Few | Strips
+
+
+def _check(width: object) -> None:
+    if not isinstance(width, int) or isinstance(width, bool) or width < 1:
+        raise UsageError(
+            Diagnostic(
+                "PCB401", f"a width must be a positive integer, not {width!r}", helps=("write `pcbatch.Few(32)`",)
+            )
+        )
