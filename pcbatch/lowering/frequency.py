@@ -63,6 +63,11 @@ def loop_levels(program: StackProgram) -> dict[str, int]:
     return _nesting([block.label for block in program.blocks], block_edges(program.blocks))
 
 
+def cycles(program: StackProgram) -> dict[str, int]:
+    """How many cycles of the machine's control flow every block is inside of, those by way of returns included."""
+    return _nesting([block.label for block in program.blocks], flow(program))
+
+
 def flow(program: StackProgram) -> dict[str, list[str]]:
     """Where a lane may go next, over calls and returns."""
     returns = return_points(program)
