@@ -85,6 +85,12 @@ class BlockCode:
         return any(found.stored for found in self.cuts.values())
 
     @property
+    def needs_lanes(self) -> bool:
+        """Must it not run with no lane waiting for it? Inner loops end only on values of lanes that are here; a
+        callback for nobody would be a waste."""
+        return self.risky or bool(self.prints)
+
+    @property
     def conditions(self) -> tuple[str, ...]:
         """What the block's jump asks."""
         terminator = self.block.terminator
