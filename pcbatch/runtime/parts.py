@@ -206,9 +206,9 @@ def run(found: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array
                 else:
                     env[eqn.outvars[0]] = Batch(_load(eqn, target.array, rest, window))
     stored = {k for k, _ in found.stored}
-    outs = map(look, found.outvars)
+    outs = enumerate(map(look, found.outvars))
     # What is given back unchanged is a value: only the register that is stored into takes its own place.
-    return [Batch(_value(out, window)) if isinstance(out, Whole) and k not in stored else out for k, out in enumerate(outs)]
+    return [Batch(_value(out, window)) if isinstance(out, Whole) and k not in stored else out for k, out in outs]
 
 
 def batched(fn: Any, operands: Sequence[Operand], window: Window) -> list[Operand]:
