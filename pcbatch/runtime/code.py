@@ -108,7 +108,7 @@ class BlockCode:
                 one = (lambda *args: [expr.fn(*args)]) if len(dsts) == 1 else expr.fn  # type: ignore[misc]
                 return dict(zip(dsts, parts.batched(one, operands, window), strict=True))
             case Move(dst=dst, src=src):
-                return {dst: _moved(env[src], window)}
+                return {dst: parts.moved(env[src], window)}
             case Select(dst=dst):
                 ins = [env[v] for v in (op.cond, op.on_true, op.on_false)]
                 return {dst: parts.batched(lambda c, a, b: [jnp.where(c, a, b)], ins, window)[0]}
@@ -130,11 +130,6 @@ class BlockCode:
         type_ = self.vars[name].type
         assert type_ is not None, name
         return type_
-
-
-def _moved(operand: Operand, window: Window) -> Operand:
-    """A copy of a register is a value: only the register itself is stored into."""
-    return Batch(window.read(operand.array)) if isinstance(operand, Whole) else operand
 
 
 def evaluate(op: PureOp, env: Values) -> None:

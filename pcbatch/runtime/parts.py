@@ -206,9 +206,13 @@ def run(found: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array
                 else:
                     env[eqn.outvars[0]] = Batch(_load(eqn, target.array, rest, window))
     stored = {k for k, _ in found.stored}
-    outs = enumerate(map(look, found.outvars))
     # What is given back unchanged is a value: only the register that is stored into takes its own place.
-    return [Batch(_value(out, window)) if isinstance(out, Whole) and k not in stored else out for k, out in outs]
+    return [look(v) if k in stored else moved(look(v), window) for k, v in enumerate(found.outvars)]
+
+
+def moved(operand: Operand, window: Window) -> Operand:
+    """A copy of a register is a value: only the register itself is stored into."""
+    return Batch(window.read(operand.array)) if isinstance(operand, Whole) else operand
 
 
 def batched(fn: Any, operands: Sequence[Operand], window: Window) -> list[Operand]:

@@ -78,7 +78,8 @@ def _per_element(dtype: Dtype) -> int:
 
 def _is_standard(dtype: Dtype) -> bool:
     """Do its bits fill its bytes? Only JAX's narrowest types have fewer."""
-    return dtype.isbuiltin == 1 or (jnp.issubdtype(dtype, jnp.floating) and jnp.finfo(dtype).bits >= 8)
+    finfo: Any = jnp.finfo  # untyped in some releases of JAX
+    return dtype.isbuiltin == 1 or (jnp.issubdtype(dtype, jnp.floating) and int(finfo(dtype).bits) >= 8)
 
 
 def _stand_in(dtype: Dtype) -> Dtype:

@@ -55,4 +55,5 @@ def _branch(blocks: Blocks, code: BlockCode, carry: Values, block: jax.Array) ->
         return compute()
     nothing = small, {} if frames is None else frames.no_rows(window)
     once = lambda c: (jnp.zeros((), bool), compute())  # noqa: E731
-    return jax.lax.while_loop(lambda c: c[0], once, (wanted(carry, code), nothing))[1]  # type: ignore[no-any-return]
+    done: tuple[Values, Values] = jax.lax.while_loop(lambda c: c[0], once, (wanted(carry, code), nothing))[1]
+    return done
