@@ -146,9 +146,9 @@ def _cost(program: StackProgram, block: StackBlock, often: float, expensive: boo
 
 
 def _mode(block: BlockCost, lanes: int) -> Mode:
+    if block.expensive:  # not repeated: lanes that come together share a visit
+        return _expensive_mode(block, lanes, Dense())
     dense = Dense(spins=_turns(block, lanes) if block.loops else 0)
-    if block.expensive:
-        return _expensive_mode(block, lanes, dense)
     width = few_width(block.often, lanes)
     if width > lanes // 2 or block.few(lanes, width) > block.dense(lanes):
         return dense
