@@ -156,7 +156,7 @@ class PcExecutable:
         pc = left["pc"].astype(jnp.int32)
         depths = left.get("depth")
         if depths is not None:  # of a lane that had no room: without the call that it could not make
-            depths = depths - (status == int(Status.STACK_FULL))
+            depths = depths - (status == int(Status.STACK_FULL)).astype(depths.dtype)
         return Outcome(values, status, state.trips, counts, pc, depths, back, shown, depth)
 
     def collected(self, out: Outcome, spread: Spread) -> Outcome:

@@ -64,7 +64,8 @@ def first(mask: jax.Array, width: int) -> Window:
     lanes = int(mask.shape[0])
     index = first_lanes(mask, width)
     here = index < lanes
-    return Window(lanes, here, jnp.where(here, index, index[0]), index, dense=False, borrowed=True)
+    lender = jnp.minimum(index[0], lanes - 1)
+    return Window(lanes, here, jnp.where(here, index, lender), index, dense=False, borrowed=True)
 
 
 def first_lanes(mask: jax.Array, width: int) -> jax.Array:
