@@ -52,7 +52,7 @@ NAMED: dict[str, Counts] = {
     "tak": Counts(6, 5, 41, 30, 20, 62),
     "hanoi": Counts(4, 2, 16, 132, 53, 78),
     "queens": Counts(3, 5, 50, 380, 82, 111),
-    "catalan": Counts(5, 6, 59, 888, 94, 153),
+    "catalan": Counts(5, 6, 59, 1188, 81, 176),
     "hofstadter_female": Counts(7, 2, 26, 63, 58, 124),
     "tree_sum": Counts(4, 2, 20, 6, 6, 10),
     "local_survives_call": Counts(4, 4, 33, 164, 34, 48),
