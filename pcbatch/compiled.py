@@ -26,6 +26,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import AnyOp, calls
 from pcbatch.lowering.abstract import Known, array_type
 from pcbatch.lowering.jax_types import as_result, storage_type, zeros
+from pcbatch.lowering.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
 from pcbatch.results import BlockStats, Result, Stats
@@ -102,7 +103,8 @@ class Compiled:
     ) -> Outcome:
         """Run inputs that come piece by piece. `given`: some of them, for what they share, or all."""
         if given.lanes == 0:
-            return jax.tree.map(np.asarray, self._empty())
+            empty: Outcome = jax.tree.map(_on_host, self._empty())
+            return empty
         mapped = self.mapped(given)
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
         outcome = self._attempt(given, lambda: self.executable.map_chunks(pieces(), common, flow, mesh)).run()
@@ -193,6 +195,10 @@ def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Option
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg))
     where = partial(_where, stages.opt)
     return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where)
+
+
+def _on_host(leaf: Any) -> Any:
+    return leaf if is_key_array(leaf) else np.asarray(leaf)
 
 
 def order_for(options: Options) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -121,7 +122,6 @@ def _at_once(batched: Batched, given: Arguments, options: MapOptions) -> Result:
     traced = tracing(compiled.args(given))
     outcome = compiled.stream(given, options.lanes, options.mesh, options.progress)
     if options.progress is not None and not traced:
-        jax.block_until_ready(outcome.status)
         options.progress(given.lanes, given.lanes)
     return compiled.result(outcome, given.lanes)
 
@@ -138,7 +138,7 @@ def _size(given: Arguments, options: MapOptions) -> int | None:
 
 def _affordable(given: Arguments) -> int:
     """Inputs in a transfer of the usual size."""
-    each = sum(int(np.prod(x.shape)) // max(1, given.lanes) * x.dtype.itemsize for x in _mapped(given))
+    each: int = sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in _mapped(given))
     return max(1, TRANSFER // max(1, each))
 
 
@@ -226,9 +226,8 @@ def _check_alike(first: Arguments, given: Arguments, number: int) -> None:
     for name, type_ in given.types.items():
         if type_ != first.types.get(name):
             title = f"chunk {number} has another type of `{name}`: {type_} instead of {first.types.get(name)}"
-            raise usage(
-                "PCB418", title, help="give all chunks the shapes and dtypes of the first, axis of lanes excepted"
-            )
+            help = "give all chunks the shapes and dtypes of the first, but for how many inputs they hold"
+            raise usage("PCB418", title, help=help)
         mapped = given.mapped.get(name, ())
         for leaf, known, varies in zip(given.arrays[name], first.arrays[name], mapped, strict=False):
             if not varies and not _same(leaf, known):
@@ -238,7 +237,7 @@ def _check_alike(first: Arguments, given: Arguments, number: int) -> None:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a is b or np.array_equal(*(np.asarray(jax.random.key_data(x) if is_key_array(x) else x) for x in (a, b)))
+    return a is b or np.array_equal(_on_host(a), _on_host(b))
 
 
 def _debugging() -> bool:

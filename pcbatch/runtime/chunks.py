@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.lowering.jax_types import from_storage, is_key
 from pcbatch.runtime import queue
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.outcome import Outcome
@@ -32,10 +31,10 @@ FIRST_ROWS = 1024  # room for results where nobody knows how many there will be
 
 
 class Piece(NamedTuple):
-    """Some inputs: parameters, of which the first `count` rows are real. All pieces of a run have as many rows."""
+    """Some inputs: parameters, of which the first so many rows are real. All pieces of a run have as many rows."""
 
     rows: Mapping[str, Any]
-    count: int
+    inputs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +99,15 @@ class Chunks:
 
     def _sent(self, piece: Piece, common: Mapping[str, Any]) -> _Sent:
         spread = self.stream.spread
-        first, self.came = self.came, self.came + piece.count
+        first, self.came = self.came, self.came + piece.inputs
         number = np.arange(spread.inputs)
-        owners = _by_device(np.where(number < piece.count, first + number, NOBODY), spread)
+        owners = _by_device(np.where(number < piece.inputs, first + number, NOBODY), spread)
         names = owners.astype(np.int32) if self.stream.executable.prints else None
         if spread.mesh is None:
             names = None if names is None else names[0]
-            return _Sent(jax.device_put(Dealt(piece.rows, common, spread.ends(piece.count), names)), owners, first)
+            return _Sent(jax.device_put(Dealt(piece.rows, common, spread.ends(piece.inputs), names)), owners, first)
         mapped = {v: _by_device(x, spread) for v, x in piece.rows.items()}
-        return _Sent(spread.placed(Dealt(mapped, common, spread.ends(piece.count), names)), owners, first)
+        return _Sent(spread.placed(Dealt(mapped, common, spread.ends(piece.inputs), names)), owners, first)
 
     def _next(self, begun: Begun, here: _Sent, pause: Pause, owners: np.ndarray) -> tuple[Begun, np.ndarray]:
         """On to the next piece; what is done is left for `_gather`."""
@@ -137,10 +136,7 @@ class Chunks:
         self.left = _Left(rows, owners)
         self._gather()
         values, status, pc, depths, back, shown = self.done.all(self.came)
-        types = (executable.program.vars[v].type for v in executable.program.results)
-        values = tuple(
-            from_storage(x, t) if t is not None and is_key(t) else x for x, t in zip(values, types, strict=True)
-        )
+        values = tuple(map(executable.as_leaf, executable.program.results, values))
         return Outcome(values, status, trips, counts, pc, depths, back, shown, depth)
 
 

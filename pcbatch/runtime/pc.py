@@ -15,7 +15,6 @@ from jax.sharding import Mesh
 
 from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
-from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.jax_types import from_storage, is_key
 from pcbatch.options import Options
 from pcbatch.runtime import emit, layout, plans, queue, xla
@@ -162,7 +161,13 @@ class PcExecutable:
 
     def natural(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments of which keys may come as their raw words."""
-        return {v: _as_keys(x, self._type(v)) for v, x in args.items()}
+        return {v: self.as_leaf(v, x) for v, x in args.items()}
+
+    def as_leaf(self, name: str, value: Any) -> Any:
+        """The value of a variable, of which keys may come as their raw words."""
+        type_ = self._type(name)
+        raw = is_key(type_) and not jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+        return from_storage(value, type_) if raw else value
 
     def _type(self, name: str) -> Any:
         return self.program.vars[name].type
@@ -180,7 +185,7 @@ class PcExecutable:
         pc = left["pc"].astype(jnp.int32)
         depths = left.get("depth")
         if depths is not None:  # of a lane that had no room: without the call that it could not make
-            depths = depths - (status == int(Status.STACK_FULL))
+            depths = depths - (status == int(Status.STACK_FULL)).astype(depths.dtype)
         return Outcome(values, status, state.trips, counts, pc, depths, back, shown, depth)
 
     def collected(self, out: Outcome, *, spread: Spread) -> Outcome:
@@ -273,11 +278,6 @@ class PcExecutable:
 
 def _deal(executable: PcExecutable, array: Any, *, spread: Spread) -> Any:
     return spread.deal(array)
-
-
-def _as_keys(value: Any, type_: ArrayType) -> Any:
-    raw = is_key(type_) and not jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
-    return from_storage(value, type_) if raw else value
 
 
 def _named(function: Any, executable: PcExecutable) -> Any:

@@ -110,7 +110,8 @@ class Stream:
             q, pause = self.call(_run, *begun, np.int32(narrower), limit, np.bool_(more), grows=self.grows, donate=(0,))
             begun = begun._replace(queue=q)
             if meanwhile is not None:
-                meanwhile, _ = None, meanwhile()
+                meanwhile()
+                meanwhile = None
             if self.progress is None and not self.grows and narrower == 0 and not more:
                 return begun, pause  # nothing to decide: the caller need not wait
             if self.progress is not None:
