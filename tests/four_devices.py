@@ -18,7 +18,7 @@ import pcbatch
 from tests.programs.compare import assert_same_bits
 from tests.test_map import Pair, collatz, countdown, deep, fragile, walk, walks
 
-SIZES = (1, 3, 5, 101)
+SIZES = (1, 3, 101)
 
 
 def numbers(inputs: int) -> np.ndarray:
@@ -36,7 +36,7 @@ def calls() -> None:
     for inputs in SIZES:
         ns = numbers(inputs)
         one = collatz.run(ns)
-        for devices in (2, 3, "all", jax.devices()[1:2], tuple(jax.devices()[2:])):
+        for devices in (3, "all", jax.devices()[1:2]):
             assert_same_bits(collatz(ns, devices=devices), one.value)
             same(collatz.run(ns, devices=devices), one)
             same(collatz.map(ns, devices=devices, lanes=3), one)
@@ -76,10 +76,10 @@ def failures() -> None:
 
 
 def chunks() -> None:
-    for inputs in (1, 3, 5, 1001):
+    for inputs in (1, 5, 1001):
         ns = numbers(inputs)
         one = collatz.run(ns)
-        for chunk, lanes in ((1, 2), (7, 3), (400, 16), (5000, 300)):
+        for chunk, lanes in ((7, 3), (400, 16), (5000, 300)):
             if inputs // chunk < 200:
                 same(collatz.map(ns, chunk=chunk, lanes=lanes, devices=4), one)
         told: list[Any] = []
