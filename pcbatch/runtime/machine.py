@@ -24,7 +24,7 @@ from pcbatch.runtime import frames
 from pcbatch.runtime import layout as layouts
 from pcbatch.runtime.blocks import Blocks, Emitter
 from pcbatch.runtime.code import Values, evaluate
-from pcbatch.runtime.layout import Layout, reg
+from pcbatch.runtime.layout import NAME, Layout, reg
 from pcbatch.runtime.schedule import FAIR, POLICIES, Schedule
 from pcbatch.runtime.status import Status, status_of, unpark
 from pcbatch.runtime.window import everyone, lane_mask
@@ -56,11 +56,13 @@ class Machine:
         """The program that it runs."""
         return self.layout.program
 
-    def start(self, args: Mapping[str, Any], lanes: int, depth: int, end: jax.Array | None = None) -> State:
+    def start(self, args: Mapping[str, Any], lanes: int, depth: int, end: Any = None, names: Any = None) -> State:
         """The state before the first trip. `args`: [lanes, ...] per parameter; shared parameters unbatched. Lanes from
-        number `end` on have no work."""
+        number `end` on have no work; `names`: what lanes that print are called, if not by their numbers."""
         shared, per_lane = self.stored(args, lanes)
         carry = layouts.initial(self.layout, lanes, depth, per_lane)
+        if names is not None and self.layout.prints:
+            carry[NAME] = names
         if end is not None:
             done = jnp.full_like(carry["pc"], self.layout.exit)
             carry["pc"] = jnp.where(jnp.arange(lanes, dtype=jnp.int32) < end, carry["pc"], done)

@@ -34,6 +34,10 @@ class Window:
         """[width, ...] of a per-lane array."""
         return array if self.dense and not self.borrowed else array.at[self.source].get(mode="clip")
 
+    def name(self, names: jax.Array) -> jax.Array:
+        """int32[width]: what the lanes are called that the places stand for."""
+        return names if self.dense else names.at[self.index].get(mode="clip")
+
     def write(self, array: Any, new: Any, mask: jax.Array) -> jax.Array:
         """The array with the values of the places in `mask` (a part of `here`) replaced."""
         if self.dense:

@@ -15,6 +15,7 @@ from tools.mutants import (
     merging,
     stack_passes,
     strategies,
+    streams,
     top,
     types,
 )
@@ -34,6 +35,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *machine.MUTANTS,
     *emitters.MUTANTS,
     *strategies.MUTANTS,
+    *streams.MUTANTS,
     *top.MUTANTS,
 )
 
