@@ -115,7 +115,7 @@ class PcExecutable:
             depth *= 2
             out, state = self.jitted(PcExecutable._again, spread.each)(state, spread=spread, depth=depth)
         self.remember(depth)
-        return out if mesh is None else self.jitted(PcExecutable.collected, spread.each)(out, spread=spread)  # type: ignore[no-any-return]
+        return self.gathered(out, spread)
 
     def _start(self, lanes: int) -> Any:
         return self.jitted(PcExecutable._whole, lanes)
@@ -187,6 +187,13 @@ class PcExecutable:
         if depths is not None:  # of a lane that had no room: without the call that it could not make
             depths = depths - (status == int(Status.STACK_FULL)).astype(depths.dtype)
         return Outcome(values, status, state.trips, counts, pc, depths, back, shown, depth)
+
+    def gathered(self, out: Outcome, spread: Spread) -> Outcome:
+        """The same of what is still on the devices. Outside traces."""
+        if spread.mesh is None:
+            return out
+        found: Outcome = self.jitted(PcExecutable.collected, spread.each)(spread.fetched(out), spread=spread)
+        return found
 
     def collected(self, out: Outcome, *, spread: Spread) -> Outcome:
         """What devices left, in the order of the inputs; counts are summed over them."""

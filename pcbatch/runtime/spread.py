@@ -68,6 +68,16 @@ class Spread:
         mapped, end, names = jax.device_put(per_device, parts)
         return Dealt(mapped, jax.device_put(dealt.common, whole), end, names)
 
+    def fetched(self, tree: Any) -> Any:
+        """What the devices have left, on the first of them. Outside traces.
+
+        A copy each, and not a collective: those wait for the slowest device, XLA gives up on them after a while, and
+        with one thread for all devices they never meet.
+        """
+        if self.mesh is None:
+            return tree
+        return jax.device_put(tree, self.mesh.devices.flat[0])
+
     def ends(self, inputs: int) -> Any:
         """How many of a device's inputs are real, of so many: int32[] or int32[devices]."""
         if self.mesh is None:

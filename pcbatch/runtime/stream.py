@@ -74,7 +74,8 @@ class Stream:
         begun = self.begin(given, self.spread.each)
         begun = self.to_the_end(begun, 0, self.spread.inputs)
         self.executable.remember(self.depth)
-        return self.call(_finish, begun.queue, begun.shared, depth=self.depth)  # type: ignore[no-any-return]
+        left = self.call(_finish, begun.queue, begun.shared, depth=self.depth)
+        return self.executable.gathered(left, self.spread)
 
     def call(self, function: Any, *args: Any, donate: tuple[int, ...] = (), **static: Any) -> Any:
         """A program, on every device."""
@@ -222,4 +223,5 @@ def _finish(executable: PcExecutable, q: Queue, shared: Values, *, spread: Sprea
     def body(given: tuple[Queue, Values], _: None) -> Outcome:
         return executable.drained(clothed(*given), depth)
 
-    return executable.collected(spread.run(body, (q, shared), None), spread=spread)
+    left: Outcome = spread.run(body, (q, shared), None)
+    return left
