@@ -171,7 +171,7 @@ MUTANTS = (
         "self.came + piece.inputs\n",
         "self.came + spread.inputs\n",
         "a chunk that is not full counts as one that is",
-        ANY,
+        ITERATORS,
     ),
     # spread
     Mutant(
