@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.runtime.spread import Spread
 
 ROOT = Path(__file__).parents[1]
 CASES = (
@@ -55,6 +57,17 @@ def test_four_devices(case: str, report: dict[str, str]) -> None:
 
 def test_no_case_is_forgotten(report: dict[str, str]) -> None:
     assert set(report) == set(CASES)
+
+
+@pytest.mark.parametrize("inputs", range(1, 10))
+def test_dealing(inputs: int) -> None:
+    """Input k goes to device k mod 4, and its result comes back to place k."""
+    spread = Spread(SimpleNamespace(size=4), inputs)  # type: ignore[arg-type]
+    dealt, ends = spread.deal(np.arange(inputs)), spread.ends(inputs)
+    assert [row[:end].tolist() for row, end in zip(dealt, ends, strict=True)] == [
+        list(range(d, inputs, 4)) for d in range(4)
+    ]
+    assert spread.collect(dealt).tolist() == list(range(inputs))
 
 
 def test_cpu_devices_come_first() -> None:

@@ -1,4 +1,4 @@
-"""Every Python block of README.md, docs/language.md and docs/map.md runs, prints what it says and is refused where it says."""
+"""Every Python block of README.md, docs/language.md and docs/map.md: it runs, prints and is refused as it says."""
 
 from __future__ import annotations
 

@@ -307,6 +307,18 @@ class TestStructures:
         assert collatz.map(parts(), lanes=3, chunk=8).value.tolist() == [_plain(int(n)) for n in NUMBERS[:96]]
 
 
+def down(x):
+    while x > 0:
+        x = x - 1
+    return x
+
+
+def beyond(x, limits):
+    while jnp.any(x < limits):
+        x = x * 2
+    return x
+
+
 def lambda_half(x):
     while x > 1:
         x = x * 0.77
@@ -328,6 +340,13 @@ class TestProgress:
         collatz.map(NUMBERS, progress=lambda done, total: told.append((done, total)), **how)
         assert told == sorted(told) and told[-1] == (101, 101) and len(told) > 2
         assert {total for _, total in told} == {101}
+
+    @pytest.mark.parametrize("chunk", [None, 9])
+    def test_what_runs_is_not_done(self, chunk: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(stream, "REPORTS", 1)
+        told: list[int] = []
+        collatz.map(NUMBERS, lanes=4, chunk=chunk, progress=lambda done, _: told.append(done))
+        assert told[0] == 0 and told == sorted(told) and len(set(told)) > 20
 
     def test_of_an_iterator(self) -> None:
         told: list[tuple[int, int | None]] = []
@@ -400,12 +419,12 @@ class TestPrograms:
             return out
 
         monkeypatch.setattr(stream.Stream, "call", spy)
-        f = pcbatch.batch(lambda_power, in_axes=(0, None))
-        xs, n = jnp.arange(2000.0), jnp.int32(3)
-        f.map(xs, n, lanes=8, progress=(lambda *_: None) if told else None)
+        f = pcbatch.batch(beyond, in_axes=(0, None))
+        xs, limits = jnp.arange(1.0, 2001.0), jnp.array([3.0, 50.0])
+        f.map(xs, limits, lanes=8, progress=(lambda *_: None) if told else None)
         assert len(taken) > (2 if told else 0)
         assert all(leaf.is_deleted() for q in taken for leaf in (*q.out.values(), *q.state.carry.values()))
-        assert not xs.is_deleted() and not n.is_deleted()
+        assert not xs.is_deleted() and not limits.is_deleted()
 
     def test_results_are_not_copied_between_runs(self) -> None:
         f = collatz.with_options()
@@ -418,6 +437,12 @@ class TestPrograms:
         memory = run.lower(*begun, *control, spread=s.spread, grows=False).compile().memory_analysis()
         results = sum(leaf.nbytes for leaf in begun.queue.out.values())
         assert memory.alias_size_in_bytes >= results and memory.temp_size_in_bytes < results
+
+    def test_lanes_are_busy(self) -> None:
+        """Runs of 100 and of 1: waiting for the longest of each four would leave three of four lanes idle."""
+        numbers = np.tile(np.array([100, 1, 1, 1], np.float32), 25)
+        stats = pcbatch.batch(down, stats=True).map(numbers, lanes=4).stats
+        assert stats.utilisation("x - 1") > 0.5
 
     def test_a_call_with_many_inputs_is_a_map(self) -> None:
         f, numbers = collatz.with_options(), np.resize(NUMBERS, plans.WIDEST + 1)
@@ -442,9 +467,10 @@ class TestPrinting:
         assert self.lines(capfd) == [f"[lane {k}] 1 left" for k in range(3)]
 
     def test_in_narrow_machines(self, capfd: Any) -> None:
-        numbers = np.where(np.arange(80) == 79, 9, 1)
+        """The last lane goes on alone, and once."""
+        numbers = np.where(np.arange(64) == 63, 9, 1)
         countdown.map(numbers, lanes=64)
-        expected = [f"[lane {k}] 1 left" for k in range(80)] + [f"[lane 79] {n} left" for n in range(2, 10)]
+        expected = [f"[lane {k}] 1 left" for k in range(64)] + [f"[lane 63] {n} left" for n in range(2, 10)]
         assert self.lines(capfd) == sorted(expected)
 
 

@@ -13,7 +13,7 @@ PROGRESS = (f"{MAP}::TestProgress",)
 PROGRAMS = (f"{MAP}::TestPrograms",)
 PRINTS = (f"{MAP}::TestPrinting",)
 ITERATORS = (f"{MAP}::test_any_sizes_of_an_iterator", *STRUCTURES)
-DEVICES = ("tests/test_devices.py",)
+DEVICES = ("tests/test_devices.py::test_dealing",)
 
 MUTANTS = (
     # queue
@@ -171,7 +171,7 @@ MUTANTS = (
         "self.came + piece.inputs\n",
         "self.came + spread.inputs\n",
         "a chunk that is not full counts as one that is",
-        ANY,
+        ITERATORS,
     ),
     # spread
     Mutant(
