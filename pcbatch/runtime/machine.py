@@ -62,7 +62,9 @@ class Machine:
         shared, per_lane = self.stored(args, lanes)
         carry = layouts.initial(self.layout, lanes, depth, per_lane)
         if end is not None:
-            carry["pc"] = jnp.where(jnp.arange(lanes, dtype=jnp.int32) < end, carry["pc"], carry["pc"].dtype.type(self.layout.exit))
+            carry["pc"] = jnp.where(
+                jnp.arange(lanes, dtype=jnp.int32) < end, carry["pc"], carry["pc"].dtype.type(self.layout.exit)
+            )
         return State(carry, shared, jnp.zeros((), jnp.int32))
 
     def idle(self, shared: Values, lanes: int, depth: int) -> State:

@@ -17,6 +17,7 @@ from tools.mutants import (
     strategies,
     top,
     types,
+    visits,
 )
 from tools.mutants.mutant import Mutant
 
@@ -33,6 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *merging.MUTANTS,
     *machine.MUTANTS,
     *emitters.MUTANTS,
+    *visits.MUTANTS,
     *strategies.MUTANTS,
     *top.MUTANTS,
 )
