@@ -103,6 +103,57 @@ MUTANTS = (
         FULL,
     ),
     # schedule
+    # blocks
+    Mutant(
+        "blocks-never-done",
+        "runtime/blocks.py",
+        "initial=len(self)) < len(self)",
+        "initial=len(self)) <= len(self)",
+        "a run goes on after its last lane",
+        LOOPS,
+    ),
+    Mutant(
+        "blocks-waiting-elsewhere",
+        "runtime/blocks.py",
+        'return jnp.sum(carry["pc"][:, None] == numbers[None, :]',
+        'return jnp.sum(carry["pc"][:, None] != numbers[None, :]',
+        "lanes count where they do not wait",
+        MANY,
+    ),
+    # schedule
+    Mutant(
+        "schedule-emptiest",
+        "runtime/schedule.py",
+        "blocks.run(jnp.argmax(blocks.waiting(carry))",
+        "blocks.run(jnp.argmin(blocks.waiting(carry))",
+        "`largest` runs the block that fewest lanes wait for",
+        MANY,
+    ),
+    Mutant(
+        "schedule-first-block",
+        "runtime/schedule.py",
+        'blocks.run(jnp.min(carry["pc"]).astype(jnp.int32), carry)',
+        'blocks.run(0 * jnp.min(carry["pc"]).astype(jnp.int32), carry)',
+        "`earliest` always runs the first block",
+        COUNTS,
+    ),
+    # outcome
+    Mutant(
+        "outcome-concrete-under-trace",
+        "runtime/outcome.py",
+        "leaves = [*jax.tree.leaves(args), jax.numpy.zeros(())]",
+        "leaves = jax.tree.leaves(args)",
+        "a call inside `jit` with concrete arguments is not taken for a traced one",
+        ("tests/test_runtime.py::TestMachine",),
+    ),
+    Mutant(
+        "outcome-only-tracers",
+        "runtime/outcome.py",
+        "return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)",
+        "return not any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)",
+        "calls are taken for traced ones, and traced ones for calls",
+        ("tests/test_runtime.py::TestStackFull", "tests/test_runtime.py::TestMachine"),
+    ),
     # status
     Mutant(
         "status-parked-wrong",
