@@ -255,8 +255,9 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         emitter: "auto", "guard", "port" or "mask": how blocks are dispatched.
         modes: how blocks are computed (by "guard"): None (chosen by cost), a `pcbatch.Dense()`, `Few(width)` or
             `Strips(width)` for all, or a dict from a text in a block's source, or its label, to one of these.
-        max_depth: frames that a lane may have open, one for each nested call that does not return at once. None:
-            stacks grow as needed (inside `jit`: 64).
+        max_depth: frames that a lane may have open. A lane may make at least so many nested calls; a call that returns
+            at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
+            `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
         devices: where lanes run: None (JAX's default device), a number, "all", devices of JAX or a mesh. A call may say
             otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`.

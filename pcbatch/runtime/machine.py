@@ -18,7 +18,7 @@ import numpy as np
 
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.jax_types import as_result, from_storage, integer_limits, to_storage
+from pcbatch.lowering.jax_types import as_result, from_storage, integer_limits, storage_type, to_storage
 from pcbatch.modes import Mode
 from pcbatch.runtime import frames
 from pcbatch.runtime import layout as layouts
@@ -158,8 +158,6 @@ def _type(program: StackProgram, name: str) -> Any:
 
 
 def _stored_shape(program: StackProgram, name: str) -> tuple[int, ...]:
-    from pcbatch.lowering.jax_types import storage_type
-
     return storage_type(_type(program, name)).shape
 
 

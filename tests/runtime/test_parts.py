@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from pcbatch.ir.ops import Expr, Prim
 from pcbatch.lowering.trace import JaxprFn
 from pcbatch.runtime import parts
 from pcbatch.runtime.parts import Batch, Common, Cut, Operand, Whole
-from pcbatch.runtime.window import Window, everyone, first, lane_mask
+from pcbatch.runtime.window import Window, everyone, first
 
 LANES, SIZE = 7, 20
 MODES = ("clip", "fill", "drop", "promise_in_bounds", None)
@@ -49,40 +49,49 @@ def windows(mask: jax.Array) -> list[tuple[Window, jax.Array]]:
     return [(w, w.here) for w in (dense, careful, *few)] + [(dense, mask & ~mask), (few[2], few[2].here & False)]
 
 
+class Ran(NamedTuple):
+    """A primitive in one window: its results, who took part, and which lane each place computed on."""
+
+    outs: list[Any]
+    mask: jax.Array
+    source: jax.Array
+    part: jax.Array  # the lanes that took part
+
+
 def check(fn: Callable[..., Any], dsts: str, ins: str, *args: np.ndarray, common: Sequence[int] = ()) -> Cut:
     """Compare a cut primitive with `vmap`, for the lanes that take part; no other lane is touched."""
     op = primitive(fn, dsts, ins, args)
     found = parts.cut(op)
     assert found is not None, "nothing is touched in part"
+    arrays = [jnp.asarray(arg) for arg in args]
+    lanes = [x[:1].repeat(LANES, 0) if k in common else x for k, x in enumerate(arrays)]
+    want = jax.tree.leaves(jax.jit(jax.vmap(op.expr.fn))(*lanes))
+    everywhere = jax.jit(lambda mask, arrays: [_run(found, arrays, w, here, common) for w, here in windows(mask)])
     for bits in MASKS:
-        for window, mask in windows(jnp.array(bits, bool)):
-            _compare(op, found, args, window, mask, common)
+        for ran in everywhere(jnp.array(bits, bool), arrays):
+            _compare(found, arrays, want, ran)
     return found
 
 
-def _compare(
-    op: Prim, found: Cut, args: Sequence[np.ndarray], window: Window, mask: jax.Array, common: Sequence[int]
-) -> None:
-    arrays = [jnp.asarray(arg) for arg in args]
+def _run(found: Cut, arrays: Sequence[jax.Array], window: Window, mask: jax.Array, common: Sequence[int]) -> Ran:
     operands: list[Operand] = [
         Whole(x) if k in found.registers else Common(x[0]) if k in common else Batch(window.read(x))
         for k, x in enumerate(arrays)
     ]
-    lanes = [arg[:1].repeat(LANES, 0) if k in common else arg for k, arg in enumerate(args)]
-    want = jax.vmap(op.expr.fn)(*lanes)
-    want = [want] if len(op.dsts) == 1 else list(want)
-    outs = jax.jit(lambda *_: [_array(out) for out in parts.run(found, operands, window, mask)])()
-    stored = dict(found.stored)
-    for k, out in enumerate(outs):
+    outs = [_array(out) for out in parts.run(found, operands, window, mask)]
+    return Ran(outs, mask, window.source, window.write(jnp.zeros(LANES, bool), mask, mask))
+
+
+def _compare(found: Cut, arrays: Sequence[jax.Array], want: Sequence[jax.Array], ran: Ran) -> None:
+    stored, here = dict(found.stored), np.asarray(ran.mask)
+    for k, out in enumerate(ran.outs):
         if k in stored:
-            taking_part = window.write(jnp.zeros(LANES, bool), mask, mask)
-            old = arrays[stored[k]]
-            expected = jnp.where(lane_mask(taking_part, old), want[k], old)
-            np.testing.assert_array_equal(out, expected)
+            old = np.asarray(arrays[stored[k]])
+            part = np.asarray(ran.part).reshape(-1, *(1,) * (old.ndim - 1))
+            np.testing.assert_array_equal(out, np.where(part, np.asarray(want[k]), old))
         else:
-            here = np.asarray(mask)
-            out = np.broadcast_to(np.asarray(out), (window.width, *want[k].shape[1:]))
-            np.testing.assert_array_equal(out[here], np.asarray(want[k])[np.asarray(window.source)][here])
+            out = np.broadcast_to(np.asarray(out), (len(here), *want[k].shape[1:]))
+            np.testing.assert_array_equal(out[here], np.asarray(want[k])[np.asarray(ran.source)][here])
 
 
 def _array(operand: Operand) -> Any:
@@ -239,7 +248,12 @@ class TestStores:
         lanes = 300
         xs = jnp.zeros((lanes, SIZE), jnp.int32)
         index = jnp.arange(lanes, dtype=jnp.uint8) % SIZE
-        op = primitive(lambda xs, i: xs.at[i].set(1), "xs", "xs i", (xs, index))
+        numbers = jax.lax.ScatterDimensionNumbers((), (0,), (0,))
+
+        def store(xs, i):
+            return jax.lax.scatter(xs, i[None], jnp.int32(1), numbers, mode="drop")
+
+        op = primitive(store, "xs", "xs i", (xs, index))
         found = parts.cut(op)
         assert found is not None
         mask = jnp.arange(lanes) % 2 == 0

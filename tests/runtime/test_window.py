@@ -81,7 +81,7 @@ def test_the_first_few(width: int, read: list[int], after: list[int]) -> None:
 def test_nobody_reads_a_lane_that_exists() -> None:
     """So it may be with a policy of the user's, and under `vmap`."""
     window = first(jnp.zeros(5, bool), 2)
-    assert window.here.tolist() == [False, False] and window.read(jnp.arange(5)).tolist() == [4, 4]
+    assert window.here.tolist() == [False, False] and window.source.tolist() == [4, 4]
     assert written(window, window.here, 5) == [0, 1, 2, 3, 4]
 
 

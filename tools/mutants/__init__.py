@@ -18,6 +18,7 @@ from tools.mutants import (
     streams,
     top,
     types,
+    visits,
 )
 from tools.mutants.mutant import Mutant
 
@@ -34,6 +35,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *merging.MUTANTS,
     *machine.MUTANTS,
     *emitters.MUTANTS,
+    *visits.MUTANTS,
     *strategies.MUTANTS,
     *streams.MUTANTS,
     *top.MUTANTS,
