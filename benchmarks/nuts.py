@@ -53,7 +53,7 @@ COMPILE_GOAL = 10.0
 
 def ready(sampler: Sampler, devices: int, compiled: bool) -> Callable[[], Any]:
     """A call of all its chains; `compiled` if it has to be compiled first, which `f.run` does by itself."""
-    if devices > 1 or compiled:
+    if compiled:
         return split(sampler.run, sampler.arguments, devices, sampler.shared)
     return lambda: sampler.run(*sampler.arguments)
 
@@ -61,7 +61,7 @@ def ready(sampler: Sampler, devices: int, compiled: bool) -> Callable[[], Any]:
 def rows(target: str, chains: int, draws: int, devices: int, repeats: int) -> list[Row]:
     """Measure one number of chains."""
     setting = SETTINGS[target]()
-    calls = {OURS: ready(pcbatch_sampler(setting, chains, draws), devices, compiled=False)}
+    calls = {OURS: ready(pcbatch_sampler(setting, chains, draws, devices), devices, compiled=False)}
     calls |= {name: ready(make(setting, chains, draws), devices, compiled=True) for name, make in peers().items()}
     first = {name: timed(call) for name, call in calls.items()}
     wanted = {name: np.asarray(found[1]) for name, (_, found) in first.items()}

@@ -72,14 +72,13 @@ def on_several(name: str, devices: int, lanes: int | None, repeats: int) -> list
     program = RECURSIONS[name]
     count = lanes or program.lanes
     inputs = program.inputs(count)
-    batched = pcbatch.batch(program.solve, max_depth=program.depth)
-    ways = {OURS: lambda *x: batched.run(*x).value}
-    ways |= {f"by hand, {how}": make for how, make in _by_hand(program, count // devices).items()}
+    batched = pcbatch.batch(program.solve, max_depth=program.depth, devices=devices)
+    ways = {f"by hand, {how}": make for how, make in _by_hand(program, count // devices).items()}
     title = f"{program.title}, {count} lanes on {devices} devices"
-    calls = {key: split(f, inputs, devices) for key, f in ways.items()}
+    calls = {OURS: lambda: batched.run(*inputs).value}
+    calls |= {key: split(f, inputs, devices) for key, f in ways.items()}
     rows = compare(title, calls, repeats, GOALS.get((name, devices)) if count == program.lanes else None)
-    status = split(lambda *x: batched.run(*x).status, inputs, devices)()
-    check(f"{title}, status", status, np.zeros(count))
+    check(f"{title}, status", batched.run(*inputs).status, np.zeros(count))
     return rows
 
 

@@ -89,9 +89,9 @@ def chain(setting: Setting, **options: Any) -> Any:
     return nuts(setting.target.logp_and_grad, TREE_DEPTH).chain.with_options(**options)
 
 
-def pcbatch_sampler(setting: Setting, chains: int, draws: int) -> Sampler:
-    """Ours."""
-    batched = chain(setting, max_depth=TREE_DEPTH + FRAMES)
+def pcbatch_sampler(setting: Setting, chains: int, draws: int, devices: int = 1) -> Sampler:
+    """Ours; it splits its chains over the devices itself."""
+    batched = chain(setting, max_depth=TREE_DEPTH + FRAMES, devices=devices)
 
     def run(*arguments: Any) -> Draws:
         trace = batched.run(*arguments).value[-1]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+from jax.sharding import Mesh
+
 from pcbatch import frontend
 from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled
@@ -24,6 +26,7 @@ class Lowered:
     compiled: Compiled | None
     given: Arguments | None
     program: Stages | None = None
+    mesh: Mesh | None = None
 
     @staticmethod
     def untyped(fn: FunctionType, is_batched: BatchedTest) -> Lowered:
@@ -54,7 +57,7 @@ class Lowered:
                 return show(self.stages.opt, format)
             case "schedule":
                 compiled, given = self._typed(stage)
-                found = compiled.explain(self.fn.__name__, given, None)
+                found = compiled.explain(self.fn.__name__, given, None, self.mesh)
                 return found.to_json() if format == "json" else str(found)
             case "jaxpr" | "stablehlo":
                 return self._xla(stage)
@@ -66,8 +69,8 @@ class Lowered:
         args = compiled.args(given)
         with compiled.blaming(given):
             if stage == "jaxpr":
-                return str(compiled.executable.jaxpr(args, given.lanes))
-            return str(compiled.executable.lower(args, given.lanes).as_text())
+                return str(compiled.executable.jaxpr(args, given.lanes, self.mesh))
+            return str(compiled.executable.lower(args, given.lanes, self.mesh).as_text())
 
     def _typed(self, stage: str) -> tuple[Compiled, Arguments]:
         if self.compiled is None or self.given is None:
@@ -81,8 +84,8 @@ class Lowered:
         args = self.compiled.args(self.given)
         depth = self.compiled.executable.depth
         with self.compiled.blaming(self.given):
-            executable = self.compiled.executable.lower(args, self.given.lanes).compile()
-        return CompiledBatch(self.fn, self.compiled, self.given, executable, depth)
+            executable = self.compiled.executable.lower(args, self.given.lanes, self.mesh).compile()
+        return CompiledBatch(self.fn, self.compiled, self.given, executable, depth, self.mesh)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ class CompiledBatch:
     given: Arguments
     executable: Any
     depth: int
+    mesh: Mesh | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments of the types that it was compiled for; as `f(...)`, failed lanes included."""
@@ -105,8 +109,9 @@ class CompiledBatch:
                 help="call the function itself: it compiles what it has not compiled yet",
             )
         values = self.compiled.args(given)
+        read = self.compiled.executable.outcome
         outcome = self.compiled.attempt(
-            given, lambda: self.compiled.executable.outcome(self.executable(values), self.depth)
+            given, lambda: read(self.executable(values), self.depth, given.lanes, self.mesh)
         )
         self.compiled.check(self.fn.__name__, outcome, given)
         return self.compiled.value(outcome)

@@ -38,7 +38,7 @@ class BoundMethod:
     def map(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `Batched.map`."""
         __tracebackhide__ = True
-        return self._ready().map(self.instance, *args, **kwargs)
+        return self._ready().map_with((self.instance,), args, kwargs)
 
     def explain_schedule(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `Batched.explain_schedule`."""

@@ -54,7 +54,7 @@ CFG_PASSES = (
     copy_prop.run,
     coalesce.run,
     dce.run,
-    simplify_cfg.run,
+    simplify_cfg.run_tails,
 )
 
 # What follows is for program counters alone: the local strategy makes one program of a callee, loops and all.
@@ -65,7 +65,7 @@ MERGING_PASSES = (
     coalesce.run,
     dce.run,
     if_convert.run,
-    simplify_cfg.run,
+    simplify_cfg.run_tails,
 )
 
 STACK_PASSES = (

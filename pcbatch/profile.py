@@ -159,9 +159,11 @@ def _at_most(shares: np.ndarray[Any, Any], trips: Counts, width: int) -> list[fl
     return [float(np.average(shares[g], weights=trips[g])) for g in groups]
 
 
-def profile_of(plan: Explanation, trips: int, line: tuple[Any, Any, Any], result: Result) -> Profile:
-    """The profile of a run. `line`: the state of `runtime.timeline`, with devices in front where there are several."""
-    timeline = _merged(trips, *(np.asarray(part) for part in line))
+def profile_of(plan: Explanation, line: tuple[Any, Any, Any, Any], result: Result) -> Profile:
+    """The profile of a run. `line`: `Outcome.line`."""
+    *record, made = (np.asarray(part) for part in line)
+    trips = int(made.max())  # devices run side by side
+    timeline = _merged(trips, *record)
     totals = zip(
         plan.rows, *(part.sum(axis=0) for part in (timeline.visits, timeline.active, timeline.offered)), strict=True
     )

@@ -150,6 +150,27 @@ def test_programs_without_calls_have_no_stack(name: str) -> None:
     assert static_count(program, Pop) == static_count(program, PushJump) == 0
 
 
+def test_a_branch_around_a_selection_becomes_one_too() -> None:
+    def f(x):
+        y = x
+        if x > 1:
+            y = y + 2
+            if x > 10:
+                y = y * 2
+        return y + 1
+
+    program = pcbatch.batch(f).lower(np.arange(3, dtype=np.int32)).stages.opt
+    assert len(program.blocks) == 1
+
+
+def test_ifs_that_end_in_a_return_are_selections() -> None:
+    """The return stays in one place until they are."""
+    program = REGISTRY["nested_ifs"]
+    with program.mode():
+        found = program.batched().lower(*program.args(4)).stages.optimised_cfg
+    assert [len(function.blocks) for function in found.functions] == [1]
+
+
 def test_no_recompilation_for_the_same_shapes_under_jit() -> None:
     batched = pcbatch.batch(fib, max_depth=16)
     compiled = jax.jit(batched.run)

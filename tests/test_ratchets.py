@@ -52,7 +52,7 @@ NAMED: dict[str, Counts] = {
     "tak": Counts(6, 5, 41, 30, 20, 62),
     "hanoi": Counts(4, 2, 16, 132, 53, 78),
     "queens": Counts(3, 5, 50, 380, 82, 111),
-    "catalan": Counts(5, 6, 59, 888, 94, 153),
+    "catalan": Counts(5, 6, 59, 1188, 81, 176),
     "hofstadter_female": Counts(7, 2, 26, 63, 58, 124),
     "tree_sum": Counts(4, 2, 20, 6, 6, 10),
     "local_survives_call": Counts(4, 4, 33, 164, 34, 48),
@@ -66,6 +66,7 @@ NAMED: dict[str, Counts] = {
     "for_enumerate_start_unpack": Counts(2, 0, 14, 0, 4, 5),
     "random_walk": Counts(2, 0, 18, 0, 9, 10),
     "dict_values": Counts(2, 0, 5, 0, 6, 7),
+    "nested_ifs": Counts(1, 0, 4, 0, 1, 1),
     "mutual_tail_calls": Counts(4, 0, 25, 0, 12, 14),
 }
 
@@ -104,14 +105,14 @@ def test_named_programs(name: str) -> None:
 # Blocks of all programs that an example compiles.
 GALLERY: dict[str, int] = {
     "quicksort": 10,
-    "json_tokens": 6,
+    "json_tokens": 7,
     "sudoku": 8,
     "simpson": 5,
     "random_walk": 2,
     "newton": 4,
     "mandelbrot": 2,
     "edit_distance": 6,
-    "forest": 4,
+    "forest": 5,
     "arithmetic": 13,
 }
 
@@ -126,7 +127,11 @@ def test_gallery(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         return made[-1]
 
     monkeypatch.setattr(pcbatch.compiled, "compile_stages", recording)
-    importlib.import_module(f"examples.gallery.{name}").main(lanes=3)
+    program = importlib.import_module(f"examples.gallery.{name}")
+    for value in vars(program).values():
+        if isinstance(value, pcbatch.Batched):
+            value._cache.clear()  # another test may have compiled it
+    program.main(lanes=3)
     assert made
     assert sum(len(found.opt.blocks) for found in made) <= GALLERY[name]
 

@@ -15,7 +15,7 @@ import linecache
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 
@@ -25,6 +25,9 @@ from pcbatch.diagnostics import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError
 from pcbatch.frontend.same_code import compiled_from
 from pcbatch.frontend.tree import FUNCTIONS, Node
+
+Item = tuple[Node, bool]
+"""A function's tree, and whether it stands in a class."""
 
 DEEP = 50_000  # levels of recursion for the parser
 DEFINITION = re.compile(r"(async\s+)?def\s+\w+")
@@ -85,33 +88,22 @@ def _locate(fn: FunctionType) -> Located:
     text = _file_text(fn)
     if text is None:
         raise _no_source(fn, f"the text of {code.co_filename!r} is not available")
-    tree = _parse(text)
-    if tree is None:
+    by_line = _functions(text)
+    if by_line is None:
         raise _changed(fn, f"{code.co_filename!r} does not parse")
     source = Source(code.co_filename, tuple(text.split("\n")))
+    here = by_line.get(code.co_firstlineno, ())
     if code.co_name == "<lambda>":
-        return _locate_lambda(fn, source, tree)
-    found = [
-        item
-        for item in _functions(tree, False)
-        if isinstance(item[0], FUNCTIONS)
-        and item[0].name == code.co_name
-        and _first_line(item[0]) == code.co_firstlineno
-    ]
+        return _locate_lambda(fn, source, here)
+    found = [item for item in here if isinstance(item[0], FUNCTIONS) and item[0].name == code.co_name]
     if len(found) != 1 or not _same_parameters(found[0][0], code):
         raise _changed(fn, f"{_place(code)} does not define `{code.co_name}`")
     return Located(source, *found[0])
 
 
-def _locate_lambda(fn: FunctionType, source: Source, tree: Node) -> Located:
+def _locate_lambda(fn: FunctionType, source: Source, here: Sequence[Item]) -> Located:
     code = fn.__code__
-    found = [
-        item
-        for item in _functions(tree, False)
-        if isinstance(item[0], gast.Lambda)
-        and item[0].lineno == code.co_firstlineno
-        and _same_parameters(item[0], code)
-    ]
+    found = [item for item in here if isinstance(item[0], gast.Lambda) and _same_parameters(item[0], code)]
     if len(found) > 1:
         found = [item for item in found if _body_matches(item[0].body, code)]
     if len(found) == 1:
@@ -138,16 +130,28 @@ def _body_matches(body: Node, code: CodeType) -> bool:
     return starts == (body.lineno, body.col_offset) and ends == (body.end_lineno, body.end_col_offset)
 
 
-def _functions(node: Node, in_class: bool) -> Iterator[tuple[Node, bool]]:
+@functools.lru_cache(maxsize=64)
+def _functions(text: str) -> Mapping[int, Sequence[Item]] | None:
+    """All functions and lambdas of a file by the line that they start at, in order; None if it does not parse."""
+    tree = _parse(text)
+    if tree is None:
+        return None
+    found: dict[int, list[Item]] = {}
+    for node, in_class in _walk(tree, False):
+        found.setdefault(_first_line(node), []).append((node, in_class))
+    return found
+
+
+def _walk(node: Node, in_class: bool) -> Iterator[Item]:
     if isinstance(node, (*FUNCTIONS, gast.Lambda)):
         yield node, in_class
     in_class = in_class or isinstance(node, gast.ClassDef)
     for child in gast.iter_child_nodes(node):
-        yield from _functions(child, in_class)
+        yield from _walk(child, in_class)
 
 
 def _first_line(node: Node) -> int:
-    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in node.decorator_list)]
+    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))]
     return min(lines)
 
 
@@ -182,7 +186,6 @@ def deep_trees() -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
-@functools.lru_cache(maxsize=64)
 def _parse(text: str) -> Node | None:
     try:
         with deep_trees(), warnings.catch_warnings():  # what Python warns of it has warned of before

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pcbatch.ir.cfg import Call, CfgProgram, Function
-from pcbatch.ir.dataflow import reachable, solve
+from pcbatch.ir.dataflow import components, reachable, solve
 from pcbatch.ir.walk import block_writes
 
 Place = tuple[str, str]
@@ -19,13 +17,14 @@ def calls(program: CfgProgram) -> dict[str, frozenset[str]]:
 
 def sccs(program: CfgProgram) -> tuple[tuple[str, ...], ...]:
     """Strongly connected components of the call graph, callees before callers."""
-    return _components(_ordered_calls(program))
+    return tuple(tuple(component) for component in components(_ordered_calls(program)))
 
 
 def recursive(program: CfgProgram) -> frozenset[str]:
     """The functions that may call themselves, directly or through others."""
     edges = calls(program)
-    return frozenset(name for name in edges if name in reachable(edges[name], edges))
+    cycles = [c for c in components(_ordered_calls(program)) if len(c) > 1 or c[0] in edges[c[0]]]
+    return frozenset(name for cycle in cycles for name in cycle)
 
 
 def may_write(program: CfgProgram) -> dict[str, frozenset[Place]]:
@@ -64,30 +63,3 @@ def _ordered_calls(program: CfgProgram) -> dict[str, tuple[str, ...]]:
 def _writes(function: Function) -> set[Place]:
     names = set(function.params).union(*(block_writes(block) for block in function.blocks))
     return {(function.name, name) for name in names}
-
-
-def _components(edges: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    """Tarjan's algorithm; `low` is the oldest function on the path that a function can get back to."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    path: list[str] = []
-    out: list[tuple[str, ...]] = []
-
-    def visit(name: str) -> None:
-        index[name] = low[name] = len(index)
-        path.append(name)
-        for callee in edges[name]:
-            if callee not in index:
-                visit(callee)
-                low[name] = min(low[name], low[callee])
-            elif callee in path:
-                low[name] = min(low[name], index[callee])
-        if low[name] == index[name]:
-            start = path.index(name)
-            out.append(tuple(path[start:]))
-            del path[start:]
-
-    for name in edges:
-        if name not in index:
-            visit(name)
-    return tuple(out)

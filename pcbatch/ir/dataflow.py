@@ -7,12 +7,13 @@ For every node `n`, with `sources[n]` the nodes whose values flow into it:
 
 A forward analysis takes the predecessors as sources, a backward one the successors. Start from bottom (the empty
 set, for a union) or from top (everything, for an intersection); transfer and join must be monotone and the values
-of finite height, so that the iteration ends. Programs are small: a plain worklist in block order is fast enough,
-and no bit vectors are needed.
+of finite height, so that the iteration ends. A node waits for its sources where it can, so that a value flows through a
+program in one pass, and once more for each loop around it; sets of names are small enough to need no bit vectors.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -38,20 +39,27 @@ def solve(
     transfer: Callable[[Node, Value], Value],
     start: Value,
 ) -> Solution[Node, Value]:
-    """Iterate until nothing changes. Nodes are visited in the order of `sources`."""
-    users = invert(sources)
+    """Iterate until nothing changes. The answers list the nodes in the order of `sources`."""
+    order = postorder(sources, sources)
+    position = {node: k for k, node in enumerate(order)}
+    users = {node: [position[user] for user in users] for node, users in invert(sources).items()}
     entering: dict[Node, Value] = {}
     leaving: dict[Node, Value] = dict.fromkeys(sources, start)
-    work = dict.fromkeys(sources)
+    waiting = [True] * len(order)
+    work = list(range(len(order)))  # a heap
     while work:
-        node = next(iter(work))
-        del work[node]
+        at = heapq.heappop(work)
+        waiting[at] = False
+        node = order[at]
         entering[node] = join(node, [leaving[source] for source in sources[node]])
         value = transfer(node, entering[node])
         if value != leaving[node]:
             leaving[node] = value
-            work.update(dict.fromkeys(users[node]))
-    return Solution(entering, leaving)
+            for user in users[node]:
+                if not waiting[user]:
+                    waiting[user] = True
+                    heapq.heappush(work, user)
+    return Solution({node: entering[node] for node in sources}, leaving)
 
 
 def invert(edges: Mapping[Node, Iterable[Node]]) -> dict[Node, tuple[Node, ...]]:
@@ -61,6 +69,47 @@ def invert(edges: Mapping[Node, Iterable[Node]]) -> dict[Node, tuple[Node, ...]]
         for end in dict.fromkeys(ends):
             out[end].append(node)
     return {node: tuple(starts) for node, starts in out.items()}
+
+
+def postorder(starts: Iterable[Node], edges: Mapping[Node, Iterable[Node]]) -> list[Node]:
+    """The nodes that can be reached from `starts`, each after those that its edges lead to, but for cycles."""
+    seen: set[Node] = set()
+    out: list[Node] = []
+    for start in starts:
+        if start in seen:
+            continue
+        seen.add(start)
+        path = [(start, iter(edges[start]))]
+        while path:
+            node, rest = path[-1]
+            following = next((end for end in rest if end not in seen), None)
+            if following is None:
+                out.append(node)
+                path.pop()
+            else:
+                seen.add(following)
+                path.append((following, iter(edges[following])))
+    return out
+
+
+def components(edges: Mapping[Node, Iterable[Node]]) -> list[list[Node]]:
+    """Strongly connected components, each after those that it leads to; every end must be a node.
+
+    Backwards through a postorder, a component is what leads to its first node and is in none yet.
+    """
+    into = invert(edges)
+    taken: set[Node] = set()
+    out: list[list[Node]] = []
+    for first in reversed(postorder(edges, edges)):
+        if first not in taken:
+            taken.add(first)
+            component = [first]
+            for node in component:  # it grows while we go through it
+                more = [start for start in into[node] if start not in taken]
+                taken.update(more)
+                component += more
+            out.append(component)
+    return out[::-1]
 
 
 def reachable(starts: Iterable[Node], edges: Mapping[Node, Iterable[Node]]) -> frozenset[Node]:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from pcbatch.ir import walk
 from pcbatch.ir.cfg import Function
-from pcbatch.ir.dataflow import solve
+from pcbatch.ir.dataflow import block_edges, postorder, solve
 from pcbatch.ir.ops import Jump
-from pcbatch.ir.stack import PushJump, StackProgram
+from pcbatch.ir.stack import PushJump, StackBlock, StackProgram
 from pcbatch.ir.walk import AnyBlock, block_writes, may_return, pushes, successors, writes
 
 Names = frozenset[str]
@@ -29,23 +29,34 @@ def written(function: Function) -> dict[str, Names]:
     )
 
 
-def stack_written(program: StackProgram) -> tuple[dict[str, Names], dict[str, Names]]:
+def stack_written(program: StackProgram, names: Names | None = None) -> tuple[dict[str, Names], dict[str, Names]]:
     """Like `written`, for a stack program: over all activations, and over the outermost one alone.
 
-    A call adds what its callee writes on all of the paths through it.
+    A call adds what its callee writes on all of the paths through it. `names`: the variables to look at, if not all.
     """
     adds = _writes(program)
-    inside = _edges_inside(program, _written_by_calls(program, adds))
+    if names is not None:
+        adds = {label: written & names for label, written in adds.items()}
+    inside = _edges_inside(program.blocks, _written_by_calls(program, adds))
     into = [(label, jump.target, NOTHING) for label, jump in calls(program)]
     shared = frozenset(name for op in program.prologue for name in writes(op))
     start = {program.entry: shared.union(program.params)}
     return on_all_paths(start, [*inside, *into], adds), on_all_paths(start, inside, adds)
 
 
-def slots(program: StackProgram, entry: str) -> dict[str, Names]:
-    """The slots that one activation, entered at `entry`, has filled on all paths to the top of each block."""
+def slots(program: StackProgram) -> dict[str, dict[str, Names]]:
+    """For every activation, by its entry: the slots that it has filled on all paths to the top of each of its blocks.
+
+    An activation at a time, because a tail jump into another function's entry keeps slots and a call does not.
+    """
     filled = {block.label: frozenset(op.dst for op in pushes(block)) for block in program.blocks}
-    return on_all_paths({entry: NOTHING}, _jumps(program.blocks), filled)
+    edges = block_edges(program.blocks)
+    out = {}
+    for entry in dict.fromkeys([program.entry, *(jump.target for _, jump in calls(program))]):
+        body = postorder([entry], edges)
+        inside = [(label, to, NOTHING) for label in body for to in edges[label]]
+        out[entry] = on_all_paths({entry: NOTHING}, inside, {label: filled[label] for label in body})
+    return out
 
 
 def calls(program: StackProgram) -> list[tuple[str, PushJump]]:
@@ -82,10 +93,10 @@ def _jumps(blocks: Iterable[AnyBlock]) -> list[Edge]:
     return [(block.label, to, NOTHING) for block in blocks for to in successors(block.terminator)]
 
 
-def _edges_inside(program: StackProgram, by_calls: Mapping[str, Names]) -> list[Edge]:
+def _edges_inside(blocks: Iterable[StackBlock], by_calls: Mapping[str, Names]) -> list[Edge]:
     """The edges of activations; a call that never returns has none."""
     out = []
-    for block in program.blocks:
+    for block in blocks:
         for edge in walk.edges(block.terminator):
             if isinstance(edge, Jump):
                 out.append((block.label, edge.target, NOTHING))
@@ -99,16 +110,22 @@ def _written_by_calls(program: StackProgram, adds: Mapping[str, Names]) -> dict[
 
     At first no call is known to return, then base cases are, then what calls only those, and so on.
     """
-    targets = dict.fromkeys(jump.target for _, jump in calls(program))
-    ends = [block.label for block in program.blocks if may_return(block.terminator)]
+    steps = block_edges(program.blocks)
+    blocks = {block.label: block for block in program.blocks}
+    called = {label: [jump.target for jump in walk.calls(block.terminator)] for label, block in blocks.items()}
+    bodies = {t: postorder([t], steps) for t in dict.fromkeys(t for targets in called.values() for t in targets)}
+    callees = {t: tuple(dict.fromkeys(c for b in body for c in called[b])) for t, body in bodies.items()}
     known: dict[str, Names] = {}
-    while True:
-        edges = _edges_inside(program, known)
-        new: dict[str, Names] = {}
-        for target in targets:
-            tops = on_all_paths({target: NOTHING}, edges, adds)
-            if paths := [tops[end] | adds[end] for end in ends if end in tops]:
-                new[target] = frozenset.intersection(*paths)
-        if new == known:
-            return known
-        known = new
+
+    def through(target: str, _: Names | None) -> Names | None:
+        body = bodies[target]
+        edges = _edges_inside([blocks[label] for label in body], known)
+        tops = on_all_paths({target: NOTHING}, edges, {label: adds[label] for label in body})
+        paths = [tops[label] | adds[label] for label in tops if may_return(blocks[label].terminator)]
+        if paths:
+            known[target] = frozenset.intersection(*paths)
+        return known.get(target)
+
+    start: Names | None = None
+    solve(callees, join=lambda target, values: None, transfer=through, start=start)
+    return known

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pcbatch.ir.cfg import Function
-from pcbatch.ir.dataflow import Solution, backward, block_edges, reachable, solve
+from pcbatch.ir.dataflow import Solution, backward, block_edges, postorder, reachable, solve
 from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
 from pcbatch.ir.walk import (
@@ -57,6 +57,15 @@ def live_after(function: Function) -> dict[str, tuple[Names, ...]]:
 def stack_live_in(program: StackProgram) -> dict[str, Names]:
     """For every block of a stack program, the variables live at its top."""
     return dict(_solve_stack(program)[0])
+
+
+def doubtful(program: StackProgram) -> Names:
+    """The variables that may be read before they are written, for all that liveness tells.
+
+    It takes a return for one to all callers, so none of these need be; but no other variable can.
+    """
+    shared = (name for op in program.prologue for name in writes(op))
+    return stack_live_in(program)[program.entry].difference(program.params, shared)
 
 
 def stack_live_out(program: StackProgram) -> dict[str, Names]:
@@ -113,11 +122,12 @@ def activation(program: StackProgram, entry: str) -> Names:
 def return_points(program: StackProgram) -> dict[str, tuple[str, ...]]:
     """For every block that may return, the labels where the lane may continue (none: only the end of the run)."""
     out: dict[str, dict[str, None]] = {b.label: {} for b in program.blocks if may_return(b.terminator)}
-    bodies: dict[str, Names] = {}
+    steps = block_edges(program.blocks)
+    ends: dict[str, list[str]] = {}
     for target, ret in _calls(program):
-        if target not in bodies:
-            bodies[target] = activation(program, target)
-        for label in bodies[target] & out.keys():
+        if target not in ends:
+            ends[target] = [label for label in postorder([target], steps) if label in out]
+        for label in ends[target]:
             out[label][ret] = None
     return {label: tuple(points) for label, points in out.items()}
 

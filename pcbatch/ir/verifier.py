@@ -44,8 +44,8 @@ from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.definite import calls, slots, stack_written, written
-from pcbatch.ir.liveness import stack_live_in, stack_live_out
+from pcbatch.ir.definite import slots, stack_written, written
+from pcbatch.ir.liveness import doubtful, live_in, stack_live_in, stack_live_out
 from pcbatch.ir.ops import ASSERTION, ERROR, RETURN, Fail, Move, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage
 from pcbatch.ir.types import BOOL, ArrayType
@@ -107,8 +107,10 @@ def _structure(blocks: tuple[AnyBlock, ...], entry: str, where: str) -> Iterator
 
 def _reach(blocks: Iterable[AnyBlock], entry: str, where: str) -> Iterator[Fault]:
     edges = {block.label: targets(block.terminator) for block in blocks}
-    for label in edges.keys() - reachable([entry], edges):
-        yield Fault("reach", f"{where}{label}", "the block cannot be reached")
+    reached = reachable([entry], edges)
+    for label in edges:
+        if label not in reached:
+            yield Fault("reach", f"{where}{label}", "the block cannot be reached")
 
 
 def _declared(mentioned: Iterable[tuple[str, str]], types: Types) -> Iterator[Fault]:
@@ -231,6 +233,8 @@ def _call(op: Call, caller: Function, functions: Mapping[str, Function], where: 
 
 
 def _defined(function: Function, where: str) -> Iterator[Fault]:
+    if live_in(function)[function.blocks[0].label].issubset(function.params):
+        return  # no path from the entry leads to a read, or out, past all writes
     tops = written(function)
     for block in function.blocks:
         yield from _read_too_early(block, tops.get(block.label), "defined", where)
@@ -238,9 +242,12 @@ def _defined(function: Function, where: str) -> Iterator[Fault]:
             yield from _returned_too_early(block, tops.get(block.label), function.results, "defined", where)
 
 
-def _read_too_early(block: AnyBlock, known: Names | None, rule: str, where: str) -> Iterator[Fault]:
+def _read_too_early(
+    block: AnyBlock, known: Names | None, rule: str, where: str, only: Names | None = None
+) -> Iterator[Fault]:
     for name in dict.fromkeys(_unwritten(block, known) if known is not None else ()):
-        yield Fault(rule, _at(where, block), f"{name} may be read before it is written")
+        if only is None or name in only:
+            yield Fault(rule, _at(where, block), f"{name} may be read before it is written")
 
 
 def _returned_too_early(
@@ -324,27 +331,29 @@ def _local(program: StackProgram) -> Iterator[Fault]:
     for name in program.results:
         if _class_of(program, name) is Storage.NULL:
             yield Fault("null", "program", f"the null variable {name} is a result")
-    bottoms = stack_live_out(program)
-    places = [("program", stack_live_in(program)[program.entry]), *bottoms.items()]
+    inside = {name: var.storage for name, var in program.vars.items() if var.storage in (Storage.TEMP, Storage.STACK)}
+    places = [("program", stack_live_in(program)[program.entry]), *stack_live_out(program).items()]
     for where, live in places:
-        for name in sorted(live):
-            if (storage := _class_of(program, name)) in (Storage.TEMP, Storage.STACK):
-                yield Fault("local", where, f"{name} is {storage.value}, but is needed outside the block")
+        for name in sorted(live & inside.keys()):
+            yield Fault("local", where, f"{name} is {inside[name].value}, but is needed outside the block")
 
 
 def _slots(program: StackProgram) -> Iterator[Fault]:
-    # An activation at a time, because a tail jump into another function's entry keeps slots and a call does not.
-    for entry in dict.fromkeys([program.entry, *(jump.target for _, jump in calls(program))]):
-        tops = slots(program, entry)
-        for block in program.blocks:
-            for op in pops(block):
-                if op.dst not in tops.get(block.label, {op.dst}):
-                    yield Fault("slot", block.label, f"pop {op.dst} without a push on some path from {entry}")
+    popped = {block.label: names for block in program.blocks if (names := [op.dst for op in pops(block)])}
+    for entry, tops in slots(program).items():
+        for label, filled in tops.items():
+            for name in popped.get(label, ()):
+                if name not in filled:
+                    yield Fault("slot", label, f"pop {name} without a push on some path from {entry}")
 
 
 def _written(program: StackProgram) -> Iterator[Fault]:
-    tops, outermost = stack_written(program)
+    names = doubtful(program)
+    if not names:
+        return
+    tops, outermost = stack_written(program, names)
     for block in program.blocks:
-        yield from _read_too_early(block, tops.get(block.label), "written", "")
+        yield from _read_too_early(block, tops.get(block.label), "written", "", names)
         if may_return(block.terminator):
-            yield from _returned_too_early(block, outermost.get(block.label), program.results, "written", "")
+            results = [name for name in program.results if name in names]
+            yield from _returned_too_early(block, outermost.get(block.label), results, "written", "")

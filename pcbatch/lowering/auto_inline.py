@@ -29,21 +29,26 @@ def run(program: CfgProgram) -> CfgProgram:
     """Inline calls in every function that is left."""
     kept = recursive(program) | {program.entry}
     sites = Counter(op.func for f in program.functions for b in f.blocks for op in b.ops if isinstance(op, Call))
+    functions = {f.name: f for f in program.functions}
     inlined: dict[str, Function] = {}
     grown: dict[str, Function] = {}
     for name in (name for component in sccs(program) for name in component):
-        new = Inliner(program.function(name), inlined).run()
+        function = functions[name]
+        if name not in kept and sites[name] == 1:
+            inlined[name] = function  # what it calls is put into it where it goes, so that nothing is copied twice
+            continue
+        new = Inliner(function, inlined).run()
         grown[name] = replace(new, blocks=drop_unreachable(new.blocks))  # a callee need not come back
-        if name not in kept and (sites[name] == 1 or _small(grown[name], sites[name])):
+        if name not in kept and _small(grown[name], sites[name]):
             inlined[name] = grown[name]
-    functions = tuple(grown[f.name] for f in program.functions if f.name not in inlined)
-    return program if functions == program.functions else replace(program, functions=functions)
+    left = tuple(grown[f.name] for f in program.functions if f.name not in inlined)
+    return program if left == program.functions else replace(program, functions=left)
 
 
 def _small(function: Function, sites: int) -> bool:
     """May it be copied to so many places? Calls that are left in it count as dear, and a loop runs best in one place,
     where lanes meet."""
     ops = [op for block in function.blocks for op in block.ops]
-    if loops(function) or len(function.blocks) > MAX_BLOCKS or len(ops) * sites > MAX_COPIED:
+    if len(function.blocks) > MAX_BLOCKS or len(ops) * sites > MAX_COPIED or loops(function):
         return False
     return sum(op_cost(op, function.types) for op in ops) <= MAX_COST

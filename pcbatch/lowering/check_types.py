@@ -10,6 +10,7 @@ from pcbatch.ir import message as messages
 from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import reachable, solve
+from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import RETURN, Branch, Fail, Prim
 from pcbatch.ir.walk import may_return, predecessors, reads, terminator_reads, writes
 from pcbatch.lowering import check_numbers
@@ -123,6 +124,8 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
 
 def _unbound(function: Function, found: Inferred) -> list[tuple[Loc | None, Diagnostic]]:
     """Reads of variables that some reachable path does not assign (definite assignment, a forward intersection)."""
+    if live_in(function)[function.blocks[0].label].issubset(function.params):
+        return []  # not even on paths that are never taken
     reachable = found.reachable[function.name]
     blocks = [block for block in function.blocks if block.label in reachable]
     everything = frozenset(v for b in blocks for op in b.ops for v in writes(op)) | frozenset(function.params)

@@ -8,9 +8,11 @@ Nothing is known at the entry of a function nor after a call. Works on both prog
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, CfgProgram, Function
 from pcbatch.ir.dataflow import block_edges, invert, solve
 from pcbatch.ir.ops import Move
@@ -30,16 +32,16 @@ def run(program: CfgProgram) -> CfgProgram:
 def run_stack(program: StackProgram) -> StackProgram:
     """Propagate copies in the merged program, between calls."""
     entered = {label for b in program.blocks for call in calls(b.terminator) for label in (call.target, call.ret)}
-    starts = {program.entry} | entered
-    return replace(program, blocks=_propagate(program.blocks, starts))
+    live = liveness.stack_live_out(program)
+    return replace(program, blocks=_propagate(program.blocks, {program.entry} | entered, live))
 
 
 def _function(function: Function) -> Function:
-    blocks = _propagate(function.blocks, {function.blocks[0].label})
+    blocks = _propagate(function.blocks, {function.blocks[0].label}, liveness.live_out(function))
     return replace(function, blocks=blocks)
 
 
-def _propagate(blocks: tuple[BlockT, ...], starts: set[str]) -> tuple[BlockT, ...]:
+def _propagate(blocks: tuple[BlockT, ...], starts: set[str], live: Mapping[str, frozenset[str]]) -> tuple[BlockT, ...]:
     by_label = {block.label: block for block in blocks}
 
     def join(label: str, values: list[Copies | None]) -> Copies | None:
@@ -54,7 +56,10 @@ def _propagate(blocks: tuple[BlockT, ...], starts: set[str]) -> tuple[BlockT, ..
         return common
 
     def transfer(label: str, copies: Copies | None) -> Copies | None:
-        return None if copies is None else _through(by_label[label], copies)[1]
+        if copies is None:
+            return None
+        after = _through(by_label[label], copies)[1]
+        return {dst: src for dst, src in after.items() if dst in live[label]}  # nobody asks for the others
 
     solution = solve(invert(block_edges(blocks)), join=join, transfer=transfer, start=None)
     return tuple(_through(block, solution.entering[block.label] or {})[0] for block in blocks)

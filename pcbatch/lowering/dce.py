@@ -9,13 +9,13 @@ refuses them), so a dead one can go. A call stays: it may fail, print or never r
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import Push, StackBlock, StackProgram
-from pcbatch.ir.walk import AnyOp, writes
+from pcbatch.ir.walk import AnyOp, reads, terminator_reads, writes
 
 BlockT = TypeVar("BlockT", Block, StackBlock)
 
@@ -28,7 +28,7 @@ def run(program: CfgProgram) -> CfgProgram:
 def run_stack(program: StackProgram) -> StackProgram:
     """Remove dead operations from the merged program, and pushes of slots that are not popped any more."""
     while True:
-        live = liveness.stack_live_after(program)
+        live = liveness.stack_live_out(program)
         kept = liveness.slots_live_out(program)
         blocks = tuple(_sweep(block, live[block.label], kept[block.label]) for block in program.blocks)
         if blocks == program.blocks:
@@ -38,20 +38,27 @@ def run_stack(program: StackProgram) -> StackProgram:
 
 def _function(function: Function) -> Function:
     while True:
-        live = liveness.live_after(function)
+        live = liveness.live_out(function)
         blocks = tuple(_sweep(block, live[block.label], frozenset()) for block in function.blocks)
         if blocks == function.blocks:
             return function
         function = replace(function, blocks=blocks)
 
 
-def _sweep(block: BlockT, live: tuple[frozenset[str], ...], kept: frozenset[str]) -> BlockT:
-    def needed(op: AnyOp, after: frozenset[str]) -> bool:
-        if isinstance(op, Call | Print):
-            return True
-        if isinstance(op, Push):
-            return op.dst in kept
-        return any(v in after for v in writes(op))
+def _sweep(block: BlockT, live_out: frozenset[str], kept: frozenset[str]) -> BlockT:
+    """Backwards, so that what only dead operations read is dead at once."""
+    live = live_out.union(terminator_reads(block.terminator))
+    needed: list[Any] = []
+    for op in reversed(block.ops):
+        if _is_needed(op, live, kept):
+            needed.append(op)
+            live = live.difference(writes(op)).union(reads(op))
+    return replace(block, ops=tuple(reversed(needed)))
 
-    ops = tuple(op for op, after in zip(block.ops, live, strict=True) if needed(op, after))
-    return replace(block, ops=ops)
+
+def _is_needed(op: AnyOp, live: frozenset[str], kept: frozenset[str]) -> bool:
+    if isinstance(op, Call | Print):
+        return True
+    if isinstance(op, Push):
+        return op.dst in kept
+    return any(v in live for v in writes(op))

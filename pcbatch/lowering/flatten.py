@@ -11,7 +11,7 @@ and blocks that cannot be reached disappear; where a definition is narrower than
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -33,12 +33,16 @@ from pcbatch.lowering.trace import JaxprFn, Traced, restrict
 
 def run(program: CfgProgram, found: Inferred) -> CfgProgram:
     """The typed program, over array leaves. `found` must have passed `check_types`."""
-    functions = tuple(
-        _Flattener(program, function, found).function()
-        for function in program.functions
-        if found.reachable.get(function.name)
+    functions = {function.name: function for function in program.functions}
+    variables: dict[str, list[str]] = {name: [] for name in functions}
+    for function_name, variable in found.types:
+        variables[function_name].append(variable)
+    typed = tuple(
+        _Flattener(functions, function, found, variables[name]).function()
+        for name, function in functions.items()
+        if found.reachable.get(name)
     )
-    return CfgProgram(program.entry, functions)
+    return CfgProgram(program.entry, typed)
 
 
 def array_leaves(name: str, value: Abstract) -> tuple[tuple[str, ArrayType], ...]:
@@ -50,13 +54,14 @@ def array_leaves(name: str, value: Abstract) -> tuple[tuple[str, ArrayType], ...
 class _Flattener:
     """Flattens one function. Names of leaves depend on the variable and its structure only."""
 
-    def __init__(self, program: CfgProgram, function: Function, found: Inferred) -> None:
-        self.program, self.source, self.found = program, function, found
+    def __init__(
+        self, functions: Mapping[str, Function], function: Function, found: Inferred, variables: Sequence[str]
+    ) -> None:
+        self.functions, self.source, self.found = functions, function, found
         self.types: dict[str, ArrayType] = {}
         self.show = Show(lambda v: found.types.get((function.name, v)))
-        for place, value in found.types.items():
-            if place[0] == function.name:
-                self.types.update(array_leaves(place[1], value))
+        for variable in variables:
+            self.types.update(array_leaves(variable, found.types[function.name, variable]))
         self.fresh = Fresh(set(self.types))
 
     def abstract(self, name: str, function: str = "") -> Abstract:
@@ -183,7 +188,7 @@ class _Flattener:
         return Move(dst, src, loc) if have.dtype == want.dtype else cast(dst, src, have, want, loc)
 
     def call(self, op: Call) -> list[Op]:
-        callee = self.program.function(op.func)
+        callee = self.functions[op.func]
         ops: list[Op] = []
         args: list[str] = []
         for param, arg in zip(callee.params, op.args, strict=True):

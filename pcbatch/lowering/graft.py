@@ -24,11 +24,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from pcbatch.ir.definite import stack_written
-from pcbatch.ir.liveness import live_at_return, slots_live_in, stack_live_in
+from pcbatch.ir.liveness import doubtful, live_at_return, slots_live_in, stack_live_in
 from pcbatch.ir.ops import Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
 from pcbatch.ir.stack import Edge, Fork, Leaf, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
@@ -36,7 +36,7 @@ from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.ir.walk import block_writes, conditions, edges, pops, pushes, targets, writes
 from pcbatch.lowering import simplify_stack
 from pcbatch.lowering.cost import op_cost
-from pcbatch.lowering.frequency import loop_levels, visits
+from pcbatch.lowering.frequency import cycles, loop_levels
 from pcbatch.lowering.if_convert import both, harmless
 from pcbatch.lowering.moves import Fresh
 from pcbatch.lowering.simplify_stack import fits, in_frame, located
@@ -44,6 +44,7 @@ from pcbatch.lowering.splice import joined
 
 COPIED = 64.0  # what a copy may cost per lane, about one arithmetic operation each
 SPECULATED = 24.0  # what a block may compute for lanes that go elsewhere
+LEFT = 8.0  # the same on the way out of a loop, which every round of it would pay
 MOST_SELECTED = 4  # elements per lane that a copy may keep from them
 MOVED = 1 / 16  # what it costs to bring an element into a frame or out of it
 PUSHED = 4.0  # what every push costs besides: it writes lane by lane
@@ -68,7 +69,7 @@ def _operations(program: StackProgram) -> int:
 def _round(program: StackProgram, speculative: bool, budget: int) -> StackProgram:
     facts = _Facts.of(program)
     grown: dict[str, StackBlock] = {}
-    for block in sorted(program.blocks, key=lambda b: -facts.often[b.label]):  # what runs most goes first
+    for block in sorted(program.blocks, key=lambda b: -facts.inner[b.label]):  # what runs most goes first
         returned = facts.returned.get(block.label, frozenset())
         growing = _Growing(facts, block.label, list(block.ops), block.terminator, budget, [], returned)
         growing.run(speculative)
@@ -87,26 +88,30 @@ class _Facts:
     live: Mapping[str, Names]
     returned: Mapping[str, Names]  # what is live after the return of a block
     slots: Mapping[str, Names]
-    known: Mapping[str, Names]  # what is written on all paths to a block
-    often: Mapping[str, float]
+    doubtful: Names
+    known: Mapping[str, Names]  # what of that is written on all paths to a block
+    inner: Mapping[str, int]
     levels: Mapping[str, int]
     named: Mapping[str, int]
     entered: Names  # blocks that a call goes or comes back to
     vars: dict[str, Var]
     fresh: Fresh
+    costs: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: StackProgram) -> _Facts:
         leaves = [leaf for block in program.blocks for leaf in edges(block.terminator)]
         jumps = [leaf for leaf in leaves if isinstance(leaf, Jump | PushJump)]
         returns = [leaf.ret for leaf in leaves if isinstance(leaf, PushJump)]
+        unsure = doubtful(program)
         return cls(
             blocks={block.label: block for block in program.blocks},
             live=stack_live_in(program),
             returned=live_at_return(program),
             slots=slots_live_in(program),
-            known=stack_written(program)[0],
-            often=visits(program),
+            doubtful=unsure,
+            known=stack_written(program, unsure)[0] if unsure else {},
+            inner=cycles(program),
             levels=loop_levels(program),
             named=Counter([*(leaf.target for leaf in jumps), *returns]),
             entered=frozenset(returns),
@@ -122,7 +127,9 @@ class _Facts:
 
     def cost(self, block: StackBlock) -> float:
         """What one more copy of a block costs per lane; infinite where there must be none."""
-        return sum(self._cost(op) for op in block.ops)
+        if block.label not in self.costs:
+            self.costs[block.label] = sum(self._cost(op) for op in block.ops)
+        return self.costs[block.label]
 
     def _cost(self, op: StackOp) -> float:
         match op:
@@ -201,6 +208,8 @@ class _Growing:
             test = isinstance(block.terminator, Fork) and label not in facts.entered
             if path or not test:
                 return False
+        if path and facts.levels[label] < facts.levels[self.label]:  # the way out of a loop, taken once in many rounds
+            return facts.cost(block) <= LEFT
         return facts.cost(block) <= (SPECULATED - self.spent if path else COPIED)
 
     def _alone(self, path: Path, block: StackBlock) -> bool:
@@ -235,7 +244,7 @@ class _Growing:
         old = {v: facts.new(v) for v in clash if v not in scratch}
         both_need = [v for v in old if v in theirs]
         written = facts.known.get(self.label, frozenset()).union(*map(writes, self.ops))
-        if facts.size(both_need) > MOST_SELECTED or not written.issuperset(old):
+        if facts.size(both_need) > MOST_SELECTED or not written.issuperset(facts.doubtful & old.keys()):
             return False
         self.ops += [Move(copy, v) for v, copy in old.items()]
         ops, edge = _renamed(block.ops, edge, scratch)

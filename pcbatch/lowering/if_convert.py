@@ -11,7 +11,8 @@ for all lanes anyway, its result is dropped for those that go elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import heapq
+from collections.abc import Mapping
 from dataclasses import replace
 
 import jax
@@ -22,7 +23,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.rename import rename_reads, rename_writes
 from pcbatch.ir.types import BOOL, ArrayType
-from pcbatch.ir.walk import predecessors, writes
+from pcbatch.ir.walk import predecessors, successors, writes
 from pcbatch.lowering.cost import HOST, inner_jaxprs, op_cost
 from pcbatch.lowering.jax_types import to_aval
 from pcbatch.lowering.moves import Fresh
@@ -39,31 +40,40 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def _function(function: Function) -> Function:
-    while True:
-        preds, live = predecessors(function.blocks), liveness.live_in(function)
-        for block in function.blocks:
-            if isinstance(block.terminator, Branch):
-                new = _Converter(function, preds, live).at(block, block.terminator)
-                if new is not None:
-                    function = new
-                    break
-        else:
-            return function
+    converter = _Converter(function)
+    labels = [block.label for block in function.blocks]
+    position = {label: k for k, label in enumerate(labels)}
+    work = list(range(len(labels)))  # a heap: what stands first is converted first
+    while work:
+        label = labels[heapq.heappop(work)]
+        block = converter.blocks.get(label)
+        if block is None or not isinstance(block.terminator, Branch):
+            continue
+        if converter.at(block, block.terminator):
+            # Only the block itself has another jump now, so only it and what leads to it may have got a chance.
+            for again in {label, *converter.preds[label]}:
+                heapq.heappush(work, position[again])
+    return converter.function()
 
 
 class _Converter:
-    def __init__(
-        self, function: Function, preds: Mapping[str, Collection[str]], live: Mapping[str, frozenset[str]]
-    ) -> None:
-        self.function = function
+    """The function while it is converted. What is live at the top of a block that stays does not change by that: the
+    new block reads, and leaves alone, what the blocks that went into it did together."""
+
+    def __init__(self, function: Function) -> None:
+        self.source = function
         self.blocks = {block.label: block for block in function.blocks}
-        self.preds = preds
-        self.live = live
+        self.preds = {label: set(sources) for label, sources in predecessors(function.blocks).items()}
+        self.live = liveness.live_in(function)
         self.types: dict[str, ArrayType | None] = dict(function.types)
         self.fresh = Fresh(set(function.types))
 
-    def at(self, block: Block, branch: Branch) -> Function | None:
-        """The function with the branch that ends `block` converted, or None."""
+    def function(self) -> Function:
+        """What has become of it."""
+        return replace(self.source, blocks=tuple(self.blocks.values()), types=self.types)
+
+    def at(self, block: Block, branch: Branch) -> bool:
+        """Convert the branch that ends `block`, if it qualifies."""
         true, false = self.arm(branch.on_true), self.arm(branch.on_false)
         if true and false and _after(true) == _after(false) is not None:
             return self.meet(block, branch, true, false)
@@ -72,23 +82,21 @@ class _Converter:
         if false and _after(false) == branch.on_true:
             return self.meet(block, branch, None, false)
         for arm, taken in ((true, True), (false, False)):
-            if arm and isinstance(arm.terminator, Branch):
-                new = self.short_circuit(block, branch, arm, taken)
-                if new is not None:
-                    return new
-        return None
+            if arm and isinstance(arm.terminator, Branch) and self.short_circuit(block, branch, arm, taken):
+                return True
+        return False
 
     def arm(self, label: str) -> Block | None:
         """The block if it may be executed by lanes that do not go there."""
         block = self.blocks.get(label)
-        if block is None or len(self.preds[label]) != 1 or label == self.function.blocks[0].label:
+        if block is None or len(self.preds[label]) != 1 or label == self.source.blocks[0].label:
             return None
         if any(isinstance(op, Call | Print) or not harmless(op) for op in block.ops):
             return None
         return block if sum(op_cost(op, self.types) for op in block.ops) <= MAX_COST else None
 
     def live_at(self, label: str) -> frozenset[str]:
-        return frozenset(self.function.results) if label == RETURN else self.live[label]
+        return frozenset(self.source.results) if label == RETURN else self.live[label]
 
     def speculate(self, block: Block) -> tuple[list[Op], dict[str, str]]:
         """The block's operations writing fresh variables, and where each variable then stands."""
@@ -106,7 +114,7 @@ class _Converter:
         self.types[fresh] = self.types.get(name)
         return fresh
 
-    def meet(self, block: Block, branch: Branch, true: Block | None, false: Block | None) -> Function | None:
+    def meet(self, block: Block, branch: Branch, true: Block | None, false: Block | None) -> bool:
         target = _after(true or false)  # type: ignore[arg-type]
         assert target is not None
         live = self.live_at(target)
@@ -118,25 +126,26 @@ class _Converter:
             ends.append(now)
         changed = [v for v in dict.fromkeys([*ends[0], *ends[1]]) if v in live]
         if not all(_selectable(self.types.get(v)) for v in changed):
-            return None
+            return False
         # The condition may itself be among what the arms write.
         ops += [
             Select(v, branch.cond, ends[0].get(v, v), ends[1].get(v, v), branch.loc) for v in _last(changed, branch)
         ]
         terminator = Return() if target == RETURN else Jump(target)
-        return self.replace(replace(block, ops=tuple(ops), terminator=terminator), true, false)
+        self.replace(replace(block, ops=tuple(ops), terminator=terminator), true, false)
+        return True
 
-    def short_circuit(self, block: Block, branch: Branch, arm: Block, taken: bool) -> Function | None:
+    def short_circuit(self, block: Block, branch: Branch, arm: Block, taken: bool) -> bool:
         """`if a and b` and its variants: the arm only tests a second condition and shares the way out."""
         inner = arm.terminator
         assert isinstance(inner, Branch)
         out = branch.on_false if taken else branch.on_true
         if out not in (inner.on_true, inner.on_false) or inner.on_true == inner.on_false:
-            return None
+            return False
         stays = inner.on_false == out  # does a true second condition stay away from `out`?
         away = inner.on_true if stays else inner.on_false
         if any(v in self.live_at(out) for op in arm.ops for v in writes(op)):
-            return None
+            return False
         ops, now = self.speculate(arm)
         cond = self.fresh("both")
         self.types[cond] = BOOL
@@ -144,12 +153,20 @@ class _Converter:
         renames: list[Op] = [Move(v, now[v], inner.loc) for v in now if v in self.live_at(away)]
         new_ops = (*block.ops, *ops, Prim((cond,), test, inner.loc), *renames)
         new = replace(block, ops=new_ops, terminator=Branch(cond, away, out, inner.loc))
-        return self.replace(new, arm)
+        self.replace(new, arm)
+        return True
 
-    def replace(self, block: Block, *gone: Block | None) -> Function:
-        dropped = {arm.label for arm in gone if arm is not None}
-        blocks = tuple(block if b.label == block.label else b for b in self.function.blocks if b.label not in dropped)
-        return replace(self.function, blocks=blocks, types=self.types)
+    def replace(self, block: Block, *gone: Block | None) -> None:
+        for old in (self.blocks[block.label], *gone):
+            if old is not None:
+                for label in successors(old.terminator):
+                    self.preds[label].discard(old.label)
+        for arm in gone:
+            if arm is not None:
+                del self.blocks[arm.label], self.preds[arm.label]
+        self.blocks[block.label] = block
+        for label in successors(block.terminator):
+            self.preds[label].add(block.label)
 
 
 def _after(arm: Block) -> str | None:

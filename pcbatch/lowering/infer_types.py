@@ -9,13 +9,15 @@ iteration ends because a leaf only climbs: known value, array, wider array.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pcbatch.diagnostics import Loc
-from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.walk import reads, terminator_reads
 from pcbatch.lowering import watch_draws
 from pcbatch.lowering.abstract import Abstract, JoinError, Known, join, materialise
 from pcbatch.lowering.trace import Traced, trace
@@ -83,26 +85,47 @@ class _Inference:
     def __init__(self, program: CfgProgram, tracer: Tracer) -> None:
         self.program = program
         self.tracer = tracer
+        self.functions = {f.name: f for f in program.functions}
         self.found = Inferred(results={f.name: f.results for f in program.functions})
-        self.changed = True
+        self.users = _users(program)
+        self.order = [(f.name, block) for f in program.functions for block in f.blocks]
+        self.position = {(name, block.label): k for k, (name, block) in enumerate(self.order)}
+        # Blocks to look at (again), and from which operation on; those that wait for a call to return, and where.
+        self.stale: dict[tuple[str, str], int] = {}
+        self.waiting: dict[tuple[str, str], int] = {}
+        # They are looked at in rounds through the program: what one changes for later ones counts at once.
+        self.due: list[tuple[int, int]] = []  # a heap of rounds and positions
+        self.now = (0, -1)
         self.go_on = False  # take both ways at a branch whose condition could not be typed
         self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
 
     def settle(self) -> None:
-        self.changed = True
-        while self.changed:
-            self.changed = False
-            for function in self.program.functions:
-                self.visit(function)
+        self.now = (self.now[0] + 1, -1)
+        for name, labels in self.found.reachable.items():
+            for label in labels:
+                self.look((name, label), 0)
+        while self.due:
+            self.now = heapq.heappop(self.due)
+            name, block = self.order[self.now[1]]
+            start = self.stale.pop((name, block.label))
+            self._block(name, block, min(start, self.waiting.pop((name, block.label), start)))
+
+    def look(self, place: tuple[str, str], start: int) -> None:
+        """Look at a block (again) when its turn comes."""
+        if place not in self.stale:
+            passed, position = self.now
+            at = self.position[place]
+            heapq.heappush(self.due, (passed + (at <= position), at))
+        self.stale[place] = min(start, self.stale.get(place, start))
 
     def reach(self, function: str, label: str) -> None:
         labels = self.found.reachable.setdefault(function, set())
         if label != RETURN and label not in labels:
             labels.add(label)
-            self.changed = True
+            self.look((function, label), 0)
 
     def assign(self, place: Place, value: Abstract, loc: Loc | None) -> None:
-        if place == (self.program.entry, self._entry_result(place)):
+        if place[0] == self.program.entry and place[1] in self.found.results[place[0]]:
             value = _as_result(value)  # what a batch returns is arrays
         old = self.found.types.get(place)
         if old is None:
@@ -118,35 +141,29 @@ class _Inference:
                 return
         if new != old:
             self.found.types[place] = new
-            self.changed = True
+            for (user, label), k in self.users.get(place, {}).items():
+                if label in self.found.reachable.get(user, ()):
+                    self.look((user, label), k)
 
-    def _entry_result(self, place: Place) -> str:
-        results = self.program.function(self.program.entry).results
-        return place[1] if place[1] in results else ""
-
-    def visit(self, function: Function) -> None:
-        for block in function.blocks:
-            if block.label in self.found.reachable.get(function.name, ()):
-                self._block(function, block)
-
-    def _block(self, function: Function, block: Block) -> None:
-        for k, op in enumerate(block.ops):
+    def _block(self, function: str, block: Block, start: int) -> None:
+        for k, op in enumerate(block.ops[start:], start):
             match op:
                 case Prim():
-                    self._prim(function.name, (function.name, block.label, k), op)
+                    self._prim(function, (function, block.label, k), op)
                 case Move():
-                    value = self.found.types.get((function.name, op.src))
+                    value = self.found.types.get((function, op.src))
                     if value is not None:
-                        self.assign((function.name, op.dst), value, op.loc)
+                        self.assign((function, op.dst), value, op.loc)
                 case Call():
-                    self._call(function.name, op)
+                    self._call(function, op)
                     if not self.found.returns(op):
+                        self.waiting[function, block.label] = k
                         return  # what follows is not reached, or looked at when more is known
                 case Print():
                     pass
                 case Select():
                     raise NotImplementedError("selections are made after type inference")
-        self._terminator(function.name, block)
+        self._terminator(function, block)
 
     def _prim(self, function: str, key: OpKey, op: Prim) -> None:
         ins = tuple(self.found.types.get((function, v)) for v in op.expr.ins)
@@ -173,7 +190,7 @@ class _Inference:
         return traced
 
     def _call(self, function: str, op: Call) -> None:
-        callee = self.program.function(op.func)
+        callee = self.functions[op.func]
         ready = True
         for param, arg in zip(callee.params, op.args, strict=True):
             value = self.found.types.get((function, arg))
@@ -199,6 +216,25 @@ class _Inference:
                     self.reach(function, target)
             case Return() | Fail():
                 pass
+
+
+def _users(program: CfgProgram) -> dict[Place, dict[tuple[str, str], int]]:
+    """For every variable the blocks that a change of its type means something to, and to which operation first.
+
+    To a call those are its arguments, and the results of its callee.
+    """
+    results = {f.name: f.results for f in program.functions}
+    found: dict[Place, dict[tuple[str, str], int]] = {}
+    for f in program.functions:
+        for block in f.blocks:
+            places = [((f.name, v), k) for k, op in enumerate(block.ops) for v in reads(op)]
+            places += [((f.name, v), len(block.ops)) for v in terminator_reads(block.terminator)]
+            calls = [(k, op.func) for k, op in enumerate(block.ops) if isinstance(op, Call)]
+            places += [((callee, v), k) for k, callee in calls for v in results[callee]]
+            for place, k in places:
+                users = found.setdefault(place, {})
+                users[f.name, block.label] = min(k, users.get((f.name, block.label), k))
+    return found
 
 
 def branch_targets(branch: Branch, cond: Abstract | None) -> tuple[str, ...]:

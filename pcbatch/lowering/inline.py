@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pcbatch.diagnostics import Diagnostic, Label
 from pcbatch.errors import CompileError
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.dataflow import components
 from pcbatch.ir.ops import RETURN, Jump, Move, Return
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
 from pcbatch.ir.types import ArrayType
@@ -27,22 +28,28 @@ from pcbatch.ir.walk import retarget
 def run(program: CfgProgram) -> CfgProgram:
     """Inline all calls of inline functions. Raises CompileError when one calls itself."""
     inlined = {f.name: f for f in program.functions if f.inline and f.name != program.entry}
-    for function in inlined.values():
-        _check_not_recursive(function, inlined)
+    _check_not_recursive(inlined)
     functions = [Inliner(f, inlined).run() for f in program.functions if f.name not in inlined]
     return replace(program, functions=tuple(functions))
 
 
-def _check_not_recursive(function: Function, inlined: Mapping[str, Function]) -> None:
-    seen: set[str] = set()
-    work = [function]
-    while work:
-        for call in (op for block in work.pop().blocks for op in block.ops if isinstance(op, Call)):
-            if call.func == function.name:
-                raise CompileError(_recursive(function, call))
-            if call.func in inlined and call.func not in seen:
-                seen.add(call.func)
-                work.append(inlined[call.func])
+def _check_not_recursive(inlined: Mapping[str, Function]) -> None:
+    called = {name: [op for b in f.blocks for op in b.ops if isinstance(op, Call)] for name, f in inlined.items()}
+    edges = {name: tuple(op.func for op in ops if op.func in inlined) for name, ops in called.items()}
+    cycles = [set(c) for c in components(edges) if len(c) > 1 or c[0] in edges[c[0]]]
+    for name, function in inlined.items():
+        for cycle in (cycle for cycle in cycles if name in cycle):
+            back = next(op for at in _nearest(name, edges, cycle) for op in called[at] if op.func == name)
+            raise CompileError(_recursive(function, back))
+
+
+def _nearest(name: str, edges: Mapping[str, tuple[str, ...]], cycle: set[str]) -> list[str]:
+    """The functions of a cycle, by how many calls they are away."""
+    found = {name: None}
+    for at in (order := [name]):
+        order += [to for to in dict.fromkeys(edges[at]) if to in cycle and to not in found]
+        found |= dict.fromkeys(order)
+    return order
 
 
 def _recursive(function: Function, call: Call) -> Diagnostic:
@@ -55,41 +62,52 @@ def _recursive(function: Function, call: Call) -> Diagnostic:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What is left of a block; the first operations have been looked at."""
+
+    block: Block
+    start: int = 0
+    taken: tuple[Op, ...] = ()  # the results of the call before, which come first
+
+
 class Inliner:
-    """Puts copies of the functions `inlined` into one; blocks that still hold calls are looked at again."""
+    """Puts copies of the functions `inlined`, which are not recursive, into one: every operation is copied once."""
 
     def __init__(self, function: Function, inlined: Mapping[str, Function]) -> None:
         self.function, self.inlined = function, inlined
         self.labels = function.last_label
         self.types = dict(function.types)
+        self.numbers: dict[str, int] = {}
+        self.done: list[Block] = []
 
     def run(self) -> Function:
-        todo = list(reversed(self.function.blocks))
-        done: list[Block] = []
+        todo = [_Rest(block) for block in reversed(self.function.blocks)]
         while todo:
-            block = todo.pop()
-            places = [k for k, op in enumerate(block.ops) if isinstance(op, Call) and op.func in self.inlined]
-            if places:
-                todo += reversed(self.split(block, places[0]))
-            else:
-                done.append(block)
-        return replace(self.function, blocks=tuple(done), types=self.types)
+            todo += reversed(self.step(todo.pop()))
+        return replace(self.function, blocks=tuple(self.done), types=self.types)
 
-    def split(self, block: Block, place: int) -> list[Block]:
-        """The block up to a call, the copy, the rest of the block."""
-        call = block.ops[place]
-        assert isinstance(call, Call)
+    def step(self, rest: _Rest) -> list[_Rest]:
+        """Finish the block up to its next call; what then comes is the copy of the callee, and the rest."""
+        block, ops = rest.block, rest.block.ops
+        for place in range(rest.start, len(ops)):
+            call = ops[place]
+            if isinstance(call, Call) and call.func in self.inlined:
+                break
+        else:
+            self.done.append(replace(block, ops=(*rest.taken, *ops[rest.start :])) if rest.start else block)
+            return []
         callee = self.inlined[call.func]
         prefix = identifier(callee.name)
         names = {v: self.variable(f"{prefix}.{v}", type_) for v, type_ in callee.types.items()}
         labels = {b.label: self.label() for b in callee.blocks}
-        rest = self.label()
+        after = self.label()
         given: list[Op] = [Move(names[p], a, call.loc) for p, a in zip(callee.params, call.args, strict=True)]
         taken: list[Op] = [Move(d, names[r], call.loc) for d, r in zip(call.dsts, callee.results, strict=True)]
-        before = Block(block.label, (*block.ops[:place], *given), Jump(labels[callee.blocks[0].label]))
-        copies = [self.copy(b, names, labels | {RETURN: rest}) for b in callee.blocks]
-        after = Block(rest, (*taken, *block.ops[place + 1 :]), block.terminator)
-        return [before, *copies, after]
+        before = (*rest.taken, *ops[rest.start : place], *given)
+        self.done.append(Block(block.label, before, Jump(labels[callee.blocks[0].label])))
+        copies = [_Rest(self.copy(b, names, labels | {RETURN: after})) for b in callee.blocks]
+        return [*copies, _Rest(replace(block, label=after), place + 1, tuple(taken))]
 
     def copy(self, block: Block, names: Mapping[str, str], labels: Mapping[str, str]) -> Block:
         ops = tuple(rename_writes(rename_reads(op, names.__getitem__), names.__getitem__) for op in block.ops)
@@ -104,9 +122,10 @@ class Inliner:
 
     def variable(self, name: str, type_: ArrayType | None) -> str:
         """A new variable; split_ranges' own endings stay free."""
-        number, new = 2, name
+        new = name
         while new in self.types:
-            new, number = f"{name}.n{number}", number + 1
+            self.numbers[name] = self.numbers.get(name, 1) + 1
+            new = f"{name}.n{self.numbers[name]}"
         self.types[new] = type_
         return new
 

@@ -45,18 +45,21 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
         for f in program.functions
         for v in (*f.types, *f.params, *f.results)
     }
+    functions = {f.name: f for f in program.functions}
+    instead: dict[str, str] = {}
     tails = set()
     for f in program.functions:
         for block in f.blocks:
             call = tail_call(f, block)
-            callee = program.function(call.func) if call else None
+            callee = functions[call.func] if call else None
             last = block.ops[-1] if block.ops else None
-            if isinstance(last, Call) and not comes_back(program.function(last.func)):
+            if isinstance(last, Call) and not comes_back(functions[last.func]):
                 tails.add((f.name, block.label))
             elif callee and _result_types(f) == _result_types(callee):
                 tails.add((f.name, block.label))
-                _unify(names, f, callee)
-    return names, frozenset(tails)
+                for x, y in zip(f.results, callee.results, strict=True):
+                    _unify(instead, names[callee.name, y], names[f.name, x])
+    return {place: _chosen(instead, name) for place, name in names.items()}, frozenset(tails)
 
 
 def tail_call(function: Function, block: Block) -> Call | None:
@@ -77,12 +80,20 @@ def _result_types(function: Function) -> tuple[tuple[str, tuple[int, ...]] | Non
     return tuple((t.dtype, t.shape) if isinstance(t, ArrayType) else None for t in types)
 
 
-def _unify(names: Names, a: Function, b: Function) -> None:
-    for x, y in zip(a.results, b.results, strict=True):
-        old, new = names[b.name, y], names[a.name, x]
-        for place, name in names.items():
-            if name == old:
-                names[place] = new
+def _unify(instead: dict[str, str], old: str, new: str) -> None:
+    old, new = _chosen(instead, old), _chosen(instead, new)
+    if old != new:
+        instead[old] = new
+
+
+def _chosen(instead: dict[str, str], name: str) -> str:
+    """What a name has become; the way to it is shortened for the next time."""
+    last = name
+    while last in instead:
+        last = instead[last]
+    while name != last:
+        instead[name], name = last, instead[name]
+    return last
 
 
 @dataclass
@@ -102,14 +113,15 @@ class _Body:
 class _Lowering:
     def __init__(self, program: CfgProgram, names: Names, tails: Tails) -> None:
         self.source, self.names, self.tails = program, names, tails
+        self.functions = {f.name: f for f in program.functions}
         self.saves = plan(program, names)
         self.fresh = Fresh(set(names.values()))
 
     def program(self) -> StackProgram:
         blocks = tuple(b for f in self.source.functions for block in f.blocks for b in self.block(f, block))
-        vars = {name: Var(self.source.function(f).types.get(v)) for (f, v), name in self.names.items()}
+        vars = {name: Var(self.functions[f].types.get(v)) for (f, v), name in self.names.items()}
         vars |= {temp: vars.get(name, Var(None)) for temp, name in self.fresh.made.items()}
-        entry = self.source.function(self.source.entry)
+        entry = self.functions[self.source.entry]
         return StackProgram(
             self.entry_label(entry),
             tuple(self.names[entry.name, p] for p in entry.params),
@@ -132,7 +144,7 @@ class _Lowering:
                 body.ops.append(rename_writes(rename_reads(op, local), local))
             elif (function.name, block.label) in self.tails and k == len(block.ops) - 1:
                 self.arguments(body, op)
-                body.close(Jump(self.entry_label(self.source.function(op.func))))
+                body.close(Jump(self.entry_label(self.functions[op.func])))
                 return body.blocks
             else:
                 self.call(body, op, f"{function.name}.{block.label}.{k}", self.saves[function.name][block.label, k])
@@ -156,7 +168,7 @@ class _Lowering:
                 assert_never(terminator)
 
     def arguments(self, body: _Body, call: Call) -> None:
-        callee = self.source.function(call.func)
+        callee = self.functions[call.func]
         pairs = [
             (self.names[callee.name, p], self.names[body.function.name, a])
             for p, a in zip(callee.params, call.args, strict=True)
@@ -165,7 +177,7 @@ class _Lowering:
         body.ops += [*first, *rest]
 
     def call(self, body: _Body, call: Call, ret: str, saves: Saves) -> None:
-        callee = self.source.function(call.func)
+        callee = self.functions[call.func]
         caller = body.function.name
 
         def slots(names: tuple[str, ...]) -> list[str]:

@@ -32,12 +32,14 @@ class Fresh:
 
     def __init__(self, used: Sequence[str] | set[str]) -> None:
         self._used = set(used)
+        self._next: dict[str, int] = {}  # a number for a name from which on all are free but those used from the start
         self.made: dict[str, str] = {}  # new name -> the name it was made for
 
     def __call__(self, name: str) -> str:
-        k = 0
+        k = self._next.get(name, 0)
         while (new := f"{name}.t{k}") in self._used:
             k += 1
+        self._next[name] = k + 1
         self._used.add(new)
         self.made[new] = name
         return new

@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.stack import StackBlock, StackProgram, StackTerminator
 from pcbatch.ir.walk import retarget_stack, targets
 from pcbatch.lowering.cost import op_cost
@@ -41,15 +42,18 @@ def run(program: StackProgram, schedule: str) -> StackProgram:
         source = {b.label: list(_in_source(b.terminator)) for b in program.blocks}
         order = _reverse_postorder([program.entry], graph if schedule == "sweep" else source)
     else:
-        cut = {label: [s for s in succ if s not in last] for label, succ in graph.items()}
+        dear = set(last)
+        cut = {label: [s for s in succ if s not in dear] for label, succ in graph.items()}
         starts = _reverse_postorder([s for label in last for s in cut[label]], cut)
-        first = [label for label in _reverse_postorder([program.entry], cut) if label not in starts]
-        order = [label for label in (*first, *starts) if label not in last]
-        order += [label for label in labels if label not in (*order, *last)]
-        order += last
-    order += [label for label in labels if label not in order]
+        later = {*starts, *last}
+        first = [label for label in _reverse_postorder([program.entry], cut) if label not in later]
+        order = [*first, *starts]
+    placed = {*order, *last}
+    order += [label for label in labels if label not in placed]
+    order += last
     new = {label: f"bb{k}" for k, label in enumerate(order)}
-    blocks = [program.block(label) for label in order]
+    by_label = {block.label: block for block in program.blocks}
+    blocks = [by_label[label] for label in order]
     relabelled = tuple(
         replace(b, label=new[b.label], terminator=retarget_stack(b.terminator, new.__getitem__)) for b in blocks
     )
@@ -77,20 +81,5 @@ def block_cost(block: StackBlock, types: Mapping[str, object]) -> float:
 
 
 def _reverse_postorder(starts: Sequence[str], graph: Graph) -> list[str]:
-    seen: set[str] = set()
-    out: list[str] = []
-    for start in reversed(starts):
-        if start in seen:
-            continue
-        seen.add(start)
-        work = [(start, iter(reversed(graph[start])))]
-        while work:
-            label, rest = work[-1]
-            following = next((s for s in rest if s not in seen), None)
-            if following is None:
-                out.append(label)
-                work.pop()
-            else:
-                seen.add(following)
-                work.append((following, iter(reversed(graph[following]))))
-    return out[::-1]
+    backwards = {label: ends[::-1] for label, ends in graph.items()}
+    return postorder(starts[::-1], backwards)[::-1]

@@ -33,7 +33,8 @@ class Saves:
 def plan(program: CfgProgram, qualified: Qualify) -> dict[str, dict[Site, Saves]]:
     """The saves of every call of every function, by local variable names."""
     written = _written(program, qualified)
-    return {f.name: _plan(program, f, written, qualified) for f in program.functions}
+    functions = {f.name: f for f in program.functions}
+    return {f.name: _plan(functions, f, written, qualified) for f in program.functions}
 
 
 def _written(program: CfgProgram, qualified: Qualify) -> dict[str, Names]:
@@ -67,14 +68,14 @@ def _passed(caller: str, callee: Function, call: Call, qualified: Qualify) -> Na
 
 
 def _plan(
-    program: CfgProgram, function: Function, written: Mapping[str, Names], qualified: Qualify
+    functions: Mapping[str, Function], function: Function, written: Mapping[str, Names], qualified: Qualify
 ) -> dict[Site, Saves]:
     live = live_after(function)
     saved: dict[Site, Names] = {}
     for block in function.blocks:
         for k, op in enumerate(block.ops):
             if isinstance(op, Call):
-                clobbered = written[op.func] | _passed(function.name, program.function(op.func), op, qualified)
+                clobbered = written[op.func] | _passed(function.name, functions[op.func], op, qualified)
                 alive = live[block.label][k] - frozenset(op.dsts)
                 saved[block.label, k] = frozenset(v for v in alive if qualified[function.name, v] in clobbered)
     pushes = _needed_pushes(function, saved)

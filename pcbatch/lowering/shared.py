@@ -10,14 +10,17 @@ product with it is one matrix product over lanes.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pcbatch.errors import InternalError
+from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.ops import Move, Prim, Print, PureOp, Select
 from pcbatch.ir.rename import rename_reads, rename_terminator
 from pcbatch.ir.stack import Pop, Push, StackOp, StackProgram, Storage, Var
-from pcbatch.ir.walk import writes
+from pcbatch.ir.walk import reads, writes
 from pcbatch.lowering.cost import minds_junk
 from pcbatch.lowering.trace import JaxprFn
 
@@ -44,7 +47,8 @@ def run(program: StackProgram, shared: frozenset[str]) -> StackProgram:
             elif isinstance(op, Prim) and any(kept[v] == v for v in op.dsts):
                 prologue.append(rename_reads(op, root))
         blocks.append(replace(block, ops=tuple(ops), terminator=rename_terminator(block.terminator, root)))
-    vars = {v: Var(var.type, Storage.SHARED) if v in kept.values() else var for v, var in program.vars.items()}
+    chosen = set(kept.values())
+    vars = {v: Var(var.type, Storage.SHARED) if v in chosen else var for v, var in program.vars.items()}
     return replace(program, vars=vars, blocks=tuple(blocks), prologue=_in_order(prologue))
 
 
@@ -61,37 +65,50 @@ def _solve(program: StackProgram, shared: frozenset[str]) -> dict[str, str]:
     computed = Counter(v for b in program.blocks for op in b.ops if isinstance(op, Prim | Select) for v in writes(op))
     roots = dict.fromkeys((*program.results, *(v for v, n in computed.items() if n > 1)), VARYING)
     roots |= {p: p if p in shared and p not in computed else VARYING for p in program.params}
-    changed = True
+    ops = [(op, block.label != program.entry and _loops(op)) for block in program.blocks for op in block.ops]
+    work = list(range(len(ops)))  # a heap
+    waiting = set(work)
+    users = _users([op for op, _ in ops])
 
     def join(v: str, root: str | None) -> None:
-        nonlocal changed
         if root is None:
             return
         old = roots.get(v)
         new = root if old is None or old == root else VARYING
         if new != old:
-            roots[v], changed = new, True
+            roots[v] = new
+            for k in users.get(v, ()):
+                if k not in waiting:
+                    waiting.add(k)
+                    heapq.heappush(work, k)
 
-    while changed:
-        changed = False
-        for block in program.blocks:
-            for op in block.ops:
-                match op:
-                    case Move(dst=dst, src=src):
-                        join(dst, roots.get(src))
-                    case Push(dst=dst, src=src):
-                        # The slot belongs to dst, so what is kept there must agree with dst.
-                        join(dst, roots.get(src))
-                    case Pop():
-                        pass
-                    case _:
-                        ins = [roots.get(v) for v in _inputs(op)]
-                        together = any(roots.get(dst) == VARYING for dst in writes(op))
-                        # Every lane passes the entry; elsewhere a loop may end only for values that get there.
-                        together |= block.label != program.entry and _loops(op)
-                        for dst in writes(op):
-                            join(dst, VARYING if together else _prim_root(dst, ins, op))
+    while work:
+        k = heapq.heappop(work)
+        waiting.discard(k)
+        match ops[k]:
+            case Move(dst=dst, src=src), _:
+                join(dst, roots.get(src))
+            case Push(dst=dst, src=src), _:
+                # The slot belongs to dst, so what is kept there must agree with dst.
+                join(dst, roots.get(src))
+            case Pop(), _:
+                pass
+            case op, loops:
+                ins = [roots.get(v) for v in _inputs(op)]
+                # Every lane passes the entry; elsewhere a loop may end only for values that get there.
+                together = loops or any(roots.get(dst) == VARYING for dst in writes(op))
+                for dst in writes(op):
+                    join(dst, VARYING if together else _prim_root(dst, ins, op))
     return roots
+
+
+def _users(ops: Sequence[StackOp]) -> dict[str, list[int]]:
+    """The operations to look at again when more is known of a variable: what reads it, or writes it with others."""
+    users: dict[str, list[int]] = {}
+    for k, op in enumerate(ops):
+        for v in dict.fromkeys((*reads(op), *writes(op))):
+            users.setdefault(v, []).append(k)
+    return users
 
 
 def _inputs(op: StackOp) -> tuple[str, ...]:
@@ -112,16 +129,10 @@ def _prim_root(dst: str, ins: list[str | None], op: StackOp) -> str | None:
 
 def _in_order(prologue: list[PureOp]) -> tuple[PureOp, ...]:
     """Sort by dependence: definitions were collected in block order."""
-    made = {v for op in prologue for v in writes(op)}
-    done: set[str] = set()
-    out: list[PureOp] = []
-    while len(out) < len(prologue):
-        before = len(out)
-        for op in prologue:
-            ins = {v for v in _inputs(op) if v in made}
-            if op not in out and ins <= done:
-                out.append(op)
-                done.update(writes(op))
-        if len(out) == before:
-            raise InternalError(f"shared values depend on each other: {sorted(made - done)}")
-    return tuple(out)
+    makers = {v: k for k, op in enumerate(prologue) for v in writes(op)}
+    needs = {k: [makers[v] for v in _inputs(op) if v in makers] for k, op in enumerate(prologue)}
+    order = postorder(needs, needs)
+    place = {k: at for at, k in enumerate(order)}
+    if any(place[need] >= place[k] for k in order for need in needs[k]):
+        raise InternalError(f"shared values depend on each other: {sorted(makers)}")
+    return tuple(prologue[k] for k in order)

@@ -27,15 +27,25 @@ TAIL_MOVES = 8  # copying at most so many moves is cheaper than a trip
 
 def run(program: CfgProgram) -> CfgProgram:
     """Simplify every function, and leave out those that nothing calls any more."""
-    program = replace(program, functions=tuple(_simplify(function) for function in program.functions))
+    return _run(program, tails=False)
+
+
+def run_tails(program: CfgProgram) -> CfgProgram:
+    """The same, and copy short blocks that return. Not before `if_convert`, which looks for arms that meet again."""
+    return _run(program, tails=True)
+
+
+def _run(program: CfgProgram, tails: bool) -> CfgProgram:
+    program = replace(program, functions=tuple(_simplify(function, tails) for function in program.functions))
     alive = reachable([program.entry], calls(program))
     return replace(program, functions=tuple(f for f in program.functions if f.name in alive))
 
 
-def _simplify(function: Function) -> Function:
+def _simplify(function: Function, tails: bool) -> Function:
     blocks = function.blocks
     while True:
-        new = _merge(_copy_tails(thread_jumps(drop_unreachable(blocks))))
+        new = thread_jumps(drop_unreachable(blocks))
+        new = _merge(_copy_tails(new) if tails else new)
         if new == blocks:
             return replace(function, blocks=blocks)
         blocks = new

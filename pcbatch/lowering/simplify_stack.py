@@ -22,6 +22,7 @@ from pcbatch.ir.walk import calls, conditions, edges, map_edges, pops, pushes, t
 from pcbatch.lowering.simplify_cfg import constant
 
 MOST_WAYS = 8  # of one block
+MOST_PASSED = 64  # empty blocks on all ways from one block together, of which there may be exponentially many
 
 
 def run(program: StackProgram) -> StackProgram:
@@ -56,17 +57,19 @@ def _threaded(blocks: tuple[StackBlock, ...]) -> tuple[StackBlock, ...]:
     return tuple(replace(block, terminator=thread.through(block)) for block in blocks)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Thread:
     """Follows jumps; `empty` holds how blocks without operations end."""
 
     empty: Mapping[str, StackTerminator]
+    passed: int = 0
 
     def through(self, block: StackBlock) -> StackTerminator:
         """The jump of a block."""
         old = block.terminator
         if isinstance(old, Fail):
             return old
+        self.passed = 0
         known = {c: value for c in conditions(old) if (value := constant(block.ops, c)) is not None}
         new = self.follow(old, known, frozenset())
         if isinstance(new, Jump) and isinstance(fail := self.empty.get(new.target), Fail):
@@ -83,7 +86,7 @@ class _Thread:
                 on_false = self.follow(edge.on_false, {**known, cond: False}, seen)
                 return on_true if on_true == on_false else replace(edge, on_true=on_true, on_false=on_false)
             case Jump(target=target):
-                after = None if target in seen else self.empty.get(target)
+                after = self.after(target, seen)
                 if after is None or isinstance(after, Fail):
                     return edge
                 return self.follow(after, known, seen | {target})
@@ -98,10 +101,17 @@ class _Thread:
         if isinstance(back, Return):
             return self.follow(Jump(call.target), known, seen)
         call = replace(call, ret=back.target) if isinstance(back, Jump) else call
-        after = None if call.target in seen else self.empty.get(call.target)
+        after = self.after(call.target, seen)
         if after is None or isinstance(after, Fail) or (inner := in_frame(after, call.ret)) is None:
             return call
         return self.follow(located(inner, call), known, seen | {call.target})
+
+    def after(self, target: str, seen: frozenset[str]) -> StackTerminator | None:
+        """How a block ends that may be passed."""
+        if target in seen or target not in self.empty or self.passed == MOST_PASSED:
+            return None
+        self.passed += 1
+        return self.empty[target]
 
 
 def drop_unreachable(blocks: tuple[StackBlock, ...], entry: str) -> tuple[StackBlock, ...]:

@@ -8,14 +8,17 @@ then has one type, so `x = 0` followed by `x = x * 0.5` in straight line keeps b
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from pcbatch.ir.cfg import CfgProgram, Function, Op
+from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
+from pcbatch.ir.dataflow import forward
+from pcbatch.ir.liveness import live_in
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
-from pcbatch.ir.walk import may_return, predecessors, reads, terminator_reads, writes
+from pcbatch.ir.walk import may_return, reads, successors, terminator_reads, writes
 
 Def = tuple[str, int, int]  # block label, operation index, position among its writes; index -1: parameter
-Reaching = dict[str, frozenset[Def]]
+Node = Def | tuple[str, str]  # or a block and a variable at its top
 
 
 def run(program: CfgProgram) -> CfgProgram:
@@ -29,78 +32,85 @@ def original_name(name: str) -> str:
 
 
 class _Webs:
-    """Union-find over definitions."""
+    """Union-find over definitions, and over the variables at the tops of blocks, which stand for what reaches them."""
 
     def __init__(self) -> None:
-        self._parent: dict[Def, Def] = {}
+        self._parent: dict[Node, Node] = {}
 
-    def find(self, d: Def) -> Def:
-        while (parent := self._parent.get(d, d)) != d:
-            d = parent
-        return d
+    def find(self, node: Node) -> Node:
+        path = []
+        while (parent := self._parent.get(node, node)) != node:
+            path.append(node)
+            node = parent
+        self._parent.update(dict.fromkeys(path, node))  # a shorter way for the next time
+        return node
 
-    def union(self, defs: frozenset[Def]) -> None:
-        ordered = sorted(defs)
-        for other in ordered[1:]:
-            a, b = self.find(ordered[0]), self.find(other)
-            self._parent[max(a, b)] = min(a, b)
+    def union(self, nodes: Iterable[Node]) -> None:
+        first, *others = map(self.find, nodes)
+        for other in others:
+            if other != first:
+                self._parent[other] = first
 
 
 def _split(function: Function) -> Function:
-    entry = function.blocks[0].label
-    start: Reaching = {p: frozenset({(entry, -1, k)}) for k, p in enumerate(function.params)}
-    reaching = _solve(function, start)
+    start = {p: (function.blocks[0].label, -1, k) for k, p in enumerate(function.params)}
+    last = {block.label: _definitions(block) for block in function.blocks}
+    live, reached = live_in(function), _reached(function, last)
+    names: dict[Def, str] = {d: v for v, d in start.items()}
+    uses: dict[tuple[str, int, str], Node | None] = {}
     webs = _Webs()
-    names: dict[Def, str] = {d: v for v, ds in start.items() for d in ds}
-    uses: dict[tuple[str, int, str], frozenset[Def]] = {}
     for block in function.blocks:
-        env = dict(reaching[block.label])
+        env: dict[str, Node] = {v: (block.label, v) for v in reached[block.label]}
         for k, op in enumerate(block.ops):
             for v in reads(op):
-                uses[block.label, k, v] = env.get(v, frozenset())
+                uses[block.label, k, v] = env.get(v)
             for j, v in enumerate(writes(op)):
                 names[block.label, k, j] = v
-                env[v] = frozenset({(block.label, k, j)})
+                env[v] = (block.label, k, j)
         read = terminator_reads(block.terminator)
         read += function.results if may_return(block.terminator) else ()
         for v in read:
-            uses[block.label, len(block.ops), v] = env.get(v, frozenset())
-    for defs in uses.values():
-        webs.union(defs)
+            uses[block.label, len(block.ops), v] = env.get(v)
+        for label in successors(block.terminator):  # what is live there has a use that all these reach
+            for v in live[label] & env.keys():
+                webs.union([(label, v), env[v]])
+    for v in live[function.blocks[0].label] & start.keys():
+        webs.union([(function.blocks[0].label, v), start[v]])
     _keep_together(function, names, webs)
     return _rename(function, uses, webs, _name_webs(function, names, webs))
 
 
+def _definitions(block: Block) -> dict[str, Def]:
+    """The last definition of every variable that the block writes."""
+    return {v: (block.label, k, j) for k, op in enumerate(block.ops) for j, v in enumerate(writes(op))}
+
+
 def _keep_together(function: Function, names: dict[Def, str], webs: _Webs) -> None:
     """Results keep their names: all their definitions are one web."""
-    for result in function.results:
-        webs.union(frozenset(d for d, v in names.items() if v == result))
+    of: dict[str, list[Def]] = {result: [] for result in function.results}
+    for d, v in names.items():
+        if v in of:
+            of[v].append(d)
+    for defs in of.values():
+        if defs:
+            webs.union(defs)
 
 
-def _solve(function: Function, start: Reaching) -> dict[str, Reaching]:
-    preds = predecessors(function.blocks)
-    blocks = {block.label: block for block in function.blocks}
-    entry = function.blocks[0].label
-    gen = {
-        label: {v: frozenset({(label, k, j)}) for k, op in enumerate(block.ops) for j, v in enumerate(writes(op))}
-        for label, block in blocks.items()
-    }
-    before: dict[str, Reaching] = {label: {} for label in blocks}
-    changed = True
-    while changed:
-        changed = False
-        for label in blocks:
-            merged: Reaching = dict(start) if label == entry else {}
-            for pred in preds[label]:
-                for v, defs in {**before[pred], **gen[pred]}.items():
-                    merged[v] = merged.get(v, frozenset()) | defs
-            if merged != before[label]:
-                before[label], changed = merged, True
-    return before
+def _reached(function: Function, last: Mapping[str, Mapping[str, Def]]) -> Mapping[str, frozenset[str]]:
+    """The variables of which some definition reaches the top of each block, if they are read from there on."""
+    live = live_in(function)
+    entry, given = function.blocks[0].label, frozenset(function.params)
+    written = {label: frozenset(names) for label, names in last.items()}
+    return forward(
+        function.blocks,
+        join=lambda label, values: live[label] & frozenset().union(given if label == entry else (), *values),
+        transfer=lambda label, before: before | written[label],
+        start=frozenset[str](),
+    ).entering
 
 
-def _name_webs(function: Function, names: dict[Def, str], webs: _Webs) -> dict[Def, str]:
-    out: dict[Def, str] = {}
+def _name_webs(function: Function, names: dict[Def, str], webs: _Webs) -> dict[Node, str]:
+    out: dict[Node, str] = {}
     seen: dict[str, int] = {}
     order = {block.label: k for k, block in enumerate(function.blocks)}
     # Parameters first: they keep their names.
@@ -114,11 +124,11 @@ def _name_webs(function: Function, names: dict[Def, str], webs: _Webs) -> dict[D
 
 
 def _rename(
-    function: Function, uses: dict[tuple[str, int, str], frozenset[Def]], webs: _Webs, web_names: dict[Def, str]
+    function: Function, uses: Mapping[tuple[str, int, str], Node | None], webs: _Webs, web_names: Mapping[Node, str]
 ) -> Function:
     def used(label: str, k: int, v: str) -> str:
-        defs = uses[label, k, v]
-        return web_names[webs.find(min(defs))] if defs else v
+        node = uses[label, k, v]
+        return v if node is None else web_names[webs.find(node)]
 
     blocks = []
     for block in function.blocks:
@@ -134,6 +144,6 @@ def _rename(
         )
         blocks.append(replace(block, ops=tuple(ops), terminator=terminator))
     # A read that no definition reaches keeps its name; the checks report it as unbound.
-    unbound = {v: None for (_, _, v), defs in uses.items() if not defs}
+    unbound = {v: None for (_, _, v), node in uses.items() if node is None}
     types = dict.fromkeys(web_names.values()) | unbound | dict.fromkeys(function.params + function.results)
     return replace(function, blocks=tuple(blocks), types=types)

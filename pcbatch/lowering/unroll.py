@@ -16,20 +16,20 @@ before a `break`) is no part of the cycle, but is copied with it for that reason
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
-from pcbatch.diagnostics import Diagnostic, Label
+from pcbatch.diagnostics import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError, NeedsUnrolling
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
 from pcbatch.ir.dataflow import block_edges, reachable
-from pcbatch.ir.loops import Loop, loops
+from pcbatch.ir.loops import Dominators, Loop, loops
 from pcbatch.ir.ops import RETURN, Branch, Jump, Return
 from pcbatch.ir.walk import retarget, writes
 from pcbatch.lowering.abstract import Known
-from pcbatch.lowering.infer_types import Inferred, branch_targets
+from pcbatch.lowering.infer_types import Inferred, OpKey, branch_targets
 
 MOST_BLOCKS = 5000  # of one function; beyond it, compiling would take minutes
 
@@ -40,93 +40,115 @@ def run(source: CfgProgram, split: CfgProgram, found: Inferred) -> CfgProgram:
     `split` is the same program with live ranges split, for which types were inferred. Raises CompileError for a
     program that would become too large.
     """
-    new = replace(source, functions=tuple(_unroll(f, split.function(f.name), found) for f in source.functions))
-    if new != source or not (found.errors or found.conflicts):
-        return new
-    return replace(source, functions=tuple(_prune(f, split.function(f.name), found) for f in source.functions))
+    asked: dict[str, list[OpKey]] = {}
+    for key, error in sorted(found.errors.items()):
+        if isinstance(error, NeedsUnrolling):
+            asked.setdefault(key[0], []).append(key)
+    split_functions = {f.name: f for f in split.functions}
+    new = {
+        name: _Unrolling(source.function(name), split_functions[name], found).run(keys) for name, keys in asked.items()
+    }
+    unrolled = replace(source, functions=tuple(new.get(f.name, f) for f in source.functions))
+    if unrolled != source or not (found.errors or found.conflicts):
+        return unrolled
+    return replace(source, functions=tuple(_prune(f, split_functions[f.name], found) for f in source.functions))
 
 
-def _unroll(function: Function, split: Function, found: Inferred) -> Function:
-    wanted = _outermost(
-        (loop, key)
-        for key, error in sorted(found.errors.items())
-        if key[0] == function.name and isinstance(error, NeedsUnrolling)
-        for loop in loops(function)
-        if key[1] in loop.body
-    )
-    for loop, (_, label, position) in wanted.items():
-        trips = _trips(split, loop, found)
-        if trips is None:
-            continue
-        copied = _copied(function, loop)
-        if len(function.blocks) + trips * len(copied) > MOST_BLOCKS:
-            _too_large(function, label, position, trips)
-        function = _copies(function, replace(loop, body=copied), trips)
-    return function
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A loop to copy, with all that is copied; `trips` is None where nobody knows how often."""
+
+    loop: Loop
+    copied: frozenset[str]
+    trips: int | None
+    key: OpKey
 
 
-def _outermost(asked: Iterable[tuple[Loop, tuple[str, str, int]]]) -> dict[Loop, tuple[str, str, int]]:
-    """Per request its innermost loop; of nested loops only the outer one, the others come in the next round."""
-    first: dict[tuple[str, str, int], Loop] = {}
-    for loop, key in asked:
-        first.setdefault(key, loop)
-    chosen: dict[Loop, tuple[str, str, int]] = {}
-    for key, loop in first.items():
-        if not any(loop.body < other.body for other in first.values()):
-            chosen.setdefault(loop, key)
-    return chosen
+class _Unrolling:
+    def __init__(self, function: Function, split: Function, found: Inferred) -> None:
+        self.function, self.found = function, found
+        self.by_label = {block.label: block for block in function.blocks}
+        self.typed = {block.label: block for block in split.blocks}
+        self.order = list(self.by_label)
+        self.position = {label: k for k, label in enumerate(self.order)}
+        self.dominators = Dominators(function.blocks)
+        self.size = len(function.blocks)
+        self.fresh = count(function.last_label + 1)
+
+    def run(self, asked: Sequence[OpKey]) -> Function:
+        """The function with the loops around some operations unrolled."""
+        copies: dict[str, list[Block]] = {}
+        gone: set[str] = set()
+        for wanted in self.outermost(asked):
+            if wanted.trips is not None:
+                copies[wanted.loop.head] = self.copies(wanted, wanted.trips)
+                gone |= wanted.copied
+        blocks: list[Block] = []
+        for block in self.function.blocks:  # the copies stand where the loop stood
+            blocks += copies.get(block.label, () if block.label in gone else (block,))
+        return replace(self.function, blocks=_reachable(blocks)) if copies else self.function
+
+    def outermost(self, asked: Sequence[OpKey]) -> list[_Wanted]:
+        """Per request its innermost loop; of nested loops only the outer one, the others come in the next round."""
+        innermost: dict[str, Loop] = {}
+        for loop in loops(self.function):
+            innermost |= dict.fromkeys(loop.body - innermost.keys(), loop)
+        first: dict[Loop, OpKey] = {}
+        for key in asked:
+            if key[1] in innermost:
+                first.setdefault(innermost[key[1]], key)
+        wanted = [self.wanted(loop, key) for loop, key in first.items()]
+        covered: set[str] = set()
+        chosen = set()
+        for one in sorted(wanted, key=lambda one: -len(one.copied)):
+            if one.loop.head not in covered:
+                chosen.add(one.loop.head)
+                covered |= one.loop.body if one.trips is None else one.copied
+        return [one for one in wanted if one.loop.head in chosen]
+
+    def wanted(self, loop: Loop, key: OpKey) -> _Wanted:
+        return _Wanted(loop, self.copied(loop), _trips(self.function.name, self.typed[loop.head], self.found), key)
+
+    def copied(self, loop: Loop) -> frozenset[str]:
+        """The blocks of a loop, and those after which a trip leaves it: what is known of an element is known there too.
+
+        They stand before the exit of the head, and control comes to them through the head alone.
+        """
+        head = self.by_label[loop.head]
+        exit_ = head.terminator.on_false if isinstance(head.terminator, Branch) else RETURN
+        between = self.order[self.position[loop.head] : self.position.get(exit_, 0)]
+        return loop.body.union(label for label in between if self.dominators.over(loop.head, label))
+
+    def copies(self, wanted: _Wanted, trips: int) -> list[Block]:
+        """The blocks that take the place of a loop."""
+        self.size += trips * len(wanted.copied)
+        if self.size > MOST_BLOCKS:
+            _too_large(self.by_label[wanted.key[1]].ops[wanted.key[2]].loc, trips)
+        at = wanted.loop.head
+        inside = [self.by_label[label] for label in sorted(wanted.copied, key=self.position.__getitem__)]
+        names = [{label.label: label.label for label in inside}]
+        names += [{block.label: f"bb{next(self.fresh)}" for block in inside} for _ in range(trips - 1)]
+        heads = [n[at] for n in names[:trips]] + [f"bb{next(self.fresh)}" if trips else at]
+        made: list[Block] = []
+        for trip in range(trips):
+            own = names[trip] | {at: heads[trip + 1]}  # a jump to the head starts the next trip
+            for block in inside:
+                terminator = _decided(block.terminator, True) if block.label == at else block.terminator
+                new = retarget(terminator, partial(_renamed, own))
+                made.append(replace(block, label=names[trip][block.label], terminator=new))
+        head = self.by_label[at]
+        return [*made, replace(head, label=heads[-1], terminator=_decided(head.terminator, False))]
 
 
-def _trips(split: Function, loop: Loop, found: Inferred) -> int | None:
-    """How often the loop runs, from the types of what its head compares; None: not known while compiling."""
-    head = split.block(loop.head)
+def _trips(function: str, head: Block, found: Inferred) -> int | None:
+    """How often a loop runs, from the types of what its head compares; None: not known while compiling."""
     branch = head.terminator
     test = next((op for op in head.ops if isinstance(branch, Branch) and branch.cond in writes(op)), None)
     for name in getattr(getattr(test, "expr", None), "ins", ()):
-        type_ = found.types.get((split.name, name))
+        type_ = found.types.get((function, name))
         if type_ is not None and len(type_.leaves) == 1 and isinstance(type_.leaves[0], Known):
             return int(type_.leaves[0].value)  # type: ignore[call-overload, no-any-return]
     return None
-
-
-def _copied(function: Function, loop: Loop) -> frozenset[str]:
-    """The blocks of a loop, and those after which a trip leaves it: what is known of an element is known there too.
-
-    They stand before the exit of the head, and control comes to them through the head alone.
-    """
-    order = [block.label for block in function.blocks]
-    head = function.block(loop.head)
-    exit_ = head.terminator.on_false if isinstance(head.terminator, Branch) else RETURN
-    end = order.index(exit_) if exit_ in order else 0
-    elsewhere = reachable([order[0]], {**block_edges(function.blocks), loop.head: ()})
-    return loop.body | (frozenset(order[order.index(loop.head) : end]) - elsewhere)
-
-
-def _copies(function: Function, loop: Loop, trips: int) -> Function:
-    fresh = count(function.last_label + 1)
-    inside = [block for block in function.blocks if block.label in loop.body]
-    names = [{label.label: label.label for label in inside}]
-    names += [{block.label: f"bb{next(fresh)}" for block in inside} for _ in range(trips - 1)]
-    last = {loop.head: f"bb{next(fresh)}"} if trips else names[0]
-    heads = [*(n[loop.head] for n in names[:trips]), last[loop.head]]
-    made: dict[int, list[Block]] = {}
-    for trip in range(trips):
-        own = names[trip] | {loop.head: heads[trip + 1]}  # a jump to the head starts the next trip
-        for block in inside:
-            first = block.label == loop.head
-            terminator = _decided(block.terminator, True) if first else block.terminator
-            new = retarget(terminator, partial(_renamed, own))
-            made.setdefault(trip, []).append(replace(block, label=names[trip][block.label], terminator=new))
-    head = function.block(loop.head)
-    end = replace(head, label=heads[-1], terminator=_decided(head.terminator, False))
-    blocks: list[Block] = []
-    for block in function.blocks:  # the copies stand where the loop stood
-        if block.label == loop.head:
-            blocks += [copy for trip in sorted(made) for copy in made[trip]]
-            blocks.append(end)
-        elif block.label not in loop.body:
-            blocks.append(block)
-    return replace(function, blocks=_reachable(blocks))
 
 
 def _renamed(own: Mapping[str, str], label: str) -> str:
@@ -160,13 +182,12 @@ def _reachable(blocks: list[Block]) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block.label in kept)
 
 
-def _too_large(function: Function, label: str, position: int, trips: int) -> None:
-    op = function.block(label).ops[position]
+def _too_large(loc: Loc | None, trips: int) -> None:
     raise CompileError(
         Diagnostic(
             "PCB316",
             f"this loop would be copied {trips} times",
-            None if op.loc is None else Label(op.loc, "its elements are told apart while compiling"),
+            None if loc is None else Label(loc, "its elements are told apart while compiling"),
             notes=(f"a function may have at most {MOST_BLOCKS} blocks",),
             helps=("make it an array, `for x in jnp.array(xs)`, so that the loop stays a loop",),
         )

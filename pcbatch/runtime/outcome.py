@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 
 @partial(
@@ -20,7 +21,7 @@ class Outcome:
     block, or nothing), final program counters, depths and return addresses, and by variable what the messages of
     failures show.
 
-    `line`: for a profile the arrays of `timeline.KEYS`, with the devices in front where there are several.
+    `line`: for a profile the arrays of `timeline.KEYS` and the trips; the devices in front where there are several.
     `depths` and `back` are None where there are no calls, or nobody knows. `depth`: what stacks had room for."""
 
     values: tuple[Any, ...]
@@ -37,6 +38,12 @@ class Outcome:
 
 def tracing(args: Any) -> bool:
     """Is this call part of a program that JAX is tracing?"""
-    # A constant made under a trace is a tracer as well: a call inside `jit` with concrete arguments is traced too.
-    leaves = [*jax.tree.leaves(args), jax.numpy.zeros(())]
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+    # A call inside `jit` with concrete arguments is traced too: all that is computed there is.
+    computed = jnp.zeros(()) if getattr(jax.config, "jax_disable_jit", False) else _nothing()
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in (computed, *jax.tree.leaves(args)))
+
+
+@jax.jit
+def _nothing() -> int:
+    """Called once or a million times, it is compiled once: the cheapest way to have JAX compute something."""
+    return 0

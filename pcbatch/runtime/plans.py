@@ -20,17 +20,19 @@ from pcbatch.lowering.order import block_cost, expensive_blocks
 from pcbatch.modes import Dense, Few, Mode, Strips
 from pcbatch.runtime import parts
 
-OPERATION = 0.35  # one arithmetic operation of one lane, vectorised
-WORD = 0.4  # moving one word of one lane: its share of a masked update, which reads twice and writes once
+OPERATION = 0.06  # one arithmetic operation of one lane, vectorised
+WORD = 0.25  # moving one word of one lane: its share of a masked update, which reads twice and writes once
 KERNEL = 150.0  # one more kernel in a trip
 FIND = 1.2  # looking whether one lane waits
+WAITING = 0.5  # the share of the lanes that a trip finds waiting for a block of the innermost loop
+DRAINED = 4  # visits that a cheap block gets in one trip which drains it
 # Lanes to look up at a time: (relative visits, part of all lanes, least, most). Too few, and the same trip visits the
 # block again and again; too many, and it computes lanes that do not wait.
 FEW = ((0.5, 5, 16, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
 STRIP, STRIP_LANE, STRIP_VISIT = 128, 15.0, 6000.0  # worth it from so much time per lane and per visit
 DEAR_STRIP, DEAR_LANE = 32, 1000.0  # where a lane is that dear, narrow strips waste less
-LOOK = 60_000.0  # a visit that takes longer does not notice what looking costs
-STREAM_WIDTHS = ((4000.0, 128), (0.0, 512))  # lanes of a stream, by the time of one lane's trip
+LOOK = 3000.0  # a visit that takes longer hardly notices what looking costs
+STREAM_WIDTHS = ((1000.0, 128), (0.0, 512))  # lanes of a stream, by the time of one lane's trip
 WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
 
@@ -57,8 +59,9 @@ class BlockCost:
         return self.arrays * KERNEL + lanes * self.lane
 
     def few(self, lanes: int, width: int) -> float:
-        """Time of a visit that looks up so many lanes."""
-        return FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane
+        """Time of the visits of one trip that look up so many lanes each."""
+        turns = math.ceil(max(1.0, lanes * self.often * WAITING) / width)
+        return turns * (FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Costs:
 
     blocks: tuple[BlockCost, ...]
     chosen: Mapping[int, Mode]
+    drains: bool  # does a trip visit cheap blocks until no lane waits for any?
 
     @property
     def expensive(self) -> tuple[int, ...]:
@@ -80,7 +84,24 @@ class Costs:
     def choices(self, lanes: int) -> tuple[tuple[Mode, str], ...]:
         """The same, with the reason in a few words."""
         said = {k: (mode, "as `modes` says") for k, mode in self.chosen.items()}
-        return tuple(said.get(k) or _mode(block, lanes) for k, block in enumerate(self.blocks))
+        return tuple(said.get(k) or self._choice(block, lanes) for k, block in enumerate(self.blocks))
+
+    def _choice(self, block: BlockCost, lanes: int) -> tuple[Mode, str]:
+        dense = Dense(spins=_turns(block, lanes) if self._spins(block) else 0)
+        if block.expensive:
+            return _expensive_choice(block, lanes, dense)
+        width = few_width(block.often, lanes)
+        if width > lanes // 2:
+            return dense, "few lanes in all"
+        visits = DRAINED if self.drains else 1
+        if block.few(lanes, width) > visits * block.dense(lanes):
+            return dense, "cheap: looking lanes up costs more"
+        return Few(width), "few lanes wait at a time"
+
+    def _spins(self, block: BlockCost) -> bool:
+        """Is it worth going round in the block alone? Not where most lanes wait elsewhere meanwhile."""
+        alone = all(other is block or other.often < block.often for other in self.blocks)
+        return block.loops and (self.drains or alone)
 
     def lanes(self, inputs: int) -> int:
         """Lanes for a plain call: all inputs at once while that is cheap."""
@@ -98,8 +119,8 @@ class Costs:
         return len(self.blocks) <= NARROWS
 
 
-def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None) -> Costs:
-    """The costs of an ordered program. `modes`: what the user chose, see `Options`."""
+def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None, drains: bool = False) -> Costs:
+    """The costs of an ordered program. `modes`: what the user chose, see `Options`; `drains`: does the policy?"""
     often = visits(program)
     most = max(often.values())
     dear = expensive_blocks(program)
@@ -107,7 +128,7 @@ def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None)
     blocks = (
         _cost(program, b, often[b.label] / most, b.label in dear, b.label in graph[b.label]) for b in program.blocks
     )
-    return Costs(tuple(blocks), _chosen(program, modes))
+    return Costs(tuple(blocks), _chosen(program, modes), drains)
 
 
 def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> dict[int, Mode]:
@@ -144,22 +165,12 @@ def _cost(program: StackProgram, block: StackBlock, often: float, expensive: boo
     )
 
 
-def _mode(block: BlockCost, lanes: int) -> tuple[Mode, str]:
-    dense = Dense(spins=_turns(block, lanes) if block.loops else 0)
-    if block.expensive:
-        return _expensive_mode(block, lanes, dense)
-    width = few_width(block.often, lanes)
-    if width > lanes // 2:
-        return dense, "few lanes in all"
-    if block.few(lanes, width) > block.dense(lanes):
-        return dense, "cheap: looking lanes up costs more"
-    return Few(width), "few lanes wait at a time"
-
-
-def _expensive_mode(block: BlockCost, lanes: int, dense: Dense) -> tuple[Mode, str]:
+def _expensive_choice(block: BlockCost, lanes: int, dense: Dense) -> tuple[Mode, str]:
     """Strips, where what they save is more than what looking up, gathering and scattering cost."""
     if block.lane >= DEAR_LANE and lanes > DEAR_STRIP:
         return Strips(DEAR_STRIP), "waited for; so dear that narrow strips pay when few come"
+    if dense.spins:
+        return dense, "waited for; lanes go round in it"
     worth = block.lane >= STRIP_LANE and block.dense(lanes) >= STRIP_VISIT
     if worth and lanes > 2 * STRIP:
         return Strips(STRIP), "waited for; strips when few come"
@@ -168,7 +179,7 @@ def _expensive_mode(block: BlockCost, lanes: int, dense: Dense) -> tuple[Mode, s
 
 def _turns(block: BlockCost, lanes: int) -> int:
     """Repetitions between two looks at how many lanes go on: a look costs a few kernels."""
-    return 2 if lanes * block.lane < LOOK else 1
+    return 4 if lanes * block.lane < LOOK else 1
 
 
 def few_width(often: float, lanes: int) -> int:

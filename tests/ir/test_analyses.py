@@ -180,7 +180,7 @@ def test_written_on_all_paths():
     anywhere, outermost = definite.stack_written(stack(FIB_STACK))
     assert anywhere["bb3"] == names("n n0 t0 r")
     assert outermost["bb0"] == names("n")
-    assert definite.slots(stack(FIB_STACK), "bb0")["bb4"] == names("n left")
+    assert definite.slots(stack(FIB_STACK))["bb0"]["bb4"] == names("n left")
 
 
 def test_the_solver_both_ways():

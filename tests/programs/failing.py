@@ -102,6 +102,19 @@ def callee_that_never_returns(n):
     return x + y
 
 
+@program(ints(-5, 5), raises=(ValueError,))
+def widens_after_a_call_that_never_returns(n):
+    step, total = 1, 0.0
+    while n != 0:
+        if n < 0:
+            why = refuse(n, n)
+            total = step.of_no_interest
+        n -= 1
+        step = step * 0.5
+        total = total + step
+    return total
+
+
 @pcbatch.batch
 def checked_root(x):
     assert x >= 0

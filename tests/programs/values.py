@@ -22,6 +22,16 @@ def weak_accumulator(n, y):
     return acc
 
 
+@program(ints(0, 5))
+def read_twice_before_it_widens(n):
+    twice, step = 0, 1
+    while n > 0:
+        twice = step * 2
+        n -= 1
+        step = step * 0.5
+    return twice, step
+
+
 @program(floats(-2, 2))
 def disjoint_live_ranges(y):
     x = 0

@@ -16,8 +16,10 @@ from tools.mutants import (
     schedule,
     stack_passes,
     strategies,
+    streams,
     top,
     types,
+    visits,
 )
 from tools.mutants.mutant import Mutant
 
@@ -35,7 +37,9 @@ MUTANTS: tuple[Mutant, ...] = (
     *machine.MUTANTS,
     *emitters.MUTANTS,
     *schedule.MUTANTS,
+    *visits.MUTANTS,
     *strategies.MUTANTS,
+    *streams.MUTANTS,
     *top.MUTANTS,
 )
 

@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         "source-any-line",
         "frontend/source.py",
-        "        and _first_line(item[0]) == code.co_firstlineno\n",
-        "",
+        "here = by_line.get(code.co_firstlineno, ())",
+        "here = [item for items in by_line.values() for item in items]",
         "two functions of one name in a file cannot be told apart",
         SOURCE,
     ),

@@ -45,8 +45,8 @@ MUTANTS = (
     Mutant(
         "solver-one-round",
         "ir/dataflow.py",
-        "            work.update(dict.fromkeys(users[node]))\n",
-        "",
+        "                    heapq.heappush(work, user)\n",
+        "                    pass\n",
         "analyses stop after one round",
         ANALYSES,
     ),
@@ -85,8 +85,8 @@ MUTANTS = (
     Mutant(
         "recursion-direct-only",
         "ir/callgraph.py",
-        "name in reachable(edges[name], edges))",
-        "name in edges[name])",
+        "if len(c) > 1 or c[0] in edges[c[0]]]",
+        "if c[0] in edges[c[0]]]",
         "mutual recursion is not seen",
         ANALYSES,
     ),

@@ -49,17 +49,17 @@ MUTANTS = (
     Mutant(
         "shared-slots",
         "lowering/shared.py",
-        "                        # The slot belongs to dst, so what is kept there must agree with dst.\n"
-        "                        join(dst, roots.get(src))\n",
-        "                        pass\n",
+        "                # The slot belongs to dst, so what is kept there must agree with dst.\n"
+        "                join(dst, roots.get(src))\n",
+        "                pass\n",
         "what a slot keeps need not agree with its variable",
         ("tests/lowering/test_passes.py",),
     ),
     Mutant(
         "shared-loops",
         "lowering/shared.py",
-        "together |= block.label != program.entry and _loops(op)",
-        "pass",
+        "block.label != program.entry and _loops(op)",
+        "False",
         "a loop is hoisted out of the branch that keeps it from running for ever",
         ("tests/test_regressions.py",),
     ),
@@ -152,8 +152,8 @@ MUTANTS = (
     Mutant(
         "order-expensive-first",
         "lowering/order.py",
-        "order = [label for label in order if label != last] + [last]",
-        "order = [last, *(label for label in order if label != last)]",
+        "order = [*first, *starts, last]",
+        "order = [last, *first, *starts]",
         "the expensive block comes first, so lanes do not gather before it",
         (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
     ),
@@ -168,8 +168,8 @@ MUTANTS = (
     Mutant(
         "order-schedule",
         "lowering/order.py",
-        'return "sweep" if expensive_block(program) is None else "earliest"',
-        'return "earliest" if expensive_block(program) is None else "sweep"',
+        'return "sweep" if expensive_block(program) is None else "drain"',
+        'return "drain" if expensive_block(program) is None else "sweep"',
         "the automatic schedule is the other one",
         (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
     ),
@@ -193,8 +193,8 @@ MUTANTS = (
     Mutant(
         "frequency-flat",
         "lowering/frequency.py",
-        "depth[n] = level",
-        "depth[n] = 1",
+        "dict.fromkeys(component, level)",
+        "dict.fromkeys(component, 1)",
         "inner loops count as often as outer ones",
         (COUNTS, "tests/lowering/test_passes.py"),
     ),

@@ -64,6 +64,22 @@ MUTANTS = (
         "a result that is a plain number is not made an array",
         law("constant_result"),
     ),
+    Mutant(
+        "infer-last-use",
+        "lowering/infer_types.py",
+        "min(k, users.get((f.name, block.label), k))",
+        "k",
+        "of the uses of a variable in a block only the last one hears of its new type",
+        law("read_twice_before_it_widens"),
+    ),
+    Mutant(
+        "infer-past-call",
+        "lowering/infer_types.py",
+        "                        self.waiting[function.name, block.label] = k\n",
+        "",
+        "what follows a call is looked at though nothing is known of its result",
+        law("widens_after_a_call_that_never_returns"),
+    ),
     # abstract
     Mutant(
         "join-first-wins",
@@ -199,17 +215,17 @@ MUTANTS = (
     Mutant(
         "split-everything",
         "lowering/split_ranges.py",
-        "        webs.union(defs)\n    _keep",
-        "        pass\n    _keep",
+        "webs.union([(label, v), env[v]])",
+        "pass",
         "definitions that meet in one use get different names",
         law("countdown", "nested_ifs"),
     ),
     Mutant(
         "split-last-path",
         "lowering/split_ranges.py",
-        "merged[v] = merged.get(v, frozenset()) | defs",
-        "merged[v] = defs",
-        "only the definitions of the last path reach a block",
+        "for label in successors(block.terminator):",
+        "for label in successors(block.terminator)[-1:]:",
+        "definitions go on to the last of the blocks that come next alone",
         law("nested_ifs", "countdown"),
     ),
     Mutant(

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import Stage, step, waits
+from pcbatch.runtime.emit.base import Stage, step, waits, wanted
 from pcbatch.runtime.emit.guard import visited
 from pcbatch.runtime.window import everyone
 
@@ -33,7 +33,7 @@ class Port:
     def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
         codes = [blocks.layout.codes[k] for k in among]
         branches = [partial(_branch, blocks, block, code) for code in codes]
-        nothing = partial(_nothing, blocks, codes[0])
+        nothing = partial(_nothing, blocks)
         small, rows = jax.lax.switch(_place(block, among, len(blocks)), [*branches, nothing], carry)
         frames = blocks.layout.frames
         if frames is None:
@@ -47,11 +47,20 @@ def _branch(blocks: Blocks, block: jax.Array, code: BlockCode, carry: Values) ->
     frames = blocks.layout.frames
     window = everyone(waits(carry, code), careful=code.risky)
     stage = Stage(blocks.layout, blocks.shared, in_rows=True)
-    # Under `vmap` all branches of a switch run: only the chosen one may print.
-    new = step(stage, code, carry, window, block == code.index)
     buffers = () if frames is None else tuple(frames.widths)
-    small = {k: new.get(k, v) for k, v in carry.items() if k not in buffers}
-    return small, {k: new[k] for k in buffers}
+    small = {k: v for k, v in carry.items() if k not in buffers}
+
+    def compute() -> tuple[Values, Values]:
+        # Under `vmap` all branches of a switch run: only the chosen one may print.
+        new = step(stage, code, carry, window, block == code.index)
+        return {k: new.get(k, v) for k, v in small.items()}, {k: new[k] for k in buffers}
+
+    if not code.needs_lanes:
+        return compute()
+    once = lambda c: (jnp.zeros((), bool), compute())  # noqa: E731
+    unless = wanted(carry, code), _nothing(blocks, carry)
+    done: tuple[Values, Values] = jax.lax.while_loop(lambda c: c[0], once, unless)[1]
+    return done
 
 
 def _place(block: jax.Array, among: Sequence[int], every: int) -> jax.Array:
@@ -62,8 +71,10 @@ def _place(block: jax.Array, among: Sequence[int], every: int) -> jax.Array:
     return jnp.where(jnp.any(is_it), jnp.argmax(is_it), len(among))
 
 
-def _nothing(blocks: Blocks, code: BlockCode, carry: Values) -> tuple[Values, Values]:
-    """What a branch gives in which no lane does anything; `code` is any block."""
-    shapes = jax.eval_shape(partial(_branch, blocks, jnp.int32(code.index), code), carry)
-    rows: Values = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes[1])
-    return {k: v for k, v in carry.items() if k in shapes[0]}, rows
+def _nothing(blocks: Blocks, carry: Values) -> tuple[Values, Values]:
+    """What a branch gives in which no lane does anything."""
+    frames = blocks.layout.frames
+    if frames is None:
+        return dict(carry), {}
+    small = {k: v for k, v in carry.items() if k not in frames.widths}
+    return small, frames.no_rows(everyone(jnp.zeros(carry["pc"].shape, bool)))
