@@ -1,7 +1,8 @@
 """What a trip of the machine costs: against lanes, the depth of the stacks, and state that nobody touches.
 
-A trip is here one execution of the busiest block. Its time comes from two runs of the same executable, a long one and one whose lanes all return at once: what every
-run pays (the zero fill of the stacks, the call itself) cancels in the difference.
+A trip is here one execution of the busiest block. Its time comes from two runs of the same executable, a long one and
+one whose lanes all return at once: what every run pays (the zero fill of the stacks, the call itself) cancels in the
+difference.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from pcbatch.lowered import Lowered
 from pcbatch.lowering.jax_types import from_storage, settings, storage_type
 from pcbatch.lowering.structure import flatten
 from pcbatch.lowering.trace import inside_primitive
+from pcbatch.mapping import run_map
 from pcbatch.methods import BoundMethod, ClassMethod, method_options
 from pcbatch.options import Options
 from pcbatch.results import Result
@@ -94,29 +95,44 @@ class Batched:
             outcome = compiled.execute(given, mesh)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
-        return compiled.result(outcome, given)
+        return compiled.result(outcome, given.lanes)
 
-    def map(self, /, *args: Any, lanes: int | None = None, progress: Progress | None = None, **kwargs: Any) -> Result:
+    def map(
+        self,
+        /,
+        *args: Any,
+        lanes: int | None = None,
+        chunk: int | None = None,
+        progress: Progress | bool | None = None,
+        **kwargs: Any,
+    ) -> Result:
         """Run many inputs through a fixed number of lanes: a lane that is done takes the next input.
 
         For inputs whose runs differ in length this is faster than a lane for each: none waits for the longest.
 
         Args:
-            *args, **kwargs: as in a call, the inputs along the mapped axes; `devices=` and `mesh=` as well.
+            *args, **kwargs: as in a call, the inputs along the mapped axes; `devices=` and `mesh=` as well. Or, alone,
+                an iterator of chunks: each is a tuple of arguments as in a call (of one parameter: or that argument).
             lanes: of the machine on each device. None: 128 where a step is dear, 512 where it is not.
-            progress: called with the number of inputs that are done, and of all, now and then.
+            chunk: inputs that are sent to the devices at a time. None: all, unless they are NumPy arrays of more than
+                256 MiB in all (then 64 MiB) or come in chunks. Results of chunks are arrays of NumPy.
+            progress: called with the number of inputs that are done, and of all (None: not known yet), now and then
+                and at the end; True for a bar of tqdm.
 
         Returns:
             A `Result` in the order of the inputs, with a status for each; like `run`, it does not raise for them.
         """
         __tracebackhide__ = True
+        return self.map_with((), args, {**kwargs, "lanes": lanes, "chunk": chunk, "progress": progress})
+
+    def map_with(self, fixed: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
+        """`map`, with arguments before the others that are the same for all inputs."""
+        __tracebackhide__ = True
         try:
-            mesh = self._mesh(kwargs)
-            compiled, given = self._compiled(args, kwargs)
-            outcome = compiled.stream(given, lanes, mesh, progress)
+            options = {name: kwargs.pop(name, None) for name in ("lanes", "chunk", "progress")}
+            return run_map(self, fixed, args, kwargs, mesh=self._mesh(kwargs), **options)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
-        return compiled.result(outcome, given)
 
     def _mesh(self, kwargs: dict[str, Any]) -> Mesh | None:
         """The devices of a call; takes them out of its keyword arguments, unless the function has such parameters."""
@@ -142,7 +158,8 @@ class Batched:
         """The compiled stages for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Lowered`."""
         __tracebackhide__ = True
         try:
-            return Lowered(self.fn, *self._compiled(args, kwargs))
+            mesh = self._mesh(kwargs)
+            return Lowered(self.fn, *self._compiled(args, kwargs), mesh=mesh)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
@@ -153,6 +170,11 @@ class Batched:
         return made
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
+        given = self.prepared(args, kwargs)
+        return self.program(given), given
+
+    def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any], host: bool = False) -> Arguments:
+        """A call taken apart; see `pcbatch.arguments.prepare`."""
         if inside_primitive():
             called = self.fn.__qualname__.rpartition("<locals>.")[2]
             raise usage(
@@ -162,13 +184,16 @@ class Batched:
                 help=f"call `{called}(...)` in the batched function itself, or decorate the helper that calls it with "
                 "`@pcbatch.inline`",
             )
-        given = prepare(self.fn, self.options, args, kwargs)
+        return prepare(self.fn, self.options, args, kwargs, host=host)
+
+    def program(self, given: Arguments) -> Compiled:
+        """The program for the types of a call."""
         key = (given.key, settings(), self.fn.__code__)  # reloading tools put new code into old functions
         compiled = self._cache.get(key)
         if compiled is None:
             compiled = compile_signature(self.fn, self._is_batched, self.options, given)
             self._cache[key] = compiled
-        return compiled, given
+        return compiled
 
     def _is_batched(self, obj: object) -> Target | None:
         match obj:
@@ -230,8 +255,9 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         emitter: "auto", "guard", "port" or "mask": how blocks are dispatched.
         modes: how blocks are computed (by "guard"): None (chosen by cost), a `pcbatch.Dense()`, `Few(width)` or
             `Strips(width)` for all, or a dict from a text in a block's source, or its label, to one of these.
-        max_depth: frames that a lane may have open, one for each nested call that does not return at once. None:
-            stacks grow as needed (inside `jit`: 64).
+        max_depth: frames that a lane may have open. A lane may make at least so many nested calls; a call that returns
+            at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
+            `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
         devices: where lanes run: None (JAX's default device), a number, "all", devices of JAX or a mesh. A call may say
             otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from types import FunctionType
 from typing import Any
 
@@ -62,8 +62,11 @@ def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Boun
         ) from None
 
 
-def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    """Take a call apart; raises UsageError when sizes or axes do not fit."""
+def prepare(
+    fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any], *, host: bool = False
+) -> Arguments:
+    """Take a call apart; raises UsageError when sizes or axes do not fit. `host`: arrays of NumPy that have lanes stay
+    what they are (see `on_device`)."""
     bound = bind(fn, args, kwargs)
     passed = set(bound.arguments)
     bound.apply_defaults()
@@ -84,7 +87,7 @@ def prepare(fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, 
         paths = jax.tree_util.tree_leaves_with_path(value)  # in the same order
         per_leaf = _leaf_axes(name, axes[name], value)
         _check_no_numbers(name, value, per_leaf)
-        moved = [_lane_axis_first(name, *leaf, axis, sizes) for leaf, axis in zip(paths, per_leaf, strict=True)]
+        moved = [_lane_axis_first(name, *leaf, axis, sizes, host) for leaf, axis in zip(paths, per_leaf, strict=True)]
         lane_types = [_type_of(name, leaf, int(axis is not None)) for leaf, axis in zip(moved, per_leaf, strict=True)]
         types[name] = Abstract(tree, tuple(lane_types))
         arrays[name] = tuple(moved)
@@ -208,7 +211,18 @@ def _check_leaf(name: str, leaf: Any) -> None:
     raise usage("PCB405", f"argument `{name}` holds a {type(leaf).__name__}, which is not an array", help=help)
 
 
-def _lane_axis_first(param: str, path: Any, leaf: Any, axis: int | None, sizes: dict[str, int]) -> Any:
+def on_device(given: Arguments) -> Arguments:
+    """With all arrays given to JAX."""
+    arrays = {
+        name: tuple(_as_jax(name, leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves)
+        if name in given.mapped
+        else leaves
+        for name, leaves in given.arrays.items()
+    }
+    return replace(given, arrays=arrays)
+
+
+def _lane_axis_first(param: str, path: Any, leaf: Any, axis: int | None, sizes: dict[str, int], host: bool) -> Any:
     name = param + jax.tree_util.keystr(path)
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return _lane_axis_first_of_shape(name, leaf, axis, sizes)
@@ -217,8 +231,10 @@ def _lane_axis_first(param: str, path: Any, leaf: Any, axis: int | None, sizes: 
         return leaf if is_array(leaf) else _as_jax(name, leaf)
     shape = np.shape(leaf)
     _check_axis(name, shape, axis)
-    array = _as_jax(name, leaf)
-    array = jnp.moveaxis(array, axis, 0) if axis not in (0, -len(shape)) else array
+    stays = host and _convertible(leaf)
+    array = leaf if stays else _as_jax(name, leaf)
+    if axis not in (0, -len(shape)):
+        array = (np if stays else jnp).moveaxis(array, axis, 0)
     _check_size(name, int(array.shape[0]), sizes)
     return array
 

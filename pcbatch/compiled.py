@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -26,9 +26,11 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import AnyOp, calls
 from pcbatch.lowering.abstract import Known, array_type
 from pcbatch.lowering.jax_types import as_result, storage_type, zeros
+from pcbatch.lowering.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
 from pcbatch.results import BlockStats, Result, Stats
+from pcbatch.runtime.chunks import Flow, Piece
 from pcbatch.runtime.local import LocalExecutable
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.pc import PcExecutable
@@ -49,13 +51,16 @@ class Executable(Protocol):
     def map(self, args: Any, inputs: int, lanes: int | None, mesh: Mesh | None, progress: Progress | None) -> Outcome:
         """Run all inputs through so many lanes."""
 
-    def lower(self, args: Any, lanes: int) -> Any:
+    def map_chunks(self, pieces: Iterable[Piece], common: Any, flow: Flow, mesh: Mesh | None) -> Outcome:
+        """Run inputs that come piece by piece."""
+
+    def lower(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Any:
         """`jax.stages.Lowered` of a run."""
 
-    def outcome(self, result: Any, depth: int) -> Outcome:
+    def outcome(self, result: Any, depth: int, lanes: int, mesh: Mesh | None) -> Outcome:
         """What the executable of `lower(...).compile()` gave, with room for so many nested calls."""
 
-    def jaxpr(self, args: Any, lanes: int) -> Any:
+    def jaxpr(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Any:
         """The jaxpr of a run."""
 
 
@@ -93,15 +98,39 @@ class Compiled:
         """Run the inputs of a call through so many lanes."""
         return self._execute(given, lambda args: self.executable.map(args, given.lanes, lanes, mesh, progress))
 
+    def stream_chunks(
+        self, given: Arguments, pieces: Callable[[], Iterable[Piece]], flow: Flow, mesh: Mesh | None
+    ) -> Outcome:
+        """Run inputs that come piece by piece. `given`: some of them, for what they share, or all."""
+        if given.lanes == 0:
+            empty: Outcome = jax.tree.map(_on_host, self._empty())
+            return empty
+        mapped = self.mapped(given)
+        common = {v: x for v, x in self.args(given).items() if v not in mapped}
+        outcome = self._attempt(given, lambda: self.executable.map_chunks(pieces(), common, flow, mesh)).run()
+        self._flush()
+        return outcome
+
+    def mapped(self, given: Arguments) -> dict[str, Any]:
+        """The arguments with a value per input."""
+        types = self.stages.opt.vars
+        args = self.args(given)
+        return {v: x for v, x in args.items() if (t := types[v].type) is not None and np.ndim(x) > len(t.shape)}
+
     def _execute(self, given: Arguments, run: Callable[[Any], Outcome]) -> Outcome:
         if given.lanes == 0:
             return self._empty()
         args = self.args(given)
         outcome = self._attempt(given, partial(run, args)).run()
-        if self.prints and not tracing(args):
-            barrier: Any = jax.effects_barrier
-            barrier()  # what lanes print stands before what the caller prints next
+        if not tracing(args):
+            self._flush()
         return outcome
+
+    def _flush(self) -> None:
+        """What lanes print stands before what the caller prints next."""
+        if self.prints:
+            barrier: Any = jax.effects_barrier
+            barrier()
 
     def attempt(self, given: Arguments, run: Callable[[], Outcome]) -> Outcome:
         """`run()`, with errors of JAX told at the user's line."""
@@ -136,10 +165,10 @@ class Compiled:
         assert self.stages.result is not None
         return jax.tree.unflatten(self.stages.result.tree, outcome.values)
 
-    def result(self, outcome: Outcome, given: Arguments) -> Result:
+    def result(self, outcome: Outcome, lanes: int) -> Result:
         """The `Result` of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
-        stats = Stats(outcome.trips, visits, active, offered, given.lanes, self.infos)
+        stats = Stats(outcome.trips, visits, active, offered, lanes, self.infos)
         return Result(self.value(outcome), outcome.status, stats)
 
     def check(self, name: str, outcome: Outcome, given: Arguments) -> None:
@@ -166,6 +195,10 @@ def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Option
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg))
     where = partial(_where, stages.opt)
     return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where)
+
+
+def _on_host(leaf: Any) -> Any:
+    return leaf if is_key_array(leaf) else np.asarray(leaf)
 
 
 def order_for(options: Options) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+from jax.sharding import Mesh
+
 from pcbatch import frontend
 from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled
@@ -24,6 +26,7 @@ class Lowered:
     compiled: Compiled | None
     given: Arguments | None
     program: Stages | None = None
+    mesh: Mesh | None = None
 
     @staticmethod
     def untyped(fn: FunctionType, is_batched: BatchedTest) -> Lowered:
@@ -63,8 +66,8 @@ class Lowered:
         args = self.compiled.args(self.given)
         with self.compiled.blaming(self.given):
             if stage == "jaxpr":
-                return str(self.compiled.executable.jaxpr(args, self.given.lanes))
-            return str(self.compiled.executable.lower(args, self.given.lanes).as_text())
+                return str(self.compiled.executable.jaxpr(args, self.given.lanes, self.mesh))
+            return str(self.compiled.executable.lower(args, self.given.lanes, self.mesh).as_text())
 
     def compile(self) -> CompiledBatch:
         """Compile with XLA."""
@@ -73,8 +76,8 @@ class Lowered:
         args = self.compiled.args(self.given)
         depth = self.compiled.executable.depth
         with self.compiled.blaming(self.given):
-            executable = self.compiled.executable.lower(args, self.given.lanes).compile()
-        return CompiledBatch(self.fn, self.compiled, self.given, executable, depth)
+            executable = self.compiled.executable.lower(args, self.given.lanes, self.mesh).compile()
+        return CompiledBatch(self.fn, self.compiled, self.given, executable, depth, self.mesh)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class CompiledBatch:
     given: Arguments
     executable: Any
     depth: int
+    mesh: Mesh | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments of the types that it was compiled for; as `f(...)`, failed lanes included."""
@@ -97,8 +101,9 @@ class CompiledBatch:
                 help="call the function itself: it compiles what it has not compiled yet",
             )
         values = self.compiled.args(given)
+        read = self.compiled.executable.outcome
         outcome = self.compiled.attempt(
-            given, lambda: self.compiled.executable.outcome(self.executable(values), self.depth)
+            given, lambda: read(self.executable(values), self.depth, given.lanes, self.mesh)
         )
         self.compiled.check(self.fn.__name__, outcome, given)
         return self.compiled.value(outcome)

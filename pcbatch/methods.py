@@ -35,6 +35,11 @@ class BoundMethod:
         __tracebackhide__ = True
         return self._ready().run(self.instance, *args, **kwargs)
 
+    def map(self, /, *args: Any, **kwargs: Any) -> Any:
+        """As `Batched.map`."""
+        __tracebackhide__ = True
+        return self._ready().map_with((self.instance,), args, kwargs)
+
     def plain(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `Batched.plain`."""
         return self.batched.plain(self.instance, *args, **kwargs)

@@ -46,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 REPEATED = (
     "tests/examples/",
     "tests/test_fuzz.py",
+    "tests/test_map.py::TestEveryProgram",
     "tests/test_independence.py",
     "tests/test_codes.py::test_the_good_program_runs",
     "tests/test_fail.py::test_the_others_are_not_disturbed",

@@ -14,6 +14,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import hypothesis
@@ -21,7 +22,7 @@ import hypothesis.strategies as st
 import jax
 
 from tests import conftest  # noqa: F401  (the same flags as in the suite, before JAX starts)
-from tests.oracles import VARIANTS, check_jax, check_stages, prepare
+from tests.oracles import MODES, SCHEDULES, VARIANTS, check_jax, check_stages, prepare
 from tests.programs.census import census
 from tests.programs.random_programs import RandomProgram, programs
 
@@ -61,9 +62,29 @@ def through_interpreters(program: RandomProgram) -> None:
     check_stages(prepare(program, zlib.crc32(program.text.encode()), STAGE_LANES))
 
 
-def through_jax(program: RandomProgram, options: dict[str, str]) -> None:
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to run a program."""
+
+    options: dict[str, Any]
+    lanes: int | None = None  # of a machine that all inputs go through
+    jit: bool = False  # inside a program of the user's
+
+
+def ways() -> st.SearchStrategy[Way]:
+    """Any way, and more often than not one of those that users choose."""
+    chosen = st.builds(Way, st.sampled_from(VARIANTS))
+    options = st.fixed_dictionaries(
+        {"schedule": st.sampled_from(SCHEDULES), "modes": st.sampled_from(MODES)},
+        optional={"stats": st.just(True), "max_steps": st.just(100_000)},
+    )
+    lanes = st.one_of(st.none(), st.integers(1, JAX_LANES))
+    return st.one_of(chosen, st.builds(Way, options, lanes, st.booleans()))
+
+
+def through_jax(program: RandomProgram, way: Way) -> None:
     """The fifth: what JAX runs, in one of the ways to run it."""
-    check_jax(prepare(program, zlib.crc32(program.text.encode()), JAX_LANES), options)
+    check_jax(prepare(program, zlib.crc32(program.text.encode()), JAX_LANES), way.options, way.lanes, way.jit)
 
 
 def interpreters_batch(seed: int, count: int = STAGES_PER_SEED) -> None:
@@ -83,11 +104,8 @@ def interpreters_batch(seed: int, count: int = STAGES_PER_SEED) -> None:
 def jax_batch(seed: int, count: int = JAX_PER_SEED) -> None:
     """The programs of one seed through JAX."""
 
-    def check(program: RandomProgram, options: dict[str, str]) -> None:
-        through_jax(program, options)
-
     try:
-        draw_programs(seed, count, check, st.sampled_from(VARIANTS))
+        draw_programs(seed, count, through_jax, ways())
     finally:
         jax.clear_caches()
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -37,6 +38,16 @@ VARIANTS: tuple[dict[str, str], ...] = (
     {"schedule": "largest", "emitter": "port"},
     {"schedule": "earliest", "emitter": "mask"},
 )
+
+MODES: tuple[Any, ...] = (
+    None,
+    pcbatch.Dense(),
+    pcbatch.Dense(2),
+    *(pcbatch.Few(width) for width in range(1, 5)),
+    pcbatch.Strips(1),
+    pcbatch.Strips(2),
+)
+SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
 
 Leaves = list[Any]
 _serial = itertools.count()
@@ -136,12 +147,18 @@ def _check_stage(case: Case, name: str, stage: CfgProgram | StackProgram) -> set
     return ran
 
 
-def check_jax(case: Case, options: Mapping[str, Any]) -> None:
-    """Run the batch with some options."""
-    about = f"JAX with {dict(options)}"
+def check_jax(case: Case, options: Mapping[str, Any], lanes: int | None = None, jit: bool = False) -> None:
+    """Run the batch with some options; through so many `lanes`, if not all at once; inside a program of the user's."""
+    about = f"JAX with {dict(options)}" + (f", {lanes} lanes" if lanes else "") + (", inside jit" if jit else "")
     batched = case.entry.with_options(**options)
+    streams = lanes is not None and not any(want.printed for want in case.expected)  # a lane prints under its number
+
+    def run(*args: Any) -> pcbatch.Result:
+        return batched.map(*args, lanes=lanes) if streams else batched.run(*args)
+
     with contextlib.redirect_stdout(io.StringIO()) as written:
-        result = batched.run(*case.args)
+        result = (jax.jit(run) if jit else run)(*case.args)
+        jax.effects_barrier()
     statuses = [status_of(want.outcome) for want in case.expected]
     if (found := np.asarray(result.status).tolist()) != statuses:
         raise Mismatch(f"{about}: status {found} instead of {statuses}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -85,7 +86,7 @@ def test_utilisation_of_rounds() -> None:
 def test_a_queue_uses_map_where_there_is_one() -> None:
     class Streaming:
         def map(self, *xs: Any, lanes: int | None) -> Any:
-            return xs, lanes
+            return SimpleNamespace(value=(xs, lanes))
 
     assert queue.ours(Streaming(), 8)(1, 2) == ((1, 2), 8)
     plain = lambda x: x + 1

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.runtime import stacks
 
 pytestmark = pytest.mark.promotion("standard")
 STRATEGIES = pytest.mark.parametrize("strategy", ["pc", "local"])
@@ -83,32 +82,6 @@ def test_one_armed_nested_and_constant_conditions(strategy: str) -> None:
         return answer
 
     assert f(jnp.array([1, 5, 60, 3, 7])).tolist() == [11, 13, 15, 11, 13]
-
-
-@pytest.mark.parametrize("lanes", [1, 2, 5, 17])
-def test_masked_pushes_and_pops_against_a_model(lanes: int) -> None:
-    """Frames against one Python list per lane, for a hundred random rounds."""
-    rng = np.random.default_rng(lanes)
-    depth, model = 4, [[np.zeros(2)] for _ in range(lanes)]
-    frames, top = jnp.zeros((depth, lanes, 2)), np.zeros(lanes, np.int32)
-    write, read = jax.jit(stacks.write), jax.jit(stacks.read)
-    for _ in range(100):
-        mask, value = rng.random(lanes) < 0.5, rng.normal(size=(lanes, 2)).astype(np.float32)
-        if rng.random() < 0.6:
-            top += mask
-            if top.max() >= depth:
-                depth *= 2
-                frames = stacks.grow(frames, depth)
-            frames = write(frames, top, value, mask)
-            for lane in np.flatnonzero(mask):
-                model[lane].append(value[lane])
-        else:
-            mask &= top > 0
-            top -= mask
-            for lane in np.flatnonzero(mask):
-                model[lane].pop()
-        np.testing.assert_array_equal(read(frames, top), [stack[-1] for stack in model])
-        assert top.tolist() == [len(stack) - 1 for stack in model]
 
 
 Pea = namedtuple("Pea", ["hull", "nut"])

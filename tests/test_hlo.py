@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import pcbatch
+from examples.nuts import stepsize
+from examples.nuts.hamiltonian import Sample
+from examples.nuts.run import empty_trace
+from examples.nuts.sampler import nuts
+from examples.nuts.targets import gaussian
 from tests.programs import REGISTRY
 from tests.programs.classics import fib
 
@@ -20,8 +28,8 @@ def compiled_text(batched: pcbatch.Batched, *args: object) -> str:
     return batched.lower(*args).compile().as_text()
 
 
-def stack_copies(text: str) -> list[str]:
-    """Copies of anything with both the depth and the lanes among its dimensions, inside loop bodies."""
+def copies(text: str, least: int = 3) -> list[str]:
+    """Shapes of what is copied inside loops, of so many elements per lane (registers of less are cheap)."""
     found, in_entry = [], False
     for line in text.splitlines():
         if line.startswith("ENTRY"):
@@ -29,20 +37,139 @@ def stack_copies(text: str) -> list[str]:
         elif line.startswith("}"):
             in_entry = False
         shape = re.search(r"= \w+\[([\d,]*)\]\S* copy(?:-start)?\(", line)
-        if shape and not in_entry:
-            sizes = {int(size) for size in shape[1].split(",") if size}
-            if LANES in sizes and sizes & set(range(DEPTH - 1, DEPTH + 2)):
-                found.append(line.strip())
+        if shape and not in_entry and math.prod(int(size) for size in shape[1].split(",") if size) >= least * LANES:
+            found.append(shape[1])
     return found
+
+
+LANE = np.zeros(LANES, np.int32)
+VECTOR = np.zeros((LANES, 61), np.float32)
+MODES = [None, pcbatch.Dense(), pcbatch.Few(4), pcbatch.Strips(8)]
+every_mode = pytest.mark.parametrize("modes", MODES, ids=str)
+
+
+def ackermann(m, n):
+    if m == 0:
+        return n + 1
+    if n == 0:
+        return ackermann(m - 1, 1)
+    return ackermann(m - 1, ackermann(m, n - 1))
+
+
+def quicksort(xs, low, high):
+    if low >= high:
+        return xs
+    pivot, i, j = xs[high], low, low
+    while j < high:
+        if xs[j] < pivot:
+            a, b = xs[i], xs[j]
+            xs = xs.at[i].set(b).at[j].set(a)
+            i = i + 1
+        j = j + 1
+    a, b = xs[i], xs[high]
+    xs = xs.at[i].set(b).at[high].set(a)
+    xs = quicksort(xs, low, i - 1)
+    return quicksort(xs, i + 1, high)
+
+
+def carries(v, n):
+    """The vector is not touched in the loop."""
+    x = 0.0
+    while n > 0:
+        x = jnp.sin(x) + 1.0
+        n = n - 1
+    return v * x
+
+
+RECURSIVE = {
+    "fib": (fib, (LANE,)),
+    "ackermann": (ackermann, (LANE, LANE)),
+    "quicksort": (quicksort, (VECTOR, LANE, LANE)),
+}
+ROOM = (DEPTH + 2) * LANES  # rows of frames
+
+
+@pytest.mark.promotion("standard")
+@every_mode
+@pytest.mark.parametrize("name", RECURSIVE)
+def test_neither_frames_nor_arrays_are_copied_in_the_loop(name: str, modes: pcbatch.modes.Mode | None) -> None:
+    fn, args = RECURSIVE[name]
+    text = compiled_text(pcbatch.batch(fn, max_depth=DEPTH, modes=modes), *args)
+    assert f"u32[{ROOM}," in text
+    assert copies(text) == []
+
+
+@pytest.mark.promotion("standard")
+@every_mode
+def test_a_register_that_the_loop_does_not_touch_is_not_copied(modes: pcbatch.modes.Mode | None) -> None:
+    text = compiled_text(pcbatch.batch(carries, modes=modes), VECTOR, LANE)
+    assert f"f32[{LANES},61]" in text
+    assert copies(text) == []
+
+
+@pytest.mark.promotion("standard")
+@every_mode
+@pytest.mark.parametrize("name", ["fib", "ackermann"])
+def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbatch.modes.Mode | None) -> None:
+    """There XLA's options are not ours: reads are kept apart from writes."""
+    fn, args = RECURSIVE[name]
+    batched = pcbatch.batch(fn, max_depth=DEPTH, modes=modes)
+    text = jax.jit(lambda *args: batched(*args)).lower(*args).compile().as_text()
+    assert f"u32[{ROOM}," in text
+    assert copies(text) == []
+
+
+@pytest.mark.promotion("standard")
+@every_mode
+def test_a_sampler_copies_no_frames(modes: pcbatch.modes.Mode | None) -> None:
+    chain = nuts(gaussian(size=3).logp_and_grad, max_tree_depth=5).chain.with_options(modes=modes, max_depth=DEPTH)
+    text = compiled_text(chain, *chains(3, draws=71))
+    assert f"u32[{ROOM}," in text
+    wide = [shape for shape in copies(text) if shape.startswith(str(ROOM)) or "71" in shape.split(",")]
+    assert wide == []
+
+
+def chains(size: int, draws: int) -> tuple[Any, ...]:
+    """Arguments of a sampler."""
+    q = jnp.zeros((LANES, size))
+    state = Sample(q, jnp.zeros(LANES), q)
+    stepper = stepsize.adaptive(jnp.full(LANES, 0.5, jnp.float32))
+    keys = jax.random.split(jax.random.key(0), LANES)
+    return keys, state, stepper, jnp.ones(size), empty_trace(q, draws), jnp.int32(draws)
+
+
+def record(x, n, trace):
+    k = 0
+    while k < n:
+        x = jnp.sin(x) + 0.1
+        trace = trace.at[k].set(x)
+        k = k + 1
+    return trace
+
+
+@every_mode
+def test_writing_a_row_touches_one_row(modes: pcbatch.modes.Mode | None) -> None:
+    x, trace = np.zeros((LANES, 4), np.float32), np.zeros((LANES, 211, 4), np.float32)
+    text = compiled_text(pcbatch.batch(record, modes=modes), x, LANE, trace)
+    made = re.findall(rf"= f32\[{LANES},211,4\]\S* ([\w-]+)\(", inside_loops(text))
+    assert made and set(made) <= {"parameter", "get-tuple-element", "dynamic-update-slice", "fusion", "call", "scatter"}
+
+
+def inside_loops(text: str) -> str:
+    """Without the entry computation, and what it calls."""
+    start = text.index("\nENTRY")
+    called = set(re.findall(r"(?:calls|to_apply)=%?([\w.-]+)", text[start:]))
+    parts = text[:start].split("\n\n")
+    return "\n\n".join(part for part in parts if part.strip().split(" ")[0].lstrip("%") not in called)
 
 
 @pytest.mark.parametrize("schedule", ["earliest", "sweep"])
 @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
 def test_no_stack_is_copied_in_the_loop(schedule: str, emitter: str) -> None:
     batched = pcbatch.batch(fib, max_depth=DEPTH, emitter=emitter, schedule=schedule)
-    text = compiled_text(batched, np.zeros(LANES, np.int32))
-    assert str(LANES) in text
-    assert stack_copies(text) == []
+    text = compiled_text(batched, LANE)
+    assert f"u32[{ROOM}," in text
+    assert copies(text) == []
 
 
 @pytest.mark.parametrize("name", ["catalan", "local_survives_call", "tree_sum", "array_through_recursion"])
@@ -53,7 +180,8 @@ def test_no_stack_of_other_recursive_programs_is_copied(name: str) -> None:
         for part, axis in zip(program.args(64), _axes(program), strict=True)
     )
     text = compiled_text(program.batched(max_depth=DEPTH), *args)
-    assert stack_copies(text) == []
+    assert f"u32[{ROOM}," in text
+    assert [shape for shape in copies(text) if shape.startswith(str(ROOM))] == []
 
 
 def _axes(program) -> tuple[int | None, ...]:
@@ -92,6 +220,16 @@ def assert_one_gemm(text: str) -> None:
     sizes = rf"{LANES},{SIZE},{SIZE}|{SIZE},{LANES},{SIZE}|{SIZE},{SIZE},{LANES}"
     per_lane = re.search(rf"f32\[(?:{sizes})\]|tensor<(?:{sizes.replace(',', 'x')})xf32>", text)
     assert per_lane is None, per_lane
+
+
+@pytest.mark.parametrize("modes", [pcbatch.Few(4), pcbatch.Strips(8)], ids=str)
+@pytest.mark.parametrize("fn", [iterate, recurse])
+def test_shared_matrix_is_one_gemm_for_a_few_lanes(fn, modes: pcbatch.modes.Mode) -> None:
+    batched = pcbatch.batch(fn, in_axes=(0, 0, None), modes=modes, max_depth=DEPTH)
+    args = (np.ones((LANES, SIZE), np.float32), np.arange(LANES, dtype=np.int32), MATRIX)
+    text = compiled_text(batched, *args)
+    assert_one_gemm(text)
+    assert re.search(rf"f32\[{modes.width},{SIZE},{SIZE}\]", text) is None
 
 
 @pytest.mark.parametrize("fn", [iterate, recurse])

@@ -1,4 +1,4 @@
-"""Every Python block of README.md and docs/language.md runs, prints what it says and is refused where it says."""
+"""Every Python block of README.md, docs/language.md and docs/map.md: it runs, prints and is refused as it says."""
 
 from __future__ import annotations
 
@@ -24,20 +24,23 @@ def blocks(name):
 
 PRELUDE = blocks("docs/language.md")[0][1]
 CASES = [
-    pytest.param(block, id=f"{name}:{line}")
+    pytest.param(PRELUDE + block, id=f"{name}:{line}")
     for name in ("README.md", "docs/language.md")
     for line, block in blocks(name)
 ]
+# The examples of this page go on from one another.
+SOFAR = "".join(block for _, block in blocks("docs/map.md"))
+CASES.append(pytest.param(SOFAR, id="docs/map.md"))
 
 
 @pytest.mark.promotion("standard")
 @pytest.mark.parametrize("block", CASES)
 def test_block(block, tmp_path, capsys):
     file = tmp_path / "example.py"
-    file.write_text(PRELUDE + block, "utf-8")
+    file.write_text(block, "utf-8")
     refused = [
         (code, number)
-        for number, line in enumerate((PRELUDE + block).splitlines(), 1)
+        for number, line in enumerate(block.splitlines(), 1)
         if (marked := REFUSED.search(line))
         for code in marked.group(1).split()
     ]
@@ -47,7 +50,7 @@ def test_block(block, tmp_path, capsys):
         assert [(found.code, found.primary.loc.line) for found in error.value.diagnostics] == refused
         return
     runpy.run_path(str(file))
-    printed = capsys.readouterr().out.splitlines()
+    printed = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("[lane ")]
     expected = PRINTED.findall(block)
     assert len(printed) == len(expected)
     for got, comment in zip(printed, expected, strict=True):

@@ -27,20 +27,25 @@ PUBLIC = {
     "BatchRuntimeError",
     "BlockStats",
     "CompileError",
+    "Dense",
+    "Few",
     "PcbatchError",
     "Result",
     "Stats",
     "Status",
+    "Strips",
     "UsageError",
+    "use_cpu_devices",
 }
 
 # What each part may import of the package, besides itself. The top may import everything.
-BASE = {"diagnostics", "draws", "errors", "options"}
+BASE = {"diagnostics", "draws", "errors", "modes", "options"}
 ALLOWED = {
     "diagnostics": set(),
     "draws": set(),
     "errors": {"diagnostics"},
-    "options": {"diagnostics", "errors"},
+    "modes": {"diagnostics", "errors"},
+    "options": {"diagnostics", "errors", "modes"},
     "codes": set(),
     "ir": {"diagnostics", "errors"},
     "frontend": {"ir", *BASE},
@@ -50,7 +55,7 @@ ALLOWED = {
 
 # Third-party modules with one place only, or with places where they must not be.
 ONLY_IN = {"gast": {"frontend"}, "astunparse": {"frontend"}}
-NO_JAX = {"codes", "diagnostics", "draws", "errors", "options", "ir"}
+NO_JAX = {"codes", "diagnostics", "draws", "errors", "modes", "options", "ir"}
 NOT_IN = {"jax": NO_JAX, "jaxlib": NO_JAX}
 
 

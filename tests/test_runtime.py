@@ -10,7 +10,7 @@ import pytest
 import pcbatch
 from pcbatch import BatchRuntimeError, Status
 from pcbatch.ir.interpret import interpret_stack
-from pcbatch.runtime import emit, threads
+from pcbatch.runtime import emit
 from tests.programs import REGISTRY, select
 from tests.programs.classics import fib
 from tests.programs.compare import assert_same_bits
@@ -164,8 +164,8 @@ class TestStepLimit:
         assert np.asarray(result.status).tolist() == [OK, OK]
 
     def test_trips_are_counted(self) -> None:
-        few = int(pcbatch.batch(spin).run(i32(2)).stats.trips)
-        many = int(pcbatch.batch(spin).run(i32(40)).stats.trips)
+        few = int(pcbatch.batch(spin, modes=pcbatch.Dense()).run(i32(2)).stats.trips)
+        many = int(pcbatch.batch(spin, modes=pcbatch.Dense()).run(i32(40)).stats.trips)
         assert 0 < few < many
 
 
@@ -370,14 +370,15 @@ class TestMachine:
     @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
     def test_a_run_in_chunks(self, emitter: str) -> None:
         """At most so many trips at a time; lanes that still run say so."""
-        compiled, given = pcbatch.batch(fib, schedule="earliest", emitter=emitter)._compiled((i32(3, 7),), {})
+        batched = pcbatch.batch(fib, schedule="earliest", emitter=emitter, modes=pcbatch.Dense())
+        compiled, given = batched._compiled((i32(3, 7),), {})
         machine = compiled.executable.machine
         state = machine.start(compiled.args(given), 2, 16)
         for trips in range(1, 4):
             state = machine.advance(state, 1)
             assert int(state.trips) == trips
-            assert machine.results(state)[1].tolist() == [int(Status.RUNNING)] * 2
-        (value,), status = machine.results(machine.advance(state))
+            assert machine.results(state.carry)[1].tolist() == [int(Status.RUNNING)] * 2
+        (value,), status = machine.results(machine.advance(state).carry)
         assert value.tolist() == [3, 21] and status.tolist() == [OK, OK]
 
     def test_the_emitter_of_a_platform(self) -> None:
@@ -388,16 +389,6 @@ class TestMachine:
             "port": "Port",
             "mask": "Mask",
         }
-
-    def test_one_thread_for_small_kernels_only(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert threads.compiler_options(1.0, 100) == threads.OPTIONS
-        assert threads.compiler_options(threads.WORTH_SPLITTING / 100, 100) is None
-        monkeypatch.setattr(threads, "OPTIONS", {"xla_no_such_option": "1"})
-        threads._known.cache_clear()
-        try:
-            assert threads.compiler_options(1.0, 100) is None
-        finally:
-            threads._known.cache_clear()
 
     def test_concrete_arguments_inside_jit(self) -> None:
         batched = pcbatch.batch(fib)

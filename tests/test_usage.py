@@ -177,7 +177,5 @@ def test_failures_name_lanes_but_not_shared_arguments() -> None:
 
 
 def test_status_of_a_lane_that_ended_is_no_place() -> None:
-    compiled, _ = pcbatch.batch(fib)._compiled((i32(3),), {})
-    assert compiled.where(-1) == Site()
     local, _ = pcbatch.batch(fib, strategy="local")._compiled((i32(3),), {})
     assert local.where(-1) == Site()

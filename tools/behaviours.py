@@ -257,7 +257,7 @@ _FIRST = {
         "tests/test_counts.py", "test_a_signature_is_compiled_once_and_several_are_kept"
     ),
     "pea nuts": (*of(_PAPER, "test_pea_nuts"), *programs("pea_nuts", "pea_nuts_closed")),
-    "masked pushes and pops against a model": of(_PAPER, "test_masked_pushes_and_pops_against_a_model"),
+    "masked pushes and pops against a model": of("tests/runtime/test_frames.py", "test_against_a_model"),
     "NUTS keeps its target, its chains and its invariants": ("tests/examples/test_nuts.py",),
 }
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pcbatch.ir.dataflow import block_edges, components, invert
+from pcbatch.ir.dataflow import block_edges, components, invert, postorder
 from pcbatch.ir.liveness import return_points
 from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
-from pcbatch.ir.walk import edges
+from pcbatch.ir.walk import calls, edges
 
 LOOP = 8.0  # expected visits per nesting level
 DEEPEST = 8  # a level for each of many calls of itself in a row says nothing about visits any more
@@ -17,14 +17,55 @@ Graph = Mapping[str, Sequence[str]]
 
 
 def visits(program: StackProgram) -> dict[str, float]:
-    """Expected visits of every block, by label; only their ratios mean something."""
-    nesting = _nesting([block.label for block in program.blocks], flow(program))
-    return {label: LOOP**level for label, level in nesting.items()}
+    """Expected visits of every block, by label; only their ratios mean something.
+
+    A body runs as often as it is called, a recursive one by a level more; its blocks by the loops around them. Returns
+    are no edges here: what follows a call belongs to the body that called.
+    """
+    local = loop_levels(program)
+    bodies = _bodies(program)
+    levels = _levels(program, bodies, local)
+    out = dict.fromkeys(local, 0)
+    for entry, labels in bodies.items():
+        for label in labels:
+            out[label] = max(out[label], levels[entry] + local[label])
+    return {label: LOOP ** min(level, DEEPEST) for label, level in out.items()}
+
+
+def _bodies(program: StackProgram) -> dict[str, tuple[str, ...]]:
+    """By entry, the blocks of a body: of the program itself, and of everything that is called."""
+    graph = block_edges(program.blocks)
+    entries = [program.entry, *(call.target for block in program.blocks for call in calls(block.terminator))]
+    return {entry: tuple(postorder([entry], graph)) for entry in dict.fromkeys(entries)}
+
+
+def _levels(program: StackProgram, bodies: Mapping[str, Sequence[str]], local: Mapping[str, int]) -> dict[str, int]:
+    """How often each body runs: a level for the loops around its calls, and one for calling itself."""
+    ends = {block.label: calls(block.terminator) for block in program.blocks}
+    called = {
+        entry: {call.target: local[label] for label in sorted(labels, key=local.__getitem__) for call in ends[label]}
+        for entry, labels in bodies.items()
+    }
+    levels = dict.fromkeys(bodies, 0)
+    for group in reversed(components({entry: tuple(found) for entry, found in called.items()})):
+        recursive = len(group) > 1 or group[0] in called[group[0]]
+        level = max(levels[entry] for entry in group) + recursive
+        levels |= dict.fromkeys(group, level)
+        for entry in group:
+            for target, loops in called[entry].items():
+                if target not in group:
+                    levels[target] = max(levels[target], level + loops)
+    return levels
 
 
 def loop_levels(program: StackProgram) -> dict[str, int]:
     """How many loops of its activation every block is inside of; recursion is none of them."""
     return _nesting([block.label for block in program.blocks], block_edges(program.blocks))
+
+
+def cycles(program: StackProgram) -> dict[str, int]:
+    """How many cycles of the machine's control flow every block is inside of, those by way of returns included."""
+    return _nesting([block.label for block in program.blocks], flow(program))
 
 
 def flow(program: StackProgram) -> dict[str, list[str]]:

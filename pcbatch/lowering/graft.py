@@ -36,7 +36,7 @@ from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.ir.walk import block_writes, conditions, edges, pops, pushes, targets, writes
 from pcbatch.lowering import simplify_stack
 from pcbatch.lowering.cost import op_cost
-from pcbatch.lowering.frequency import loop_levels, visits
+from pcbatch.lowering.frequency import cycles, loop_levels
 from pcbatch.lowering.if_convert import both, harmless
 from pcbatch.lowering.moves import Fresh
 from pcbatch.lowering.simplify_stack import fits, in_frame, located
@@ -69,7 +69,7 @@ def _operations(program: StackProgram) -> int:
 def _round(program: StackProgram, speculative: bool, budget: int) -> StackProgram:
     facts = _Facts.of(program)
     grown: dict[str, StackBlock] = {}
-    for block in sorted(program.blocks, key=lambda b: -facts.often[b.label]):  # what runs most goes first
+    for block in sorted(program.blocks, key=lambda b: -facts.inner[b.label]):  # what runs most goes first
         returned = facts.returned.get(block.label, frozenset())
         growing = _Growing(facts, block.label, list(block.ops), block.terminator, budget, [], returned)
         growing.run(speculative)
@@ -90,7 +90,7 @@ class _Facts:
     slots: Mapping[str, Names]
     doubtful: Names
     known: Mapping[str, Names]  # what of that is written on all paths to a block
-    often: Mapping[str, float]
+    inner: Mapping[str, int]
     levels: Mapping[str, int]
     named: Mapping[str, int]
     entered: Names  # blocks that a call goes or comes back to
@@ -111,7 +111,7 @@ class _Facts:
             slots=slots_live_in(program),
             doubtful=unsure,
             known=stack_written(program, unsure)[0] if unsure else {},
-            often=visits(program),
+            inner=cycles(program),
             levels=loop_levels(program),
             named=Counter([*(leaf.target for leaf in jumps), *returns]),
             entered=frozenset(returns),

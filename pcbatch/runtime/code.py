@@ -85,6 +85,12 @@ class BlockCode:
         return any(found.stored for found in self.cuts.values())
 
     @property
+    def needs_lanes(self) -> bool:
+        """Must it not run with no lane waiting for it? Inner loops end only on values of lanes that are here; a
+        callback for nobody would be a waste."""
+        return self.risky or bool(self.prints)
+
+    @property
     def conditions(self) -> tuple[str, ...]:
         """What the block's jump asks."""
         terminator = self.block.terminator
@@ -102,7 +108,7 @@ class BlockCode:
                 one = (lambda *args: [expr.fn(*args)]) if len(dsts) == 1 else expr.fn  # type: ignore[misc]
                 return dict(zip(dsts, parts.batched(one, operands, window), strict=True))
             case Move(dst=dst, src=src):
-                return {dst: _moved(env[src], window)}
+                return {dst: parts.moved(env[src], window)}
             case Select(dst=dst):
                 ins = [env[v] for v in (op.cond, op.on_true, op.on_false)]
                 return {dst: parts.batched(lambda c, a, b: [jnp.where(c, a, b)], ins, window)[0]}
@@ -124,11 +130,6 @@ class BlockCode:
         type_ = self.vars[name].type
         assert type_ is not None, name
         return type_
-
-
-def _moved(operand: Operand, window: Window) -> Operand:
-    """A copy of a register is a value: only the register itself is stored into."""
-    return Batch(window.read(operand.array)) if isinstance(operand, Whole) else operand
 
 
 def evaluate(op: PureOp, env: Values) -> None:

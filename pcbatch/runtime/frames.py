@@ -105,7 +105,7 @@ class Frames:
         out = {}
         for buffer, width in self.widths.items():
             parts = self._parts(buffer, window, saved, back)
-            row = self._gather(carry[buffer], window, depth + 1, 0, width) if parts else self._no_rows(buffer, window)
+            row = self._gather(carry[buffer], window, depth + 1, 0, width) if parts else self._no_row(buffer, window)
             for (low, high), value in parts.items():
                 row = row.at[:, low:high].set(value)
             out[buffer] = row, mask if parts else jnp.zeros_like(mask)
@@ -124,7 +124,11 @@ class Frames:
             for buffer, (row, mask) in rows.items()
         }
 
-    def _no_rows(self, buffer: str, window: Window) -> jax.Array:
+    def no_rows(self, window: Window) -> dict[str, tuple[jax.Array, jax.Array]]:
+        """What `rows` gives when nobody writes."""
+        return {buffer: (self._no_row(buffer, window), jnp.zeros_like(window.here)) for buffer in self.widths}
+
+    def _no_row(self, buffer: str, window: Window) -> jax.Array:
         return jnp.zeros((window.width, self.widths[buffer]), self.dtype(buffer))
 
     def _parts(
@@ -152,7 +156,8 @@ class Frames:
         mask: jax.Array,
     ) -> jax.Array:
         """One scatter for each run of adjacent columns."""
-        index = jnp.where(mask, row * window.lanes + window.source, rows.shape[0])
+        nowhere = rows.shape[0] + jnp.arange(window.width, dtype=jnp.int32)  # of each its own: indices are unique
+        index = jnp.where(mask, row * window.lanes + window.source, nowhere)
         for low, high, value in _runs(parts):
             rows = rows.at[index, low:high].set(value, mode="drop", unique_indices=True)
         return rows

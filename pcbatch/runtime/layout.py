@@ -2,7 +2,8 @@
 
 `pc` [lanes], the smallest signed integers that hold every program counter; `reg:v` one value per lane; where the
 program calls, `depth` int32[lanes] and `frames` (see `frames`). With `max_steps`: `steps`. With statistics, per block:
-`visits` (executions), `active` (lanes that took part in them) and `offered` (lanes that they had room for).
+`visits` (executions), `active` (lanes that took part in them) and `offered` (lanes that they had room for). Where lanes
+print: `name` int32[lanes], the number of the input that each runs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pcbatch.runtime.frames import Frames
 from pcbatch.runtime.status import Status
 
 DEBT = "debt"  # state key of a machine that is refilled: idle lane-trips since the last refill, int32[]
+NAME = "name"  # state key of what lanes that print are called, int32[lanes]
 PER_BLOCK = ("visits", "active", "offered")  # state keys of statistics
 
 
@@ -47,6 +49,11 @@ class Layout:
     def exit(self) -> int:
         """The program counter of a lane that has returned."""
         return len(self.codes)
+
+    @property
+    def prints(self) -> bool:
+        """Do lanes print?"""
+        return any(code.prints for code in self.codes)
 
     @property
     def nowhere(self) -> int:
@@ -82,6 +89,8 @@ def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:
     if layout.frames is not None:
         carry |= layout.frames.empty(lanes, depth, layout.exit)
         carry["depth"] = jnp.zeros((lanes,), jnp.int32)
+    if layout.prints:
+        carry[NAME] = jnp.arange(lanes, dtype=jnp.int32)
     if layout.max_steps is not None:
         carry["steps"] = jnp.zeros((lanes,), jnp.int32)
     if layout.stats:

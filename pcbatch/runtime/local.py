@@ -90,20 +90,20 @@ class LocalExecutable:
         return self.program.function(self.program.entry).params
 
     def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any, progress: Any) -> Outcome:
-        """Refused: lanes that wait for each other cannot take new inputs by themselves."""
-        title = '`map` needs program counters, and `strategy="local"` has none'
-        raise UsageError(Diagnostic("PCB415", title, helps=('use `strategy="pc"`',)))
+        """Refused."""
+        raise no_map()
+
+    def map_chunks(self, pieces: Any, common: Any, flow: Any, mesh: Any) -> Outcome:
+        """Likewise."""
+        raise no_map()
 
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Outcome:
         """Run all lanes to their end. Raises UsageError for a recursive program inside a trace."""
-        if mesh is not None:
-            title = '`strategy="local"` runs on one device'
-            help = 'leave out `devices` and `mesh`, or use `strategy="pc"`'
-            raise UsageError(Diagnostic("PCB415", title, helps=(help,)))
+        _check_alone(mesh)
         traced = tracing(args)
         if not self.on_host:
             out: Outcome = self._whole(args, lanes) if traced else self.jitted(args, lanes=lanes)
-            return self.outcome(out, self.depth)
+            return self.outcome(out, self.depth, lanes, mesh)
         if traced:
             raise self._untraceable()
         plan, stored = self._start(args)
@@ -111,7 +111,7 @@ class LocalExecutable:
         results, counts = self._host(limit).run(plan, stored, lanes)
         counts = {k: jnp.asarray(v) for k, v in counts.items()}
         read: Outcome = self._finish(results, counts, lanes=lanes)
-        return self.outcome(read, limit)
+        return self.outcome(read, limit, lanes, mesh)
 
     def _host(self, limit: int) -> Host:
         if limit not in self._hosts:
@@ -149,8 +149,9 @@ class LocalExecutable:
         totals = (counts["visits"], counts["active"], counts["visits"] * lanes) if "visits" in counts else ()
         return Outcome(values, status, counts["trips"], totals, where, None, None, shown, 0)
 
-    def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
+    def lower(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Any:
         """`jax.stages.Lowered` of the whole run; UsageError for a recursive program, which is many programs."""
+        _check_alone(mesh)
         if self.on_host:
             raise self._untraceable()
         return self.jitted.lower(args, lanes=lanes)
@@ -160,12 +161,13 @@ class LocalExecutable:
         """The nested calls that a lane may make; 0: as many as it likes."""
         return self.options.max_depth or 0
 
-    def outcome(self, result: Outcome, depth: int) -> Outcome:
+    def outcome(self, result: Outcome, depth: int, lanes: int, mesh: Mesh | None) -> Outcome:
         """What the compiled form of `lower` gave."""
         return replace(result, depth=depth)
 
-    def jaxpr(self, args: Mapping[str, Any], lanes: int) -> Any:
+    def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Any:
         """The jaxpr of the whole run; likewise."""
+        _check_alone(mesh)
         if self.on_host:
             raise self._untraceable()
         return jax.make_jaxpr(partial(self._whole, lanes=lanes))(args)
@@ -191,3 +193,16 @@ class LocalExecutable:
                 helps=('use strategy="pc", or call the function outside `jax.jit` and other transformations',),
             )
         )
+
+
+def no_map() -> UsageError:
+    """Lanes that wait for each other cannot take new inputs by themselves."""
+    title = '`map` needs program counters, and `strategy="local"` has none'
+    return UsageError(Diagnostic("PCB415", title, helps=('use `strategy="pc"`',)))
+
+
+def _check_alone(mesh: Mesh | None) -> None:
+    if mesh is not None:
+        title = '`strategy="local"` runs on one device'
+        help = 'leave out `devices` and `mesh`, or use `strategy="pc"`'
+        raise UsageError(Diagnostic("PCB415", title, helps=(help,)))

@@ -18,13 +18,13 @@ import numpy as np
 
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.jax_types import as_result, from_storage, integer_limits, to_storage
+from pcbatch.lowering.jax_types import as_result, from_storage, integer_limits, storage_type, to_storage
 from pcbatch.modes import Mode
 from pcbatch.runtime import frames
 from pcbatch.runtime import layout as layouts
 from pcbatch.runtime.blocks import Blocks, Emitter
 from pcbatch.runtime.code import Values, evaluate
-from pcbatch.runtime.layout import Layout, reg
+from pcbatch.runtime.layout import NAME, Layout, reg
 from pcbatch.runtime.schedule import FAIR, POLICIES, Schedule
 from pcbatch.runtime.status import Status, status_of, unpark
 from pcbatch.runtime.window import everyone, lane_mask
@@ -56,13 +56,16 @@ class Machine:
         """The program that it runs."""
         return self.layout.program
 
-    def start(self, args: Mapping[str, Any], lanes: int, depth: int, end: jax.Array | None = None) -> State:
+    def start(self, args: Mapping[str, Any], lanes: int, depth: int, end: Any = None, names: Any = None) -> State:
         """The state before the first trip. `args`: [lanes, ...] per parameter; shared parameters unbatched. Lanes from
-        number `end` on have no work."""
+        number `end` on have no work; `names`: what lanes that print are called, if not by their numbers."""
         shared, per_lane = self.stored(args, lanes)
         carry = layouts.initial(self.layout, lanes, depth, per_lane)
+        if names is not None and self.layout.prints:
+            carry[NAME] = names
         if end is not None:
-            carry["pc"] = jnp.where(jnp.arange(lanes) < end, carry["pc"], carry["pc"].dtype.type(self.layout.exit))
+            done = jnp.full_like(carry["pc"], self.layout.exit)
+            carry["pc"] = jnp.where(jnp.arange(lanes, dtype=jnp.int32) < end, carry["pc"], done)
         return State(carry, shared, jnp.zeros((), jnp.int32))
 
     def idle(self, shared: Values, lanes: int, depth: int) -> State:
@@ -155,8 +158,6 @@ def _type(program: StackProgram, name: str) -> Any:
 
 
 def _stored_shape(program: StackProgram, name: str) -> tuple[int, ...]:
-    from pcbatch.lowering.jax_types import storage_type
-
     return storage_type(_type(program, name)).shape
 
 

@@ -205,7 +205,14 @@ def run(found: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array
                     env[eqn.outvars[0]] = Whole(_store(eqn, target.array, rest, window, mask))
                 else:
                     env[eqn.outvars[0]] = Batch(_load(eqn, target.array, rest, window))
-    return [look(v) for v in found.outvars]
+    stored = {k for k, _ in found.stored}
+    # What is given back unchanged is a value: only the register that is stored into takes its own place.
+    return [look(v) if k in stored else moved(look(v), window) for k, v in enumerate(found.outvars)]
+
+
+def moved(operand: Operand, window: Window) -> Operand:
+    """A copy of a register is a value: only the register itself is stored into."""
+    return Batch(window.read(operand.array)) if isinstance(operand, Whole) else operand
 
 
 def batched(fn: Any, operands: Sequence[Operand], window: Window) -> list[Operand]:
@@ -235,7 +242,8 @@ def _load(eqn: Any, array: Any, rest: Sequence[Operand], window: Window) -> Any:
 
     def slice_(lane: jax.Array, *starts: Any) -> Any:
         sizes = (1, *eqn.params["slice_sizes"])
-        return jax.lax.dynamic_slice(array, (lane, *(s.astype(jnp.int32) for s in starts)), sizes)[0]
+        places = (_start(s, array.shape[k] - sizes[k]) for k, s in enumerate(starts, start=1))
+        return eqn.primitive.bind(array, lane, *places, slice_sizes=sizes)[0]
 
     def gather(lane: jax.Array, indices: Any) -> Any:
         params = eqn.params
@@ -258,6 +266,11 @@ def _load(eqn: Any, array: Any, rest: Sequence[Operand], window: Window) -> Any:
 
     body = slice_ if eqn.primitive.name == "dynamic_slice" else gather
     return jax.vmap(body, in_axes=(0, *axes), axis_size=window.width)(window.source, *values)
+
+
+def _start(index: jax.Array, last: int) -> jax.Array:
+    """Where a slice starts, of an index of any integer type; XLA moves starts out of range in the same way."""
+    return jnp.clip(index, 0, min(last, integer_limits(index.dtype)[1])).astype(jnp.int32)
 
 
 def _store(eqn: Any, array: Any, rest: Sequence[Operand], window: Window, mask: jax.Array) -> Any:

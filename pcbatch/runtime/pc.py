@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, update_wrapper
 from inspect import signature
@@ -15,15 +15,17 @@ from jax.sharding import Mesh
 
 from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
+from pcbatch.lowering.jax_types import from_storage, is_key
 from pcbatch.options import Options
 from pcbatch.runtime import emit, layout, plans, queue, xla
+from pcbatch.runtime.chunks import Chunks, Flow, Piece
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.schedule import POLICIES, Schedule
-from pcbatch.runtime.spread import Spread
+from pcbatch.runtime.spread import Dealt, Spread
 from pcbatch.runtime.status import Status
-from pcbatch.runtime.stream import Progress, Stream
+from pcbatch.runtime.stream import FOREVER, Progress, Stream, load
 
 START_DEPTH = 32  # first guess for a recursive program outside `jit`
 TRACED_DEPTH = 64  # what a recursive program gets inside `jit`, where stacks cannot grow
@@ -82,14 +84,17 @@ class PcExecutable:
         """Do lanes print?"""
         return any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
 
-    def jitted(self, function: Any, lanes: int) -> Any:
-        """`function(executable, ...)` jitted as fits so many lanes, its keyword arguments static. Only outside traces:
-        JAX allows no options inside."""
+    def jitted(self, function: Any, lanes: int, donate: tuple[int, ...] = ()) -> Any:
+        """`function(executable, ...)` jitted as fits so many lanes, its keyword arguments static; the arguments behind
+        the executable that `donate` counts give their buffers away. Only outside traces: JAX allows no options inside.
+        """
         options = xla.compiler_options(self.kernel, lanes)
         key = function.__qualname__, options is None or tuple(options)
         if key not in self._jitted:
             static = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-            self._jitted[key] = jax.jit(_named(function, self), static_argnames=static, compiler_options=options)
+            self._jitted[key] = jax.jit(
+                _named(function, self), static_argnames=static, donate_argnums=donate, compiler_options=options
+            )
         return self._jitted[key]
 
     # All lanes at once
@@ -102,30 +107,31 @@ class PcExecutable:
             return self.map(args, lanes, width, mesh)
         if tracing(args):
             out = self._whole(args, spread=spread, depth=self.traced_depth(), keep=False, traced=True)[0]
-            return self.collected(out, spread)
-        out, state = self._start(spread.each)(args, spread=spread, depth=self.depth, keep=self.grows)
+            return self.collected(out, spread=spread)
+        given = args if mesh is None else self.placed(args, spread)
+        out, state = self._start(spread.each)(given, spread=spread, depth=self.depth, keep=self.grows)
         depth = self.depth
         while state is not None and self.may_grow(out.status, depth, spread):
             depth *= 2
             out, state = self.jitted(PcExecutable._again, spread.each)(state, spread=spread, depth=depth)
         self.remember(depth)
-        return self.collected(out, spread)
+        return self.gathered(out, spread)
 
     def _start(self, lanes: int) -> Any:
         return self.jitted(PcExecutable._whole, lanes)
 
     def _whole(
-        self, args: Mapping[str, Any], *, spread: Spread, depth: int, keep: bool, traced: bool = False
+        self, args: Mapping[str, Any] | Dealt, *, spread: Spread, depth: int, keep: bool, traced: bool = False
     ) -> tuple[Outcome, State | None]:
-        dealt, common = self.dealt(args, spread)
+        given = args if isinstance(args, Dealt) else self.dealt(args, spread)
         machine = self._traced if traced else self.machine
 
-        def body(given: tuple[Any, Any], common: Any) -> tuple[Outcome, State | None]:
-            inputs, end = given
-            state = machine.advance(machine.start(inputs | common, spread.each, depth, end))
+        def body(given: Dealt, common: Any) -> tuple[Outcome, State | None]:
+            state = machine.start({**given.mapped, **common}, spread.each, depth, given.end, given.names)
+            state = machine.advance(state)
             return self._read(state, depth), state if keep else None
 
-        return spread.run(body, (dealt, spread.ends()), common)  # type: ignore[no-any-return]
+        return spread.run(body, given.without_common(), given.common)  # type: ignore[no-any-return]
 
     def _again(self, state: State, *, spread: Spread, depth: int) -> tuple[Outcome, State]:
         def body(state: State, _: None) -> tuple[Outcome, State]:
@@ -134,11 +140,34 @@ class PcExecutable:
 
         return spread.run(body, state, None)  # type: ignore[no-any-return]
 
-    def dealt(self, args: Mapping[str, Any], spread: Spread) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Arguments with a value per input, dealt out, and those that all share."""
+    def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments with a value per input, and those that all share."""
         mapped = {v for v, value in args.items() if jnp.ndim(value) > len(self._type(v).shape)}
-        dealt = {v: spread.deal(value) for v, value in args.items() if v in mapped}
-        return dealt, {v: value for v, value in args.items() if v not in mapped}
+        return {v: args[v] for v in args if v in mapped}, {v: args[v] for v in args if v not in mapped}
+
+    def dealt(self, args: Mapping[str, Any], spread: Spread) -> Dealt:
+        """The arguments of a call, dealt out to devices."""
+        return spread.dealt(*self.split(args), self.prints)
+
+    def placed(self, args: Mapping[str, Any], spread: Spread) -> Dealt:
+        """The same, on these devices. Only outside traces."""
+        if spread.mesh is None:
+            return self.dealt(args, spread)
+        mapped, common = self.split(args)
+        # Each by itself, where it is: arguments may be on several devices.
+        dealt = {v: self.jitted(_deal, spread.each)(x, spread=spread) for v, x in mapped.items()}
+        names = spread.dealt({}, {}, self.prints).names
+        return spread.placed(Dealt(dealt, common, spread.ends(spread.inputs), names))
+
+    def natural(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments of which keys may come as their raw words."""
+        return {v: self.as_leaf(v, x) for v, x in args.items()}
+
+    def as_leaf(self, name: str, value: Any) -> Any:
+        """The value of a variable, of which keys may come as their raw words."""
+        type_ = self._type(name)
+        raw = is_key(type_) and not jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+        return from_storage(value, type_) if raw else value
 
     def _type(self, name: str) -> Any:
         return self.program.vars[name].type
@@ -156,16 +185,24 @@ class PcExecutable:
         pc = left["pc"].astype(jnp.int32)
         depths = left.get("depth")
         if depths is not None:  # of a lane that had no room: without the call that it could not make
-            depths = depths - (status == int(Status.STACK_FULL))
+            depths = depths - (status == int(Status.STACK_FULL)).astype(depths.dtype)
         return Outcome(values, status, state.trips, counts, pc, depths, back, shown, depth)
 
-    def collected(self, out: Outcome, spread: Spread) -> Outcome:
+    def gathered(self, out: Outcome, spread: Spread) -> Outcome:
+        """The same of what is still on the devices. Outside traces."""
+        if spread.mesh is None:
+            return out
+        found: Outcome = self.jitted(PcExecutable.collected, spread.each)(spread.fetched(out), spread=spread)
+        return found
+
+    def collected(self, out: Outcome, *, spread: Spread) -> Outcome:
+        """What devices left, in the order of the inputs; counts are summed over them."""
         if spread.mesh is None:
             return out
         lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
         values, status, pc, depths, back, shown = jax.tree.map(spread.collect, lanes)
         counts = tuple(jnp.sum(count, axis=0) for count in out.counts)
-        return Outcome(values, status, jnp.max(out.trips), counts, pc, depths, back, shown, out.depth)
+        return Outcome(values, status, jnp.sum(out.trips), counts, pc, depths, back, shown, out.depth)
 
     def may_grow(self, status: Any, depth: int, spread: Spread) -> bool:
         """Has a lane no room, and may there be more? Waits for the run to end."""
@@ -195,21 +232,35 @@ class PcExecutable:
         spread = Spread(mesh, inputs)
         width = min(lanes or self.costs.stream_lanes(spread.each), spread.each)
         if tracing(args):
-            return self.collected(self._stream(args, spread, width, self.traced_depth()), spread)
-        return Stream(self, spread, width, progress).run(args)
+            return self.collected(self._stream(args, spread, width, self.traced_depth()), spread=spread)
+        return Stream(self, spread, width, progress).run(self.placed(args, spread))
+
+    def map_chunks(
+        self,
+        pieces: Iterable[Piece],
+        common: Mapping[str, Any],
+        flow: Flow,
+        mesh: Mesh | None = None,
+    ) -> Outcome:
+        """Run inputs that come piece by piece from the host; what they leave is on the host, in NumPy arrays."""
+        spread = Spread(mesh, flow.size)
+        total = FOREVER if flow.total is None else flow.total
+        wanted = flow.lanes or self.costs.stream_lanes(total)
+        width = min(wanted, -(-total // spread.devices))
+        stream = Stream(self, replace(spread, inputs=spread.each * spread.devices), width, flow.progress)
+        return Chunks(stream, flow.total, iter(pieces)).run(common)
 
     def _stream(self, args: Mapping[str, Any], spread: Spread, lanes: int, depth: int) -> Outcome:
         """One program, for traces: nothing can be decided between its parts."""
-        dealt, common = self.dealt(args, spread)
+        given = self.dealt(args, spread)
+        machine = self._traced
 
-        def body(given: tuple[Any, Any], common: Any) -> Outcome:
-            inputs, end = given
-            machine = self._traced
-            shared, stored = machine.stored(inputs | common, spread.each)
-            begun = queue.start(machine, shared, lanes, spread.each, depth, end)
+        def body(given: Dealt, common: Any) -> Outcome:
+            shared, stored = load(self, given, common, spread)
+            begun = queue.start(machine, shared, lanes, spread.each, depth, given.end)
             return self.drained(queue.run(machine, begun, stored), depth)
 
-        out: Outcome = spread.run(body, (dealt, spread.ends()), common)
+        out: Outcome = spread.run(body, given.without_common(), given.common)
         return out
 
     def drained(self, q: Queue, depth: int) -> Outcome:
@@ -217,18 +268,23 @@ class PcExecutable:
 
     # Looking at it
 
-    def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
+    def lower(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Any:
         """`jax.stages.Lowered` of the whole run at the depth that a call would start with."""
-        return self._start(lanes).lower(args, spread=Spread(None, lanes), depth=self.depth, keep=False)
+        spread = Spread(mesh, lanes)
+        return self._start(spread.each).lower(args, spread=spread, depth=self.depth, keep=False)
 
-    def outcome(self, result: tuple[Outcome, State | None], depth: int) -> Outcome:
+    def outcome(self, result: tuple[Outcome, State | None], depth: int, lanes: int, mesh: Mesh | None) -> Outcome:
         """What the compiled form of `lower` gave."""
-        return replace(result[0], depth=depth)
+        return replace(self.collected(result[0], spread=Spread(mesh, lanes)), depth=depth)
 
-    def jaxpr(self, args: Mapping[str, Any], lanes: int) -> Any:
+    def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Any:
         """The jaxpr of the whole run."""
-        whole = partial(self._whole, spread=Spread(None, lanes), depth=self.depth, keep=False)
+        whole = partial(self._whole, spread=Spread(mesh, lanes), depth=self.depth, keep=False)
         return jax.make_jaxpr(lambda args: jax.tree.leaves(whole(args)))(args)
+
+
+def _deal(executable: PcExecutable, array: Any, *, spread: Spread) -> Any:
+    return spread.deal(array)
 
 
 def _named(function: Any, executable: PcExecutable) -> Any:

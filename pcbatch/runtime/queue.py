@@ -19,7 +19,7 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import Values
-from pcbatch.runtime.layout import DEBT, reg
+from pcbatch.runtime.layout import DEBT, NAME, reg
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.status import Status, parked
 from pcbatch.runtime.window import first_lanes, lane_mask
@@ -41,12 +41,12 @@ class Queue:
     @property
     def lanes(self) -> int:
         """Lanes of the machine."""
-        return int(self.item.shape[0])
+        return int(self.item.shape[-1])
 
     @property
     def slots(self) -> int:
         """Places for results."""
-        return int(self.out["pc"].shape[0])
+        return int(self.out["pc"].shape[-1])
 
 
 def kept(machine: Machine) -> tuple[str, ...]:
@@ -71,12 +71,12 @@ def run(
     machine: Machine,
     queue: Queue,
     inputs: Values,
-    narrower: int = 0,
+    narrower: jax.Array | int = 0,
     grows: bool = False,
-    turns: int | None = None,
-    more: bool = False,
+    turns: jax.Array | int | None = None,
+    more: jax.Array | bool = False,
 ) -> Queue:
-    """Run until every input has its results. `inputs`: stored parameters, [slots, ...] each.
+    """Run until every input has its results. `inputs`: by state key, what lanes begin with, [slots, ...] each.
 
     It ends before that when no input is left and no more than `narrower` lanes live (or at once, if there are `more`
     inputs to come), when (`grows`) a lane has no room for a call, or after so many `turns` (refills).
@@ -85,9 +85,8 @@ def run(
 
     def unfinished(c: tuple[Queue, jax.Array]) -> jax.Array:
         q, turn = c
-        going = q.following < q.end
-        if not more:
-            going |= (_count(q, blocks) > narrower) | ((narrower == 0) & jnp.any(q.item < q.slots))
+        rest = (_count(q, blocks) > narrower) | jnp.any(_unwritten(q, blocks, grows))
+        going = (q.following < q.end) | (rest & jnp.logical_not(more))
         if grows:
             going &= ~jnp.any(is_full(q, blocks))
         return going if turns is None else going & (turn < turns)
@@ -98,6 +97,17 @@ def run(
 
     done: Queue = jax.lax.while_loop(unfinished, turn, (queue, jnp.zeros((), jnp.int32)))[0]
     return done
+
+
+def _unwritten(q: Queue, blocks: Blocks, grows: bool) -> jax.Array:
+    """bool[lanes]: the lanes that are done and have not left their results. Between two runs there may be some: those
+    that waited for deeper stacks and will not get them."""
+    return _free(q, blocks, grows) & (q.item < q.slots)
+
+
+def _free(q: Queue, blocks: Blocks, grows: bool) -> jax.Array:
+    free: jax.Array = q.state.carry["pc"] >= len(blocks)
+    return free & ~is_full(q, blocks) if grows else free
 
 
 def _count(q: Queue, blocks: Blocks) -> jax.Array:
@@ -113,7 +123,7 @@ def is_full(q: Queue, blocks: Blocks) -> jax.Array:
     return full
 
 
-def _trips(machine: Machine, blocks: Blocks, q: Queue, narrower: int) -> State:
+def _trips(machine: Machine, blocks: Blocks, q: Queue, narrower: jax.Array | int) -> State:
     """Trips until too many lanes are idle."""
     state, lanes = q.state, q.lanes
     more = q.following < q.end
@@ -139,9 +149,7 @@ def _trips(machine: Machine, blocks: Blocks, q: Queue, narrower: int) -> State:
 def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bool) -> Queue:
     """Write the results of lanes that are done; give them the inputs that follow."""
     layout, carry = machine.layout, q.state.carry
-    free = carry["pc"] >= len(blocks)
-    if grows:
-        free &= ~is_full(q, blocks)
+    free = _free(q, blocks, grows)
     beyond = q.slots + jnp.arange(q.lanes, dtype=jnp.int32)
     slot = jnp.where(free, q.item, beyond)
     left = {key: carry[key] for key in q.out if key != "back"}
@@ -150,7 +158,7 @@ def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bo
     out = {key: q.out[key].at[slot].set(value, mode="drop", unique_indices=True) for key, value in left.items()}
     new = q.following + jnp.cumsum(free, dtype=jnp.int32) - 1
     takes = free & (new < q.end)
-    begun = {reg(v): x.at[new].get(mode="clip") for v, x in inputs.items()}
+    begun = {key: x.at[new].get(mode="clip") for key, x in inputs.items()}
     begun["pc"] = jnp.full((q.lanes,), layout.index[machine.program.entry], carry["pc"].dtype)
     begun |= {key: jnp.zeros((q.lanes,), carry[key].dtype) for key in ("depth", "steps") if key in carry}
     fresh = {key: jnp.where(lane_mask(takes, value), value, carry[key]) for key, value in begun.items()}
@@ -163,23 +171,37 @@ def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bo
     )
 
 
-def narrow(machine: Machine, q: Queue, width: int) -> Queue:
+def numbered(machine: Machine, inputs: Values, names: jax.Array | None) -> Values:
+    """Stored parameters by state key, with the numbers of the inputs if lanes tell them."""
+    out = {reg(v): x for v, x in inputs.items()}
+    return out if names is None or not machine.layout.prints else {**out, NAME: names}
+
+
+def reopen(q: Queue, end: jax.Array | int) -> Queue:
+    """For the next chunk of inputs. What lane k still runs gets the results' slot `slots - lanes + k`: behind those of
+    the inputs. Results in `out` must have been taken."""
+    lane = jnp.arange(q.lanes, dtype=jnp.int32)
+    item = jnp.where(q.item < q.slots, q.slots - q.lanes, q.slots) + lane
+    return replace(q, item=item, following=jnp.zeros((), jnp.int32), end=jnp.asarray(end, jnp.int32))
+
+
+def narrow(machine: Machine, state: State, item: jax.Array, width: int, slots: int) -> tuple[State, jax.Array]:
     """The live lanes (at most `width`) in a machine of that many; all other lanes must be done and written."""
-    blocks = machine.blocks(q.state)
-    carry = q.state.carry
+    blocks = machine.blocks(state)
+    carry = state.carry
+    lanes = int(item.shape[0])
     index = first_lanes(carry["pc"] < len(blocks), width)
     frames = {} if machine.layout.frames is None else machine.layout.frames.widths
     out: Values = {}
     for key, value in carry.items():
         if key in frames:
-            rows = value.reshape(-1, q.lanes, value.shape[1])
+            rows = value.reshape(-1, lanes, value.shape[1])
             out[key] = rows.at[:, index].get(mode="clip").reshape(-1, value.shape[1])
         elif value.ndim and key not in machine.totals:
             out[key] = value.at[index].get(mode="clip")
         else:
             out[key] = value
-    there = index < q.lanes
+    there = index < lanes
     out["pc"] = jnp.where(there, out["pc"], jnp.asarray(len(blocks), out["pc"].dtype))
-    beyond = q.slots + jnp.arange(width, dtype=jnp.int32)
-    item = jnp.where(there, q.item.at[index].get(mode="clip"), beyond)
-    return replace(q, state=replace(q.state, carry=out), item=item)
+    beyond = slots + jnp.arange(width, dtype=jnp.int32)
+    return replace(state, carry=out), jnp.where(there, item.at[index].get(mode="clip"), beyond)

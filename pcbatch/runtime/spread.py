@@ -7,13 +7,33 @@ up with copies of the last input that no device runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh, PartitionSpec
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["mapped", "common", "end", "names"], meta_fields=[])
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """The arguments of a run. With several devices, all but `common` have the devices in front.
+
+    `mapped`: those with a value per input, [each, ...]; `common`: those that all inputs share; `end` int32[]: how many
+    inputs are real; `names` int32[each]: the number of each input among all, None where nobody asks."""
+
+    mapped: Mapping[str, Any]
+    common: Mapping[str, Any]
+    end: Any
+    names: Any
+
+    def without_common(self) -> Dealt:
+        """What each device has for itself."""
+        return replace(self, common={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +53,36 @@ class Spread:
         """Inputs of one device, the copies that fill it up included."""
         return -(-self.inputs // self.devices)
 
-    def ends(self) -> Any:
-        """How many of a device's inputs are real: int32[] or int32[devices]."""
+    def dealt(self, mapped: Mapping[str, Any], common: Mapping[str, Any], named: bool) -> Dealt:
+        """Whole arguments, dealt out."""
+        names = self.deal(jnp.arange(self.inputs, dtype=jnp.int32)) if named else None
+        return Dealt({v: self.deal(x) for v, x in mapped.items()}, common, self.ends(self.inputs), names)
+
+    def placed(self, dealt: Dealt) -> Dealt:
+        """On its devices: to each its part and no more. Outside traces; the transfer may still go on."""
         if self.mesh is None:
-            return jnp.int32(self.inputs)
-        return (self.inputs - jnp.arange(self.devices, dtype=jnp.int32) + self.devices - 1) // self.devices
+            return dealt
+        parts = NamedSharding(self.mesh, self._spec(self.mesh.axis_names))
+        whole = NamedSharding(self.mesh, self._spec())
+        per_device = (dealt.mapped, dealt.end, dealt.names)
+        mapped, end, names = jax.device_put(per_device, parts)
+        return Dealt(mapped, jax.device_put(dealt.common, whole), end, names)
+
+    def fetched(self, tree: Any) -> Any:
+        """What the devices have left, on the first of them. Outside traces.
+
+        A copy each, and not a collective: those wait for the slowest device, XLA gives up on them after a while, and
+        with one thread for all devices they never meet.
+        """
+        if self.mesh is None:
+            return tree
+        return jax.device_put(tree, self.mesh.devices.flat[0])
+
+    def ends(self, inputs: int) -> Any:
+        """How many of a device's inputs are real, of so many: int32[] or int32[devices]."""
+        if self.mesh is None:
+            return np.int32(inputs)
+        return np.maximum(0, inputs - np.arange(self.devices, dtype=np.int32) + self.devices - 1) // self.devices
 
     def deal(self, array: Any) -> Any:
         """[inputs, ...] as [devices, each, ...]."""
@@ -58,14 +103,17 @@ class Spread:
         """`body(dealt, common)` on every device; what it gives has the devices in front."""
         if self.mesh is None:
             return body(dealt, common)
-        spec: Any = PartitionSpec  # untyped in some releases of JAX
-        devices = spec(self.mesh.axis_names)
+        devices = self._spec(self.mesh.axis_names)
 
         def local(dealt: Any, common: Any) -> Any:
             out = body(jax.tree.map(lambda x: x[0], dealt), common)
             return jax.tree.map(lambda x: x[None], out)
 
         mapped: Any = jax.shard_map(
-            local, mesh=self.mesh, in_specs=(devices, spec()), out_specs=devices, check_vma=False
+            local, mesh=self.mesh, in_specs=(devices, self._spec()), out_specs=devices, check_vma=False
         )
         return mapped(dealt, common)
+
+    def _spec(self, *axes: Any) -> Any:
+        spec: Any = PartitionSpec  # untyped in some releases of JAX
+        return spec(*axes)

@@ -1,16 +1,16 @@
 """`map` outside traces: programs that run one after another, with decisions on the host between them.
 
 A queue runs until its inputs are used up. Where a lane has no room for a call, stacks grow and it goes on; where few
-lanes live and no input is left, they go on in a narrower machine; where inputs come in chunks, lanes that still run
-take their work along into the next chunk.
+lanes live and no input is left, they go on in a narrower machine; where inputs come in chunks (`chunks`), lanes that
+still run take their work along into the next chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,20 +20,22 @@ from pcbatch.runtime import queue
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.queue import Queue
-from pcbatch.runtime.spread import Spread
+from pcbatch.runtime.spread import Dealt, Spread
 
 if TYPE_CHECKING:
+    from pcbatch.runtime.machine import State
     from pcbatch.runtime.pc import PcExecutable
 
-Progress = Callable[[int, int | None], None]
+Progress = Callable[[int, int | None], object]
 
 NARROWER = 4  # a machine that no input is left for narrows by this factor
 NARROWEST = 16  # lanes: below, a trip costs its overhead whatever the width
 STAGES = 2  # narrowings, each of which is a program to compile
 REPORTS = 64  # refills between two reports of progress
+FOREVER = np.iinfo(np.int32).max
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=["full", "left", "live", "done"], meta_fields=[])
+@partial(jax.tree_util.register_dataclass, data_fields=["full", "left", "live", "done", "item"], meta_fields=[])
 @dataclass(frozen=True, slots=True)
 class Pause:
     """How a queue stands, on each device."""
@@ -41,7 +43,16 @@ class Pause:
     full: jax.Array  # does a lane wait for room?
     left: jax.Array  # inputs that no lane has taken
     live: jax.Array  # lanes that run
-    done: jax.Array  # inputs that have results
+    done: jax.Array  # inputs that have results, less those that lanes have brought from earlier chunks
+    item: jax.Array  # whose work each lane has
+
+
+class Begun(NamedTuple):
+    """A queue whose state holds no `shared`: the queue's buffers are given away at each run, and these stay."""
+
+    queue: Queue
+    shared: Values
+    stored: Values
 
 
 @dataclass
@@ -58,37 +69,58 @@ class Stream:
     def __post_init__(self) -> None:
         self.depth, self.grows = self.executable.depth, self.executable.grows
 
-    def run(self, args: Mapping[str, Any]) -> Outcome:
+    def run(self, given: Dealt) -> Outcome:
         """Every input, in device memory, to its end."""
-        q, stored = self._call(_begin, args, lanes=self.lanes, slots=self.spread.each, depth=self.depth)
-        q = self._to_the_end(q, stored, 0, self.spread.inputs)
+        begun = self.begin(given, self.spread.each)
+        begun = self.to_the_end(begun, 0, self.spread.inputs)
         self.executable.remember(self.depth)
-        return self._call(_finish, q, depth=self.depth)  # type: ignore[no-any-return]
+        left = self.call(_finish, begun.queue, begun.shared, depth=self.depth)
+        return self.executable.gathered(left, self.spread)
 
-    def _call(self, function: Any, *args: Any, **static: Any) -> Any:
-        return self.executable.jitted(function, self.lanes)(*args, spread=self.spread, **static)
+    def call(self, function: Any, *args: Any, donate: tuple[int, ...] = (), **static: Any) -> Any:
+        """A program, on every device."""
+        return self.executable.jitted(function, self.lanes, donate)(*args, spread=self.spread, **static)
 
-    def _to_the_end(self, q: Queue, stored: Values, before: int, total: int | None) -> Queue:
+    def begin(self, given: Dealt, slots: int) -> Begun:
+        """Before the first refill."""
+        return Begun(*self.call(_begin, given, lanes=self.lanes, slots=slots, depth=self.depth))
+
+    def to_the_end(self, begun: Begun, before: int, total: int | None) -> Begun:
         """Until every input of this queue has its results, in ever narrower machines."""
         for width, narrower in _widths(self.lanes, self.executable):
+            q = begun.queue
             if width < q.item.shape[-1]:
-                q = self._call(_narrow, q, width=width)
-            q = self._turns(q, stored, narrower, False, before, total)
-        return q
+                state, item = self.call(_narrow, q.state, q.item, width=width, slots=q.slots)
+                begun = begun._replace(queue=replace(q, state=state, item=item))
+            begun, _ = self.turns(begun, narrower, before, total)
+        return begun
 
-    def _turns(self, q: Queue, stored: Values, narrower: int, more: bool, before: int, total: int | None) -> Queue:
-        """Until no input is left (and, unless there are `more` to come, few lanes live)."""
-        turns = None if self.progress is None else REPORTS
+    def turns(
+        self,
+        begun: Begun,
+        narrower: int,
+        before: int,
+        total: int | None,
+        more: bool = False,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> tuple[Begun, Pause]:
+        """Until no input is left (and, unless there are `more` to come, few lanes live). `meanwhile` is called when the
+        first run has been started."""
+        limit = np.int32(FOREVER if self.progress is None else REPORTS)
         while True:
-            q, pause = self._call(_run, q, stored, narrower=narrower, grows=self.grows, turns=turns, more=more)
+            q, pause = self.call(_run, *begun, np.int32(narrower), limit, np.bool_(more), grows=self.grows, donate=(0,))
+            begun = begun._replace(queue=q)
+            if meanwhile is not None:
+                meanwhile()
+                meanwhile = None
             if self.progress is None and not self.grows and narrower == 0 and not more:
-                return q  # nothing to decide: the caller need not wait
+                return begun, pause  # nothing to decide: the caller need not wait
             if self.progress is not None:
                 self.progress(before + int(np.sum(pause.done)), total)
             if self.grows and bool(np.any(pause.full)):
-                q = self._grown(q)
+                begun = begun._replace(queue=self._grown(q))
             elif _ended(pause, narrower, more):
-                return q
+                return begun, pause
 
     def _grown(self, q: Queue) -> Queue:
         """With deeper stacks; or, if they may not get deeper, no longer waiting for that."""
@@ -96,7 +128,7 @@ class Stream:
             self.grows = False
             return q
         self.depth *= 2
-        return self._call(_grow, q, depth=self.depth)  # type: ignore[no-any-return]
+        return replace(q, state=self.call(_grow, q.state, depth=self.depth))
 
 
 def _widths(lanes: int, executable: PcExecutable) -> Iterator[tuple[int, int]]:
@@ -116,54 +148,80 @@ def _ended(pause: Pause, narrower: int, more: bool) -> bool:
 
 
 def _begin(
-    executable: PcExecutable, args: Mapping[str, Any], *, spread: Spread, lanes: int, slots: int, depth: int
-) -> tuple[Queue, Values]:
-    dealt, common = executable.dealt(args, spread)
+    executable: PcExecutable, given: Dealt, *, spread: Spread, lanes: int, slots: int, depth: int
+) -> tuple[Queue, Values, Values]:
+    machine = executable.machine
 
-    def body(given: tuple[Any, Any], common: Any) -> tuple[Queue, Values]:
-        inputs, end = given
-        shared, stored = executable.machine.stored(inputs | common, spread.each)
-        return queue.start(executable.machine, shared, lanes, slots, depth, end), stored
+    def body(given: Dealt, common: Any) -> tuple[Queue, Values, Values]:
+        shared, stored = load(executable, given, common, spread)
+        q = queue.start(machine, shared, lanes, slots, depth, given.end)
+        return _bare(q), shared, stored
 
-    begun: tuple[Queue, Values] = spread.run(body, (dealt, spread.ends()), common)
+    begun: tuple[Queue, Values, Values] = spread.run(body, given.without_common(), given.common)
     return begun
+
+
+def load(executable: PcExecutable, given: Dealt, common: Any, spread: Spread) -> tuple[Values, Values]:
+    """What lanes share, and what they begin with, by state key."""
+    shared, stored = executable.machine.stored(executable.natural({**given.mapped, **common}), spread.each)
+    return shared, queue.numbered(executable.machine, stored, given.names)
+
+
+def _bare(q: Queue) -> Queue:
+    return replace(q, state=replace(q.state, shared={}))
+
+
+def clothed(q: Queue, shared: Values) -> Queue:
+    """A queue whose state holds what lanes share."""
+    return replace(q, state=replace(q.state, shared=shared))
 
 
 def _run(
     executable: PcExecutable,
     q: Queue,
+    shared: Values,
     stored: Values,
+    narrower: jax.Array,
+    turns: jax.Array,
+    more: jax.Array,
     *,
     spread: Spread,
-    narrower: int,
     grows: bool,
-    turns: int | None,
-    more: bool,
 ) -> tuple[Queue, Pause]:
     machine = executable.machine
 
-    def body(given: tuple[Queue, Values], _: None) -> tuple[Queue, Pause]:
-        q = queue.run(machine, given[0], given[1], narrower, grows, turns, more)
+    def body(given: tuple[Queue, Values, Values], control: tuple[jax.Array, ...]) -> tuple[Queue, Pause]:
+        q, shared, stored = given
+        narrower, turns, more = control
+        q = queue.run(machine, clothed(q, shared), stored, narrower, grows, turns, more)
         blocks = machine.blocks(q.state)
         live = jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
         held = jnp.sum(q.item < q.slots, dtype=jnp.int32)
-        return q, Pause(jnp.any(queue.is_full(q, blocks)), q.end - q.following, live, q.following - held)
+        full = jnp.any(queue.is_full(q, blocks))
+        return _bare(q), Pause(full, q.end - q.following, live, q.following - held, q.item)
 
-    ran: tuple[Queue, Pause] = spread.run(body, (q, stored), None)
+    ran: tuple[Queue, Pause] = spread.run(body, (q, shared, stored), (narrower, turns, more))
     return ran
 
 
-def _grow(executable: PcExecutable, q: Queue, *, spread: Spread, depth: int) -> Queue:
-    machine = executable.machine
-    grown: Queue = spread.run(lambda q, _: replace(q, state=machine.grow(q.state, depth)), q, None)
+def _grow(executable: PcExecutable, state: State, *, spread: Spread, depth: int) -> State:
+    grown: State = spread.run(lambda state, _: executable.machine.grow(state, depth), state, None)
     return grown
 
 
-def _narrow(executable: PcExecutable, q: Queue, *, spread: Spread, width: int) -> Queue:
-    narrowed: Queue = spread.run(lambda q, _: queue.narrow(executable.machine, q, width), q, None)
+def _narrow(
+    executable: PcExecutable, state: State, item: jax.Array, *, spread: Spread, width: int, slots: int
+) -> tuple[State, jax.Array]:
+    def body(given: tuple[State, jax.Array], _: None) -> tuple[State, jax.Array]:
+        return queue.narrow(executable.machine, *given, width, slots)
+
+    narrowed: tuple[State, jax.Array] = spread.run(body, (state, item), None)
     return narrowed
 
 
-def _finish(executable: PcExecutable, q: Queue, *, spread: Spread, depth: int) -> Outcome:
-    out: Outcome = spread.run(lambda q, _: executable.drained(q, depth), q, None)
-    return executable.collected(out, spread)
+def _finish(executable: PcExecutable, q: Queue, shared: Values, *, spread: Spread, depth: int) -> Outcome:
+    def body(given: tuple[Queue, Values], _: None) -> Outcome:
+        return executable.drained(clothed(*given), depth)
+
+    left: Outcome = spread.run(body, (q, shared), None)
+    return left

@@ -34,6 +34,10 @@ class Window:
         """[width, ...] of a per-lane array."""
         return array if self.dense and not self.borrowed else array.at[self.source].get(mode="clip")
 
+    def name(self, names: jax.Array) -> jax.Array:
+        """int32[width]: what the lanes are called that the places stand for."""
+        return names if self.dense else names.at[self.index].get(mode="clip")
+
     def write(self, array: Any, new: Any, mask: jax.Array) -> jax.Array:
         """The array with the values of the places in `mask` (a part of `here`) replaced."""
         if self.dense:
@@ -64,7 +68,8 @@ def first(mask: jax.Array, width: int) -> Window:
     lanes = int(mask.shape[0])
     index = first_lanes(mask, width)
     here = index < lanes
-    return Window(lanes, here, jnp.where(here, index, index[0]), index, dense=False, borrowed=True)
+    lender = jnp.minimum(index[0], lanes - 1)
+    return Window(lanes, here, jnp.where(here, index, lender), index, dense=False, borrowed=True)
 
 
 def first_lanes(mask: jax.Array, width: int) -> jax.Array:

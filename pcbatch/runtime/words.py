@@ -77,10 +77,11 @@ def _per_element(dtype: Dtype) -> int:
 
 
 def _is_standard(dtype: Dtype) -> bool:
-    """Is it a type of NumPy (or bfloat16), whose bits fill its bytes? The others are JAX's narrow ones."""
-    return dtype.isbuiltin == 1 or dtype == jnp.bfloat16
+    """Do its bits fill its bytes? Only JAX's narrowest types have fewer."""
+    finfo: Any = jnp.finfo  # untyped in some releases of JAX
+    return dtype.isbuiltin == 1 or (jnp.issubdtype(dtype, jnp.floating) and int(finfo(dtype).bits) >= 8)
 
 
 def _stand_in(dtype: Dtype) -> Dtype:
-    """A wider type that holds every value of a narrow one that has no bits of its own (int4, float8, ...)."""
+    """A wider type that holds every value of a narrow one that has no bits of its own (int4, float4, ...)."""
     return np.dtype(np.int32 if jnp.issubdtype(dtype, jnp.integer) else np.float32)

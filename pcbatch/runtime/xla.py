@@ -59,7 +59,8 @@ def _dearest(ops: Iterable[object]) -> float:
 def _known(option: tuple[tuple[str, Any], ...]) -> bool:
     """Does this XLA take the option? It is none that JAX promises to keep."""
     try:
-        jax.jit(lambda: jnp.int32(0), compiler_options=dict(option))()
+        with jax.ensure_compile_time_eval():  # inside a trace JAX takes no options
+            jax.jit(lambda: jnp.int32(0), compiler_options=dict(option))()
     except Exception:
         return False
     return True

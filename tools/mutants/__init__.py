@@ -15,8 +15,10 @@ from tools.mutants import (
     merging,
     stack_passes,
     strategies,
+    streams,
     top,
     types,
+    visits,
 )
 from tools.mutants.mutant import Mutant
 
@@ -33,7 +35,9 @@ MUTANTS: tuple[Mutant, ...] = (
     *merging.MUTANTS,
     *machine.MUTANTS,
     *emitters.MUTANTS,
+    *visits.MUTANTS,
     *strategies.MUTANTS,
+    *streams.MUTANTS,
     *top.MUTANTS,
 )
 

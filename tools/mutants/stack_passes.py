@@ -168,8 +168,8 @@ MUTANTS = (
     Mutant(
         "order-schedule",
         "lowering/order.py",
-        'return "sweep" if expensive_block(program) is None else "earliest"',
-        'return "earliest" if expensive_block(program) is None else "sweep"',
+        'return "sweep" if expensive_block(program) is None else "drain"',
+        'return "drain" if expensive_block(program) is None else "sweep"',
         "the automatic schedule is the other one",
         (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
     ),

@@ -11,8 +11,8 @@ MUTANTS = (
     Mutant(
         "arguments-axis",
         "arguments.py",
-        "array = jnp.moveaxis(array, axis, 0) if axis not in (0, -len(shape)) else array",
-        "array = array",
+        "    if axis not in (0, -len(shape)):\n",
+        "    if False:\n",
         "`in_axes` is always 0",
         API,
     ),
@@ -59,8 +59,8 @@ MUTANTS = (
     Mutant(
         "results-utilisation",
         "results.py",
-        "return active / (self.visits(text).astype(active.dtype) * self.lanes)",
-        "return active / self.visits(text).astype(active.dtype)",
+        "return active / sum(self.offered_counts[k] for k in self._matching(text))",
+        "return active",
         "utilisation is a number of lanes",
         ("tests/test_counts.py",),
     ),

@@ -16,7 +16,7 @@ from pcbatch.ir.walk import calls, edges, may_return
 from pcbatch.runtime import frames as frame_plans
 from pcbatch.runtime import prints
 from pcbatch.runtime.code import BlockCode, Effects, Values
-from pcbatch.runtime.layout import PER_BLOCK, Layout, reg
+from pcbatch.runtime.layout import NAME, PER_BLOCK, Layout, reg
 from pcbatch.runtime.status import Status, parked, why
 from pcbatch.runtime.window import Window
 
@@ -68,7 +68,7 @@ def step(stage: Stage, code: BlockCode, carry: Values, window: Window, chosen: b
     compute = partial(_compute, stage, code, carry, window)
     mask, late, depth, done, leap = _apart(compute) if stage.apart and _mixes(code, window) else compute()
     if code.prints:
-        prints.emit(code.prints, mask & chosen, window.index, done.printed)
+        prints.emit(code.prints, mask & chosen, window.name(carry[NAME]), done.printed)
     out = {reg(v): array for v, array in done.placed.items()}
     out |= {reg(v): window.write(carry[reg(v)], new, mask) for v, new in done.updates.items()}
     if layout.frames is not None:

@@ -33,7 +33,10 @@ class Guard:
 
     def run(self, blocks: Blocks, block: jax.Array, carry: Values) -> Values:
         for code in blocks.layout.codes:
-            carry = self._as_planned(blocks, code, carry, block == code.index)
+            go = block == code.index
+            if code.needs_lanes:  # a policy may name a block that no lane waits for
+                go &= wanted(carry, code)
+            carry = self._as_planned(blocks, code, carry, go)
         return carry
 
     def _as_planned(self, blocks: Blocks, code: BlockCode, carry: Values, go: jax.Array) -> Values:
@@ -42,7 +45,7 @@ class Guard:
             case Dense(spins=0):
                 return guarded.once(carry, go)
             case Dense(spins=turns):
-                return guarded.spinning(carry, go, turns)
+                return guarded.spinning(carry, go, 1 if code.risky else turns)
             case Few(width=width):
                 return guarded.few(carry, go, width)
             case Strips(width=width):
@@ -142,7 +145,6 @@ def _count(carry: Values, code: BlockCode) -> jax.Array:
 
 def visited(blocks: Blocks, code: BlockCode, carry: Values) -> Values:
     """What a visit writes, without a test where the block may run with no lane waiting for it."""
-    # Inner loops end only on values of lanes that are here; a callback for nobody would be a waste.
-    if code.risky or code.prints:
+    if code.needs_lanes:
         return _Guarded(stage_of(blocks), code).once(carry, wanted(carry, code))
     return step(stage_of(blocks), code, carry, everyone(waits(carry, code)))

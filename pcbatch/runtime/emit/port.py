@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import Stage, step, waits
+from pcbatch.runtime.emit.base import Stage, step, waits, wanted
 from pcbatch.runtime.emit.guard import visited
 from pcbatch.runtime.window import everyone
 
@@ -43,8 +43,17 @@ def _branch(blocks: Blocks, code: BlockCode, carry: Values, block: jax.Array) ->
     frames = blocks.layout.frames
     window = everyone(waits(carry, code), careful=code.risky)
     stage = Stage(blocks.layout, blocks.shared, in_rows=True)
-    # Under `vmap` all branches of a switch run: only the chosen one may print.
-    new = step(stage, code, carry, window, block == code.index)
     buffers = () if frames is None else tuple(frames.widths)
-    small = {k: new.get(k, v) for k, v in carry.items() if k not in buffers}
-    return small, {k: new[k] for k in buffers}
+    small = {k: v for k, v in carry.items() if k not in buffers}
+
+    def compute() -> tuple[Values, Values]:
+        # Under `vmap` all branches of a switch run: only the chosen one may print.
+        new = step(stage, code, carry, window, block == code.index)
+        return {k: new.get(k, v) for k, v in small.items()}, {k: new[k] for k in buffers}
+
+    if not code.needs_lanes:
+        return compute()
+    nothing = small, {} if frames is None else frames.no_rows(window)
+    once = lambda c: (jnp.zeros((), bool), compute())  # noqa: E731
+    done: tuple[Values, Values] = jax.lax.while_loop(lambda c: c[0], once, (wanted(carry, code), nothing))[1]
+    return done

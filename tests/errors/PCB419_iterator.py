@@ -1,0 +1,14 @@
+import jax
+import jax.numpy as jnp
+
+import pcbatch
+
+N = jnp.array([1, 2, 3])
+
+
+@pcbatch.batch
+def f(n):
+    return n
+
+
+jax.jit(lambda ns: f.map(iter([ns])).value)(N)

@@ -1,0 +1,210 @@
+"""Defects in `map`: refilling, growing and narrowing between programs, chunks, devices."""
+
+from __future__ import annotations
+
+from tools.mutants.mutant import Mutant
+
+MAP = "tests/test_map.py"
+ANY = (f"{MAP}::test_any_lanes_and_chunks",)
+GROWTH = (f"{MAP}::TestGrowth",)
+FAILURES = (f"{MAP}::TestFailures",)
+STRUCTURES = (f"{MAP}::TestStructures",)
+PROGRESS = (f"{MAP}::TestProgress",)
+PROGRAMS = (f"{MAP}::TestPrograms",)
+PRINTS = (f"{MAP}::TestPrinting",)
+ITERATORS = (f"{MAP}::test_any_sizes_of_an_iterator", *STRUCTURES)
+DEVICES = ("tests/test_devices.py::test_dealing",)
+
+MUTANTS = (
+    # queue
+    Mutant(
+        "queue-no-debt",
+        "runtime/queue.py",
+        "jnp.where(more, carry[DEBT] < lanes, alive > narrower)",
+        "jnp.where(more, alive > 0, alive > narrower)",
+        "lanes that are done wait for the longest before they take inputs",
+        PROGRAMS,
+    ),
+    Mutant(
+        "queue-keeps-steps",
+        "runtime/queue.py",
+        'for key in ("depth", "steps") if key in carry',
+        'for key in ("depth",) if key in carry',
+        "an input inherits the steps of the one before",
+        FAILURES,
+    ),
+    Mutant(
+        "queue-keeps-depth",
+        "runtime/queue.py",
+        'for key in ("depth", "steps") if key in carry',
+        'for key in ("steps",) if key in carry',
+        "an input inherits the depth at which the one before failed",
+        (*FAILURES, *GROWTH),
+    ),
+    Mutant(
+        "queue-frees-the-full",
+        "runtime/queue.py",
+        "    return free & ~is_full(q, blocks) if grows else free\n",
+        "    return free\n",
+        "who waits for deeper stacks is taken for done",
+        GROWTH,
+    ),
+    Mutant(
+        "queue-forgets-the-full",
+        "runtime/queue.py",
+        "(_count(q, blocks) > narrower) | jnp.any(_unwritten(q, blocks, grows))",
+        "(_count(q, blocks) > narrower)",
+        "who got no deeper stacks is forgotten when the machine narrows",
+        GROWTH,
+    ),
+    Mutant(
+        "queue-takes-too-many",
+        "runtime/queue.py",
+        "    takes = free & (new < q.end)\n",
+        "    takes = free & (new <= q.end)\n",
+        "a lane takes an input that is not there",
+        (*ANY, *PRINTS),
+    ),
+    Mutant(
+        "queue-writes-all",
+        "runtime/queue.py",
+        "    slot = jnp.where(free, q.item, beyond)\n",
+        "    slot = q.item\n",
+        "lanes that still run write results at every refill",
+        ANY,
+        equivalent="they write them again when they are done",
+    ),
+    Mutant(
+        "queue-carries-to-lane-zero",
+        "runtime/queue.py",
+        "q.slots - q.lanes, q.slots) + lane\n",
+        "q.slots - q.lanes, q.slots) + lane[::-1]\n",
+        "work that is taken into the next chunk changes its owner",
+        ANY,
+    ),
+    Mutant(
+        "queue-narrow-all-live",
+        "runtime/queue.py",
+        '    out["pc"] = jnp.where(there, out["pc"], jnp.asarray(len(blocks), out["pc"].dtype))\n',
+        "",
+        "in a narrower machine places without a lane run the last lane's work",
+        (f"{MAP}::TestPrinting::test_in_narrow_machines",),
+    ),
+    Mutant(
+        "queue-unnumbered",
+        "runtime/queue.py",
+        "{**out, NAME: names}",
+        "out",
+        "what lanes print carries the lane's number",
+        PRINTS,
+    ),
+    # stream
+    Mutant(
+        "stream-no-growth",
+        "runtime/stream.py",
+        "            if self.grows and bool(np.any(pause.full)):\n",
+        "            if self.grows and bool(np.all(pause.left == 0)) and bool(np.any(pause.full)):\n",
+        "stacks grow at the end only",
+        GROWTH,
+    ),
+    Mutant(
+        "stream-gives-up",
+        "runtime/stream.py",
+        "            self.grows = False\n            return q\n",
+        "            return q\n",
+        "a lane that may not have deeper stacks waits for ever",
+        GROWTH,
+    ),
+    Mutant(
+        "stream-copies",
+        "runtime/stream.py",
+        "grows=self.grows, donate=(0,)",
+        "grows=self.grows, donate=()",
+        "results are copied whenever the host looks",
+        PROGRAMS,
+    ),
+    Mutant(
+        "stream-donates-shared",
+        "runtime/stream.py",
+        "grows=self.grows, donate=(0,)",
+        "grows=self.grows, donate=(0, 1)",
+        "arrays of the caller are given away",
+        PROGRAMS,
+    ),
+    Mutant(
+        "stream-counts-runs",
+        "runtime/stream.py",
+        "live, q.following - held, q.item)",
+        "live, q.following, q.item)",
+        "inputs count as done when they have begun",
+        PROGRESS,
+    ),
+    # chunks
+    Mutant(
+        "chunks-in-the-wrong-place",
+        "runtime/chunks.py",
+        "np.concatenate([here.owners, carried], axis=1)",
+        "np.concatenate([carried, here.owners], axis=1)",
+        "results of what was carried along go to other inputs",
+        ANY,
+    ),
+    Mutant(
+        "chunks-take-the-unfinished",
+        "runtime/chunks.py",
+        "        owners[device, running] = NOBODY\n",
+        "",
+        "what lanes take along has a result before it is done",
+        ANY,
+        equivalent="the result that comes later takes the place of it",
+    ),
+    Mutant(
+        "chunks-lose-the-last",
+        "runtime/chunks.py",
+        "        self.left = _Left(rows, owners)\n        self._gather()\n",
+        "        self.left = _Left(rows, owners)\n",
+        "results of the last chunk stay on the device",
+        ANY,
+    ),
+    Mutant(
+        "chunks-count-the-padding",
+        "runtime/chunks.py",
+        "self.came + piece.inputs\n",
+        "self.came + spread.inputs\n",
+        "a chunk that is not full counts as one that is",
+        ITERATORS,
+    ),
+    # spread
+    Mutant(
+        "spread-ends",
+        "runtime/spread.py",
+        "inputs - np.arange(self.devices, dtype=np.int32) + self.devices - 1",
+        "inputs - np.arange(self.devices, dtype=np.int32)",
+        "devices leave out their last input",
+        DEVICES,
+    ),
+    Mutant(
+        "spread-order",
+        "runtime/spread.py",
+        "        return jnp.swapaxes(array, 0, 1).reshape(-1, *array.shape[2:])[: self.inputs]\n",
+        "        return array.reshape(-1, *array.shape[2:])[: self.inputs]\n",
+        "results stand in the order of the devices",
+        DEVICES,
+    ),
+    # mapping
+    Mutant(
+        "map-same-buffer",
+        "mapping.py",
+        "                rows[v][filled : filled + step] = x[taken : taken + step]\n",
+        "                rows[v][filled : filled + step] = x[:step]\n",
+        "a chunk that is cut begins anew",
+        ITERATORS,
+    ),
+    Mutant(
+        "map-other-values",
+        "mapping.py",
+        "            if not varies and not _same(leaf, known):\n",
+        "            if False:\n",
+        "a shared value may differ from chunk to chunk, and that of the first is taken",
+        ("tests/test_golden_errors.py::test_rendering[PCB418_shared]",),
+    ),
+)
