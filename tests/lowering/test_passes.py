@@ -221,7 +221,7 @@ bb5:
   r = { r + 7 }
   t = { r > 40 }
   branch t, bb3, bb4"""
-        after(simplify_cfg.run, function(body, "  t: bool[]"), *EXAMPLES)
+        after(simplify_cfg.run_tails, function(body, "  t: bool[]"), *EXAMPLES)
 
 
 class TestCalls:

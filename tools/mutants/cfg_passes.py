@@ -281,7 +281,7 @@ MUTANTS = (
         "    return _run(program, tails=False)\n",
         "    return _run(program, tails=True)\n",
         "a return is copied before the branches around it become selections",
-        ("tests/test_counts.py",),
+        ("tests/test_counts.py::test_ifs_that_end_in_a_return_are_selections",),
     ),
     # if_convert
     Mutant(

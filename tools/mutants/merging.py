@@ -99,8 +99,8 @@ MUTANTS = (
     Mutant(
         "inline-loops",
         "lowering/auto_inline.py",
-        "if loops(function) or len(",
-        "if len(",
+        " or loops(function):",
+        ":",
         "a loop is copied to every call of it",
         INLINE,
     ),

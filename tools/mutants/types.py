@@ -75,7 +75,7 @@ MUTANTS = (
     Mutant(
         "infer-past-call",
         "lowering/infer_types.py",
-        "                        self.waiting[function.name, block.label] = k\n",
+        "                        self.waiting[function, block.label] = k\n",
         "",
         "what follows a call is looked at though nothing is known of its result",
         law("widens_after_a_call_that_never_returns"),
