@@ -167,8 +167,7 @@ class Batched(Inspected):
     def with_options(self, **changes: Any) -> Batched:
         """The same function with some options changed, as a new object with its own cache."""
         _check_names(changes)
-        made: Batched = _make(self.fn, replace(self.options, **changes))
-        return made
+        return _make(self.fn, replace(self.options, **changes))  # type: ignore[no-any-return]
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
         given = self.prepared(args, kwargs)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Inspected:
     """What `Batched` is besides a function."""
 
-    fn: Any  # a function
+    __name__: str  # the function's
 
     def explain_schedule(self, /, *args: Any, lanes: int | None = None, **kwargs: Any) -> Explanation:
         """How a call would run, and why: what is decided for each block, and what it is expected to cost.
@@ -35,7 +35,7 @@ class Inspected:
         try:
             mesh = self._mesh(kwargs)
             compiled, given = self._compiled(args, kwargs)
-            return compiled.explain(self.fn.__name__, given, checked_lanes(lanes), mesh)
+            return compiled.explain(self.__name__, given, checked_lanes(lanes), mesh)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
@@ -58,7 +58,7 @@ class Inspected:
         try:
             mesh = self._mesh(kwargs)
             compiled, given = self._compiled(args, kwargs)
-            return compiled.profile(self.fn.__name__, given, checked_lanes(lanes), mesh)
+            return compiled.profile(self.__name__, given, checked_lanes(lanes), mesh)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 

@@ -50,11 +50,8 @@ class TestExplanation:
         assert max(row.visits for row in plan.rows) == 1.0
         assert plan.trip_ns == sum(row.trip_ns for row in plan.rows) > 0
         assert all(row.xla is not None and 0 < row.xla.flops < 10 and 0 < row.xla.bytes < 200 for row in plan.rows)
-        assert (
-            [row.width for row in plan.rows if "at a time" in row.mode]
-            == [int(row.mode.split()[0]) for row in plan.rows if "at a time" in row.mode]
-            != []
-        )
+        few = pcbatch.batch(fib, modes=pcbatch.Few(16)).explain_schedule(jax.ShapeDtypeStruct((1000,), jnp.int32))
+        assert all((row.width, row.mode.split()[0], row.why) == (16, "16", "as `modes` says") for row in few.rows)
 
     def test_it_is_what_runs(self) -> None:
         compiled, _ = pcbatch.batch(fib)._compiled((N,), {})
