@@ -16,6 +16,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pcbatch
@@ -198,7 +199,7 @@ def _dump_all(
 
 
 def _arity(batched: Batched) -> int:
-    code = batched.fn.__code__
+    code: CodeType = batched.fn.__code__
     return code.co_argcount + code.co_kwonlyargcount
 
 
