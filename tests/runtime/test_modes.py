@@ -33,6 +33,19 @@ def descend(n, x):
     return total
 
 
+def descend_and_count(n, x, k):
+    """The first loop stands empty while lanes are in the second."""
+    total = 0
+    while n > 0:
+        total = total + collatz(x)
+        n = n - 1
+        x = n
+    while k > 0:
+        total = total + 1
+        k = k - 1
+    return total
+
+
 N, X = np.array([3, 5, 1, 0], np.int32), np.array([5, 6, 7, 8], np.int32)
 
 
@@ -58,8 +71,8 @@ class Everything:
 @pytest.mark.parametrize("modes", [pcbatch.Dense(), pcbatch.Few(2), pcbatch.Strips(1)], ids=str)
 @pytest.mark.timeout(60)
 def test_a_policy_may_name_a_block_that_no_lane_waits_for(modes: Any, emitter: str) -> None:
-    batched = pcbatch.batch(descend, modes=modes, emitter=emitter, schedule=Everything())
-    assert batched(N, X).tolist() == [3, 5, 1, 0]
+    batched = pcbatch.batch(descend_and_count, modes=modes, emitter=emitter, schedule=Everything())
+    assert batched(N, X, X).tolist() == [8, 11, 8, 8]
 
 
 def tidy(xs, low, n):
