@@ -158,3 +158,17 @@ def test_many_blocks(blocks: int) -> None:
     most = np.iinfo(layout.pc_type).max
     assert layout.nowhere <= most
     assert all(parked(block, blocks, why) < layout.nowhere for why in Status for block in (0, blocks))
+
+
+def test_strips_visit_each_lane_once() -> None:
+    """A lane that comes back to its block waits for the next trip, as it does when all are computed."""
+
+    def halve(x, n):
+        while n > 0:
+            x = x * 0.5
+            n = n - 1
+        return x
+
+    args = np.ones(5, np.float32), np.array([7, 0, 0, 0, 0], np.int32)
+    trips = [int(pcbatch.batch(halve, modes=modes).run(*args).stats.trips) for modes in (pcbatch.Dense(), MODES[-2])]
+    assert trips[0] == trips[1] >= 7
