@@ -43,7 +43,7 @@ class Batched(Inspected):
 
     def __init__(self, fn: FunctionType, options: Options) -> None:
         functools.update_wrapper(self, fn)
-        self.fn = fn
+        self.fn: FunctionType = fn
         self.options = options
         self._cache: dict[Any, Compiled] = {}
         self._methods: dict[str, Batched] = {}

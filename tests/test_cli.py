@@ -134,18 +134,21 @@ def test_stages_without_types(write: Write, run: Run, stage: str) -> None:
     assert out.startswith({"ast": "", "cfg": "pcir 1 cfg"}.get(stage, "pcir 1 stack"))
 
 
-@pytest.mark.parametrize(("stage", "word"), [("jaxpr", "while"), ("stablehlo", "stablehlo.while")])
+@pytest.mark.parametrize(
+    ("stage", "word"), [("jaxpr", "while"), ("stablehlo", "stablehlo.while"), ("schedule", "policy   sweep")]
+)
 def test_stages_with_types(write: Write, run: Run, stage: str, word: str) -> None:
     status, out, err = run("compile", f"{write(FIB)}:fib", "--arg", "n=i32[]", "--lanes", "5", "--stage", stage)
     assert status == 0, err
     assert word in out and "5" in out
 
 
-@pytest.mark.parametrize("stage", ["cfg", "opt"])
+@pytest.mark.parametrize("stage", ["cfg", "opt", "schedule"])
 def test_json_is_one_document(write: Write, run: Run, stage: str) -> None:
     file = write(FIB)
-    _, one, _ = run("compile", f"{file}:fib", "--stage", stage, "--format", "json")
-    status, both, err = run("compile", file, "--stage", stage, "--format", "json")
+    more = ("--arg", "n=i32[]", "--stage", stage, "--format", "json")
+    _, one, _ = run("compile", f"{file}:fib", *more)
+    status, both, err = run("compile", file, *more)
     assert status == 0, err
     assert isinstance(json.loads(one), dict)
     assert len(json.loads(both)) == 2
