@@ -60,8 +60,9 @@ class Blocks:
     def run(self, block: jax.Array, carry: Values, among: Sequence[int] | None = None) -> Values:
         """Run the block of this number (an integer that is known only at run time), for all lanes that wait for it;
         nothing, if none does. `among`: the blocks that it may be (None: all); fewer make a smaller program."""
-        there = jnp.any(carry["pc"] == block) & (block < len(self))
-        number = jnp.where(there, block, len(self)).astype(jnp.int32)
+        number = jnp.asarray(block).astype(jnp.int32)
+        there = jnp.any(carry["pc"].astype(jnp.int32) == number) & (number < len(self))
+        number = jnp.where(there, number, len(self))
         return self.emitter.run(self, number, carry, range(len(self)) if among is None else among)
 
     def sweep(self, blocks: Sequence[int], carry: Values) -> Values:
