@@ -150,18 +150,20 @@ def evaluate(op: PureOp, env: Values) -> None:
 def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
     """The code of every block, in order of program counters."""
     live_out = stack_live_out(program)
-    return tuple(_compile(program, k, block, live_out[block.label]) for k, block in enumerate(program.blocks))
+    place = {v: k for k, (v, var) in enumerate(program.vars.items()) if _has_register(var)}
+    return tuple(_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks))
 
 
-def _compile(program: StackProgram, index: int, block: StackBlock, live_out: Iterable[str]) -> BlockCode:
+def _compile(
+    program: StackProgram, index: int, block: StackBlock, live_out: Iterable[str], place: Mapping[str, int]
+) -> BlockCode:
     def registers(names: Iterable[str]) -> tuple[str, ...]:
-        chosen = set(names)
-        return tuple(v for v, var in program.vars.items() if v in chosen and _has_register(var))
+        return tuple(sorted({v for v in names if v in place}, key=place.__getitem__))
 
     used = block_uses(block)
     cuts = {k: found for k, op in enumerate(block.ops) if isinstance(op, Prim) and (found := parts.cut(op)) is not None}
     parted = {block.ops[k].expr.ins[j] for k, found in cuts.items() for j in found.registers}  # type: ignore[union-attr]
-    shared = {v for v, var in program.vars.items() if v in used and not _has_register(var)}
+    shared = {v for v in used if v in program.vars and v not in place}
     return BlockCode(
         index=index,
         block=block,
