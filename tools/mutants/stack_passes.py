@@ -152,8 +152,8 @@ MUTANTS = (
     Mutant(
         "order-expensive-first",
         "lowering/order.py",
-        "order = [*first, *starts, last]",
-        "order = [last, *first, *starts]",
+        "    order += last\n",
+        "    order = [*last, *order]\n",
         "the expensive block comes first, so lanes do not gather before it",
         (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
     ),
@@ -168,8 +168,8 @@ MUTANTS = (
     Mutant(
         "order-schedule",
         "lowering/order.py",
-        'return "sweep" if expensive_block(program) is None else "drain"',
-        'return "drain" if expensive_block(program) is None else "sweep"',
+        'return "drain" if expensive_blocks(program) else "sweep"',
+        'return "sweep" if expensive_blocks(program) else "drain"',
         "the automatic schedule is the other one",
         (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
     ),
@@ -177,7 +177,7 @@ MUTANTS = (
     Mutant(
         "cost-products-free",
         "lowering/cost.py",
-        "return 2.0 * out * float(math.prod(eqn.invars[0].aval.shape[d] for d in contract))",
+        "return 0.5 * out * float(math.prod(eqn.invars[0].aval.shape[d] for d in contract))",
         "return 0.0",
         "matrix products cost nothing",
         (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
