@@ -32,6 +32,7 @@ from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
 from pcbatch.profile import Profile, profile_of
 from pcbatch.results import BlockStats, Result, Stats
+from pcbatch.runtime import wide
 from pcbatch.runtime.chunks import Flow, Piece
 from pcbatch.runtime.local import LocalExecutable
 from pcbatch.runtime.outcome import Outcome, tracing
@@ -182,7 +183,7 @@ class Compiled:
         types = [array_type(leaf) for leaf in self.stages.result.leaves]
         values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
         none = jnp.zeros((0,), jnp.int32)
-        counts = (jnp.zeros((len(self.infos),), jnp.int32),) * 3 if self.options.stats else ()
+        counts = (wide.zeros(len(self.infos)),) * 3 if self.options.stats else ()
         return Outcome(values, none, jnp.zeros((), jnp.int32), counts, none, none, none, {}, 0)
 
     @property

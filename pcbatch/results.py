@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import jax
+
+from pcbatch.runtime import wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class BlockStats:
 )
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Counts of one run. `trips`: int32[], iterations of the machine. The rest needs `stats=True`."""
+    """Counts of one run. `trips`: int32[], iterations of the machine, summed over devices. The rest needs `stats=True`; counts are exact
+    (the fields hold them in two words each), except that inside `jit` shares are computed in float32."""
 
     trips: Any
     visit_counts: Any = field(repr=False)
@@ -46,9 +50,10 @@ class Stats:
     def blocks(self) -> tuple[BlockStats, ...]:
         """Per block, with concrete counts (not inside `jit`)."""
         self._need()
+        counts = self.visit_counts, self.active_counts, self.offered_counts
         return tuple(
             BlockStats(i.label, i.function, i.lines, i.texts, int(v), float(a), float(o))
-            for i, v, a, o in zip(self.infos, self.visit_counts, self.active_counts, self.offered_counts, strict=True)
+            for i, v, a, o in zip(self.infos, *map(wide.value, counts), strict=True)
         )
 
     def visits(self, text: str) -> Any:
@@ -57,13 +62,16 @@ class Stats:
         What costs less than a trip may stand in several blocks, also for lanes that do not need it.
         """
         self._need()
-        return sum(self.visit_counts[k] for k in self._matching(text))
+        return wide.integer(self._of(self.visit_counts, text))
 
     def utilisation(self, text: str) -> Any:
         """The share of lanes that took part in those executions, of those that they had room for: float in [0, 1]."""
         self._need()
-        active = sum(self.active_counts[k] for k in self._matching(text))
-        return active / sum(self.offered_counts[k] for k in self._matching(text))
+        active, offered = (wide.value(self._of(counts, text)) for counts in (self.active_counts, self.offered_counts))
+        return active / offered
+
+    def _of(self, counts: Any, text: str) -> Any:
+        return functools.reduce(wide.plus, [counts[k] for k in self._matching(text)])
 
     def _matching(self, text: str) -> list[int]:
         found = [k for k, info in enumerate(self.infos) if any(text in t for t in info.texts)]

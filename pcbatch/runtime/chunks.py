@@ -8,6 +8,7 @@ input each slot stands for.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime import queue
+from pcbatch.runtime import queue, wide
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.queue import Queue
@@ -200,5 +201,5 @@ def _last(
 
     rows, trips, counts = spread.run(body, (q, shared), None)
     if spread.mesh is not None:
-        trips, counts = jax.tree.map(lambda x: jnp.sum(x, axis=0), (trips, counts))
+        trips, counts = jnp.sum(trips), tuple(functools.reduce(wide.plus, count) for count in counts)
     return rows, trips, counts

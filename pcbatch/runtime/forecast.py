@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -83,9 +82,8 @@ def _visit(block: BlockCost, mode: Mode, lanes: int, waiting: float) -> float:
         case Dense():
             return block.dense(lanes)
         case Few(width=width):
-            return math.ceil(waiting / width) * block.few(lanes, width)
+            return block.few(lanes, width, waiting)
         case Strips(width=width):
-            strips = math.ceil(waiting / width) * block.few(lanes, width)
-            return block.dense(lanes) if 2 * waiting > lanes else strips
+            return block.dense(lanes) if 2 * waiting > lanes else block.few(lanes, width, waiting)
         case _:
             assert_never(mode)

@@ -2,9 +2,9 @@
 
 `pc` [lanes], the smallest signed integers that hold every program counter; `reg:v` one value per lane; where the
 program calls, `depth` int32[lanes] and `frames` (see `frames`). With `max_steps`: `steps`. With statistics, per block:
-`visits` (executions), `active` (lanes that took part in them) and `offered` (lanes that they had room for); for a
-profile these over time as well (see `timeline`). Where lanes print: `name` int32[lanes], the number of the input that
-each runs.
+`visits` (executions), `active` (lanes that took part in them) and `offered` (lanes that they had room for), as `wide`
+counts; for a profile these over time as well (see `timeline`). Where lanes print: `name` int32[lanes], the number of
+the input that each runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.walk import kept
 from pcbatch.lowering.jax_types import storage_type, zeros
 from pcbatch.runtime import frames as frame_plans
-from pcbatch.runtime import timeline
+from pcbatch.runtime import timeline, wide
 from pcbatch.runtime.code import BlockCode, Values, compile_blocks
 from pcbatch.runtime.frames import Frames
 from pcbatch.runtime.status import Status
@@ -98,7 +98,7 @@ def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:
     if layout.max_steps is not None:
         carry["steps"] = jnp.zeros((lanes,), jnp.int32)
     if layout.stats:
-        carry |= {key: jnp.zeros((layout.exit,), jnp.int32 if key == "visits" else jnp.float32) for key in PER_BLOCK}
+        carry |= {key: wide.zeros(layout.exit) for key in PER_BLOCK}
     if layout.timed:
         carry |= timeline.empty(layout.exit, len(PER_BLOCK))
     return carry

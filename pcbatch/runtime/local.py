@@ -28,6 +28,7 @@ from pcbatch.ir.walk import kept
 from pcbatch.lowering.jax_types import storage_type, to_storage
 from pcbatch.options import Options
 from pcbatch.runtime.code import Values
+from pcbatch.runtime.layout import PER_BLOCK
 from pcbatch.runtime.local_host import Host
 from pcbatch.runtime.local_plan import FunctionPlan, Planner, shown_name, type_of
 from pcbatch.runtime.local_staged import Staged
@@ -146,7 +147,7 @@ class LocalExecutable:
         entry = self.program.function(self.program.entry)
         types = [type_of(entry.types, v) for v in entry.results]
         values = tuple(final(r, t, status) for r, t in zip(results, types, strict=True))
-        totals = (counts["visits"], counts["active"], counts["visits"] * lanes) if "visits" in counts else ()
+        totals = tuple(counts[key] for key in PER_BLOCK if key in counts)
         return Outcome(values, status, counts["trips"], totals, where, None, None, shown, 0)
 
     def lower(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Any:

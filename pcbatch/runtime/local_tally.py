@@ -2,8 +2,8 @@
 
 `trips` int32[]: batched executions of blocks. Where lanes may fail, `stop` int32[lanes]: the number of all blocks while
 the lane goes on, then where and why it stopped, as `status.parked`. With `max_steps`: `steps` int32[lanes]. With
-statistics: `visits`, `active`, per block. Where lanes print: `turn` int32[], which orders that. Where failures show
-variables: `show:f.v` [lanes, ...] of the lanes that have failed.
+statistics: `visits`, `active` and `offered`, per block (see `layout`). Where lanes print: `turn` int32[], which orders
+that. Where failures show variables: `show:f.v` [lanes, ...] of the lanes that have failed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from pcbatch.ir.types import ArrayType
+from pcbatch.runtime import wide
 from pcbatch.runtime.code import Values
+from pcbatch.runtime.layout import PER_BLOCK
 from pcbatch.runtime.status import Status, parked
 from pcbatch.runtime.window import lane_mask
 
@@ -47,8 +49,7 @@ class Tally:
         if self.max_steps is not None:
             out["steps"] = xp.zeros((lanes,), xp.int32)
         if self.stats:
-            out["visits"] = xp.zeros((self.blocks,), xp.int32)
-            out["active"] = xp.zeros((self.blocks,), xp.float32)
+            out |= {key: wide.zeros(self.blocks, xp) for key in PER_BLOCK}
         if self.prints:
             out["turn"] = xp.zeros((), xp.int32)
         return out | {show(name): xp.zeros((lanes, *t.shape), np.dtype(t.dtype)) for name, t in self.shown}
@@ -60,10 +61,10 @@ class Tally:
         if self.max_steps is not None:
             out["steps"] = counts["steps"] + active.astype(xp.int32)
         if self.stats:
-            here = xp.arange(self.blocks) == number
-            running = xp.sum(active, dtype=xp.int32).astype(xp.float32)
-            out["visits"] = counts["visits"] + here.astype(xp.int32)
-            out["active"] = counts["active"] + here.astype(xp.float32) * running
+            here = (xp.arange(self.blocks) == number).astype(xp.uint32)
+            each = (here, here * xp.sum(active, dtype=xp.uint32), here * xp.uint32(active.shape[0]))
+            for key, count in zip(PER_BLOCK, each, strict=True):
+                out[key] = wide.plus(counts[key], wide.widened(count, xp), xp)
         return out
 
     def arrive(self, counts: Values, offset: int, exit: int, pc: Any) -> tuple[Values, Any]:

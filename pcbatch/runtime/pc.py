@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, update_wrapper
@@ -17,7 +18,7 @@ from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.jax_types import from_storage, is_key
 from pcbatch.options import Options
-from pcbatch.runtime import emit, layout, plans, queue, timeline, xla
+from pcbatch.runtime import emit, layout, plans, queue, timeline, wide, xla
 from pcbatch.runtime.chunks import Chunks, Flow, Piece
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.outcome import Outcome, tracing
@@ -214,7 +215,7 @@ class PcExecutable:
             return out
         lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
         values, status, pc, depths, back, shown = jax.tree.map(spread.collect, lanes)
-        counts = tuple(jnp.sum(count, axis=0) for count in out.counts)
+        counts = tuple(functools.reduce(wide.plus, count) for count in out.counts)
         return Outcome(values, status, jnp.sum(out.trips), counts, pc, depths, back, shown, out.depth, out.line)
 
     def may_grow(self, status: Any, depth: int, spread: Spread) -> bool:

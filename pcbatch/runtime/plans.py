@@ -58,10 +58,9 @@ class BlockCost:
         """Time of a visit that computes all lanes."""
         return self.arrays * KERNEL + lanes * self.lane
 
-    def few(self, lanes: int, width: int) -> float:
-        """Time of the visits of one trip that look up so many lanes each."""
-        turns = math.ceil(max(1.0, lanes * self.often * WAITING) / width)
-        return turns * (FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane)
+    def few(self, lanes: int, width: int, waiting: float) -> float:
+        """Time of a visit for which so many lanes wait, when so many are looked up at a time."""
+        return math.ceil(waiting / width) * (FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,8 @@ class Costs:
         if width > lanes // 2:
             return dense, "few lanes in all"
         visits = DRAINED if self.drains else 1
-        if block.few(lanes, width) > visits * block.dense(lanes):
+        waiting = max(1.0, lanes * block.often * WAITING)
+        if block.few(lanes, width, waiting) > visits * block.dense(lanes):
             return dense, "cheap: looking lanes up costs more"
         return Few(width), "few lanes wait at a time"
 

@@ -2,7 +2,7 @@
 
 State keys: `timeline` uint32[BUCKETS, blocks, 3], the statistics of `layout.PER_BLOCK`; `crowd` uint32[BUCKETS, 2],
 live lanes and all lanes, both summed over trips; `span` int32[], the trips in a bucket. The numbers of a trip are
-counted from zero, so they are exact as long as a bucket's sum stays below 2**32; single precision would lose them.
+counted from zero, and exact as long as a bucket's sum stays below 2**32.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 
+from pcbatch.runtime import wide
 from pcbatch.runtime.code import Values
 
 BUCKETS = 256
@@ -37,9 +38,9 @@ def recorded(
     rest = {key: value for key, value in carry.items() if key not in KEYS}
     live = jnp.sum(carry["pc"] < blocks, dtype=jnp.uint32)
     after = trip({**rest, **{key: jnp.zeros_like(value) for key, value in totals.items()}})
-    counts = jnp.stack([after[key].astype(jnp.uint32) for key in counted], axis=-1)
+    counts = jnp.stack([after[key][:, 0] for key in counted], axis=-1)
     crowd = jnp.stack([live, jnp.uint32(carry["pc"].shape[0])])
-    added = {key: totals[key] + after[key] for key in counted}
+    added = {key: wide.plus(totals[key], after[key]) for key in counted}
     return {**after, **added, **_added(line, trips, counts, crowd)}
 
 

@@ -9,6 +9,7 @@ YOURS = (f"{FILE}::TestPoliciesOfUsers",)
 DEAR = (f"{FILE}::TestSeveralExpensiveBlocks",)
 MODES = (f"{FILE}::TestModes", f"{FILE}::test_modes_under_other_policies")
 PROFILE = ("tests/test_profile.py::TestProfile",)
+WIDE = ("tests/runtime/test_wide.py",)
 PLAN = ("tests/test_profile.py::TestExplanation",)
 UNASKED = ("tests/test_profile.py::TestNothingIsCountedUnasked",)
 
@@ -122,6 +123,22 @@ MUTANTS = (
         equivalent="lanes that are left wait for the next visit: only time is lost",
     ),
     # timeline, forecast
+    Mutant(
+        "wide-no-carry",
+        "runtime/wide.py",
+        "a[..., 1] + b[..., 1] + carry",
+        "a[..., 1] + b[..., 1]",
+        "counts begin anew at 2**32",
+        WIDE,
+    ),
+    Mutant(
+        "wide-low-word",
+        "runtime/wide.py",
+        "return words[..., 0] + 2.0**32 * words[..., 1]",
+        "return words[..., 0]",
+        "counts are shown modulo 2**32",
+        WIDE,
+    ),
     Mutant(
         "timeline-not-from-zero",
         "runtime/timeline.py",

@@ -59,7 +59,7 @@ MUTANTS = (
     Mutant(
         "results-utilisation",
         "results.py",
-        "return active / sum(self.offered_counts[k] for k in self._matching(text))",
+        "return active / offered",
         "return active",
         "utilisation is a number of lanes",
         ("tests/test_counts.py",),

@@ -14,7 +14,7 @@ from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.stack import Edge, Fork, PushJump
 from pcbatch.ir.walk import calls, edges, may_return
 from pcbatch.runtime import frames as frame_plans
-from pcbatch.runtime import prints
+from pcbatch.runtime import prints, wide
 from pcbatch.runtime.code import BlockCode, Effects, Values
 from pcbatch.runtime.layout import NAME, PER_BLOCK, Layout, reg
 from pcbatch.runtime.status import Status, parked, why
@@ -207,11 +207,11 @@ def _count(layout: Layout, code: BlockCode, carry: Values, window: Window, mask:
     if layout.max_steps is not None:
         out["steps"] = window.write(carry["steps"], window.read(carry["steps"]) + 1, mask)
     if layout.stats:
-        running = jnp.sum(mask, dtype=jnp.int32)
+        running = jnp.sum(mask, dtype=jnp.uint32)
         ran = running > 0
-        counts = (ran, running, jnp.where(ran, window.width, 0))
+        counts = (ran.astype(jnp.uint32), running, jnp.where(ran, jnp.uint32(window.width), jnp.uint32(0)))
         for key, count in zip(PER_BLOCK, counts, strict=True):
-            out[key] = carry[key].at[code.index].add(count.astype(carry[key].dtype))
+            out[key] = wide.added(carry[key], code.index, count)
     return out
 
 

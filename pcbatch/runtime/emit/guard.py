@@ -34,7 +34,7 @@ class Guard:
     def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
         for code in (blocks.layout.codes[k] for k in among):
             go = block == code.index
-            if code.needs_lanes:  # a policy may name a block that no lane waits for
+            if code.needs_lanes:  # under `vmap`, a machine whose run has ended names a block too
                 go &= wanted(carry, code)
             carry = self._as_planned(blocks, code, carry, go)
         return carry
