@@ -36,8 +36,9 @@ class BlockStats:
 )
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Counts of one run. `trips`: int32[], iterations of the machine, summed over devices. The rest needs `stats=True`; counts are exact
-    (the fields hold them in two words each), except that inside `jit` shares are computed in float32."""
+    """Counts of one run. `trips`: int32[], iterations of the machine, summed over devices. The rest needs `stats=True`;
+    counts are exact (the fields hold them in two words each), except that inside `jit` shares are computed in float32.
+    """
 
     trips: Any
     visit_counts: Any = field(repr=False)
