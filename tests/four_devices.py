@@ -122,9 +122,9 @@ def committed() -> None:
 
 
 def placed() -> None:
-    """A device gets its part, and results are on the devices."""
+    """Results are on the first device."""
     assert collatz(numbers(5), devices=jax.devices()[2:3]).sharding.device_set == {jax.devices()[2]}
-    assert collatz(numbers(8), devices=4).sharding.device_set == set(jax.devices())
+    assert collatz(numbers(8), devices=4).sharding.device_set == {jax.devices()[0]}
 
 
 def meshes() -> None:
