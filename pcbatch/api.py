@@ -114,7 +114,7 @@ class Batched(Inspected):
         Args:
             *args, **kwargs: as in a call, the inputs along the mapped axes; `devices=` and `mesh=` as well. Or, alone,
                 an iterator of chunks: each is a tuple of arguments as in a call (of one parameter: or that argument).
-            lanes: of the machine on each device. None: 128 where a step is dear, 512 where it is not.
+            lanes: of the machine on each device. None: 512.
             chunk: inputs that are sent to the devices at a time. None: all, unless they are NumPy arrays of more than
                 256 MiB in all (then 64 MiB) or come in chunks. Results of chunks are arrays of NumPy.
             progress: called with the number of inputs that are done, and of all (None: not known yet), now and then

@@ -32,7 +32,7 @@ FEW = ((0.5, 5, 16, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
 STRIP, STRIP_LANE, STRIP_VISIT = 128, 15.0, 6000.0  # worth it from so much time per lane and per visit
 DEAR_STRIP, DEAR_LANE = 32, 1000.0  # where a lane is that dear, narrow strips waste less
 LOOK = 3000.0  # a visit that takes longer hardly notices what looking costs
-STREAM_WIDTHS = ((1000.0, 128), (0.0, 512))  # lanes of a stream, by the time of one lane's trip
+STREAM = 512  # lanes of a stream
 WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
 
@@ -109,9 +109,7 @@ class Costs:
 
     def stream_lanes(self, inputs: int) -> int:
         """Lanes for a stream of inputs."""
-        trip = sum(block.lane * block.often for block in self.blocks)
-        wanted = next(width for least, width in STREAM_WIDTHS if trip >= least)
-        return min(inputs, wanted)
+        return min(inputs, STREAM)
 
     @property
     def narrows(self) -> bool:

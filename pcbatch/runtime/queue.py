@@ -75,11 +75,13 @@ def run(
     grows: bool = False,
     turns: jax.Array | int | None = None,
     more: jax.Array | bool = False,
+    halted: jax.Array | bool = False,
 ) -> Queue:
     """Run until every input has its results. `inputs`: by state key, what lanes begin with, [slots, ...] each.
 
     It ends before that when no input is left and no more than `narrower` lanes live (or at once, if there are `more`
-    inputs to come), when (`grows`) a lane has no room for a call, or after so many `turns` (refills).
+    inputs to come), when (`grows`) a lane has no room for a call, or after so many `turns` (refills). Nothing happens
+    if it is `halted`.
     """
     blocks = machine.blocks(queue.state)
 
@@ -88,7 +90,7 @@ def run(
         rest = (_count(q, blocks) > narrower) | jnp.any(_unwritten(q, blocks, grows))
         going = (q.following < q.end) | (rest & jnp.logical_not(more))
         if grows:
-            going &= ~jnp.any(is_full(q, blocks))
+            going &= ~jnp.any(is_full(q, blocks)) & jnp.logical_not(halted)
         return going if turns is None else going & (turn < turns)
 
     def turn(c: tuple[Queue, jax.Array]) -> tuple[Queue, jax.Array]:

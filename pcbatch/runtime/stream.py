@@ -1,8 +1,9 @@
-"""`map` outside traces: programs that run one after another, with decisions on the host between them.
+"""`map` outside traces: one program if all goes well, or several, with decisions on the host between them.
 
-A queue runs until its inputs are used up. Where a lane has no room for a call, stacks grow and it goes on; where few
-lanes live and no input is left, they go on in a narrower machine; where inputs come in chunks (`chunks`), lanes that
-still run take their work along into the next chunk.
+A queue runs until its inputs are used up; where few lanes live and no input is left, they go on in a narrower machine.
+All that is one program (`_whole`): starting another costs as much as dozens of trips. Where a lane has no room for a
+call, that program stops, stacks grow, and the rest is done step by step; so is everything where somebody is told of
+progress, and where inputs come in chunks (`chunks`): lanes that still run then take their work along into the next.
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int | None], object]
 
-NARROWER = 4  # a machine that no input is left for narrows by this factor
+NARROWER = (2, 4)  # a machine that no input is left for narrows by these factors, each a machine to compile
 NARROWEST = 16  # lanes: below, a trip costs its overhead whatever the width
-STAGES = 2  # narrowings, each of which is a program to compile
 REPORTS = 64  # refills between two reports of progress
 FOREVER = np.iinfo(np.int32).max
 
@@ -55,6 +55,23 @@ class Begun(NamedTuple):
     stored: Values
 
 
+class Stage(NamedTuple):
+    """How a queue stood before it narrowed; no `shared` in its state."""
+
+    state: State
+    item: jax.Array
+
+
+class Left(NamedTuple):
+    """What the one program gives: its outcome, and, where stacks may grow, what it takes to go on from where a lane had
+    no room: how the queue stood at the end of each stage (`begun`: of the last), and whether it ended for that."""
+
+    outcome: Outcome
+    stages: tuple[Stage, ...] = ()
+    begun: Begun | None = None
+    full: tuple[jax.Array, ...] = ()
+
+
 @dataclass
 class Stream:
     """One `map`. `lanes` are those of one device."""
@@ -71,7 +88,21 @@ class Stream:
 
     def run(self, given: Dealt) -> Outcome:
         """Every input, in device memory, to its end."""
-        begun = self.begin(given, self.spread.each)
+        if self.progress is None and not (self.grows and self.executable.prints):  # what is printed must be so once
+            return self._at_once(given)
+        return self._rest(self.begin(given, self.spread.each))
+
+    def _at_once(self, given: Dealt) -> Outcome:
+        widths = tuple(_widths(self.lanes, self.executable))
+        sizes: dict[str, Any] = {"lanes": self.lanes, "slots": self.spread.each, "depth": self.depth}
+        left: Left = self.call(_whole, given, **sizes, widths=widths, grows=self.grows)
+        if left.begun is None or not any(full := [bool(np.any(f)) for f in left.full]):
+            return self.executable.gathered(left.outcome, self.spread)
+        q = left.begun.queue
+        stage = [*left.stages, Stage(q.state, q.item)][full.index(True)]
+        return self._rest(left.begun._replace(queue=self._grown(replace(q, **stage._asdict()))))
+
+    def _rest(self, begun: Begun) -> Outcome:
         begun = self.to_the_end(begun, 0, self.spread.inputs)
         self.executable.remember(self.depth)
         left = self.call(_finish, begun.queue, begun.shared, depth=self.depth)
@@ -89,6 +120,8 @@ class Stream:
         """Until every input of this queue has its results, in ever narrower machines."""
         for width, narrower in _widths(self.lanes, self.executable):
             q = begun.queue
+            if width > q.item.shape[-1]:
+                continue  # it is narrower already
             if width < q.item.shape[-1]:
                 state, item = self.call(_narrow, q.state, q.item, width=width, slots=q.slots)
                 begun = begun._replace(queue=replace(q, state=state, item=item))
@@ -134,8 +167,9 @@ class Stream:
 def _widths(lanes: int, executable: PcExecutable) -> Iterator[tuple[int, int]]:
     """Widths of the machine, and how few live lanes make the next one worth it."""
     widths = [lanes]
-    while len(widths) <= STAGES and widths[-1] >= NARROWER * NARROWEST and executable.costs.narrows:
-        widths.append(widths[-1] // NARROWER)
+    for factor in NARROWER:
+        if widths[-1] >= factor * NARROWEST and executable.costs.narrows:
+            widths.append(widths[-1] // factor)
     yield from zip(widths, [*widths[1:], 0], strict=True)
 
 
@@ -159,6 +193,40 @@ def _begin(
 
     begun: tuple[Queue, Values, Values] = spread.run(body, given.without_common(), given.common)
     return begun
+
+
+def _whole(
+    executable: PcExecutable,
+    given: Dealt,
+    *,
+    spread: Spread,
+    lanes: int,
+    slots: int,
+    depth: int,
+    widths: tuple[tuple[int, int], ...],
+    grows: bool,
+) -> Left:
+    machine = executable.machine
+
+    def body(given: Dealt, common: Any) -> Left:
+        shared, stored = load(executable, given, common, spread)
+        q = queue.start(machine, shared, lanes, slots, depth, given.end)
+        stages: list[Stage] = []
+        full: list[jax.Array] = []
+        halted = jnp.zeros((), bool)
+        for width, narrower in widths:
+            if width < q.lanes:
+                stages.append(Stage(_bare(q).state, q.item))
+                state, item = queue.narrow(machine, q.state, q.item, width, slots)
+                q = replace(q, state=state, item=item)
+            q = queue.run(machine, q, stored, narrower, grows, halted=halted)
+            full.append(jnp.any(queue.is_full(q, machine.blocks(q.state))) & ~halted)
+            halted |= full[-1]
+        outcome = executable.drained(q, depth)
+        return Left(outcome, tuple(stages), Begun(_bare(q), shared, stored), tuple(full)) if grows else Left(outcome)
+
+    left: Left = spread.run(body, given.without_common(), given.common)
+    return left
 
 
 def load(executable: PcExecutable, given: Dealt, common: Any, spread: Spread) -> tuple[Values, Values]:
