@@ -24,6 +24,7 @@ TRANSCENDENTAL = {"exp", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "
 SCATTERS = ("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max")
 READS_PART = {"gather", "dynamic_slice", "slice"}
 WRITES_PART = dict.fromkeys(SCATTERS, 2) | {"dynamic_update_slice": 1}  # the input that is written
+TOGETHER = {"dot_general", "conv_general_dilated", "sort", "top_k", "fft", *_LINALG.split(), "tridiagonal_solve"}
 HOST = ("pure_callback", "io_callback", "ffi_call")  # code that is not JAX's
 UNKNOWN_TRIPS = 32.0  # iterations to expect of an inner while loop
 
@@ -103,6 +104,11 @@ def inner_jaxprs(eqn: Any) -> Iterable[Any]:
                 yield item.jaxpr
             elif isinstance(item, jex.Jaxpr):
                 yield item
+
+
+def wants_rows(jaxpr: Any) -> bool:
+    """Does it call a kernel of a library, for which the elements of a lane should stand together?"""
+    return any(e.primitive.name in TOGETHER or any(map(wants_rows, inner_jaxprs(e))) for e in jaxpr.eqns)
 
 
 def minds_junk(jaxpr: Any) -> bool:

@@ -6,8 +6,9 @@ product with a shared matrix is one matrix product. Masks, frames and the progra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, assert_never
 
 import jax
@@ -18,8 +19,8 @@ from pcbatch.ir.ops import Fail, Move, Prim, Print, PureOp, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import block_uses, block_writes, pops, pushes, reads, terminator_reads
-from pcbatch.lowering.cost import minds_junk
-from pcbatch.lowering.jax_types import from_storage, is_key, to_storage
+from pcbatch.lowering.cost import minds_junk, wants_rows
+from pcbatch.lowering.jax_types import from_storage, is_key, storage_type, to_storage
 from pcbatch.lowering.trace import JaxprFn
 from pcbatch.runtime import parts
 from pcbatch.runtime.parts import Batch, Common, Cut, Operand, Whole
@@ -27,6 +28,7 @@ from pcbatch.runtime.prints import Shown, prints_of
 from pcbatch.runtime.window import Window
 
 Values = dict[str, Any]
+SMALL = 32  # elements of an array that is kept with the lanes last
 
 
 class Effects(NamedTuple):
@@ -53,15 +55,18 @@ class BlockCode:
     shared: tuple[str, ...]
     cuts: Mapping[int, Cut]  # position of an operation -> where it touches registers in part
     parted: frozenset[str]  # registers that some operation touches in part
+    turned: frozenset[str]  # registers of the program whose last axis are the lanes
     risky: bool  # holds what must not run on values of lanes that are elsewhere
     prints: tuple[Print, ...]
 
     def run(self, window: Window, registers: Values, popped: Values, shared: Values, mask: jax.Array) -> Effects:
         """Evaluate the body for the places of a window; values of places outside `mask` are junk that the caller
-        drops. `registers`: [lanes, ...]; `popped`: [width, ...]."""
+        drops. `registers`: [lanes, ...], or [..., lanes] of those that are turned; `popped`: [width, ...]."""
         env: dict[str, Operand] = {v: Common(from_storage(value, self.type(v))) for v, value in shared.items()}
         for v in self.reads:
-            env[v] = Whole(registers[v]) if v in self.parted else self._batch(v, window.read(registers[v]))
+            env[v] = (
+                Whole(registers[v]) if v in self.parted else self._batch(v, window.read(registers[v], v in self.turned))
+            )
         saved: Values = {}
         printed: list[Values] = []
         for position, op in enumerate(self.block.ops):
@@ -151,7 +156,24 @@ def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
     """The code of every block, in order of program counters."""
     live_out = stack_live_out(program)
     place = {v: k for k, (v, var) in enumerate(program.vars.items()) if _has_register(var)}
-    return tuple(_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks))
+    codes = [_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks)]
+    rows = {v for code in codes for v in (*code.parted, *_in_rows(code.block))}
+    turned = frozenset(v for v in place if v not in rows and _is_small(program.vars[v]))
+    return tuple(replace(code, turned=turned) for code in codes)
+
+
+def _in_rows(block: StackBlock) -> set[str]:
+    """What kernels of libraries are given."""
+    fns = [(op.expr.fn, op.expr.ins) for op in block.ops if isinstance(op, Prim)]
+    return {v for fn, ins in fns if isinstance(fn, JaxprFn) and wants_rows(fn.closed.jaxpr) for v in ins}
+
+
+def _is_small(var: Var) -> bool:
+    """Is it an array of few elements? Selecting between a new and an old one is then many times faster along the lanes:
+    XLA gives one lane's elements, if those are neighbours, a few operations and a branch (docs/performance.md)."""
+    assert var.type is not None
+    shape = storage_type(var.type).shape
+    return bool(shape) and 0 < math.prod(shape) <= SMALL
 
 
 def _compile(
@@ -175,6 +197,7 @@ def _compile(
         shared=tuple(sorted(shared)),
         cuts=cuts,
         parted=frozenset(parted & set(registers(used))),
+        turned=frozenset(),
         risky=any(is_risky(op) for op in block.ops),
         prints=prints_of(block.ops),
     )

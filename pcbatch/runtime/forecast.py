@@ -38,7 +38,11 @@ def xla_cost(code: BlockCode, width: int) -> XlaCost | None:
         done = code.run(everyone(mask), registers, popped, shared, mask)
         return done.updates, done.placed, done.saved, done.conditions
 
-    args = values(code.reads, width), values(code.pops, width), values(code.shared)
+    registers = {
+        v: shape((*x.shape[1:], width), x.dtype) if v in code.turned else x
+        for v, x in values(code.reads, width).items()
+    }
+    args = registers, values(code.pops, width), values(code.shared)
     found = None
     with contextlib.suppress(NotImplementedError):  # a platform without it
         found = jax.jit(body).lower(*args, shape((width,), bool)).cost_analysis()

@@ -1,16 +1,17 @@
 """The state that a machine carries: which arrays there are and what they are called.
 
-`pc` [lanes], the smallest signed integers that hold every program counter; `reg:v` one value per lane; where the
-program calls, `depth` int32[lanes] and `frames` (see `frames`). With `max_steps`: `steps`. With statistics, per block:
-`visits` (executions), `active` (lanes that took part in them) and `offered` (lanes that they had room for), as `wide`
-counts; for a profile these over time as well (see `timeline`). Where lanes print: `name` int32[lanes], the number of
-the input that each runs.
+`pc` [lanes], the smallest signed integers that hold every program counter; `reg:v` one value per lane, [lanes, ...], or
+[..., lanes] if it is small (`turned`); where the program calls, `depth` int32[lanes] and `frames` (see `frames`). With
+`max_steps`: `steps`. With statistics, per block: `visits` (executions), `active` (lanes that took part in them) and
+`offered` (lanes that they had room for), as `wide` counts; for a profile these over time as well (see `timeline`).
+Where lanes print: `name` int32[lanes], the number of the input that each runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +24,7 @@ from pcbatch.runtime import timeline, wide
 from pcbatch.runtime.code import BlockCode, Values, compile_blocks
 from pcbatch.runtime.frames import Frames
 from pcbatch.runtime.status import Status
+from pcbatch.runtime.window import lanes_first, lanes_last
 
 DEBT = "debt"  # state key of a machine that is refilled: idle lane-trips since the last refill, int32[]
 NAME = "name"  # state key of what lanes that print are called, int32[lanes]
@@ -47,6 +49,19 @@ class Layout:
     max_steps: int | None
     stats: bool
     timed: bool = False  # are statistics kept over time?
+
+    @property
+    def turned(self) -> frozenset[str]:
+        """The state keys whose last axis are the lanes."""
+        return frozenset(reg(v) for v in (self.codes[0].turned if self.codes else ()))
+
+    def rows(self, key: str, array: Any) -> Any:
+        """What the state has under a key, with the lanes (or inputs) in front."""
+        return lanes_first(array) if key in self.turned else array
+
+    def kept(self, key: str, rows: Any) -> Any:
+        """The inverse of `rows`."""
+        return lanes_last(rows) if key in self.turned else rows
 
     @property
     def exit(self) -> int:
@@ -88,7 +103,8 @@ def make(program: StackProgram, max_steps: int | None, stats: bool, timed: bool 
 def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:
     """The carried state before the first trip; `args` in storage form, [lanes, ...] each."""
     types = {v: storage_type(t) for v, var in layout.program.vars.items() if (t := var.type) is not None}
-    carry: Values = {reg(v): args[v] if v in args else zeros(types[v], (lanes,)) for v in layout.registers}
+    begin = {reg(v): args[v] if v in args else zeros(types[v], (lanes,)) for v in layout.registers}
+    carry: Values = {key: layout.kept(key, value) for key, value in begin.items()}
     carry["pc"] = jnp.full((lanes,), layout.index[layout.program.entry], layout.pc_type)
     if layout.frames is not None:
         carry |= layout.frames.empty(lanes, depth, layout.exit)

@@ -188,7 +188,8 @@ class PcExecutable:
     def _read(self, state: State, depth: int) -> Outcome:
         carry = state.carry
         back = None if self.machine.layout.frames is None else self.machine.back(carry)
-        return self._outcome(carry, back, state, depth)
+        left = {key: self.machine.layout.rows(key, x) for key, x in carry.items()}
+        return self._outcome(left, back, state, depth)
 
     def _outcome(self, left: dict[str, Any], back: Any, state: State, depth: int) -> Outcome:
         """`left`: carried state, or what runs left behind, by input."""

@@ -22,7 +22,7 @@ from pcbatch.runtime.code import Values
 from pcbatch.runtime.layout import DEBT, NAME, reg
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.status import Status, parked
-from pcbatch.runtime.window import first_lanes, lane_mask
+from pcbatch.runtime.window import everyone, first_lanes
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["state", "item", "following", "end", "out"], meta_fields=[])
@@ -60,7 +60,8 @@ def start(machine: Machine, shared: Values, lanes: int, slots: int, depth: int, 
     """Idle lanes before the first refill."""
     state = machine.idle(shared, lanes, depth)
     carry = state.carry
-    out = {key: jnp.zeros((slots, *carry[key].shape[1:]), carry[key].dtype) for key in kept(machine)}
+    rows = {key: machine.layout.rows(key, carry[key]) for key in kept(machine)}
+    out = {key: jnp.zeros((slots, *x.shape[1:]), x.dtype) for key, x in rows.items()}
     if machine.layout.frames is not None:
         out["back"] = jnp.zeros((slots,), jnp.int32)
     nobody = slots + jnp.arange(lanes, dtype=jnp.int32)
@@ -154,7 +155,7 @@ def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bo
     free = _free(q, blocks, grows)
     beyond = q.slots + jnp.arange(q.lanes, dtype=jnp.int32)
     slot = jnp.where(free, q.item, beyond)
-    left = {key: carry[key] for key in q.out if key != "back"}
+    left = {key: layout.rows(key, carry[key]) for key in q.out if key != "back"}
     if "back" in q.out:
         left["back"] = machine.back(carry)
     out = {key: q.out[key].at[slot].set(value, mode="drop", unique_indices=True) for key, value in left.items()}
@@ -163,7 +164,8 @@ def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bo
     begun = {key: x.at[new].get(mode="clip") for key, x in inputs.items()}
     begun["pc"] = jnp.full((q.lanes,), layout.index[machine.program.entry], carry["pc"].dtype)
     begun |= {key: jnp.zeros((q.lanes,), carry[key].dtype) for key in ("depth", "steps") if key in carry}
-    fresh = {key: jnp.where(lane_mask(takes, value), value, carry[key]) for key, value in begun.items()}
+    window = everyone(takes)
+    fresh = {key: window.write(carry[key], x, takes, key in layout.turned) for key, x in begun.items()}
     return Queue(
         replace(q.state, carry={**carry, **fresh}),
         jnp.where(takes, new, jnp.where(free, beyond, q.item)),
@@ -200,7 +202,8 @@ def narrow(machine: Machine, state: State, item: jax.Array, width: int, slots: i
             rows = value.reshape(-1, lanes, value.shape[1])
             out[key] = rows.at[:, index].get(mode="clip").reshape(-1, value.shape[1])
         elif value.ndim and key not in machine.totals:
-            out[key] = value.at[index].get(mode="clip")
+            rows = machine.layout.rows(key, value)
+            out[key] = machine.layout.kept(key, rows.at[index].get(mode="clip"))
         else:
             out[key] = value
     there = index < lanes

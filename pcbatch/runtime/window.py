@@ -30,24 +30,40 @@ class Window:
         """The number of places."""
         return int(self.here.shape[0])
 
-    def read(self, array: Any) -> Any:
-        """[width, ...] of a per-lane array."""
-        return array if self.dense and not self.borrowed else array.at[self.source].get(mode="clip")
+    def read(self, array: Any, turned: bool = False) -> Any:
+        """[width, ...] of a per-lane array; `turned`: the lanes are its last axis."""
+        if not self.dense or self.borrowed:
+            index = (..., self.source) if turned else self.source
+            array = array.at[index].get(mode="clip")
+        return lanes_first(array) if turned else array
 
     def name(self, names: jax.Array) -> jax.Array:
         """int32[width]: what the lanes are called that the places stand for."""
         return names if self.dense else names.at[self.index].get(mode="clip")
 
-    def write(self, array: Any, new: Any, mask: jax.Array) -> jax.Array:
-        """The array with the values of the places in `mask` (a part of `here`) replaced."""
+    def write(self, array: Any, new: Any, mask: jax.Array, turned: bool = False) -> jax.Array:
+        """The array with the values of the places in `mask` (a part of `here`) replaced by those of `new`
+        [width, ...]; `turned`: the lanes are its last axis."""
+        new = lanes_last(new) if turned else new
         if self.dense:
-            return jnp.where(lane_mask(mask, new), new, array)
-        written: jax.Array = array.at[self.targets(mask)].set(new, mode="drop", unique_indices=True)
+            return jnp.where(mask[(None,) * (new.ndim - 1)] if turned else lane_mask(mask, new), new, array)
+        index = (..., self.targets(mask)) if turned else self.targets(mask)
+        written: jax.Array = array.at[index].set(new, mode="drop", unique_indices=True)
         return written
 
     def targets(self, mask: jax.Array) -> jax.Array:
         """int32[width]: the lanes that the places in `mask` stand for; the others get numbers beyond all lanes."""
         return jnp.where(mask, self.index, self.lanes + jnp.arange(self.width, dtype=jnp.int32))
+
+
+def lanes_first(array: Any) -> Any:
+    """[lanes, ...] of an array whose last axis are the lanes."""
+    return jnp.moveaxis(array, -1, 0)
+
+
+def lanes_last(array: Any) -> Any:
+    """The inverse of `lanes_first`."""
+    return jnp.moveaxis(array, 0, -1)
 
 
 def lane_mask(mask: jax.Array, value: Any) -> jax.Array:

@@ -70,7 +70,8 @@ def step(stage: Stage, code: BlockCode, carry: Values, window: Window, chosen: b
     if code.prints:
         prints.emit(code.prints, mask & chosen, window.name(carry[NAME]), done.printed)
     out = {reg(v): array for v, array in done.placed.items()}
-    out |= {reg(v): window.write(carry[reg(v)], new, mask) for v, new in done.updates.items()}
+    for v, new in done.updates.items():
+        out[reg(v)] = window.write(carry[reg(v)], new, mask, v in code.turned)
     if layout.frames is not None:
         assert depth is not None
         write = layout.frames.rows if stage.in_rows else layout.frames.write
