@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -45,9 +46,19 @@ def usage(code: str, title: str, *notes: str, help: str = "") -> UsageError:
 
 def signature(fn: Any) -> inspect.Signature:
     """The parameters of the function itself: not those that `functools.wraps` or `__signature__` claim it has."""
+    now = (fn.__code__, fn.__defaults__, fn.__kwdefaults__)  # reloading tools change these in old functions
+    known = _signatures.get(fn)
+    if known is not None and all(a is b for a, b in zip(known[0], now, strict=True)):
+        return known[1]
     bare = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
     bare.__kwdefaults__ = fn.__kwdefaults__
-    return inspect.signature(bare)
+    found = inspect.signature(bare)
+    _signatures[fn] = now, found
+    return found
+
+
+# Asked for in every call: what changes a signature, and the signature.
+_signatures: WeakKeyDictionary[Any, tuple[tuple[Any, ...], inspect.Signature]] = WeakKeyDictionary()
 
 
 def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:

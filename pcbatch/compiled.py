@@ -139,7 +139,8 @@ class Compiled:
         mapped = self.mapped(given)
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
         outcome = self._attempt(given, lambda: self.executable.map_chunks(pieces(), common, flow, mesh)).run()
-        self._flush()
+        if self.prints:
+            self._flush()
         return outcome
 
     def mapped(self, given: Arguments) -> dict[str, Any]:
@@ -153,15 +154,14 @@ class Compiled:
             return self._empty()
         args = self.args(given)
         outcome = self._attempt(given, partial(run, args)).run()
-        if not tracing(args):
+        if self.prints and not tracing(args):
             self._flush()
         return outcome
 
     def _flush(self) -> None:
         """What lanes print stands before what the caller prints next."""
-        if self.prints:
-            barrier: Any = jax.effects_barrier
-            barrier()
+        barrier: Any = jax.effects_barrier
+        barrier()
 
     def attempt(self, given: Arguments, run: Callable[[], Outcome]) -> Outcome:
         """`run()`, with errors of JAX told at the user's line."""

@@ -14,6 +14,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from pcbatch.arguments import Arguments, on_device, usage
+from pcbatch.errors import UsageError
 from pcbatch.lowering.trace import is_key_array
 from pcbatch.results import Result
 from pcbatch.runtime.chunks import Flow, Piece
@@ -59,8 +60,9 @@ def run_map(
     _positive("chunk", options["chunk"])
     streams = any(isinstance(arg, Iterator) for arg in args)
     asked = {"an iterator": streams, "`chunk`": options["chunk"], "`progress`": options["progress"]}
-    if tracing((fixed, [a for a in args if not isinstance(a, Iterator)], kwargs)):
-        _check_host(asked)
+    wanted = [what for what, there in asked.items() if there is not None and there is not False]
+    if wanted and tracing((fixed, [a for a in args if not isinstance(a, Iterator)], kwargs)):
+        raise _needs_host(wanted[0])
     with _reporting(options["progress"]) as progress:
         chosen = MapOptions(options["lanes"], options["chunk"], progress, options["mesh"])
         if streams:
@@ -78,12 +80,10 @@ def _positive(name: str, value: object) -> None:
         raise usage("PCB417", title, help=f"leave {name} out, or give a number such as {name}=128")
 
 
-def _check_host(asked: Mapping[str, object]) -> None:
-    for what, there in asked.items():
-        if there is not None and there is not False:
-            title = f"`map` is given {what} inside a program that JAX traces"
-            help = "call `map` outside `jax.jit` and other transformations, or give it whole arrays and no more"
-            raise usage("PCB419", title, "chunks and reports are made by the host, while the program runs", help=help)
+def _needs_host(what: str) -> UsageError:
+    title = f"`map` is given {what} inside a program that JAX traces"
+    help = "call `map` outside `jax.jit` and other transformations, or give it whole arrays and no more"
+    return usage("PCB419", title, "chunks and reports are made by the host, while the program runs", help=help)
 
 
 @contextmanager
@@ -119,9 +119,8 @@ def _bar() -> AbstractContextManager[Any]:
 
 def _at_once(batched: Batched, given: Arguments, options: MapOptions) -> Result:
     compiled = batched.program(given)
-    traced = tracing(compiled.args(given))
     outcome = compiled.stream(given, options.lanes, options.mesh, options.progress)
-    if options.progress is not None and not traced:
+    if options.progress is not None:
         options.progress(given.lanes, given.lanes)
     return compiled.result(outcome, given.lanes)
 

@@ -107,8 +107,14 @@ def inner_jaxprs(eqn: Any) -> Iterable[Any]:
 
 
 def wants_rows(jaxpr: Any) -> bool:
-    """Does it call a kernel of a library, for which the elements of a lane should stand together?"""
-    return any(e.primitive.name in TOGETHER or any(map(wants_rows, inner_jaxprs(e))) for e in jaxpr.eqns)
+    """Does it call a kernel of a library, for which the elements of a lane should stand together?
+
+    The product of two vectors is none: XLA makes it a sum of products.
+    """
+    return any(
+        (e.primitive.name in TOGETHER and any(v.aval.ndim for v in e.outvars)) or any(map(wants_rows, inner_jaxprs(e)))
+        for e in jaxpr.eqns
+    )
 
 
 def minds_junk(jaxpr: Any) -> bool:
