@@ -21,8 +21,9 @@ Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class BlockProfile:
-    """One block. `visits`: batched executions; `active`: lanes that took part, summed over them; `offered`: lanes that
-    they had room for; `work`: its part of the run, from `offered` and the estimated cost of a lane."""
+    """One block. `visits`: batched executions, see `BlockStats`; `active`: lanes that took part, summed over them;
+    `offered`: lanes that they had room for; `work`: its part of the run, from `offered` and the estimated cost of a
+    lane."""
 
     plan: BlockPlan = field(repr=False)
     label: str

@@ -16,8 +16,8 @@ from pcbatch.runtime import wide
 class BlockStats:
     """One block: where it comes from and, when statistics were asked for, how often it ran.
 
-    `visits` counts batched executions; `active` is the number of lanes that took part, summed over them, and `offered`
-    the number that they had room for.
+    `visits` counts batched executions (the strips of one visit are one); `active` is the number of lanes that took
+    part, summed over them, and `offered` the number that they had room for.
     """
 
     label: str

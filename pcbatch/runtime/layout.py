@@ -2,7 +2,7 @@
 
 `pc` [lanes], the smallest signed integers that hold every program counter; `reg:v` one value per lane, [lanes, ...], or
 [..., lanes] if it is small (`turned`); where the program calls, `depth` int32[lanes] and `frames` (see `frames`). With
-`max_steps`: `steps`. With statistics, per block: `visits` (executions), `active` (lanes that took part in them) and
+`max_steps`: `steps`. With statistics, per block: `visits` (strips are one), `active` (lanes that took part in them) and
 `offered` (lanes that they had room for), as `wide` counts; for a profile these over time as well (see `timeline`).
 Where lanes print: `name` int32[lanes], the number of the input that each runs.
 """

@@ -28,7 +28,7 @@ WAITING = 0.5  # the share of the lanes that a trip finds waiting for a block of
 DRAINED = 4  # visits that a cheap block gets in one trip which drains it
 # Lanes to look up at a time: (relative visits, part of all lanes, least, most). Too few, and the same trip visits the
 # block again and again; too many, and it computes lanes that do not wait.
-FEW = ((0.5, 5, 16, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
+FEW = ((0.5, 5, 8, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
 STRIP, STRIP_LANE, STRIP_VISIT = 128, 15.0, 6000.0  # worth it from so much time per lane and per visit
 DEAR_STRIP, DEAR_LANE = 32, 1000.0  # where a lane is that dear, narrow strips waste less
 LOOK = 3000.0  # a visit that takes longer hardly notices what looking costs

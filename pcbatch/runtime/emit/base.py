@@ -62,8 +62,16 @@ def waits(carry: Values, code: BlockCode) -> jax.Array:
     return there
 
 
-def step(stage: Stage, code: BlockCode, carry: Values, window: Window, chosen: bool | jax.Array = True) -> Values:
-    """Run one block for the lanes of a window; gives only what it writes. Nothing is printed unless `chosen`."""
+def step(
+    stage: Stage,
+    code: BlockCode,
+    carry: Values,
+    window: Window,
+    chosen: bool | jax.Array = True,
+    goes_on: bool | jax.Array = False,
+) -> Values:
+    """Run one block for the lanes of a window; gives only what it writes. Nothing is printed unless `chosen`. Is no new
+    visit if it `goes_on` with one."""
     layout = stage.layout
     compute = partial(_compute, stage, code, carry, window)
     mask, late, depth, done, leap = _apart(compute) if stage.apart and _mixes(code, window) else compute()
@@ -77,7 +85,7 @@ def step(stage: Stage, code: BlockCode, carry: Values, window: Window, chosen: b
         write = layout.frames.rows if stage.in_rows else layout.frames.write
         out |= write(carry, window, depth, done.saved, leap.back, mask)
     out |= _move(layout, code, carry, window, depth, mask, late, leap)
-    return out | _count(layout, code, carry, window, mask)
+    return out | _count(layout, code, carry, window, mask, goes_on)
 
 
 def _compute(stage: Stage, code: BlockCode, carry: Values, window: Window) -> Computed:
@@ -202,7 +210,9 @@ def _move(
     return out
 
 
-def _count(layout: Layout, code: BlockCode, carry: Values, window: Window, mask: jax.Array) -> Values:
+def _count(
+    layout: Layout, code: BlockCode, carry: Values, window: Window, mask: jax.Array, goes_on: bool | jax.Array
+) -> Values:
     """Per-lane steps and statistics, where they are wanted."""
     out: Values = {}
     if layout.max_steps is not None:
@@ -210,7 +220,8 @@ def _count(layout: Layout, code: BlockCode, carry: Values, window: Window, mask:
     if layout.stats:
         running = jnp.sum(mask, dtype=jnp.uint32)
         ran = running > 0
-        counts = (ran.astype(jnp.uint32), running, jnp.where(ran, jnp.uint32(window.width), jnp.uint32(0)))
+        visits = (ran & jnp.logical_not(goes_on)).astype(jnp.uint32)
+        counts = (visits, running, jnp.where(ran, jnp.uint32(window.width), jnp.uint32(0)))
         for key, count in zip(PER_BLOCK, counts, strict=True):
             out[key] = wide.added(carry[key], code.index, count)
     return out

@@ -103,13 +103,16 @@ class _Guarded:
         there = waits(carry, self.code)
         most = 2 * jnp.sum(there, dtype=jnp.int32) > there.shape[0]
 
-        def body(state: Values, on: jax.Array, left: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
+        def body(
+            state: Values, on: jax.Array, memory: tuple[jax.Array, jax.Array]
+        ) -> tuple[Values, jax.Array, tuple[jax.Array, jax.Array]]:
+            left, goes_on = memory
             window = first(left, width)
-            new = step(self.stage, self.code, state, window, on)
+            new = step(self.stage, self.code, state, window, on, goes_on)
             left = left.at[window.index].set(False, mode="drop")
-            return new, jnp.any(left), left
+            return new, jnp.any(left), (left, jnp.ones((), bool))
 
-        carry = self._loop(carry, go & ~most, body, there)[0]
+        carry = self._loop(carry, go & ~most, body, (there, jnp.zeros((), bool)))[0]
         return self.once(carry, go & most)
 
     def _all(self, state: Values, on: jax.Array) -> Values:
