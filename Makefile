@@ -12,10 +12,11 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help test fuzz mutants nuts lint format bench check clean
+.PHONY: help test full fuzz mutants nuts lint format bench check clean
 
 help:
 	@echo "make test    install into $(VENV) and run the tests        ARGS=\"-k fib\" is passed to pytest"
+	@echo "make full    the same, every case of every suite         half an hour"
 	@echo "make fuzz    random programs against plain Python        SECONDS=600 SEED=20000 ARGS=\"--only jax\""
 	@echo "make nuts    install and sample a posterior with NUTS    ARGS=\"--target eight-schools\""
 	@echo "make lint    ruff and mypy                               make format  lets ruff rewrite the files"
@@ -26,6 +27,9 @@ help:
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m tools.suite $(ARGS)
+
+full: $(VENV)/.installed-test
+	$(BIN)/python -m tools.suite --full $(ARGS)
 
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)

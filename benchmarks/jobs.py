@@ -47,8 +47,10 @@ JOBS = (
     Job("recursion-one", "benchmarks.recursion", "--repeats 7"),
     Job("recursion-four", "benchmarks.recursion", "--devices 4 --repeats 7", "--devices 4 --repeats 3"),
     Job("nuts-gaussian", "benchmarks.nuts", "--repeats 3", "--chains 100 --draws 10 --repeats 3"),
-    Job("nuts-four", "benchmarks.nuts", "--devices 4 --repeats 3", "--devices 4 --chains 100 --draws 10 --repeats 3"),
-    Job("nuts-logistic", "benchmarks.nuts", "--target logistic --repeats 5", "--target logistic --draws 5 --repeats 3"),
+    Job("nuts-four", "benchmarks.nuts", "--devices 4 --repeats 5", "--devices 4 --chains 100 --draws 10 --repeats 3"),
+    Job(
+        "nuts-logistic", "benchmarks.nuts", "--target logistic --repeats 11", "--target logistic --draws 5 --repeats 3"
+    ),
     Job("scaling-trips", "benchmarks.scaling", f"{TRIPS} --repeats 15", f"{TRIPS} --repeats 3"),
     Job(
         "scaling-gaussian",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -38,8 +39,9 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--update-golden` writes the expected renderings of errors anew."""
+    """`--update-golden` writes the expected renderings of errors anew; `--full` runs every case of every suite."""
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/errors/*.err")
+    parser.addoption("--full", action="store_true", help="every program in every suite, all seeds: half an hour")
 
 
 # Long suites that run what shorter ones have run already, on other programs, lane counts or machines.
@@ -67,11 +69,58 @@ REPEATED = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long suites can be left out by the name of a marker."""
+# Suites of which a usual run takes one case in so many, unless `--full` asks for all. Every named program is in one of
+# the first five: ways to run it that are not the default one.
+SHARES = {
+    "tests/test_differential.py::test_under_jit": 6,
+    "tests/test_differential.py::test_local_strategy": 6,
+    "tests/test_differential.py::test_schedules_and_emitters": 3,
+    "tests/test_map.py::TestEveryProgram::test_fewer_lanes": 6,
+    "tests/test_schedule.py::test_modes": 6,
+    "tests/test_differential.py::test_all_schedules_and_emitters": 4,
+    "tests/test_map.py::TestEveryProgram::test_chunks": 4,
+    "tests/test_map.py::TestEveryProgram::test_inside_jit": 4,
+    "tests/test_schedule.py::test_policies": 4,
+    "tests/test_schedule.py::test_modes_under_other_policies": 4,
+    "tests/test_independence.py::test_other_lanes_change_nothing": 4,
+    "tests/test_codes.py::test_the_good_program_runs": 4,
+    "tests/test_independence.py::test_debug_nans_does_not_see_inactive_lanes": 3,
+    "tests/test_draws_unrolled.py::TestBits::test_bits_of_every_width_and_shape": 2,
+    "tests/test_map.py::TestGrowth::test_in_every_width": 2,
+    "tests/test_print.py::test_lanes_print_what_the_plain_function_prints": 3,
+    "tests/test_compile_growth.py::test_the_passes_are_linear": 3,
+    "tests/test_compile_growth.py::test_what_xla_gets_is_linear": 3,
+    "tests/runtime/test_modes.py::test_stores_in_part_beside_calls": 3,
+    "tests/runtime/test_modes.py::test_narrow_types_in_every_mode": 3,
+    "tests/runtime/test_modes.py::test_keys_complex_numbers_and_truth_through_frames": 3,
+    "tests/runtime/test_frames.py::test_against_a_model": 3,
+    "tests/runtime/test_words.py::test_all_bits_come_back": 2,
+    "tests/test_fuzz.py::test_all_stages_mean_what_plain_python_means": 20,
+    "tests/test_fuzz.py::test_batched_programs_mean_what_plain_python_means": 20,
+}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The long suites can be left out by the name of a marker; of some a usual run takes a share."""
     for item in items:
         if item.nodeid.startswith(REPEATED):
             item.add_marker("repeated")
+    named = any("::" in argument for argument in config.args)  # somebody wants just that
+    if not (config.getoption("full") or named):
+        chosen = [not _is_left_out(item, counted) for counted in [Counter[str]()] for item in items]
+        left = [item for item, keep in zip(items, chosen, strict=True) if not keep]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item, keep in zip(items, chosen, strict=True) if keep]
+
+
+def _is_left_out(item: pytest.Item, counted: Counter[str]) -> bool:
+    """`counted`: the cases of each suite so far."""
+    suite = item.nodeid.partition("[")[0]
+    share = SHARES.get(suite)
+    if share is None:
+        return False
+    counted[suite] += 1
+    return (counted[suite] + list(SHARES).index(suite)) % share != 0
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""Random programs against five oracles: 2,000 through the interpreters of every stage, 200 through JAX.
+"""Random programs against five oracles: with `--full` 2,000 through the interpreters of every stage, 200 through JAX.
 
 Every batch follows from its seed; `make fuzz SEED=n` runs more of them.
 """

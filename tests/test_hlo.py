@@ -247,3 +247,27 @@ def test_closed_over_matrix_is_one_gemm() -> None:
     batched = pcbatch.batch(recurse_closed, max_depth=DEPTH)
     args = (np.ones((LANES, SIZE), np.float32), np.arange(LANES, dtype=np.int32))
     assert_one_gemm(compiled_text(batched, *args))
+
+
+def test_small_arrays_have_the_lanes_last() -> None:
+    """But not what a matrix product reads, nor arrays whose elements are looked up one by one."""
+
+    @pcbatch.batch
+    def walk(x, y, z, big, n):
+        while n > 0:
+            x = x * 0.5 + x @ x
+            y = jnp.tanh(jnp.eye(3, dtype=y.dtype) @ y)
+            z = z.at[n].add(1.0)
+            big = big + 1.0
+            n = n - 1
+        return x, y, z, big
+
+    def ones(*shape: int) -> np.ndarray:
+        return np.ones((LANES, *shape), np.float32)
+
+    args = ones(5), ones(3), ones(17), ones(33), np.arange(LANES, dtype=np.int32)
+    lowered = walk.lower(*args)
+    state = walk._compiled(args, {})[0].executable.machine.layout.turned
+    assert {key.removeprefix("reg:") for key in state} == {"x"}
+    carried = lowered.as_text("stablehlo")
+    assert f"tensor<5x{LANES}xf32>" in carried and f"tensor<33x{LANES}xf32>" not in carried

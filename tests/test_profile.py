@@ -222,7 +222,7 @@ class TestNothingIsCountedUnasked:
         before = {stage: lowered.as_text(stage) for stage in ("jaxpr", "stablehlo")}
         counting = batched.with_options(stats=True).lower(N).as_text("jaxpr")
         blocks = len(lowered.stages.opt.blocks)
-        assert f"f32[{blocks}]" in counting and f"f32[{blocks}]" not in before["jaxpr"]
+        assert f"u32[{blocks},2]" in counting and f"u32[{blocks},2]" not in before["jaxpr"]
         assert f"[{timeline.BUCKETS}" not in before["jaxpr"] and f"<{timeline.BUCKETS}x" not in before["stablehlo"]
         batched.profile(N)
         assert {stage: lowered.as_text(stage) for stage in before} == before  # profiling leaves the others alone

@@ -252,6 +252,23 @@ class TestSeveralExpensiveBlocks:
         ended = np.append(line.live[1:], 0)
         assert (2 * fullest >= ended).all()
 
+    def test_cheap_loops_run_to_their_ends(self) -> None:
+        """However long a lane stays in one: the dear block runs as often as the lane that needs it most often."""
+
+        @pcbatch.batch(stats=True, modes=Dense())
+        def detours(x, n, m):
+            while n > 0:
+                k = m
+                while k > 0:
+                    k = k - 1
+                    m = (m * 5 + 3) % 17
+                x = jnp.tanh(x @ WEIGHTS @ WEIGHTS)
+                n = n - 1
+            return x
+
+        ran = detours.run(*self.ARGS).stats
+        assert ran.visits("x @ WEIGHTS @ WEIGHTS") == max(self.ARGS[1])
+
     def test_one_that_is_cheap_as_a_whole_is_not_waited_for(self) -> None:
         @pcbatch.batch
         def rarely(x, n):

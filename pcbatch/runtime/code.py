@@ -64,9 +64,8 @@ class BlockCode:
         drops. `registers`: [lanes, ...], or [..., lanes] of those that are turned; `popped`: [width, ...]."""
         env: dict[str, Operand] = {v: Common(from_storage(value, self.type(v))) for v, value in shared.items()}
         for v in self.reads:
-            env[v] = (
-                Whole(registers[v]) if v in self.parted else self._batch(v, window.read(registers[v], v in self.turned))
-            )
+            here = registers[v]
+            env[v] = Whole(here) if v in self.parted else self._batch(v, window.read(here, v in self.turned))
         saved: Values = {}
         printed: list[Values] = []
         for position, op in enumerate(self.block.ops):

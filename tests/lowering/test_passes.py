@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+import pcbatch
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg, interpret_stack
@@ -376,6 +378,25 @@ class TestOrder:
         new = order.run(program, "earliest")
         assert new.entry == new.blocks[-1].label
         assert [results(new, n) for n in range(7)] == [results(program, n) for n in range(7)]
+
+    def test_policies_that_name_one_block_get_source_order(self) -> None:
+        """Lanes then wait for each other at later code; a sweep goes on where a return leads."""
+        written = stack(FIB_STACK)
+        texts = {name: [b.ops for b in order.run(written, name).blocks] for name in ("earliest", "largest", "sweep")}
+        source = [b.ops for b in written.blocks]
+        assert texts["earliest"] == texts["largest"] == source
+        assert sorted(map(str, texts["sweep"])) == sorted(map(str, source)) and texts["sweep"] != source
+
+    def test_matrix_products_are_dear(self) -> None:
+        @pcbatch.batch
+        def grow(x, n):
+            while n > 0:
+                x = x @ np.eye(40, dtype=np.float32)
+                n = n - 1
+            return x
+
+        assert grow.lower(np.ones((2, 40), np.float32), np.arange(2)).stages.schedule == "drain"
+        assert grow.lower(np.ones((2, 4, 40), np.float32)[:, :0], np.arange(2)).stages.schedule == "sweep", "of nothing"
 
     def test_recursion_is_a_loop(self) -> None:
         assert frequency.flow(stack(FIB_STACK))["bb1"] == ["bb3", "bb4"]

@@ -67,6 +67,16 @@ class Everything:
         return carry
 
 
+@pytest.mark.parametrize("schedule", ["earliest", "largest"])
+@pytest.mark.timeout(60)
+def test_a_machine_that_has_ended_beside_one_that_runs(schedule: str) -> None:
+    """Under `vmap` it names a block all the same, though no lane waits for it: the first, whose inner loop would not
+    end on the 0 that lanes hold. Both are in the second loop then."""
+    batched = pcbatch.batch(descend_and_count, emitter="guard", schedule=schedule)
+    ns, ks = np.ones((2, 1), np.int32), np.array([[1], [5]], np.int32)
+    assert jax.jit(jax.vmap(batched))(ns, ns, ks).tolist() == [[2], [6]]
+
+
 @every_emitter
 @pytest.mark.parametrize("modes", [pcbatch.Dense(), pcbatch.Few(2), pcbatch.Strips(1)], ids=str)
 @pytest.mark.timeout(60)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -97,3 +99,14 @@ def test_targets_out_of_range_differ() -> None:
 def test_lane_masks_have_the_axes_of_values() -> None:
     assert windows.lane_mask(MASK, jnp.zeros((5, 2, 3))).shape == (5, 1, 1)
     assert windows.lane_mask(MASK, jnp.zeros(5)).shape == (5,)
+
+
+@pytest.mark.parametrize("look", [everyone, partial(everyone, careful=True), partial(first, width=2)])
+def test_lanes_may_be_the_last_axis(look: Callable[[jax.Array], Window]) -> None:
+    window = look(MASK)
+    rows = jnp.arange(30.0).reshape(5, 2, 3)
+    turned = jnp.moveaxis(rows, 0, -1)
+    assert window.read(turned, turned=True).tolist() == window.read(rows).tolist()
+    new = -window.read(rows) - 1
+    after = window.write(turned, new, window.here, turned=True)
+    assert jnp.moveaxis(after, -1, 0).tolist() == window.write(rows, new, window.here).tolist()

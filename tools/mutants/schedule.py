@@ -54,6 +54,7 @@ MUTANTS = (
         "jnp.where(True, number, len(self))",
         "a block that nobody waits for runs all the same",
         YOURS,
+        equivalent="emitters look for themselves where it matters: only time is lost",
     ),
     Mutant(
         "blocks-among-all",

@@ -180,7 +180,7 @@ MUTANTS = (
         "return 0.5 * out * float(math.prod(eqn.invars[0].aval.shape[d] for d in contract))",
         "return 0.0",
         "matrix products cost nothing",
-        (COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
+        (f"{PASSES}::TestOrder", COUNTS, "tests/examples/test_nuts.py::test_no_chain_waits_at_a_trajectory"),
     ),
     Mutant(
         "cost-no-inner-loops",
@@ -213,7 +213,12 @@ MUTANTS = (
         'graph if schedule == "sweep" else source',
         "graph",
         "policies that name one block get the order of a sweep",
-        (f"{COUNTS}::test_the_addition_in_fib_runs_twenty_times", *on(OPTIONS, "fib"), *on(STAGES, "fib")),
+        (
+            f"{PASSES}::TestOrder",
+            f"{COUNTS}::test_the_addition_in_fib_runs_twenty_times",
+            *on(OPTIONS, "fib"),
+            *on(STAGES, "fib"),
+        ),
     ),
     # draws_unrolled
     Mutant(

@@ -24,8 +24,8 @@ MUTANTS = (
     Mutant(
         "window-write-all",
         "runtime/window.py",
-        "return jnp.where(lane_mask(mask, new), new, array)",
-        "return jnp.where(lane_mask(mask | True, new), new, array)",
+        "else lane_mask(mask, new), new, array)",
+        "else lane_mask(mask | True, new), new, array)",
         "a block updates the registers of all lanes",
         (*WINDOW, *law("countdown")),
     ),
@@ -196,10 +196,34 @@ MUTANTS = (
     Mutant(
         "code-parted",
         "runtime/code.py",
-        "env[v] = Whole(registers[v]) if v in self.parted else",
-        "env[v] = Whole(registers[v]) if v not in self.parted else",
+        "env[v] = Whole(here) if v in self.parted else",
+        "env[v] = Whole(here) if v not in self.parted else",
         "registers that are touched in part are moved whole",
         ("tests/test_hlo.py::test_writing_a_row_touches_one_row",),
+    ),
+    Mutant(
+        "window-turned-mask",
+        "runtime/window.py",
+        "index = (..., self.source) if turned else self.source",
+        "index = self.source",
+        "lanes are looked up along the first axis of arrays that have them last",
+        WINDOW,
+    ),
+    Mutant(
+        "code-turned-matrices",
+        "runtime/code.py",
+        "rows = {v for code in codes for v in (*code.parted, *_in_rows(code.block))}",
+        "rows = {v for code in codes for v in code.parted}",
+        "what matrix products read is kept with the lanes last",
+        ("tests/test_hlo.py::test_small_arrays_have_the_lanes_last",),
+    ),
+    Mutant(
+        "code-nothing-turned",
+        "runtime/code.py",
+        "return bool(shape) and 0 < math.prod(shape) <= SMALL",
+        "return False",
+        "small arrays are kept with the lanes first",
+        ("tests/test_hlo.py::test_small_arrays_have_the_lanes_last",),
     ),
     # layout
     Mutant(
@@ -262,8 +286,8 @@ MUTANTS = (
     Mutant(
         "guard-unwanted",
         "runtime/emit/guard.py",
-        "if code.needs_lanes:  # a policy",
-        "if not code.needs_lanes:  # a policy",
+        "if code.needs_lanes:  # under",
+        "if not code.needs_lanes:  # under",
         "an inner loop runs with no lane waiting for it, because a policy names its block",
         MODES,
     ),
