@@ -284,14 +284,6 @@ MUTANTS = (
         STEPS,
     ),
     Mutant(
-        "guard-unwanted",
-        "runtime/emit/guard.py",
-        "if code.needs_lanes:  # under",
-        "if not code.needs_lanes:  # under",
-        "an inner loop runs with no lane waiting for it, because a policy names its block",
-        MODES,
-    ),
-    Mutant(
         "guard-repeats-nobody",
         "runtime/emit/guard.py",
         "1 if code.risky else turns",
