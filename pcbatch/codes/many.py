@@ -52,7 +52,8 @@ unless `pcbatch.use_cpu_devices(4)` is called before anything else uses JAX.
         'what the strategy "local" cannot do',
         """
 With `strategy="local"` lanes wait for each other at calls, and Python makes the recursive ones. So a lane cannot take
-a new input while others still run, as `map` wants it, and all lanes are on one device.
+a new input while others still run, as `map` wants it, and all lanes are on one device. There are no policies and modes
+either, which `explain_schedule` and `profile` tell about.
 """,
         bad=_COLLATZ + '\nprint(steps.with_options(strategy="local").map(jnp.arange(1, 9)).value)\n',
         good=_COLLATZ + '\nprint(steps.with_options(strategy="pc").map(jnp.arange(1, 9)).value)\n',
