@@ -69,6 +69,18 @@ REPEATED = (
 )
 
 
+# Long as well, and no more is run of the package than in others: its lines are not counted here either.
+LONG = (
+    "tests/runtime/test_parts.py",
+    "tests/test_benchmarks.py",
+    "tests/test_hlo.py",
+    "tests/test_ratchets.py",
+    "tests/test_regressions.py",
+    "tests/test_draws_unrolled.py",
+    "tests/test_cases_jax.py",
+    "tests/test_cases_language.py",
+    "tests/test_cases_paper.py",
+)
 # Suites of which a usual run takes one case in so many (0: none), unless `--full` asks for all. Every named program is
 # in one of the first five: ways to run it that are not the default one.
 SHARES = {
@@ -160,7 +172,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     (Not by pytest-cov's `no_cover`: stopping its tracer lets that of the process go on, which costs as much.)
     """
     tracer = sys.gettrace()
-    if not type(tracer).__module__.startswith("coverage") or not item.nodeid.startswith(REPEATED):
+    if not type(tracer).__module__.startswith("coverage") or not item.nodeid.startswith((*REPEATED, *SHARES, *LONG)):
         return (yield)
     sys.settrace(None)
     threading.settrace(None)  # type: ignore[arg-type]
