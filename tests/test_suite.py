@@ -1,9 +1,11 @@
-"""The report of `make test`."""
+"""The report of `make test`, and what a usual run leaves out."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,10 +33,23 @@ def test_the_report_names_what_falls_short() -> None:
 def test_the_long_suites_exist(request: pytest.FixtureRequest) -> None:
     """Those in which lines are not counted on Python 3.11."""
     conftest: Any = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
-    for path, _, test in (name.partition("::") for name in conftest.REPEATED):
+    for name in (*conftest.REPEATED, *conftest.SHARES, *conftest.LONG):
+        path, *parts = name.split("::")
         assert (ROOT / path).exists(), path
-        text = (ROOT / path).read_text(encoding="utf-8") if test else ""
-        assert not test or f"def {test}" in text or f"class {test}" in text, test
+        text = (ROOT / path).read_text(encoding="utf-8") if parts else ""
+        assert all(f"def {part}" in text or f"class {part}" in text for part in parts), name
+
+
+def test_a_usual_run_leaves_no_named_program_out(request: pytest.FixtureRequest) -> None:
+    """The shares of the suites that run programs in other ways than the default one have each of them once."""
+    conftest: Any = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
+    suites = list(conftest.SHARES)[:5]
+    counted: Counter[str] = Counter()
+    kept = [
+        {k for k in range(60) if not conftest._is_left_out(SimpleNamespace(nodeid=f"{suite}[{k}]"), counted)}
+        for suite in suites
+    ]
+    assert set().union(*kept) == set(range(60)) and sum(map(len, kept)) == 60
 
 
 def test_no_lines_are_counted_in_a_long_suite(request: pytest.FixtureRequest) -> None:
