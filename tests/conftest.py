@@ -73,7 +73,6 @@ REPEATED = (
 LONG = (
     "tests/runtime/test_frames.py",
     "tests/runtime/test_modes.py",
-    "tests/runtime/test_parts.py",
     "tests/test_benchmarks.py",
     "tests/test_hlo.py",
     "tests/test_ratchets.py",
