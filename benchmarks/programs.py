@@ -12,6 +12,7 @@ import numpy as np
 
 import pcbatch
 from benchmarks.common import Row, median_seconds, report, seconds
+from benchmarks.recursions import ackermann
 
 
 def collatz(n):
@@ -31,15 +32,6 @@ def collatz_vmap(n: jax.Array) -> jax.Array:
         return jnp.where(n % 2 == 0, n // 2, 3 * n + 1), steps + 1
 
     return jax.lax.while_loop(lambda s: s[0] != 1, body, (n, jnp.int32(0)))[1]
-
-
-def ackermann(m, n):
-    """Nested recursion."""
-    if m == 0:
-        return n + 1
-    if n == 0:
-        return ackermann(m - 1, 1)
-    return ackermann(m - 1, ackermann(m, n - 1))
 
 
 WEIGHT = (np.random.default_rng(1).normal(size=(64, 64)) / 8).astype(np.float32)

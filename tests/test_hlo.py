@@ -19,6 +19,7 @@ from examples.nuts.sampler import nuts
 from examples.nuts.targets import gaussian
 from tests.programs import REGISTRY
 from tests.programs.classics import fib
+from tests.programs.recursion import ackermann
 
 DEPTH, LANES = 37, 53  # primes, so that a shape in the text can only be a stack
 
@@ -46,14 +47,6 @@ LANE = np.zeros(LANES, np.int32)
 VECTOR = np.zeros((LANES, 61), np.float32)
 MODES = [None, pcbatch.Dense(), pcbatch.Few(4), pcbatch.Strips(8)]
 every_mode = pytest.mark.parametrize("modes", MODES, ids=str)
-
-
-def ackermann(m, n):
-    if m == 0:
-        return n + 1
-    if n == 0:
-        return ackermann(m - 1, 1)
-    return ackermann(m - 1, ackermann(m, n - 1))
 
 
 def quicksort(xs, low, high):

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pcbatch.table import ranges
+
 WANTED = 95.0  # per cent, of the package and of every file that is not listed
 MEASURE = "--measure"
 MONITORED = (3, 12)
@@ -56,7 +58,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     """What the report says, from coverage's JSON: the total last, where CI looks for it."""
     short = {name: file for name, file in found["files"].items() if file["summary"]["percent_covered"] < WANTED}
     out = [
-        f"  {name}: {_percent(file['summary'])}, not run: {_ranges(file['missing_lines'])}"
+        f"  {name}: {_percent(file['summary'])}, not run: {ranges(file['missing_lines'])}"
         for name, file in short.items()
     ]
     if out:
@@ -70,17 +72,6 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 def _percent(summary: dict[str, Any]) -> str:
     return f"{summary['percent_covered']:.1f} %"
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """3, 4, 5, 9 as 3-5, 9."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 if __name__ == "__main__":

@@ -44,16 +44,12 @@ class Layout:
     codes: tuple[BlockCode, ...]
     index: Mapping[str, int]  # block label -> program counter
     registers: tuple[str, ...]
+    turned: frozenset[str]  # state keys whose last axis are the lanes
     frames: Frames | None
     shown: tuple[str, ...]  # variables in the messages of failures
     max_steps: int | None
     stats: bool
     timed: bool = False  # are statistics kept over time?
-
-    @property
-    def turned(self) -> frozenset[str]:
-        """The state keys whose last axis are the lanes."""
-        return frozenset(reg(v) for v in (self.codes[0].turned if self.codes else ()))
 
     def rows(self, key: str, array: Any) -> Any:
         """What the state has under a key, with the lanes (or inputs) in front."""
@@ -87,11 +83,13 @@ class Layout:
 def make(program: StackProgram, max_steps: int | None, stats: bool, timed: bool = False) -> Layout:
     """Prepare a typed, ordered program."""
     storage = {v: var.storage for v, var in program.vars.items()}
+    codes = compile_blocks(program)
     return Layout(
         program=program,
-        codes=compile_blocks(program),
+        codes=codes,
         index={block.label: k for k, block in enumerate(program.blocks)},
         registers=tuple(v for v, s in storage.items() if s is not None and s.has_register),
+        turned=frozenset(reg(v) for code in codes[:1] for v in code.turned),  # the same in every block
         frames=frame_plans.plan(program),
         shown=tuple(dict.fromkeys(v for block in program.blocks for v in kept(block.terminator))),
         max_steps=max_steps,

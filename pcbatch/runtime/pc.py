@@ -26,7 +26,7 @@ from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.schedule import POLICIES, Policy
 from pcbatch.runtime.spread import Dealt, Spread
 from pcbatch.runtime.status import Status
-from pcbatch.runtime.stream import FOREVER, Progress, Stream, load
+from pcbatch.runtime.stream import FOREVER, Progress, Stream, started
 
 START_DEPTH = 32  # first guess for a recursive program outside `jit`
 TRACED_DEPTH = 64  # what a recursive program gets inside `jit`, where stacks cannot grow
@@ -271,8 +271,7 @@ class PcExecutable:
         machine = self._traced
 
         def body(given: Dealt, common: Any) -> Outcome:
-            shared, stored = load(self, given, common, spread)
-            begun = queue.start(machine, shared, lanes, spread.each, depth, given.end)
+            begun, stored = started(self, given, common, spread, lanes, spread.each, depth)
             return self.drained(queue.run(machine, begun, stored), depth)
 
         out: Outcome = spread.run(body, given.without_common(), given.common)

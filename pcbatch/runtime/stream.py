@@ -184,12 +184,9 @@ def _ended(pause: Pause, narrower: int, more: bool) -> bool:
 def _begin(
     executable: PcExecutable, given: Dealt, *, spread: Spread, lanes: int, slots: int, depth: int
 ) -> tuple[Queue, Values, Values]:
-    machine = executable.machine
-
     def body(given: Dealt, common: Any) -> tuple[Queue, Values, Values]:
-        shared, stored = load(executable, given, common, spread)
-        q = queue.start(machine, shared, lanes, slots, depth, given.end)
-        return _bare(q), shared, stored
+        q, stored = started(executable, given, common, spread, lanes, slots, depth)
+        return _bare(q), q.state.shared, stored
 
     begun: tuple[Queue, Values, Values] = spread.run(body, given.without_common(), given.common)
     return begun
@@ -209,8 +206,8 @@ def _whole(
     machine = executable.machine
 
     def body(given: Dealt, common: Any) -> Left:
-        shared, stored = load(executable, given, common, spread)
-        q = queue.start(machine, shared, lanes, slots, depth, given.end)
+        q, stored = started(executable, given, common, spread, lanes, slots, depth)
+        shared = q.state.shared
         stages: list[Stage] = []
         full: list[jax.Array] = []
         halted = jnp.zeros((), bool)
@@ -227,6 +224,14 @@ def _whole(
 
     left: Left = spread.run(body, given.without_common(), given.common)
     return left
+
+
+def started(
+    executable: PcExecutable, given: Dealt, common: Any, spread: Spread, lanes: int, slots: int, depth: int
+) -> tuple[Queue, Values]:
+    """A queue before its first refill, and what lanes begin with, by state key."""
+    shared, stored = load(executable, given, common, spread)
+    return queue.start(executable.machine, shared, lanes, slots, depth, given.end), stored
 
 
 def load(executable: PcExecutable, given: Dealt, common: Any, spread: Spread) -> tuple[Values, Values]:
