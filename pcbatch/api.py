@@ -191,7 +191,7 @@ class Batched(Inspected):
         key = (given.key, settings(), self.fn.__code__)  # reloading tools put new code into old functions
         compiled = self._cache.get(key)
         if compiled is None:
-            compiled = compile_signature(self.fn, self._is_batched, self.options, given)
+            compiled = compile_signature(self.fn, self._is_batched, self.options, given, self.program)
             self._cache[key] = compiled
         return compiled
 

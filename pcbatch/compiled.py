@@ -40,6 +40,7 @@ from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Spread
 from pcbatch.runtime.status import Site, Status
 from pcbatch.runtime.stream import Progress
+from pcbatch.transforms import Program, traced_run
 
 
 class Executable(Protocol):
@@ -78,6 +79,7 @@ class Compiled:
     infos: tuple[BlockStats, ...]
     params: tuple[str, ...]  # what the executable calls its arguments
     where: Callable[[int, int | None], Site]  # a final pc and return address -> where the lane stopped
+    unshared: Callable[[frozenset[str]], Compiled]  # the same for lanes that do not share some arguments
 
     def args(self, given: Arguments) -> dict[str, Any]:
         """Array leaves of a call by the parameter that the executable takes them for."""
@@ -94,13 +96,39 @@ class Compiled:
 
     def execute(self, given: Arguments, mesh: Mesh | None = None) -> Outcome:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
-        return self._execute(given, lambda args: self.executable.run(args, given.lanes, mesh))
+
+        def run(args: Any) -> Outcome:
+            program = self._operation(args)
+            if program is None:
+                return self.executable.run(args, given.lanes, mesh)
+            return traced_run(program, args, given.lanes, mesh=mesh)
+
+        return self._execute(given, run)
+
+    def _operation(self, args: Any) -> Program | None:
+        """What a run is an operation of, if JAX traces it."""
+        if not isinstance(self.executable, PcExecutable) or not tracing(args):
+            return None
+        return self.program()
+
+    def program(self) -> Program:
+        """The executable, for transformations."""
+        assert isinstance(self.executable, PcExecutable)
+        return Program(self.executable, lambda apart: self.unshared(apart).program())
 
     def stream(
         self, given: Arguments, lanes: int | None, mesh: Mesh | None = None, progress: Progress | None = None
     ) -> Outcome:
         """Run the inputs of a call through so many lanes."""
-        return self._execute(given, lambda args: self.executable.map(args, given.lanes, lanes, mesh, progress))
+
+        def run(args: Any) -> Outcome:
+            program = self._operation(args)
+            if program is None:
+                return self.executable.map(args, given.lanes, lanes, mesh, progress)
+            each = Spread(mesh, given.lanes).each
+            return traced_run(program, args, given.lanes, lanes or program.executable.costs.stream_lanes(each), mesh)
+
+        return self._execute(given, run)
 
     def explain(self, name: str, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Explanation:
         """How the inputs of a call would run, through so many lanes of each device (None: as a plain call does)."""
@@ -216,16 +244,35 @@ class Compiled:
         )
 
 
-def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Options, given: Arguments) -> Compiled:
-    """Compile `fn` for the types of a call."""
+def compile_signature(
+    fn: FunctionType,
+    is_batched: BatchedTest,
+    options: Options,
+    given: Arguments,
+    compile: Callable[[Arguments], Compiled],
+) -> Compiled:
+    """Compile `fn` for the types of a call; `compile` does so for other types."""
+    types = replace(given, arrays={}, mapped={})
+
+    def unshared(apart: frozenset[str]) -> Compiled:
+        whose = dict(zip(compiled.params, _owners(stages), strict=True))
+        return compile(replace(types, shared=given.shared - {whose[v] for v in apart}))
+
     stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options))
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
-        return Compiled(stages, options, local, _cfg_infos(stages.optimised_cfg), local.params, local.where)
+        infos = _cfg_infos(stages.optimised_cfg)
+        return (compiled := Compiled(stages, options, local, infos, local.params, local.where, unshared))
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg))
     where = partial(_where, stages.opt)
-    return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where)
+    compiled = Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where, unshared)
+    return compiled
+
+
+def _owners(stages: Stages) -> list[str]:
+    """The parameter of the function that each argument of the executable is a leaf of."""
+    return [name for name, found in stages.params.items() for leaf in found.leaves if isinstance(leaf, ArrayType)]
 
 
 def _on_host(leaf: Any) -> Any:

@@ -50,6 +50,9 @@ class Frames:
 
     def dtype(self, buffer: str) -> np.dtype[Any]:
         """The word of a buffer."""
+        of_floats = buffer.partition(":")[2]
+        if of_floats:
+            return jnp.dtype(of_floats)
         return words.SMALL if buffer == NAMES[words.SMALL] else words.LARGE
 
     def bytes(self) -> int:
@@ -135,7 +138,7 @@ class Frames:
         self, buffer: str, window: Window, saved: Mapping[str, Any], back: jax.Array | None
     ) -> dict[tuple[int, int], jax.Array]:
         mine = {v: column for v in saved if (column := self.columns[v]).buffer == buffer}
-        parts = {(column.start, column.stop): words.pack(saved[v], window.width) for v, column in mine.items()}
+        parts = {(column.start, column.stop): words.pack(saved[v], window.width, self.dtype(buffer)) for v, column in mine.items()}
         if back is not None and buffer == NAMES[words.SMALL]:
             parts[0, RETURN_COLUMN] = back.astype(words.SMALL)[:, None]
         return parts
@@ -187,8 +190,13 @@ def depth_of(rows: jax.Array, lanes: int) -> int:
     return int(rows.shape[0]) // lanes - 2
 
 
-def plan(program: StackProgram) -> Frames | None:
-    """Columns for a program's slots, or None if nothing calls."""
+def _buffer(word: np.dtype[Any]) -> str:
+    return NAMES.get(word, f"frames:{word.name}")
+
+
+def plan(program: StackProgram, floats_apart: bool = False) -> Frames | None:
+    """Columns for a program's slots, or None if nothing calls; `floats_apart`: floating numbers are not kept as bits,
+    but in buffers of their own."""
     calls = [edge for block in program.blocks for edge in edges(block.terminator) if isinstance(edge, PushJump)]
     if not calls:
         return None
@@ -198,7 +206,8 @@ def plan(program: StackProgram) -> Frames | None:
         type_ = program.vars[v].type
         assert type_ is not None
         stored = storage_type(type_)
-        buffer, size = NAMES[words.word(stored)], words.width(stored)
+        word = words.word(stored, floats_apart)
+        buffer, size = _buffer(word), words.width(stored, word)
         taken = [columns[u] for u in together[v] if u in columns and columns[u].buffer == buffer]
         start = _first_gap(taken, size, RETURN_COLUMN if buffer == "frames" else 0)
         columns[v] = Column(buffer, start, start + size, stored)

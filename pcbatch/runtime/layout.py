@@ -80,8 +80,10 @@ class Layout:
         return next(np.dtype(t) for t in (np.int8, np.int16, np.int32) if self.nowhere <= np.iinfo(t).max)
 
 
-def make(program: StackProgram, max_steps: int | None, stats: bool, timed: bool = False) -> Layout:
-    """Prepare a typed, ordered program."""
+def make(
+    program: StackProgram, max_steps: int | None, stats: bool, timed: bool = False, floats_apart: bool = False
+) -> Layout:
+    """Prepare a typed, ordered program; `floats_apart`: frames keep floating numbers as they are, not as words."""
     storage = {v: var.storage for v, var in program.vars.items()}
     codes = compile_blocks(program)
     return Layout(
@@ -90,7 +92,7 @@ def make(program: StackProgram, max_steps: int | None, stats: bool, timed: bool 
         index={block.label: k for k, block in enumerate(program.blocks)},
         registers=tuple(v for v, s in storage.items() if s is not None and s.has_register),
         turned=frozenset(reg(v) for code in codes[:1] for v in code.turned),  # the same in every block
-        frames=frame_plans.plan(program),
+        frames=frame_plans.plan(program, floats_apart),
         shown=tuple(dict.fromkeys(v for block in program.blocks for v in kept(block.terminator))),
         max_steps=max_steps,
         stats=stats,

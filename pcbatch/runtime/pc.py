@@ -21,7 +21,7 @@ from pcbatch.options import Options
 from pcbatch.runtime import emit, layout, plans, queue, timeline, wide, xla
 from pcbatch.runtime.chunks import Chunks, Flow, Piece
 from pcbatch.runtime.machine import Machine, State
-from pcbatch.runtime.outcome import Outcome, tracing
+from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.schedule import POLICIES, Policy
 from pcbatch.runtime.spread import Dealt, Spread
@@ -47,6 +47,7 @@ class PcExecutable:
     kernel: float = field(init=False)
     costs: plans.Costs = field(init=False)
     timed: bool = False  # keep statistics over time?
+    _smooth: Machine | None = None
     _profiling: PcExecutable | None = None
     _jitted: dict[Any, Any] = field(default_factory=dict)
 
@@ -83,6 +84,14 @@ class PcExecutable:
         return replace(self.machine, apart=True)
 
     @property
+    def smooth(self) -> Machine:
+        """The machine for programs that JAX differentiates: what it saves has tangents."""
+        if self._smooth is None:
+            apart = layout.make(self.program, self.options.max_steps, self.options.stats, floats_apart=True)
+            self._smooth = replace(self._traced, layout=apart)
+        return self._smooth
+
+    @property
     def prints(self) -> bool:
         """Do lanes print?"""
         return any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
@@ -113,14 +122,11 @@ class PcExecutable:
     # All lanes at once
 
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Outcome:
-        """Run all lanes to their end. Inside a trace stacks have a fixed depth."""
+        """Run all lanes to their end. Outside traces."""
         spread = Spread(mesh, lanes)
         width = self.width(spread.each)
         if width < spread.each:
             return self.map(args, lanes, width, mesh)
-        if tracing(args):
-            out = self._whole(args, spread=spread, depth=self.traced_depth(), keep=False, traced=True)[0]
-            return self.collected(out, spread=spread)
         given = args if mesh is None else self.placed(args, spread)
         out, state = self._start(spread.each)(given, spread=spread, depth=self.depth, keep=self.grows)
         depth = self.depth
@@ -129,6 +135,27 @@ class PcExecutable:
             out, state = self.jitted(PcExecutable._again, spread.each)(state, spread=spread, depth=depth)
         self.remember(depth)
         return self.gathered(out, spread)
+
+    def traced(self, given: Dealt, lanes: int, through: int | None = None) -> Outcome:
+        """A run on one device inside a trace, where stacks have a fixed depth and nothing can be decided between parts
+        of it. `through`: the width of the machine, if not all lanes run at once."""
+        depth, spread = self.traced_depth(), Spread(None, lanes)
+        width = min(through or self.width(lanes), lanes)
+        if through is None and width == lanes:
+            return self._whole(given, spread=spread, depth=depth, keep=False, traced=True)[0]
+        end = jnp.int32(lanes) if given.end is None else given.end
+        names = jnp.arange(lanes, dtype=jnp.int32) if self.prints else None
+        given = replace(given, end=end, names=names)
+        begun, stored = started(self, given, given.common, spread, width, lanes, depth)
+        return self.drained(queue.run(self._traced, begun, stored), depth)
+
+    def traced_structure(self) -> Any:
+        """The tree of what `traced` gives."""
+        layout = self.machine.layout
+        calls = None if layout.frames is None else 0
+        values, counts = tuple(self.program.results), tuple(self.machine.counts)
+        shown = dict.fromkeys(layout.shown, 0)
+        return jax.tree.structure(Outcome(values, 0, 0, counts, 0, calls, calls, shown, self.traced_depth()))
 
     def _start(self, lanes: int) -> Any:
         return self.jitted(PcExecutable._whole, lanes)
@@ -243,11 +270,9 @@ class PcExecutable:
         mesh: Mesh | None = None,
         progress: Progress | None = None,
     ) -> Outcome:
-        """Run all inputs through so many lanes (on each device)."""
+        """Run all inputs through so many lanes (on each device). Outside traces."""
         spread = Spread(mesh, inputs)
         width = min(lanes or self.costs.stream_lanes(spread.each), spread.each)
-        if tracing(args):
-            return self.collected(self._stream(args, spread, width, self.traced_depth()), spread=spread)
         return Stream(self, spread, width, progress).run(self.placed(args, spread))
 
     def map_chunks(
@@ -264,18 +289,6 @@ class PcExecutable:
         width = min(wanted, -(-total // spread.devices))
         stream = Stream(self, replace(spread, inputs=spread.each * spread.devices), width, flow.progress)
         return Chunks(stream, flow.total, iter(pieces)).run(common)
-
-    def _stream(self, args: Mapping[str, Any], spread: Spread, lanes: int, depth: int) -> Outcome:
-        """One program, for traces: nothing can be decided between its parts."""
-        given = self.dealt(args, spread)
-        machine = self._traced
-
-        def body(given: Dealt, common: Any) -> Outcome:
-            begun, stored = started(self, given, common, spread, lanes, spread.each, depth)
-            return self.drained(queue.run(machine, begun, stored), depth)
-
-        out: Outcome = spread.run(body, given.without_common(), given.common)
-        return out
 
     def drained(self, q: Queue, depth: int) -> Outcome:
         return self._outcome(q.out, q.out.get("back"), q.state, depth)

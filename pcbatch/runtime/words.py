@@ -21,18 +21,30 @@ LARGE: Dtype = np.dtype(np.uint64)
 _UNSIGNED: dict[int, Dtype] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: SMALL, 8: LARGE}
 
 
-def word(type_: ArrayType) -> Dtype:
-    """The word that values of this (storage) type are made of."""
+def word(type_: ArrayType, floats_apart: bool = False) -> Dtype:
+    """The word that values of this (storage) type are made of; `floats_apart`: floating numbers are words of their own,
+    because bits have no tangents."""
+    if floats_apart and is_float(type_):
+        return jnp.dtype(type_.dtype)
     return LARGE if _bits(jnp.dtype(type_.dtype)).itemsize == 8 else SMALL
 
 
-def width(type_: ArrayType) -> int:
+def is_float(type_: ArrayType) -> bool:
+    """Do values of this type have tangents?"""
+    return bool(jnp.issubdtype(jnp.dtype(type_.dtype), jnp.inexact))
+
+
+def width(type_: ArrayType, word: Dtype) -> int:
     """Words per lane."""
+    if word not in (SMALL, LARGE):
+        return type_.size
     return type_.size * _per_element(jnp.dtype(type_.dtype))
 
 
-def pack(value: Any, lanes: int) -> jax.Array:
+def pack(value: Any, lanes: int, word: Dtype) -> jax.Array:
     """[lanes, ...] as words, [lanes, width]."""
+    if word not in (SMALL, LARGE):
+        return value.reshape(lanes, math.prod(value.shape[1:]))  # type: ignore[no-any-return]
     if jnp.issubdtype(value.dtype, jnp.complexfloating):
         value = jnp.stack([value.real, value.imag], axis=-1)
     elif value.dtype == np.bool_:
@@ -49,6 +61,8 @@ def unpack(words: jax.Array, type_: ArrayType) -> Any:
     """The inverse of `pack` for values of this (storage) type."""
     dtype = jnp.dtype(type_.dtype)
     shape = (words.shape[0], *type_.shape)
+    if words.dtype not in (SMALL, LARGE):
+        return words.reshape(shape)
     if jnp.issubdtype(dtype, jnp.complexfloating):
         part = _bits(dtype)
         halves = _from_bits(words, part).reshape(*shape, 2)

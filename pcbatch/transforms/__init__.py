@@ -1,0 +1,7 @@
+"""A run as an operation of JAX: what `vmap`, `jvp` and `grad` make of it."""
+
+from __future__ import annotations
+
+from pcbatch.transforms.run import Program, traced_run
+
+__all__ = ["Program", "traced_run"]

@@ -1,0 +1,31 @@
+"""Elements of a `vmap` folded into lanes: [lanes, elements, ...] becomes [lanes * elements, ...] and back.
+
+Lane `l` of element `e` is lane `l * elements + e` of the one machine that runs them all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+
+def folded(array: Any, axis: int | None, size: int) -> Any:
+    """[lanes * size, ...] of an array [lanes, ...] that has the elements along a further axis, or none of its own."""
+    if axis is None:
+        return jnp.repeat(array, size, axis=0)
+    behind = jnp.moveaxis(array, axis, 1)
+    return behind.reshape(-1, *behind.shape[2:])
+
+
+def spread(array: Any, axis: int | None, lanes: int, size: int) -> Any:
+    """[lanes * size, ...] of a value that all lanes share, one for each element along `axis`, or one for all."""
+    if axis is None:
+        return jnp.broadcast_to(array, (lanes * size, *array.shape))
+    front = jnp.moveaxis(array, axis, 0)
+    return jnp.broadcast_to(front, (lanes, *front.shape)).reshape(-1, *front.shape[1:])
+
+
+def unfolded(array: Any, size: int) -> Any:
+    """[lanes, size, ...] of what a folded run gives; the elements along axis 1."""
+    return array.reshape(-1, size, *array.shape[1:])

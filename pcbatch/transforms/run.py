@@ -1,0 +1,138 @@
+"""A run of the machine inside a trace: one operation, that `vmap` folds into more lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh
+
+from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.pc import PcExecutable
+from pcbatch.runtime.spread import Dealt, Spread
+from pcbatch.transforms.fold import folded, spread, unfolded
+from pcbatch.transforms.primitive import Axis, bind
+
+PER_LANE = ("values", "status", "pc", "depths", "back", "shown")  # fields of an outcome with a value for each lane
+
+
+@dataclass(frozen=True)
+class Program:
+    """An executable, and how to get that of the same function with less that all lanes share."""
+
+    executable: PcExecutable
+    unshared: Callable[[frozenset[str]], Program] = field(compare=False)  # of arguments that lanes no longer share
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """`lanes` lanes of a program to their end. Its operands are the arguments `names`, of which those that are `mapped`
+    have lanes in front, and, if some lanes have no work, the number of those that have (`ends`)."""
+
+    program: Program
+    names: tuple[str, ...]
+    mapped: tuple[bool, ...]
+    lanes: int
+    through: int | None = None  # the width of the machine, if inputs are to wait for lanes
+    ends: bool = False
+    name: str = "run"
+
+    def __repr__(self) -> str:
+        return f"{self.name}[lanes={self.lanes}]"
+
+    def outcome(self, *args: Any) -> Outcome:
+        """The run, in JAX's operations."""
+        return self.program.executable.traced(self.given(*args), self.lanes, self.through)
+
+    def given(self, *args: Any) -> Dealt:
+        """The operands as arguments of a machine."""
+        pairs = list(zip(self.names, self.mapped, args, strict=False))
+        end = args[-1] if self.ends else None
+        return Dealt({v: x for v, here, x in pairs if here}, {v: x for v, here, x in pairs if not here}, end, None)
+
+    def traced(self, *args: Any) -> Sequence[Any]:
+        return jax.tree.leaves(self.outcome(*args))
+
+    def now(self, *args: Any) -> Sequence[Any]:
+        if self.ends:
+            return list(jax.jit(self.traced)(*args))
+        executable, given = self.program.executable, dict(zip(self.names, args, strict=True))
+        if self.through is not None:
+            return jax.tree.leaves(executable.map(given, self.lanes, self.through))
+        return jax.tree.leaves(executable.run(given, self.lanes))
+
+    def batch(self, size: int, args: Sequence[Any], axes: Sequence[Axis]) -> tuple[Sequence[Any], Sequence[Axis]]:
+        run, operands = self.folded(size, args, axes)
+        return unfolded_outs(bind(run, *operands), self.per_lane(), size)
+
+    def folded(self, size: int, args: Sequence[Any], axes: Sequence[Axis]) -> tuple[Run, list[Any]]:
+        """The run of `size` times as many lanes, and its operands."""
+        count = len(self.names)
+        apart = {v for v, here, axis in zip(self.names, self.mapped, axes, strict=False) if not here and axis is not None}
+        operands = [
+            folded(x, axis, size) if here else (x if v not in apart else spread(x, axis, self.lanes, size))
+            for v, here, x, axis in zip(self.names, self.mapped, args[:count], axes[:count], strict=True)
+        ]
+        mapped = tuple(here or v in apart for v, here in zip(self.names, self.mapped, strict=True))
+        program = self.program.unshared(frozenset(apart)) if apart else self.program
+        ends = [args[-1] * size] if self.ends else []
+        return replace(self, program=program, mapped=mapped, lanes=self.lanes * size), [*operands, *ends]
+
+    def structure(self) -> Any:
+        """The tree that the results are the leaves of."""
+        return self.program.executable.traced_structure()
+
+    def per_lane(self) -> list[bool]:
+        """Which results have a value for each lane."""
+        outcome = jax.tree.unflatten(self.structure(), [False] * self.structure().num_leaves)
+        marked = {name: jax.tree.map(lambda _: True, getattr(outcome, name)) for name in PER_LANE}
+        return jax.tree.leaves(replace(outcome, **marked))
+
+    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        raise NotImplementedError
+
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        raise NotImplementedError
+
+
+def traced_run(
+    program: Program, args: Mapping[str, Any], lanes: int, through: int | None = None, mesh: Mesh | None = None
+) -> Outcome:
+    """A run of a call that JAX traces; `through`: the width of the machine, if inputs are to wait for lanes."""
+    executable = program.executable
+    spread = Spread(mesh, lanes)
+    if mesh is None:
+        return _applied(program, *executable.split(args), lanes, through)
+
+    def body(given: Dealt, common: Mapping[str, Any]) -> Outcome:
+        if given.names is not None:  # what lanes are called is known to no operation
+            return executable.traced(replace(given, common=common), spread.each, through)
+        return _applied(program, given.mapped, common, spread.each, through, given.end)
+
+    dealt = executable.dealt(args, spread)
+    return executable.collected(spread.run(body, dealt.without_common(), dealt.common), spread=spread)
+
+
+def _applied(
+    program: Program,
+    mapped: Mapping[str, Any],
+    common: Mapping[str, Any],
+    lanes: int,
+    through: int | None,
+    end: Any = None,
+) -> Outcome:
+    names = (*mapped, *common)
+    flags = tuple(v in mapped for v in names)
+    run = Run(program, names, flags, lanes, through, end is not None)
+    operands = [*mapped.values(), *common.values(), *([] if end is None else [end])]
+    outcome: Outcome = jax.tree.unflatten(run.structure(), bind(run, *map(jnp.asarray, operands)))
+    return outcome
+
+
+def unfolded_outs(outs: Sequence[Any], per_lane: Sequence[bool], size: int) -> tuple[list[Any], list[Axis]]:
+    """What a folded run gives, with the elements as an axis of what each lane has."""
+    apart = [unfolded(x, size) if here else x for x, here in zip(outs, per_lane, strict=True)]
+    return apart, [1 if here else None for here in per_lane]
