@@ -27,6 +27,7 @@ class Options:
     modes: Any = None
     max_depth: int | None = None
     max_steps: int | None = None
+    max_tape: int | None = None
     devices: Any = None
     stats: bool = False
 
@@ -38,6 +39,7 @@ class Options:
         _check_modes(self.modes)
         _positive("max_depth", self.max_depth)
         _positive("max_steps", self.max_steps)
+        _positive("max_tape", self.max_tape)
 
 
 def _is_policy(schedule: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,9 @@ from pcbatch.ir.walk import holds
 from pcbatch.modes import Mode
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.layout import Layout
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.emit.base import Stage
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,7 @@ class Blocks:
     emitter: Emitter
     modes: tuple[Mode, ...]
     expensive: tuple[int, ...]
-    shared: Values
-    apart: bool = False  # must a block's reads be kept apart from its writes?
+    stage: Stage
 
     def __len__(self) -> int:
         return len(self.layout.codes)

@@ -39,6 +39,7 @@ class Effects(NamedTuple):
     saved: Values  # variable -> value to keep in its slot
     conditions: Values  # what the jump reads -> bool[width]
     printed: Shown
+    loaded: Values  # what was read of registers in part, by `parts.load_key`
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class BlockCode:
     turned: frozenset[str]  # registers of the program whose last axis are the lanes
     risky: bool  # holds what must not run on values of lanes that are elsewhere
     prints: tuple[Print, ...]
+    keeps_loads: bool = False  # does `run` give what it reads of registers in part?
 
     def run(self, window: Window, registers: Values, popped: Values, shared: Values, mask: jax.Array) -> Effects:
         """Evaluate the body for the places of a window; values of places outside `mask` are junk that the caller
@@ -68,6 +70,7 @@ class BlockCode:
             env[v] = Whole(here) if v in self.parted else self._batch(v, window.read(here, v in self.turned))
         saved: Values = {}
         printed: list[Values] = []
+        loaded: Values = {}
         for position, op in enumerate(self.block.ops):
             match op:
                 case Push(dst=dst, src=src):
@@ -77,11 +80,11 @@ class BlockCode:
                 case Print():
                     printed.append({v: self._stored(env[v], v, window) for v in reads(op)})
                 case _:
-                    env.update(self._pure(position, op, env, window, mask))
+                    env.update(self._pure(position, op, env, window, mask, loaded))
         placed = {v: found.array for v in self.updates if isinstance(found := env[v], Whole)}
         updates = {v: self._stored(env[v], v, window) for v in self.updates if v not in placed}
         conditions = {v: self._stored(env[v], v, window) for v in self.conditions}
-        return Effects(updates, placed, saved, conditions, tuple(printed))
+        return Effects(updates, placed, saved, conditions, tuple(printed), loaded if self.keeps_loads else {})
 
     @property
     def stores(self) -> bool:
@@ -101,14 +104,22 @@ class BlockCode:
         return () if isinstance(terminator, Fail) else tuple(dict.fromkeys(terminator_reads(terminator)))
 
     def _pure(
-        self, position: int, op: PureOp, env: Mapping[str, Operand], window: Window, mask: jax.Array
+        self,
+        position: int,
+        op: PureOp,
+        env: Mapping[str, Operand],
+        window: Window,
+        mask: jax.Array,
+        loaded: Values,
     ) -> dict[str, Operand]:
         match op:
             case Prim(dsts=dsts, expr=expr):
                 operands = [env[v] for v in expr.ins]
                 found = self.cuts.get(position)
                 if found is not None and all(isinstance(operands[k], Whole) for k in found.registers):
-                    return dict(zip(dsts, parts.run(found, operands, window, mask), strict=True))
+                    outs, read = parts.run(found, operands, window, mask)
+                    loaded.update({parts.load_key(position, step): value for step, value in read.items()})
+                    return dict(zip(dsts, outs, strict=True))
                 one = (lambda *args: [expr.fn(*args)]) if len(dsts) == 1 else expr.fn  # type: ignore[misc]
                 return dict(zip(dsts, parts.batched(one, operands, window), strict=True))
             case Move(dst=dst, src=src):

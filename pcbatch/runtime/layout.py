@@ -51,6 +51,10 @@ class Layout:
     stats: bool
     timed: bool = False  # are statistics kept over time?
 
+    def extra(self, lanes: int) -> Values:
+        """What the state has besides, before the first trip."""
+        return {}
+
     def rows(self, key: str, array: Any) -> Any:
         """What the state has under a key, with the lanes (or inputs) in front."""
         return lanes_first(array) if key in self.turned else array
@@ -117,4 +121,4 @@ def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:
         carry |= {key: wide.zeros(layout.exit) for key in PER_BLOCK}
     if layout.timed:
         carry |= timeline.empty(layout.exit, len(PER_BLOCK))
-    return carry
+    return carry | layout.extra(lanes)

@@ -24,6 +24,7 @@ from pcbatch.runtime import frames, timeline
 from pcbatch.runtime import layout as layouts
 from pcbatch.runtime.blocks import Blocks, Emitter
 from pcbatch.runtime.code import Values, evaluate
+from pcbatch.runtime.emit.base import Stage
 from pcbatch.runtime.layout import NAME, Layout, reg
 from pcbatch.runtime.schedule import FAIR, Policy, is_ours, one_trip
 from pcbatch.runtime.status import Status, status_of, unpark
@@ -50,6 +51,7 @@ class Machine:
     expensive: tuple[int, ...]
     modes: Callable[[int], tuple[Mode, ...]]  # by number of lanes
     apart: bool = False  # must a block's reads be kept apart from its writes?
+    stage: Callable[[Layout, Values, bool], Stage] = Stage
 
     @property
     def program(self) -> StackProgram:
@@ -143,7 +145,8 @@ class Machine:
     def blocks(self, state: State) -> Blocks:
         """What a policy works with."""
         lanes = int(state.carry["pc"].shape[0])
-        return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, state.shared, self.apart)
+        stage = self.stage(self.layout, state.shared, self.apart)
+        return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, stage)
 
     def results(self, carry: Values) -> tuple[tuple[Any, ...], jax.Array]:
         """The leaves of the result, [lanes, ...] each, and int32[lanes] of `Status`; of carried state, or of what runs

@@ -185,14 +185,23 @@ def _drops(eqn: Any) -> bool:
     return drops and bool(eqn.invars[1].aval.size)
 
 
-def run(found: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array) -> list[Operand]:
-    """The results of a cut primitive. Its registers are `Whole`; stores happen only for the places in `mask`."""
+def load_key(position: int, step: int) -> str:
+    """What a read in part is called: by the operation's position in its block, and the step of its cut."""
+    return f"{position}.{step}"
+
+
+def run(
+    found: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array
+) -> tuple[list[Operand], dict[int, Any]]:
+    """The results of a cut primitive, and what its steps have read. Its registers are `Whole`; stores happen only for
+    the places in `mask`."""
     env: dict[Any, Operand] = dict(zip(found.invars, operands, strict=True))
 
     def look(v: Any) -> Operand:
         return Common(v.val) if isinstance(v, jex.Literal) else env[v]
 
-    for step in found.steps:
+    read: dict[int, Any] = {}
+    for k, step in enumerate(found.steps):
         match step:
             case Segment():
                 outs = batched(jex.jaxpr_as_fun(step.closed), [look(v) for v in step.ins], window)
@@ -204,10 +213,12 @@ def run(found: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array
                 if step.stores:
                     env[eqn.outvars[0]] = Whole(_store(eqn, target.array, rest, window, mask))
                 else:
-                    env[eqn.outvars[0]] = Batch(_load(eqn, target.array, rest, window))
+                    read[k] = _load(eqn, target.array, rest, window)
+                    env[eqn.outvars[0]] = Batch(read[k])
     stored = {k for k, _ in found.stored}
     # What is given back unchanged is a value: only the register that is stored into takes its own place.
-    return [look(v) if k in stored else moved(look(v), window) for k, v in enumerate(found.outvars)]
+    outs = [look(v) if k in stored else moved(look(v), window) for k, v in enumerate(found.outvars)]
+    return outs, read
 
 
 def moved(operand: Operand, window: Window) -> Operand:
@@ -250,12 +261,12 @@ def _load(eqn: Any, array: Any, rest: Sequence[Operand], window: Window) -> Any:
         numbers = params["dimension_numbers"]
         return jax.lax.gather(
             array,
-            _with_lane(lane, indices),
+            with_lane(lane, indices),
             jax.lax.GatherDimensionNumbers(
                 offset_dims=numbers.offset_dims,
-                collapsed_slice_dims=(0, *_shift(numbers.collapsed_slice_dims)),
-                start_index_map=(0, *_shift(numbers.start_index_map)),
-                operand_batching_dims=_shift(numbers.operand_batching_dims),
+                collapsed_slice_dims=(0, *shift(numbers.collapsed_slice_dims)),
+                start_index_map=(0, *shift(numbers.start_index_map)),
+                operand_batching_dims=shift(numbers.operand_batching_dims),
                 start_indices_batching_dims=numbers.start_indices_batching_dims,
             ),
             slice_sizes=(1, *params["slice_sizes"]),
@@ -277,18 +288,18 @@ def _store(eqn: Any, array: Any, rest: Sequence[Operand], window: Window, mask: 
     indices, updates = (value(operand, window) for operand in rest)
     numbers = eqn.params["dimension_numbers"]
     shifted = jax.lax.ScatterDimensionNumbers(
-        update_window_dims=_shift(numbers.update_window_dims),
-        inserted_window_dims=(0, *_shift(numbers.inserted_window_dims)),
-        scatter_dims_to_operand_dims=(0, *_shift(numbers.scatter_dims_to_operand_dims)),
-        operand_batching_dims=_shift(numbers.operand_batching_dims),
-        scatter_indices_batching_dims=_shift(numbers.scatter_indices_batching_dims),
+        update_window_dims=shift(numbers.update_window_dims),
+        inserted_window_dims=(0, *shift(numbers.inserted_window_dims)),
+        scatter_dims_to_operand_dims=(0, *shift(numbers.scatter_dims_to_operand_dims)),
+        operand_batching_dims=shift(numbers.operand_batching_dims),
+        scatter_indices_batching_dims=shift(numbers.scatter_indices_batching_dims),
     )
     lanes = window.targets(mask).reshape(-1, *(1,) * (indices.ndim - 1))
     params = {**eqn.params, "dimension_numbers": shifted, "indices_are_sorted": False}
-    return eqn.primitive.bind(array, _with_lane(lanes, indices), updates, **params)
+    return eqn.primitive.bind(array, with_lane(lanes, indices), updates, **params)
 
 
-def _with_lane(lane: jax.Array, indices: Any) -> jax.Array:
+def with_lane(lane: jax.Array, indices: Any) -> jax.Array:
     """Index vectors with the lane in front."""
     wide = indices.astype(_index_dtype(indices.dtype))
     lanes = jnp.broadcast_to(lane.astype(wide.dtype), (*wide.shape[:-1], 1))
@@ -300,7 +311,8 @@ def _index_dtype(dtype: Any) -> Any:
     return dtype if integer_limits(dtype)[1] >= LIMIT else jnp.int32
 
 
-def _shift(dims: Iterable[int]) -> tuple[int, ...]:
+def shift(dims: Iterable[int]) -> tuple[int, ...]:
+    """Axes of one lane's array as those of all lanes'."""
     return tuple(d + 1 for d in dims)
 
 

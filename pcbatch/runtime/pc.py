@@ -47,6 +47,7 @@ class PcExecutable:
     kernel: float = field(init=False)
     costs: plans.Costs = field(init=False)
     timed: bool = False  # keep statistics over time?
+    tapes: dict[Any, tuple[int, ...]] = field(default_factory=dict)  # room that gradients have needed
     _smooth: Machine | None = None
     _profiling: PcExecutable | None = None
     _jitted: dict[Any, Any] = field(default_factory=dict)
@@ -136,9 +137,14 @@ class PcExecutable:
         self.remember(depth)
         return self.gathered(out, spread)
 
-    def traced(self, given: Dealt, lanes: int, through: int | None = None) -> Outcome:
+    def traced(self, given: Dealt, lanes: int, through: int | None = None, smooth: bool = False) -> Outcome:
         """A run on one device inside a trace, where stacks have a fixed depth and nothing can be decided between parts
-        of it. `through`: the width of the machine, if not all lanes run at once."""
+        of it. `through`: the width of the machine, if not all lanes run at once; `smooth`: JAX differentiates it."""
+        if smooth:
+            depth = self.traced_depth()
+            args = self.natural({**given.mapped, **given.common})
+            state = self.smooth.advance(self.smooth.start(args, lanes, depth, given.end, given.names))
+            return self.read(state, depth)
         depth, spread = self.traced_depth(), Spread(None, lanes)
         width = min(through or self.width(lanes), lanes)
         if through is None and width == lanes:
@@ -169,14 +175,14 @@ class PcExecutable:
         def body(given: Dealt, common: Any) -> tuple[Outcome, State | None]:
             state = machine.start({**given.mapped, **common}, spread.each, depth, given.end, given.names)
             state = machine.advance(state)
-            return self._read(state, depth), state if keep else None
+            return self.read(state, depth), state if keep else None
 
         return spread.run(body, given.without_common(), given.common)  # type: ignore[no-any-return]
 
     def _again(self, state: State, *, spread: Spread, depth: int) -> tuple[Outcome, State]:
         def body(state: State, _: None) -> tuple[Outcome, State]:
             state = self.machine.advance(self.machine.grow(state, depth))
-            return self._read(state, depth), state
+            return self.read(state, depth), state
 
         return spread.run(body, state, None)  # type: ignore[no-any-return]
 
@@ -212,7 +218,8 @@ class PcExecutable:
     def _type(self, name: str) -> Any:
         return self.program.vars[name].type
 
-    def _read(self, state: State, depth: int) -> Outcome:
+    def read(self, state: State, depth: int) -> Outcome:
+        """What a run leaves behind."""
         carry = state.carry
         back = None if self.machine.layout.frames is None else self.machine.back(carry)
         left = {key: self.machine.layout.rows(key, x) for key, x in carry.items()}

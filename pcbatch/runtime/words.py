@@ -31,7 +31,7 @@ def word(type_: ArrayType, floats_apart: bool = False) -> Dtype:
 
 def is_float(type_: ArrayType) -> bool:
     """Do values of this type have tangents?"""
-    return bool(jnp.issubdtype(jnp.dtype(type_.dtype), jnp.inexact))
+    return not type_.dtype.startswith("key<") and bool(jnp.issubdtype(jnp.dtype(type_.dtype), jnp.inexact))
 
 
 def width(type_: ArrayType, word: Dtype) -> int:

@@ -5,6 +5,7 @@ Lane `l` of element `e` is lane `l * elements + e` of the one machine that runs 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -29,3 +30,9 @@ def spread(array: Any, axis: int | None, lanes: int, size: int) -> Any:
 def unfolded(array: Any, size: int) -> Any:
     """[lanes, size, ...] of what a folded run gives; the elements along axis 1."""
     return array.reshape(-1, size, *array.shape[1:])
+
+
+def unfolded_outs(outs: Sequence[Any], per_lane: Sequence[bool], size: int) -> tuple[list[Any], list[int | None]]:
+    """What a folded run gives, with the elements as an axis of what each lane has."""
+    apart = [unfolded(x, size) if here else x for x, here in zip(outs, per_lane, strict=True)]
+    return apart, [1 if here else None for here in per_lane]

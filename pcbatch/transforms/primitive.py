@@ -14,7 +14,7 @@ import jax
 import jax.extend.core as jex
 from jax.interpreters import ad, batching, mlir
 
-Axis = int | None  # of the elements of a `vmap`; None: the same for all of them
+from pcbatch.transforms.lifted import Axis, Lifted
 
 
 @runtime_checkable
@@ -31,8 +31,11 @@ class Operation(Protocol):
     def now(self, *args: Any) -> Sequence[Any]:
         """Its result for arrays that are known, outside traces."""
 
-    def batch(self, size: int, args: Sequence[Any], axes: Sequence[Axis]) -> tuple[Sequence[Any], Sequence[Axis]]:
-        """The results for `size` sets of arguments at once, and the axes of those."""
+    def types(self, avals: Sequence[Any]) -> Sequence[Any] | None:
+        """The types of the results, if they are known without tracing."""
+
+    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+        """What does the same for `size` elements of a `vmap`, with these axes of the operands."""
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         """The results and their tangents. A tangent is None where it is zero by its type or its origin."""
@@ -58,7 +61,11 @@ def _jitted(operation: Operation) -> Any:
     return jax.jit(lambda *args: list(operation.traced(*args)))
 
 
-def _types(operation: Operation, avals: Sequence[Any]) -> list[Any]:
+def types_of(operation: Operation, avals: Sequence[Any]) -> list[Any]:
+    """The types of an operation's results."""
+    known = operation.types(avals)
+    if known is not None:
+        return list(known)
     return list(_jitted(operation).trace(*map(_described, avals)).jaxpr.out_avals)
 
 
@@ -74,7 +81,7 @@ def _impl(*args: Any, operation: Operation) -> list[Any]:
 
 @_run.def_abstract_eval
 def _abstract(*avals: Any, operation: Operation) -> list[Any]:
-    return _types(operation, avals)
+    return types_of(operation, avals)
 
 
 def _lowered(*args: Any, operation: Operation) -> list[Any]:
@@ -86,7 +93,9 @@ mlir.register_lowering(_run, mlir.lower_fun(_lowered, multiple_results=True))
 
 def _batch(args: Sequence[Any], axes: Sequence[Axis], *, operation: Operation) -> Any:
     size = next(x.shape[axis] for x, axis in zip(args, axes, strict=True) if axis is not None)
-    return operation.batch(size, args, axes)
+    found = operation.lifted(size, axes)
+    operands = [found.operand(k, x, axis) for k, (x, axis) in enumerate(zip(args, axes, strict=True))]
+    return found.results(bind(found.operation, *operands))
 
 
 batching.primitive_batchers[_run] = _batch

@@ -13,8 +13,10 @@ from jax.sharding import Mesh
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Dealt, Spread
-from pcbatch.transforms.fold import folded, spread, unfolded
-from pcbatch.transforms.primitive import Axis, bind
+from pcbatch.transforms import reverse
+from pcbatch.transforms.fold import folded, spread, unfolded_outs
+from pcbatch.transforms.lifted import Axis, Lifted
+from pcbatch.transforms.primitive import bind
 
 PER_LANE = ("values", "status", "pc", "depths", "back", "shown")  # fields of an outcome with a value for each lane
 
@@ -38,6 +40,7 @@ class Run:
     lanes: int
     through: int | None = None  # the width of the machine, if inputs are to wait for lanes
     ends: bool = False
+    smooth: bool = False  # for JAX's forward mode
     name: str = "run"
 
     def __repr__(self) -> str:
@@ -45,7 +48,7 @@ class Run:
 
     def outcome(self, *args: Any) -> Outcome:
         """The run, in JAX's operations."""
-        return self.program.executable.traced(self.given(*args), self.lanes, self.through)
+        return self.program.executable.traced(self.given(*args), self.lanes, self.through, self.smooth)
 
     def given(self, *args: Any) -> Dealt:
         """The operands as arguments of a machine."""
@@ -64,22 +67,33 @@ class Run:
             return jax.tree.leaves(executable.map(given, self.lanes, self.through))
         return jax.tree.leaves(executable.run(given, self.lanes))
 
-    def batch(self, size: int, args: Sequence[Any], axes: Sequence[Axis]) -> tuple[Sequence[Any], Sequence[Axis]]:
-        run, operands = self.folded(size, args, axes)
-        return unfolded_outs(bind(run, *operands), self.per_lane(), size)
+    def types(self, avals: Sequence[Any]) -> None:
+        """As traced."""
 
-    def folded(self, size: int, args: Sequence[Any], axes: Sequence[Axis]) -> tuple[Run, list[Any]]:
-        """The run of `size` times as many lanes, and its operands."""
-        count = len(self.names)
-        apart = {v for v, here, axis in zip(self.names, self.mapped, axes, strict=False) if not here and axis is not None}
-        operands = [
-            folded(x, axis, size) if here else (x if v not in apart else spread(x, axis, self.lanes, size))
-            for v, here, x, axis in zip(self.names, self.mapped, args[:count], axes[:count], strict=True)
-        ]
+    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+        run = self.folded(size, axes)
+        return Lifted(
+            run,
+            lambda k, x, axis: self.folded_operand(run, size, k, x, axis),
+            lambda outs: unfolded_outs(outs, self.per_lane(), size),
+            lambda outs: unfolded_outs(outs, [True] * len(outs), size),
+        )
+
+    def folded(self, size: int, axes: Sequence[Axis]) -> Run:
+        """The run of `size` times as many lanes. What lanes share and elements do not is no longer shared."""
+        flags = zip(self.names, self.mapped, axes, strict=False)
+        apart = {v for v, here, axis in flags if not here and axis is not None}
         mapped = tuple(here or v in apart for v, here in zip(self.names, self.mapped, strict=True))
         program = self.program.unshared(frozenset(apart)) if apart else self.program
-        ends = [args[-1] * size] if self.ends else []
-        return replace(self, program=program, mapped=mapped, lanes=self.lanes * size), [*operands, *ends]
+        return replace(self, program=program, mapped=mapped, lanes=self.lanes * size)
+
+    def folded_operand(self, run: Run, size: int, k: int, x: Any, axis: Axis) -> Any:
+        """An operand of the folded run."""
+        if k == len(self.names):
+            return x * size  # how many lanes have work
+        if self.mapped[k]:
+            return folded(x, axis, size)
+        return spread(x, axis, self.lanes, size) if run.mapped[k] else x
 
     def structure(self) -> Any:
         """The tree that the results are the leaves of."""
@@ -92,10 +106,10 @@ class Run:
         return jax.tree.leaves(replace(outcome, **marked))
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        raise NotImplementedError
+        return reverse.push(self, primals, tangents)
 
     def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise NotImplementedError
+        raise AssertionError("a run is not linear")
 
 
 def traced_run(
@@ -130,9 +144,3 @@ def _applied(
     operands = [*mapped.values(), *common.values(), *([] if end is None else [end])]
     outcome: Outcome = jax.tree.unflatten(run.structure(), bind(run, *map(jnp.asarray, operands)))
     return outcome
-
-
-def unfolded_outs(outs: Sequence[Any], per_lane: Sequence[bool], size: int) -> tuple[list[Any], list[Axis]]:
-    """What a folded run gives, with the elements as an axis of what each lane has."""
-    apart = [unfolded(x, size) if here else x for x, here in zip(outs, per_lane, strict=True)]
-    return apart, [1 if here else None for here in per_lane]

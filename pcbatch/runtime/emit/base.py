@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, assert_never
+from typing import NamedTuple, TypeVar, assert_never
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +41,9 @@ class Computed(NamedTuple):
     leap: Leap
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """What a step needs besides the carried state. `apart`: reads must be kept apart from writes (see `xla`)."""
@@ -49,6 +52,22 @@ class Stage:
     shared: Values
     apart: bool = False
     in_rows: bool = False  # give rows and who writes them instead of frames
+
+    def step(
+        self,
+        code: BlockCode,
+        carry: Values,
+        window: Window,
+        chosen: bool | jax.Array = True,
+        goes_on: bool | jax.Array = False,
+    ) -> Values:
+        """Run one block for the lanes of a window; gives only what it writes. Nothing is printed unless `chosen`. Is no
+        new visit if it `goes_on` with one."""
+        return stepped(self, code, carry, window, chosen, goes_on)[0]
+
+    def written(self, code: BlockCode) -> tuple[str, ...]:
+        """The parts of the state that `step` gives."""
+        return written(self.layout, code)
 
 
 def wanted(carry: Values, code: BlockCode) -> jax.Array:
@@ -62,19 +81,19 @@ def waits(carry: Values, code: BlockCode) -> jax.Array:
     return there
 
 
-def step(
+def stepped(
     stage: Stage,
     code: BlockCode,
     carry: Values,
     window: Window,
     chosen: bool | jax.Array = True,
     goes_on: bool | jax.Array = False,
-) -> Values:
-    """Run one block for the lanes of a window; gives only what it writes. Nothing is printed unless `chosen`. Is no new
-    visit if it `goes_on` with one."""
+) -> tuple[Values, Computed]:
+    """What `Stage.step` gives, and what it has computed."""
     layout = stage.layout
     compute = partial(_compute, stage, code, carry, window)
-    mask, late, depth, done, leap = _apart(compute) if stage.apart and _mixes(code, window) else compute()
+    computed = apart(compute) if stage.apart and _mixes(code, window) else compute()
+    mask, late, depth, done, leap = computed
     if code.prints:
         prints.emit(code.prints, mask & chosen, window.name(carry[NAME]), done.printed)
     out = {reg(v): array for v, array in done.placed.items()}
@@ -85,7 +104,7 @@ def step(
         write = layout.frames.rows if stage.in_rows else layout.frames.write
         out |= write(carry, window, depth, done.saved, leap.back, mask)
     out |= _move(layout, code, carry, window, depth, mask, late, leap)
-    return out | _count(layout, code, carry, window, mask, goes_on)
+    return out | _count(layout, code, carry, window, mask, goes_on), computed
 
 
 def _compute(stage: Stage, code: BlockCode, carry: Values, window: Window) -> Computed:
@@ -105,12 +124,12 @@ def _mixes(code: BlockCode, window: Window) -> bool:
     return (frames or not window.dense) and not code.stores
 
 
-def _apart(compute: Callable[[], Computed]) -> Computed:
+def apart(compute: Callable[[], T]) -> T:
     """`compute()` inside a loop of one iteration: XLA cannot mix it with what comes after."""
     shapes = jax.eval_shape(compute)
     nothing = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
     once = lambda c: (jnp.zeros((), bool), compute())  # noqa: E731
-    done: Computed = jax.lax.while_loop(lambda c: c[0], once, (jnp.ones((), bool), nothing))[1]
+    done: T = jax.lax.while_loop(lambda c: c[0], once, (jnp.ones((), bool), nothing))[1]
     return done
 
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from pcbatch.modes import Dense, Few, Strips
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import Stage, step, waits, wanted, written
+from pcbatch.runtime.emit.base import Stage, waits, wanted
 from pcbatch.runtime.layout import DEBT
 from pcbatch.runtime.window import everyone, first
 
@@ -40,7 +40,7 @@ class Guard:
         return carry
 
     def _as_planned(self, blocks: Blocks, code: BlockCode, carry: Values, go: jax.Array) -> Values:
-        guarded = _Guarded(stage_of(blocks), code)
+        guarded = _Guarded(blocks.stage, code)
         match blocks.modes[code.index]:
             case Dense(spins=0):
                 return guarded.once(carry, go)
@@ -74,7 +74,7 @@ class _Guarded:
         start = _count(carry, self.code)
 
         def body(state: Values, on: jax.Array, debt: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
-            names = written(self.stage.layout, self.code)
+            names = self.stage.written(self.code)
             rest = {k: v for k, v in state.items() if k not in names}
 
             def turn(_: int, some: Values) -> Values:
@@ -93,7 +93,7 @@ class _Guarded:
         """At most `width` waiting lanes, again until none waits."""
 
         def body(state: Values, on: jax.Array, _: None) -> tuple[Values, jax.Array, None]:
-            new = step(self.stage, self.code, state, first(waits(state, self.code), width), on)
+            new = self.stage.step(self.code, state, first(waits(state, self.code), width), on)
             return new, wanted(new, self.code), None
 
         return self._loop(carry, go, body, None)[0]
@@ -108,7 +108,7 @@ class _Guarded:
         ) -> tuple[Values, jax.Array, tuple[jax.Array, jax.Array]]:
             left, goes_on = memory
             window = first(left, width)
-            new = step(self.stage, self.code, state, window, on, goes_on)
+            new = self.stage.step(self.code, state, window, on, goes_on)
             left = left.at[window.index].set(False, mode="drop")
             return new, jnp.any(left), (left, jnp.ones((), bool))
 
@@ -117,7 +117,7 @@ class _Guarded:
 
     def _all(self, state: Values, on: jax.Array) -> Values:
         window = everyone(waits(state, self.code), careful=self.code.risky)
-        return step(self.stage, self.code, state, window, on)
+        return self.stage.step(self.code, state, window, on)
 
     def _loop(
         self,
@@ -126,7 +126,7 @@ class _Guarded:
         body: Callable[[Values, jax.Array, Any], tuple[Values, jax.Array, Any]],
         memory: Any,
     ) -> tuple[Values, Any]:
-        names = written(self.stage.layout, self.code)
+        names = self.stage.written(self.code)
         rest = {k: v for k, v in carry.items() if k not in names}
 
         def turn(c: tuple[jax.Array, Values, Any]) -> tuple[jax.Array, Values, Any]:
@@ -137,11 +137,6 @@ class _Guarded:
         return {**rest, **new}, kept
 
 
-def stage_of(blocks: Blocks) -> Stage:
-    """What steps need of the blocks."""
-    return Stage(blocks.layout, blocks.shared, blocks.apart)
-
-
 def _count(carry: Values, code: BlockCode) -> jax.Array:
     return jnp.sum(waits(carry, code), dtype=jnp.int32)
 
@@ -149,5 +144,5 @@ def _count(carry: Values, code: BlockCode) -> jax.Array:
 def visited(blocks: Blocks, code: BlockCode, carry: Values) -> Values:
     """What a visit writes, without a test where the block may run with no lane waiting for it."""
     if code.needs_lanes:
-        return _Guarded(stage_of(blocks), code).once(carry, wanted(carry, code))
-    return step(stage_of(blocks), code, carry, everyone(waits(carry, code)))
+        return _Guarded(blocks.stage, code).once(carry, wanted(carry, code))
+    return blocks.stage.step(code, carry, everyone(waits(carry, code)))

@@ -7,7 +7,7 @@ new registers, the lane's row of words, and who writes it. Rows are then written
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import Stage, step, waits, wanted
+from pcbatch.runtime.emit.base import waits, wanted
 from pcbatch.runtime.emit.guard import visited
 from pcbatch.runtime.window import everyone
 
@@ -46,13 +46,13 @@ def _branch(blocks: Blocks, block: jax.Array, code: BlockCode, carry: Values) ->
     """Small state (all of it, so that branches agree), and the rows of frames with who writes them."""
     frames = blocks.layout.frames
     window = everyone(waits(carry, code), careful=code.risky)
-    stage = Stage(blocks.layout, blocks.shared, in_rows=True)
+    stage = replace(blocks.stage, apart=False, in_rows=True)
     buffers = () if frames is None else tuple(frames.widths)
     small = {k: v for k, v in carry.items() if k not in buffers}
 
     def compute() -> tuple[Values, Values]:
         # Under `vmap` all branches of a switch run: only the chosen one may print.
-        new = step(stage, code, carry, window, block == code.index)
+        new = stage.step(code, carry, window, block == code.index)
         return {k: new.get(k, v) for k, v in small.items()}, {k: new[k] for k in buffers}
 
     if not code.needs_lanes:

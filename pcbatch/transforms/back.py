@@ -1,0 +1,320 @@
+"""The backward machine: lanes run their records, last to first, each at its own pace.
+
+A lane stands at the block of its last record. A visit reads the records of the lanes that wait for the block, undoes it
+(pushes, then the body, then pops) in the cotangents of registers and slots, and sends each lane to the block of the
+record before. Blocks are chosen by the policies of the forward machine; nothing ties the order to that of the run.
+
+Cotangents of large values that lanes share are not added up trip by trip: the cotangents of what leaves the block are
+kept in place of the record (`kept`), and at the end one pullback serves hundreds of records (`deferred.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.lowering.jax_types import storage_type
+from pcbatch.runtime.code import Values
+from pcbatch.runtime.emit.base import apart
+from pcbatch.runtime.frames import Frames
+from pcbatch.runtime.layout import Layout, reg
+from pcbatch.runtime.window import Window, lane_mask
+from pcbatch.runtime.words import is_float
+from pcbatch.transforms.body import POP, READ, SHARED, Load, Store
+from pcbatch.transforms.pull import pull, replay, taken_in
+from pcbatch.transforms.tape import BlockTape, Tape
+from pcbatch.transforms.undone_parts import add_loaded, take_stored
+
+RECORD = "record"  # state key: the record that a lane undoes next
+
+
+def ct(name: str) -> str:
+    """The state key of the cotangents of a register, or of a buffer of frames."""
+    return f"ct:{name}"
+
+
+def own(name: str) -> str:
+    """The state key of each lane's cotangent of a small shared value."""
+    return f"own:{name}"
+
+
+def kept(block: BlockTape, number: int) -> str:
+    """The state key of the cotangents of what left a block, by record."""
+    return f"kept:{block.index}:{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class BackCode:
+    """A block of the backward machine; `index` is its program counter there."""
+
+    index: int
+    tape: BlockTape
+    risky: bool = False
+    needs_lanes: bool = False
+
+    @property
+    def block(self) -> Any:
+        """The block that it undoes."""
+        return self.tape.code.block
+
+
+@dataclass(frozen=True)
+class BackLayout:
+    """The state of a backward machine; see `start`."""
+
+    forward: Layout
+    tape: Tape
+    codes: tuple[BackCode, ...]
+    frames: Frames | None  # of floating slots
+    floats: tuple[str, ...]  # registers with cotangents
+
+    @property
+    def exit(self) -> int:
+        """The program counter of a lane that has nothing left to undo."""
+        return len(self.codes)
+
+    @property
+    def order(self) -> np.ndarray[Any, Any]:
+        """The program counter for each block of the tape."""
+        places = {id(code.tape): code.index for code in self.codes}
+        return np.array([places[id(block)] for block in self.tape.blocks], np.int32)
+
+    @property
+    def owned(self) -> tuple[str, ...]:
+        """Small shared values."""
+        return tuple(dict.fromkeys(v for block in self.tape.blocks for v in block.owned))
+
+    def type(self, name: str) -> Any:
+        """How a variable is stored."""
+        type_ = self.forward.program.vars[name].type
+        assert type_ is not None
+        return storage_type(type_)
+
+    def turned(self, name: str) -> bool:
+        """Are the lanes of a register's cotangents the last axis?"""
+        return reg(name) in self.forward.turned
+
+
+def layout_of(forward: Layout, tape: Tape) -> BackLayout:
+    """The backward machine of a program: its blocks in the opposite order."""
+    codes = tuple(BackCode(k, block) for k, block in enumerate(reversed(tape.blocks)))
+    slots = {v for block in tape.blocks for v in block.frames}
+    frames = None
+    if slots:
+        assert forward.frames is not None
+        columns = {v: column for v, column in forward.frames.columns.items() if v in slots}
+        buffers = {column.buffer for column in columns.values()}
+        frames = Frames(columns, {b: width for b, width in forward.frames.widths.items() if b in buffers})
+    types = {v: forward.program.vars[v].type for v in forward.registers}
+    floats = tuple(v for v, type_ in types.items() if type_ is not None and is_float(type_))
+    return BackLayout(forward, tape, codes, frames, floats)
+
+
+def start(
+    layout: BackLayout, cotangents: Mapping[str, Any], head: jax.Array, depth: int, capacities: Sequence[int]
+) -> Values:
+    """The state before the first trip: `cotangents` of some registers, [lanes, ...]; `head` int32[lanes]: the last record
+    of each lane, or -1."""
+    lanes = head.shape[0]
+    carry: Values = {RECORD: head, "pc": _places(layout, head)}
+    for v in layout.floats:
+        type_ = layout.type(v)
+        given = cotangents.get(v)
+        rows = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype)) if given is None else given
+        carry[ct(v)] = layout.forward.kept(reg(v), rows)
+    if layout.frames is not None:
+        for buffer, width in layout.frames.widths.items():
+            carry[ct(buffer)] = jnp.zeros(((depth + 2) * lanes, width), layout.frames.dtype(buffer))
+    for v in layout.owned:
+        type_ = layout.type(v)
+        carry[own(v)] = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype))
+    for block, capacity in zip(layout.tape.blocks, capacities, strict=True):
+        for number in block.kept:
+            type_ = storage_type(block.body.leaving[number])
+            carry[kept(block, number)] = jnp.zeros((capacity, *type_.shape), jnp.dtype(type_.dtype))
+    return carry
+
+
+def _places(layout: BackLayout, record: jax.Array) -> jax.Array:
+    """The program counters of lanes at these records."""
+    blocks = len(layout.tape.blocks)
+    dtype = next(np.dtype(t) for t in (np.int8, np.int16, np.int32) if layout.exit <= np.iinfo(t).max)
+    if list(layout.order) == list(range(blocks))[::-1]:
+        place = blocks - 1 - record % blocks
+    else:
+        place = jnp.asarray(layout.order)[record % blocks]
+    return jnp.where(record >= 0, place, layout.exit).astype(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class BackStage:
+    """What a step of the backward machine needs. `known`: the tape and the arguments, by state key, and shared values
+    by name."""
+
+    layout: BackLayout
+    known: Values
+    apart: bool = False
+
+    def written(self, code: BackCode) -> tuple[str, ...]:
+        """The parts of the state that `step` gives."""
+        tape = code.tape
+        registers = [v for v in (*_reads(tape), *tape.body.updates, *_touched(tape)) if v in self.layout.floats]
+        buffers = []
+        if self.layout.frames is not None:
+            buffers = [self.layout.frames.columns[v].buffer for v in tape.frames]
+        names = [RECORD, "pc", *(ct(v) for v in (*registers, *buffers)), *(own(v) for v in tape.owned)]
+        return (*dict.fromkeys(names), *(kept(tape, number) for number in tape.kept))
+
+    def step(
+        self,
+        code: BackCode,
+        carry: Values,
+        window: Window,
+        chosen: bool | jax.Array = True,
+        goes_on: bool | jax.Array = False,
+    ) -> Values:
+        """Undo one record of each lane of the window."""
+
+        def compute() -> Undone:
+            return _undone(self, code.tape, carry, window)
+
+        mixes = bool(code.tape.frames) or not window.dense
+        done = apart(compute) if self.apart and mixes else compute()
+        return _written(self, code.tape, carry, window, done)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Undone:
+    """What a step computes, before anything is written."""
+
+    registers: Values  # new cotangents, [width, ...]
+    placed: Values  # whole cotangents of registers that are touched in part
+    slots: Values
+    owned: Values
+    kept: dict[int, Any]
+    slot: jax.Array  # int32[width]: which record
+    depth: jax.Array | None
+    record: jax.Array  # the one before
+
+
+def _reads(tape: BlockTape) -> list[str]:
+    return [s.name for s in tape.body.sources if s.kind == READ and is_float(s.type)]
+
+
+def _touched(tape: BlockTape) -> list[str]:
+    return [step.register for step in tape.body.steps if isinstance(step, Load | Store)]
+
+
+def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) -> Undone:
+    layout, body, mask = stage.layout, tape.body, window.here
+    slot = window.read(carry[RECORD]) // len(layout.tape.blocks)
+    depth = stage.known[tape.key("depth")].at[slot].get(mode="clip") if tape.frames else None
+    values = {s.key: stage.known[tape.key(s.key)].at[slot].get(mode="clip") for s in tape.saved}
+    values |= {s.key: window.read(stage.known[reg(s.name)]) for s in tape.constants}
+    for v in tape.owned:
+        values[f"{SHARED}:{v}"] = jnp.broadcast_to(stage.known[v], (window.width, *jnp.shape(stage.known[v])))
+    env = replay(body, taken_in(body, values, stage.known, window.width), window.width)
+
+    old = {v: window.read(carry[ct(v)], layout.turned(v)) for v in {*_reads(tape), *body.updates} & set(layout.floats)}
+    saved = {}
+    if layout.frames is not None and tape.frames:
+        assert depth is not None
+        saved = layout.frames.read(_buffers(layout, carry), window, depth, tape.frames)
+    cotangents: dict[int, Any] = {}
+    for v, number in body.updates.items():
+        _plus(cotangents, number, _masked(mask, old[v]))
+    for v, number in body.saves.items():
+        _plus(cotangents, number, _masked(mask, saved[v]))
+    memory = _Registers(carry, window, mask, {})
+    found = pull(body, env, cotangents, window.width, memory)
+
+    registers, slots, owned = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+    for v in old:
+        registers[v] = jnp.zeros_like(old[v]) if v in body.updates else old[v]
+    for v in saved:
+        slots[v] = jnp.zeros_like(saved[v]) if v in body.saves else saved[v]
+    for source in body.sources:
+        new = found.get(source.number)
+        if new is None or not is_float(source.type):
+            continue
+        if source.kind == READ:
+            registers[source.name] = registers[source.name] + new
+        elif source.kind == POP:
+            slots[source.name] = slots[source.name] + new
+        elif source.kind == SHARED and source.name in tape.owned:
+            owned[source.name] = window.read(carry[own(source.name)]) + new
+    left = {**{n: x for n, x in cotangents.items()}, **memory.stored_cotangents}
+    return Undone(
+        registers,
+        dict(memory.placed),
+        slots,
+        owned,
+        {n: left[n] for n in tape.kept if n in left},
+        slot,
+        depth,
+        stage.known[tape.key("link")].at[slot].get(mode="clip"),
+    )
+
+
+def _plus(cotangents: dict[int, Any], number: int, value: Any) -> None:
+    cotangents[number] = cotangents[number] + value if number in cotangents else value
+
+
+def _masked(mask: jax.Array, value: Any) -> Any:
+    return jnp.where(lane_mask(mask, value), value, jnp.zeros((), value.dtype))
+
+
+def _buffers(layout: BackLayout, carry: Values) -> Values:
+    assert layout.frames is not None
+    return {buffer: carry[ct(buffer)] for buffer in layout.frames.widths}
+
+
+@dataclass
+class _Registers:
+    """The cotangents of registers that are touched in part, in place."""
+
+    carry: Values
+    window: Window
+    mask: jax.Array
+    placed: dict[str, Any]
+    stored_cotangents: dict[int, Any] = field(default_factory=dict)
+
+    def loaded(self, step: Load, indices: Sequence[Any], cotangent: Any) -> None:
+        array = self._of(step.register)
+        self.placed[step.register] = add_loaded(step.eqn, array, indices, cotangent, self.window, self.mask)
+
+    def stored(self, step: Store, indices: Sequence[Any]) -> Any:
+        array = self._of(step.register)
+        taken, left = take_stored(step.eqn, array, indices[0], self.window, self.mask)
+        self.placed[step.register] = left
+        _plus(self.stored_cotangents, step.ins[1], taken)
+        return taken
+
+    def _of(self, register: str) -> Any:
+        return self.placed.get(register, self.carry[ct(register)])
+
+
+def _written(stage: BackStage, tape: BlockTape, carry: Values, window: Window, done: Undone) -> Values:
+    layout, mask = stage.layout, window.here
+    out: Values = {ct(v): array for v, array in done.placed.items()}
+    for v, new in done.registers.items():
+        out[ct(v)] = window.write(carry[ct(v)], new, mask, layout.turned(v))
+    if done.slots:
+        assert layout.frames is not None and done.depth is not None
+        buffers = layout.frames.write(_buffers(layout, carry), window, done.depth, done.slots, None, mask)
+        out |= {ct(buffer): array for buffer, array in buffers.items()}
+    for v, new in done.owned.items():
+        out[own(v)] = window.write(carry[own(v)], new, mask)
+    for number, value in done.kept.items():
+        buffer = carry[kept(tape, number)]
+        nowhere = buffer.shape[0] + jnp.arange(window.width, dtype=jnp.int32)
+        index = jnp.where(mask, done.slot, nowhere)
+        out[kept(tape, number)] = buffer.at[index].set(value, mode="drop", unique_indices=True)
+    record = window.write(carry[RECORD], done.record, mask)
+    return {**out, RECORD: record, "pc": window.write(carry["pc"], _places(layout, done.record), mask)}

@@ -1,0 +1,158 @@
+"""The pullback of a block: from the cotangents of what it gives to those of what it has taken in.
+
+The block is computed again from its sources, then its steps are undone, last to first, each by `jax.vjp`. What lanes
+touch of large registers is undone in their cotangents, in place (`Memory`).
+
+A step of which a lane does not need the result (an arm of a selection that it has not taken) has a cotangent of zero
+there. Its pullback must then give zero, but `0 * inf` is NaN: so the result is masked wherever values may matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.lowering.jax_types import from_storage, storage_type, zeros
+from pcbatch.runtime.parts import Batch, Common, Operand
+from pcbatch.runtime.window import lane_mask
+from pcbatch.transforms.body import SHARED, Body, Load, Node, Store
+
+
+class Memory(Protocol):
+    """The cotangents of registers that are touched in part."""
+
+    def loaded(self, step: Load, indices: Sequence[Any], cotangent: Any) -> None:
+        """Add the cotangent of what was loaded."""
+
+    def stored(self, step: Store, indices: Sequence[Any]) -> Any:
+        """The cotangent of what was stored; that of the register becomes zero there, if it was overwritten."""
+
+
+Env = dict[int, Operand]
+
+
+def taken_in(body: Body, values: Mapping[str, Any], shared: Mapping[str, Any], width: int) -> Env:
+    """The sources of a block, from `width` records by key, and from what lanes share; both in storage form. A shared
+    value may be among `values` as well: lanes then have copies of their own. What no record holds is not read."""
+    env: Env = {}
+    for source in body.sources:
+        if source.kind == SHARED and source.key not in values:
+            env[source.number] = Common(from_storage(shared[source.name], source.type))
+        elif source.key in values:
+            env[source.number] = Batch(from_storage(values[source.key], source.type))
+        else:
+            env[source.number] = Batch(from_storage(zeros(storage_type(source.type), (width,)), source.type))
+    return env
+
+
+def replay(body: Body, env: Env, width: int) -> Env:
+    """All values of the block, for `width` records; what it loads is among the sources."""
+    env = dict(env)
+    for step in body.steps:
+        if isinstance(step, Node):
+            env.update(zip(step.outs, _batched(step.fn, [env[i] for i in step.ins], width), strict=True))
+    return env
+
+
+def _batched(fn: Callable[..., Any], operands: Sequence[Operand], width: int) -> list[Operand]:
+    values = [operand.value for operand in operands]  # type: ignore[union-attr]
+    axes = tuple(None if isinstance(operand, Common) else 0 for operand in operands)
+    if all(axis is None for axis in axes):
+        return [Common(value) for value in fn(*values)]
+    return [Batch(value) for value in jax.vmap(fn, in_axes=axes, axis_size=width)(*values)]
+
+
+def pull(
+    body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory: Memory, shared: bool = False
+) -> dict[int, Any]:
+    """The cotangents of all values, from those of what leaves the block, [width, ...]. With `shared`, of shared values
+    as well, summed over the records."""
+    cts: dict[int, Any] = {}
+    for number, ct in cotangents.items():
+        _add(cts, number, ct.sum(0) if isinstance(env[number], Common) else ct)
+    shared_numbers = {s.number for s in body.sources if isinstance(env[s.number], Common)} if shared else set()
+    wanted = _dependent(body, env, shared_numbers)
+    for step in reversed(body.steps):
+        match step:
+            case Node():
+                _undo(step, env, cts, width, wanted, body.speculative)
+            case Load():
+                if is_inexact(env[step.out]) and step.out in cts:
+                    memory.loaded(step, _values(step.ins, env, width), cts[step.out])
+            case Store():
+                if is_inexact(env[step.ins[1]]):
+                    _add(cts, step.ins[1], memory.stored(step, _values(step.ins[:1], env, width)))
+    return cts
+
+
+def _dependent(body: Body, env: Env, roots: set[int]) -> set[int]:
+    """Values that have cotangents: those that depend on a floating source of each record, or on one of `roots`."""
+    found = {s.number for s in body.sources if isinstance(env[s.number], Batch) and is_inexact(env[s.number])} | roots
+    for step in body.steps:
+        if isinstance(step, Node) and any(i in found for i in step.ins):
+            found |= {out for out in step.outs if is_inexact(env[out])}
+    return {number for number in found if is_inexact(env[number])}
+
+
+def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: set[int], speculative: bool) -> None:
+    outs = [k for k, out in enumerate(step.outs) if out in cts and is_inexact(env[out])]
+    ins = [k for k, i in enumerate(step.ins) if i in wanted]
+    if not outs or not ins:
+        return
+    given = [cts[step.outs[k]] for k in outs]
+    operands = [env[i] for i in step.ins]
+    common = isinstance(env[step.outs[0]], Common)  # then all that goes in is
+    masked = speculative and not step.linear and not common
+    here = reduce(jnp.logical_or, map(_any_in_record, given)) if masked else None
+    commons = [k for k in ins if isinstance(operands[k], Common)]
+    if here is not None and commons:  # sums over records take no part of them
+        operands = [x if isinstance(x, Common) else Batch(_borrowed(x.value, here)) for x in operands]  # type: ignore[union-attr]
+
+    def function(*values: Any) -> list[Any]:
+        new = dict(zip(ins, values, strict=True))
+        chosen = [type(x)(new.get(k, x.value)) for k, x in enumerate(operands)]  # type: ignore[union-attr,call-arg]
+        found = _batched(step.fn, chosen, width)
+        return [found[k].value for k in outs]  # type: ignore[union-attr]
+
+    values = [operands[k].value for k in ins]  # type: ignore[union-attr]
+    pulled = jax.vjp(function, *values)[1](given)
+    for k, ct in zip(ins, pulled, strict=True):
+        if here is not None and k not in commons:
+            ct = jnp.where(lane_mask(here, ct), ct, jnp.zeros((), ct.dtype))
+        _add(cts, step.ins[k], ct)
+
+
+def _borrowed(value: Any, here: jax.Array) -> Any:
+    return value.at[jnp.where(here, jnp.arange(here.shape[0]), jnp.argmax(here))].get(mode="promise_in_bounds")
+
+
+def _any_in_record(ct: Any) -> jax.Array:
+    return jnp.any((ct != 0).reshape(ct.shape[0], -1), axis=1)
+
+
+def any_in_record(cts: Sequence[Any]) -> jax.Array:
+    """bool[records]: has a record a cotangent that is not zero?"""
+    return reduce(jnp.logical_or, map(_any_in_record, cts))
+
+
+def _spread(operand: Operand, width: int) -> Any:
+    if isinstance(operand, Common):
+        return jnp.broadcast_to(operand.value, (width, *jnp.shape(operand.value)))
+    return operand.value  # type: ignore[union-attr]
+
+
+def _add(cts: dict[int, Any], number: int, ct: Any) -> None:
+    cts[number] = cts[number] + ct if number in cts else ct
+
+
+def _values(numbers: Sequence[int], env: Env, width: int) -> list[Any]:
+    return [_spread(env[i], width) for i in numbers]
+
+
+def is_inexact(operand: Operand) -> bool:
+    """Has this value a cotangent?"""
+    return bool(jnp.issubdtype(operand.value.dtype, jnp.inexact))  # type: ignore[union-attr]

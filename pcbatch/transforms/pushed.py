@@ -1,0 +1,98 @@
+"""The tangents of an operation, by JAX's forward mode of the operations that it consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.diagnostics import Diagnostic
+from pcbatch.errors import UsageError
+from pcbatch.transforms.lifted import Axis, Lifted
+from pcbatch.transforms.primitive import Operation, bind
+
+
+@dataclass(frozen=True, repr=False)
+class Pushed:
+    """Operands of an operation, then tangents of those that are `moved`; gives tangents of its floating results."""
+
+    of: Operation
+    moved: tuple[bool, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.name}[{self.of!r}]"
+
+    @property
+    def name(self) -> str:
+        return f"tangents of {self.of.name}"
+
+    def traced(self, *args: Any) -> Sequence[Any]:
+        primals, given = args[: len(self.moved)], iter(args[len(self.moved) :])
+        places = [k for k, here in enumerate(self.moved) if here]
+
+        def function(*values: Any) -> list[Any]:
+            new = dict(zip(places, values, strict=True))
+            return list(self.of.traced(*(new.get(k, x) for k, x in enumerate(primals))))
+
+        outs, tangents = jax.jvp(function, [primals[k] for k in places], list(given))
+        return [t for x, t in zip(outs, tangents, strict=True) if is_inexact(x)]
+
+    def now(self, *args: Any) -> Sequence[Any]:
+        return list(jax.jit(self.traced)(*args))
+
+    def types(self, avals: Sequence[Any]) -> None:
+        """As traced."""
+
+    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+        return lifted(lambda of: Pushed(of, self.moved), self.of, self.moved, size, axes)
+
+    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        outs = bind(self, *primals)
+        return outs, pushed(self, primals, tangents, outs)
+
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        raise refuse()
+
+
+def lifted(
+    tangents_of: Callable[[Operation], Operation],
+    of: Operation,
+    moved: Sequence[bool],
+    size: int,
+    axes: Sequence[Axis],
+) -> Lifted:
+    """Tangents for many elements: those of what does for many what `of` does for one."""
+    count = len(moved)
+    places = [k for k, here in enumerate(moved) if here]
+    joint = list(axes[:count])
+    for k, axis in zip(places, axes[count:], strict=True):
+        joint[k] = axis if joint[k] is None else joint[k]
+    inner = of.lifted(size, joint)
+
+    def operand(k: int, x: Any, axis: Axis) -> Any:
+        return inner.operand(k if k < count else places[k - count], x, axis)
+
+    return Lifted(tangents_of(inner.operation), operand, inner.floats, inner.floats)
+
+
+def pushed(operation: Operation, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+    """The tangents of all results of an operation."""
+    moved = tuple(t is not None for t in tangents)
+    found = iter(bind(Pushed(operation, moved), *primals, *(t for t in tangents if t is not None)))
+    return [next(found) if is_inexact(x) else None for x in outs]
+
+
+def is_inexact(x: Any) -> bool:
+    """Has this a tangent?"""
+    return bool(jnp.issubdtype(x.dtype, jnp.inexact))
+
+
+def refuse() -> UsageError:
+    """Reverse mode of what is itself a derivative."""
+    title = "reverse mode of a derivative of a batched function"
+    note = "its gradient undoes a run of the machine; that cannot be undone once more"
+    help = "take the outer derivative in forward mode: `jax.jacfwd(jax.grad(f))`, `jax.jvp(jax.grad(f), ...)`"
+    return UsageError(Diagnostic("PCB422", title, notes=(note,), helps=(help,)))

@@ -1,0 +1,284 @@
+"""The tape: what a run leaves behind for its gradient.
+
+Every block that floating numbers go through has buffers of its own, [capacity, ...]. A visit appends a record for each
+of its active lanes: the values that the block's pullback reads, and a link to the lane's record before it
+(one number, see `Tape.code`), so no trace of program counters and no masks are kept, and lanes may be undone in any order.
+Counters go on beyond the capacity: a tape that was too short says how long it must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.interpreters.partial_eval import dce_jaxpr
+
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.jax_types import storage_type
+from pcbatch.runtime.code import BlockCode, Values
+from pcbatch.runtime.emit.base import Computed, Stage, stepped
+from pcbatch.runtime.layout import Layout, reg
+from pcbatch.runtime.window import Window
+from pcbatch.runtime.words import is_float
+from pcbatch.transforms.body import LOADED, POP, READ, SHARED, Body, Load, Source, Store, body_of
+from pcbatch.transforms.pull import pull, replay, taken_in
+
+SMALL = 32  # elements of a shared value of whose cotangent each lane keeps a sum of its own
+MOST = 2**30  # records that are counted
+HEAD = "tape:head"  # state key: the lane's last record
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTape:
+    """What is recorded of a block. `index`: its program counter."""
+
+    index: int
+    code: BlockCode
+    body: Body
+    saved: tuple[Source, ...]  # what goes into a record
+    constants: tuple[Source, ...]  # registers that never change: arguments of the run
+    frames: tuple[str, ...]  # floating slots that it pops or pushes
+    owned: tuple[str, ...]  # small shared values: each lane sums up its own cotangent
+    deferred: tuple[str, ...]  # other shared values, whose cotangents are made of many records at once
+    kept: tuple[int, ...]  # numbers of what leaves the block of which those need the cotangents
+
+    def keys(self) -> dict[str, tuple[tuple[int, ...], Any]]:
+        """State keys of a record, with the shapes and dtypes of one."""
+        found: dict[str, tuple[tuple[int, ...], Any]] = {
+            self.key(s.key): (storage_type(s.type).shape, jnp.dtype(storage_type(s.type).dtype)) for s in self.saved
+        }
+        found[self.key("link")] = ((), jnp.dtype(jnp.int32))
+        if self.frames:
+            found[self.key("depth")] = ((), jnp.dtype(jnp.int32))
+        if self.deferred and self.constants:
+            found[self.key("lane")] = ((), jnp.dtype(jnp.int32))
+        return found
+
+    def key(self, name: str) -> str:
+        """The state key of a part of the records."""
+        return f"tape:{self.index}:{name}"
+
+    @property
+    def count(self) -> str:
+        """The state key of the number of records."""
+        return self.key("n")
+
+    def bytes(self) -> int:
+        """Of one record."""
+        return sum(int(dtype.itemsize) * _size(shape) for shape, dtype in self.keys().values())
+
+
+def _size(shape: Sequence[int]) -> int:
+    out = 1
+    for n in shape:
+        out *= n
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """The plan of a program's tape, for gradients of some of what lanes share (`shared`: variables)."""
+
+    blocks: tuple[BlockTape, ...]
+    shared: frozenset[str] = frozenset()
+
+    def block(self, index: int) -> BlockTape | None:
+        """That of a program counter, if it is recorded."""
+        return next((block for block in self.blocks if block.index == index), None)
+
+    def code(self, slot: Any, block: BlockTape) -> Any:
+        """One number for a record."""
+        return slot * len(self.blocks) + self.blocks.index(block)
+
+    def keys(self) -> tuple[str, ...]:
+        """All state keys."""
+        return (HEAD, *(key for block in self.blocks for key in (block.count, *block.keys())))
+
+    def empty(self, lanes: int, capacities: Sequence[int]) -> Values:
+        """Before the first trip."""
+        made: Values = {HEAD: jnp.full((lanes,), -1, jnp.int32)}
+        for block, capacity in zip(self.blocks, capacities, strict=True):
+            made[block.count] = jnp.zeros((), jnp.int32)
+            made |= {key: jnp.zeros((capacity, *shape), dtype) for key, (shape, dtype) in block.keys().items()}
+        return made
+
+    def bytes(self, capacities: Sequence[int]) -> int:
+        """Of all records."""
+        return sum(n * block.bytes() for n, block in zip(capacities, self.blocks, strict=True))
+
+
+def plan(layout: Layout, shared: frozenset[str]) -> Tape:
+    """What to record for gradients that go through these shared variables; those of arguments per lane are always
+    possible."""
+    wanted = {v for v in shared if is_float(_type(layout, v))}
+    changed = {v for code in layout.codes for v in code.updates}
+    fixed = {v for v in layout.registers if v not in changed and v in layout.program.params}
+    found = (_block(layout, code, wanted, fixed) for code in layout.codes)
+    return Tape(tuple(block for block in found if block is not None), shared)
+
+
+def _type(layout: Layout, name: str) -> Any:
+    return layout.program.vars[name].type
+
+
+def _block(layout: Layout, code: BlockCode, wanted: set[str], fixed: set[str]) -> BlockTape | None:
+    body = body_of(code)
+    pops = [s.name for s in body.sources if s.kind == POP and is_float(s.type)]
+    frames = tuple(dict.fromkeys([*pops, *body.saves]))
+    loads = [s for s in body.sources if s.kind == LOADED and is_float(s.type)]
+    if not (body.updates or frames or loads or any(is_float(_type(layout, s.register)) for s in body.stores())):
+        return None
+    shared = [s for s in body.sources if s.kind == SHARED and s.name in wanted]
+    owned = tuple(s.name for s in shared if s.type.size <= SMALL)
+    deferred = tuple(s.name for s in shared if s.type.size > SMALL)
+    used = _used(body, owned, None)
+    kept: tuple[int, ...] = ()
+    if deferred:
+        later = _used(body, (), deferred)
+        used |= {x for x in later if isinstance(x, str)}
+        kept = tuple(dict.fromkeys(n for n in body.leaving if n in later))
+        deferred = deferred if kept else ()
+    sources = [s for s in body.sources if s.kind != SHARED and s.key in used]
+    constants = tuple(s for s in sources if s.kind == READ and s.name in fixed)
+    saved = tuple(s for s in sources if s not in constants)
+    return BlockTape(code.index, code, body, saved, constants, frames, owned, deferred, kept)
+
+
+class _Nothing:
+    """The registers' cotangents, while it is asked what a pullback reads."""
+
+    def __init__(self) -> None:
+        self.read: list[Any] = []
+
+    def loaded(self, step: Load, indices: Sequence[Any], cotangent: Any) -> None:
+        self.read += [*indices, cotangent]
+
+    def stored(self, step: Store, indices: Sequence[Any]) -> Any:
+        self.read += indices
+        return jnp.zeros((2, *step.eqn.invars[2].aval.shape), step.eqn.invars[2].aval.dtype)
+
+
+def _used(body: Body, owned: Sequence[str], deferred: Sequence[str] | None) -> set[Any]:
+    """What the pullback reads: keys of sources, and numbers of what leaves the block for which it reads a cotangent. Of
+    the trip's pullback, or of that of `deferred` shared values."""
+    per_record = [s for s in body.sources if s.kind != SHARED or s.name in owned]
+    common = [s for s in body.sources if s.kind == SHARED and s.name not in owned]
+    numbers = tuple(body.leaving)
+
+    def pullback(values: list[Any], shared: list[Any], cts: list[Any]) -> Any:
+        env = taken_in(
+            body,
+            {s.key: x for s, x in zip(per_record, values, strict=True)},
+            {s.name: x for s, x in zip(common, shared, strict=True)},
+            2,
+        )
+        env = replay(body, env, 2)
+        memory = _Nothing()
+        found = pull(body, env, dict(zip(numbers, cts, strict=True)), 2, memory, deferred is not None)
+        if deferred is not None:
+            return [found[s.number] for s in common if s.name in deferred and s.number in found]
+        return [found[s.number] for s in per_record if s.number in found], memory.read
+
+    structs = [_struct(s.type, (2,)) for s in per_record], [_struct(s.type, ()) for s in common]
+    cts = [_struct(t, (2,)) for t in body.leaving.values()]
+    closed = jax.make_jaxpr(pullback)(*structs, cts)
+    read = dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))[1]
+    names = [*(s.key for s in per_record), *(s.key for s in common), *numbers]
+    return {name for name, here in zip(names, read, strict=True) if here}
+
+
+def _struct(type_: ArrayType, width: tuple[int, ...]) -> Any:
+    stored = storage_type(type_)
+    return jax.ShapeDtypeStruct((*width, *stored.shape), jnp.dtype(stored.dtype))
+
+
+# Recording
+
+
+@dataclass(frozen=True, slots=True)
+class TapedStage(Stage):
+    """A stage that records."""
+
+    def step(
+        self,
+        code: BlockCode,
+        carry: Values,
+        window: Window,
+        chosen: bool | jax.Array = True,
+        goes_on: bool | jax.Array = False,
+    ) -> Values:
+        out, computed = stepped(self, code, carry, window, chosen, goes_on)
+        assert isinstance(self.layout, TapedLayout)
+        block = self.layout.tape.block(code.index)
+        return out if block is None else out | _recorded(self.layout, block, carry, window, computed)
+
+    def written(self, code: BlockCode) -> tuple[str, ...]:
+        names = Stage.written(self, code)
+        assert isinstance(self.layout, TapedLayout)
+        block = self.layout.tape.block(code.index)
+        return names if block is None else (*names, HEAD, block.count, *block.keys())
+
+
+@dataclass(frozen=True, slots=True)
+class TapedLayout(Layout):
+    """The layout of a machine that records."""
+
+    tape: Tape = Tape(())
+    capacities: tuple[int, ...] = ()
+
+    def stage(self, shared: Values, apart: bool) -> TapedStage:
+        """What steps need."""
+        return TapedStage(self, shared, apart)
+
+    def extra(self, lanes: int) -> Values:
+        """What is carried besides."""
+        return self.tape.empty(lanes, self.capacities)
+
+
+def _recorded(layout: TapedLayout, block: BlockTape, carry: Values, window: Window, computed: Computed) -> Values:
+    mask, before = computed.mask, carry[block.count]
+    capacity = carry[block.key("link")].shape[0]
+    rank = jnp.cumsum(mask, dtype=jnp.int32)
+    nowhere = capacity + jnp.arange(window.width, dtype=jnp.int32)
+    slot = before + rank - 1
+    index = jnp.where(mask & (slot < capacity), slot, nowhere)
+
+    def put(key: str, value: Any) -> jax.Array:
+        return carry[key].at[index].set(value, mode="drop", unique_indices=True)  # type: ignore[no-any-return]
+
+    out: Values = {block.count: jnp.minimum(before, MOST) + rank[-1]}
+    for source in block.saved:
+        out[block.key(source.key)] = put(block.key(source.key), _seen(layout, source, carry, window, computed))
+    out[block.key("link")] = put(block.key("link"), window.read(carry[HEAD]))
+    if block.frames:
+        assert computed.depth is not None
+        out[block.key("depth")] = put(block.key("depth"), computed.depth)
+    if block.key("lane") in block.keys():
+        out[block.key("lane")] = put(block.key("lane"), window.source)
+    out[HEAD] = window.write(carry[HEAD], layout.tape.code(slot, block), mask)
+    return out
+
+
+def _seen(layout: TapedLayout, source: Source, carry: Values, window: Window, computed: Computed) -> Any:
+    """A source as the block saw it, in storage form."""
+    match source.kind:
+        case "read":
+            return window.read(carry[reg(source.name)], reg(source.name) in layout.turned)
+        case "pop":
+            assert layout.frames is not None and computed.depth is not None
+            return layout.frames.read(carry, window, computed.depth, (source.name,))[source.name]
+        case _:
+            return computed.done.loaded[source.name]
+
+
+def rounded(n: int) -> int:
+    """At least so many records: a power of two, or one and a half of one: few sizes to compile for."""
+    size = 16
+    while size < n:
+        size = size * 3 // 2 if size & (size - 1) == 0 else size * 4 // 3
+    return size
+
+

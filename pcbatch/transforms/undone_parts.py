@@ -1,0 +1,86 @@
+"""Reads and writes of a part of a register, undone in the cotangents of the register, in place.
+
+`y = xs[i]` is undone by `ct_xs[i] += ct_y`; `xs[i] = v` by `ct_v = ct_xs[i]; ct_xs[i] = 0`. Lanes that take no part get
+an index out of range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.runtime.parts import shift, with_lane
+from pcbatch.runtime.window import Window
+
+DROP = jax.lax.GatherScatterMode.FILL_OR_DROP
+
+
+def add_loaded(
+    eqn: Any, array: Any, indices: Sequence[Any], cotangent: Any, window: Window, mask: jax.Array
+) -> jax.Array:
+    """Cotangents [lanes, ...] of a register of which `eqn` has loaded a part at `indices` [width, ...]."""
+    if eqn.primitive.name == "dynamic_slice":
+        where = _vector([_clipped(i, size, n) for i, size, n in zip(indices, *_sizes(eqn, array), strict=True)])
+        axes = tuple(range(1, array.ndim))
+        numbers = jax.lax.ScatterDimensionNumbers(
+            update_window_dims=axes, inserted_window_dims=(0,), scatter_dims_to_operand_dims=tuple(range(array.ndim))
+        )
+    else:
+        given = eqn.params["dimension_numbers"]
+        where = indices[0]
+        if eqn.params["mode"] == jax.lax.GatherScatterMode.CLIP:
+            sizes = [(eqn.params["slice_sizes"][d], array.shape[d + 1]) for d in given.start_index_map]
+            where = _vector([_clipped(where[..., k], *pair) for k, pair in enumerate(sizes)])
+        numbers = jax.lax.ScatterDimensionNumbers(
+            update_window_dims=shift(given.offset_dims),
+            inserted_window_dims=(0, *shift(given.collapsed_slice_dims)),
+            scatter_dims_to_operand_dims=(0, *shift(given.start_index_map)),
+            operand_batching_dims=shift(given.operand_batching_dims),
+            scatter_indices_batching_dims=shift(given.start_indices_batching_dims),
+        )
+    lanes = _lanes(window, mask, where)
+    added: jax.Array = jax.lax.scatter_add(array, with_lane(lanes, where), cotangent, numbers, mode=DROP)
+    return added
+
+
+def _sizes(eqn: Any, array: Any) -> tuple[Sequence[int], Sequence[int]]:
+    return eqn.params["slice_sizes"], array.shape[1:]
+
+
+def _vector(indices: Sequence[Any]) -> Any:
+    return jnp.stack([i.astype(jnp.int32) for i in indices], axis=-1)
+
+
+def _clipped(index: Any, size: int, n: int) -> Any:
+    return jnp.clip(index, 0, n - size)
+
+
+def _lanes(window: Window, mask: jax.Array, indices: Any) -> jax.Array:
+    return window.targets(mask).reshape(-1, *(1,) * (indices.ndim - 1))
+
+
+def take_stored(eqn: Any, array: Any, indices: Any, window: Window, mask: jax.Array) -> tuple[Any, jax.Array]:
+    """The cotangent of what `eqn` has stored at `indices` [width, ...] into a register, and the register's cotangents
+    [lanes, ...] before."""
+    given = eqn.params["dimension_numbers"]
+    numbers = jax.lax.ScatterDimensionNumbers(
+        update_window_dims=shift(given.update_window_dims),
+        inserted_window_dims=(0, *shift(given.inserted_window_dims)),
+        scatter_dims_to_operand_dims=(0, *shift(given.scatter_dims_to_operand_dims)),
+        operand_batching_dims=shift(given.operand_batching_dims),
+        scatter_indices_batching_dims=shift(given.scatter_indices_batching_dims),
+    )
+    where = with_lane(_lanes(window, mask, indices), indices)
+    shape = (window.width, *eqn.invars[2].aval.shape)
+
+    def stored(updates: Any) -> Any:
+        empty = jnp.zeros(array.shape, array.dtype)
+        return jax.lax.scatter_add(empty, where, updates, numbers, mode=DROP)
+
+    (taken,) = jax.linear_transpose(stored, jax.ShapeDtypeStruct(shape, array.dtype))(array)
+    if eqn.primitive.name == "scatter-add":
+        return taken, array
+    return taken, jax.lax.scatter(array, where, jnp.zeros(shape, array.dtype), numbers, mode=DROP)
