@@ -30,11 +30,13 @@ IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
 WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/performance.md
 
 
-def compiler_options(kernel: float, lanes: int) -> dict[str, Any] | None:
-    """Options for `jax.jit` of a run outside any trace, for a program of this `typical_kernel`; None for XLA's own."""
+def compiler_options(kernel: float, lanes: int, in_place: bool = True) -> dict[str, Any] | None:
+    """Options for `jax.jit` of a run outside any trace, for a program of this `typical_kernel`; None for XLA's own.
+    `in_place`: are reads of a buffer not kept apart from writes?"""
     if jax.default_backend() != "cpu":
         return None
-    wanted: list[dict[str, Any]] = [IN_PLACE] if kernel * lanes >= WORTH_SPLITTING else [IN_PLACE, ONE_THREAD]
+    wanted: list[dict[str, Any]] = [IN_PLACE] if in_place else []
+    wanted += [] if kernel * lanes >= WORTH_SPLITTING else [ONE_THREAD]
     return {k: v for option in wanted if _known(tuple(option.items())) for k, v in option.items()} or None
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
-from pcbatch.transforms.lifted import Axis, Lifted
+from pcbatch.transforms.lifted import Axis, Lifted, at_once
 from pcbatch.transforms.primitive import Operation, bind
 
 
@@ -47,6 +47,8 @@ class Pushed:
         """As traced."""
 
     def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+        if all(axis is None for axis in axes[: len(self.moved)]):
+            return at_once(self, size, axes)
         return lifted(lambda of: Pushed(of, self.moved), self.of, self.moved, size, axes)
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

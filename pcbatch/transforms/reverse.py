@@ -160,7 +160,7 @@ def traced_capacities(taped: Taped) -> tuple[int, ...]:
 
 def run_now(operation: Operation, executable: PcExecutable, lanes: int, *args: Any) -> list[Any]:
     """The result for arrays that are known, outside traces."""
-    options = xla.compiler_options(executable.kernel, lanes)
+    options = xla.compiler_options(executable.kernel, lanes, in_place=False)  # XLA gets a backward run wrong with it
     found: list[Any] = _compiled(operation, None if options is None else tuple(options.items()))(*args)
     return found
 
