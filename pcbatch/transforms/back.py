@@ -27,6 +27,7 @@ from pcbatch.runtime.window import Window, lane_mask
 from pcbatch.runtime.words import is_float
 from pcbatch.transforms.body import POP, READ, SHARED, Load, Store
 from pcbatch.transforms.pull import pull, replay, taken_in
+from pcbatch.transforms.rows import append, together
 from pcbatch.transforms.tape import BlockTape, Tape
 from pcbatch.transforms.undone_parts import add_loaded, take_stored
 
@@ -43,9 +44,9 @@ def own(name: str) -> str:
     return f"own:{name}"
 
 
-def kept(block: BlockTape, number: int) -> str:
-    """The state key of the cotangents of what left a block, by record."""
-    return f"kept:{block.index}:{number}"
+def kept(block: BlockTape, name: str) -> str:
+    """The state key of the cotangents of what left a block: of a buffer, or of their number ("n")."""
+    return f"kept:{block.index}:{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +117,27 @@ def layout_of(forward: Layout, tape: Tape) -> BackLayout:
 
 
 def start(
-    layout: BackLayout, cotangents: Mapping[str, Any], head: jax.Array, depth: int, capacities: Sequence[int]
+    layout: BackLayout, cotangents: Mapping[str, Any], head: jax.Array, depth: int, rows: Sequence[int]
 ) -> Values:
     """The state before the first trip: `cotangents` of some registers, [lanes, ...]; `head` int32[lanes]: the last record
-    of each lane, or -1."""
+    of each lane, or -1; `rows` of the tape's buffers."""
     lanes = head.shape[0]
     carry: Values = {RECORD: head, "pc": _places(layout, head)}
     for v in layout.floats:
         type_ = layout.type(v)
         given = cotangents.get(v)
-        rows = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype)) if given is None else given
-        carry[ct(v)] = layout.forward.kept(reg(v), rows)
+        first = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype)) if given is None else given
+        carry[ct(v)] = layout.forward.kept(reg(v), first)
     if layout.frames is not None:
         for buffer, width in layout.frames.widths.items():
             carry[ct(buffer)] = jnp.zeros(((depth + 2) * lanes, width), layout.frames.dtype(buffer))
     for v in layout.owned:
         type_ = layout.type(v)
         carry[own(v)] = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype))
-    for block, capacity in zip(layout.tape.blocks, capacities, strict=True):
-        for number in block.kept:
-            type_ = storage_type(block.body.leaving[number])
-            carry[kept(block, number)] = jnp.zeros((capacity, *type_.shape), jnp.dtype(type_.dtype))
+    for block, count in zip(layout.tape.blocks, rows, strict=True):
+        if block.kept:
+            carry[kept(block, "n")] = jnp.zeros((), jnp.int32)
+            carry |= {kept(block, name): array for name, array in block.kept_rows.empty(count).items()}
     return carry
 
 
@@ -168,7 +169,7 @@ class BackStage:
         if self.layout.frames is not None:
             buffers = [self.layout.frames.columns[v].buffer for v in tape.frames]
         names = [RECORD, "pc", *(ct(v) for v in (*registers, *buffers)), *(own(v) for v in tape.owned)]
-        return (*dict.fromkeys(names), *(kept(tape, number) for number in tape.kept))
+        return (*dict.fromkeys(names), *(kept(tape, name) for name in ("n", *tape.kept_rows.buffers) if tape.kept))
 
     def step(
         self,
@@ -214,8 +215,8 @@ def _touched(tape: BlockTape) -> list[str]:
 def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) -> Undone:
     layout, body, mask = stage.layout, tape.body, window.here
     slot = window.read(carry[RECORD]) // len(layout.tape.blocks)
-    depth = stage.known[tape.key("depth")].at[slot].get(mode="clip") if tape.frames else None
-    values = {s.key: stage.known[tape.key(s.key)].at[slot].get(mode="clip") for s in tape.saved}
+    values = tape.read(stage.known, slot)
+    depth, link = values.get("depth"), values["link"]
     values |= {s.key: window.read(stage.known[reg(s.name)]) for s in tape.constants}
     for v in tape.owned:
         values[f"{SHARED}:{v}"] = jnp.broadcast_to(stage.known[v], (window.width, *jnp.shape(stage.known[v])))
@@ -258,7 +259,7 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
         {n: left[n] for n in tape.kept if n in left},
         slot,
         depth,
-        stage.known[tape.key("link")].at[slot].get(mode="clip"),
+        link,
     )
 
 
@@ -311,10 +312,10 @@ def _written(stage: BackStage, tape: BlockTape, carry: Values, window: Window, d
         out |= {ct(buffer): array for buffer, array in buffers.items()}
     for v, new in done.owned.items():
         out[own(v)] = window.write(carry[own(v)], new, mask)
-    for number, value in done.kept.items():
-        buffer = carry[kept(tape, number)]
-        nowhere = buffer.shape[0] + jnp.arange(window.width, dtype=jnp.int32)
-        index = jnp.where(mask, done.slot, nowhere)
-        out[kept(tape, number)] = buffer.at[index].set(value, mode="drop", unique_indices=True)
+    if done.kept:
+        packed = tape.kept_rows.packed({**{str(n): x for n, x in done.kept.items()}, "record": done.slot})
+        end, order = carry[kept(tape, "n")], together(window, mask)
+        out |= {kept(tape, name): append(carry[kept(tape, name)], end, x, order) for name, x in packed.items()}
+        out[kept(tape, "n")] = end + jnp.sum(mask, dtype=jnp.int32)
     record = window.write(carry[RECORD], done.record, mask)
     return {**out, RECORD: record, "pc": window.write(carry["pc"], _places(layout, done.record), mask)}

@@ -35,35 +35,31 @@ class _Nowhere:
         return jnp.zeros((1, *aval.shape), aval.dtype)
 
 
-def deferred(tape: Tape, carry: Values, known: Mapping[str, Any]) -> dict[str, Any]:
-    """The cotangents of shared variables, from what the backward machine has kept."""
+def deferred(tape: Tape, carry: Values, known: Mapping[str, Any], stride: int) -> dict[str, Any]:
+    """The cotangents of shared variables, from what the backward machine has kept. `stride`: see
+    `Backward`."""
     names = dict.fromkeys(v for block in tape.blocks for v in block.deferred)
     sums = {v: jnp.zeros(jnp.shape(known[v]), known[v].dtype) for v in names}
     for block in tape.blocks:
         if block.deferred:
-            sums |= _of_block(block, {v: sums[v] for v in block.deferred}, carry, known)
+            sums |= _of_block(block, {v: sums[v] for v in block.deferred}, carry, known, stride)
     return sums
 
 
-def _of_block(block: BlockTape, sums: dict[str, Any], carry: Values, known: Mapping[str, Any]) -> dict[str, Any]:
-    cotangents = {number: carry[kept(block, number)] for number in block.kept}
-    capacity = next(iter(cotangents.values())).shape[0]
-    width = min(RECORDS, capacity)
-    end = jnp.minimum(known[block.count], capacity)
+def _of_block(block: BlockTape, sums: dict[str, Any], carry: Values, known: Mapping[str, Any], stride: int) -> dict[str, Any]:
+    plan = block.kept_rows
+    buffers = {name: carry[kept(block, name)] for name in plan.buffers}
+    width = min(RECORDS, next(iter(buffers.values())).shape[0])
+    end = carry[kept(block, "n")]
 
     def chunk(c: tuple[jax.Array, dict[str, Any]]) -> tuple[jax.Array, dict[str, Any]]:
         begin, so_far = c
-        low = jnp.minimum(begin, capacity - width)
-        place = low + jnp.arange(width, dtype=jnp.int32)
-
-        def cut(array: Any) -> Any:
-            return jax.lax.dynamic_slice_in_dim(array, low, width, 0)
-
-        given = {number: cut(array) for number, array in cotangents.items()}
-        here = (place >= begin) & (place < end) & any_in_record(list(given.values()))
+        place = begin + jnp.arange(width, dtype=jnp.int32)
+        given = plan.read(buffers, place)
+        here = (place < end) & any_in_record([given[str(number)] for number in block.kept])
 
         def add(s: tuple[jax.Array, dict[str, Any]]) -> tuple[jax.Array, dict[str, Any]]:
-            made = _pulled(block, given, here, place, known)
+            made = _pulled(block, given, here, known, stride)
             return jnp.zeros((), bool), {v: s[1][v] + made[v] if v in made else s[1][v] for v in s[1]}
 
         # A loop of at most one round: a conditional would copy the sums.
@@ -74,14 +70,13 @@ def _of_block(block: BlockTape, sums: dict[str, Any], carry: Values, known: Mapp
 
 
 def _pulled(
-    block: BlockTape, given: Mapping[int, Any], here: jax.Array, place: jax.Array, known: Mapping[str, Any]
+    block: BlockTape, given: Mapping[str, Any], here: jax.Array, known: Mapping[str, Any], stride: int
 ) -> dict[str, Any]:
     """Of one chunk. Records with no cotangent are replaced by one that has some: `0 * inf` is no zero."""
     width = here.shape[0]
-    record = jnp.where(here, place, place[jnp.argmax(here)])
-    values = {s.key: known[block.key(s.key)].at[record].get(mode="clip") for s in block.saved}
+    values = block.read(known, given["record"].at[jnp.where(here, jnp.arange(width), jnp.argmax(here))].get())
     if block.constants:
-        lane = known[block.key("lane")].at[record].get(mode="clip")
+        lane = values["lane"] // stride
         values |= {s.key: known[reg(s.name)].at[lane].get(mode="clip") for s in block.constants}
     values |= {
         f"{SHARED}:{v}": jnp.broadcast_to(known[v], (width, *jnp.shape(known[v]))) for v in block.owned
@@ -92,7 +87,7 @@ def _pulled(
         stored = storage_type(type_)
         mask = here.reshape(-1, *(1,) * len(stored.shape))
         zero = jnp.zeros((width, *stored.shape), jnp.dtype(stored.dtype))
-        cotangents[number] = jnp.where(mask, given[number], zero) if number in given else zero
+        cotangents[number] = jnp.where(mask, given[str(number)], zero) if number in block.kept else zero
     found = pull(block.body, env, cotangents, width, _Nowhere(), shared=True)
     numbers = {s.name: s.number for s in block.body.sources if s.kind == SHARED}
     return {v: found[numbers[v]] for v in block.deferred if numbers[v] in found}

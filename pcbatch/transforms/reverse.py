@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -46,6 +46,7 @@ from pcbatch.transforms.tape import HEAD, Tape, TapedLayout, TapedStage
 
 ROOM = "tape:room"  # bool[depth]: how many nested calls there was room for, as a shape
 STATUS = "tape:status"  # int32[lanes]
+FULL = "tape:full"  # bool[]: were there more records than room?
 TRACED_VISITS = 256  # records of a block for each lane, on average, where the tape cannot grow
 TRACED_BYTES = 2**27  # of such a tape
 
@@ -56,7 +57,7 @@ class Taped:
 
     run: Any  # a `Run`
     tape: Tape
-    room: tuple[tuple[int, ...], int] | None = None  # capacities and depth; None: as fits
+    room: tuple[tuple[int, ...], int] | None = None  # rows of each block's buffers, and depth; None: as fits
     name: str = "taped run"
 
     def __repr__(self) -> str:
@@ -71,16 +72,18 @@ class Taped:
     @property
     def keys(self) -> tuple[str, ...]:
         """What the parts of the tape are called, in order."""
-        return (*self.tape.keys(), STATUS, ROOM)
+        return (*self.tape.keys(), STATUS, FULL, ROOM)
 
     def traced(self, *args: Any) -> Sequence[Any]:
-        capacities, depth = self.room or (traced_capacities(self), self.executable.traced_depth())
+        rows, depth = self.room or (traced_rows(self), self.executable.traced_depth())
         executable, lanes, given = self.executable, self.run.lanes, self.run.given(*args)
-        machine = taped_machine(executable, self.tape, capacities)
+        machine = taped_machine(executable, self.tape, rows)
         arguments = executable.natural({**given.mapped, **given.common})
         state: State = machine.advance(machine.start(arguments, lanes, depth, given.end, given.names))
         outcome = executable.read(state, depth)
         left = {**{key: state.carry[key] for key in self.tape.keys()}, STATUS: outcome.status}
+        over = [left[b.count] > n - lanes for b, n in zip(self.tape.blocks, rows, strict=True)]
+        left[FULL] = jnp.any(jnp.array(over, bool))
         return [*jax.tree.leaves(outcome), *(left[key] for key in self.keys[:-1]), jnp.zeros((depth,), bool)]
 
     def now(self, *args: Any) -> Sequence[Any]:
@@ -95,8 +98,8 @@ class Taped:
 
     def with_room(self, left: Mapping[str, Any]) -> Taped:
         """The same, with the room that a run had."""
-        capacities = tuple(int(left[block.key("link")].shape[-1]) for block in self.tape.blocks)
-        return replace(self, room=(capacities, int(left[ROOM].shape[-1])))
+        rows = tuple(int(left[next(iter(b.buffers.values()))].shape[-2]) for b in self.tape.blocks)
+        return replace(self, room=(rows, int(left[ROOM].shape[-1])))
 
     def types(self, avals: Sequence[Any]) -> None:
         """As traced."""
@@ -122,7 +125,7 @@ class Taped:
         outcome = jax.tree.unflatten(structure, [np.int32(0)] * structure.num_leaves)
         shown = {v: np.empty((), _stored(layout, v)) for v in outcome.shown}
         leaves = jax.tree.leaves(replace(outcome, values=tuple(values), shown=shown))
-        dtypes = {key: dtype for block in self.tape.blocks for key, (_, dtype) in block.keys().items()}
+        dtypes = {block.key(n): dtype for block in self.tape.blocks for n, (_, dtype) in block.rows.buffers.items()}
         return [*leaves, *(np.empty((), dtypes.get(key, np.int32)) for key in self.keys)]
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -139,23 +142,23 @@ def _stored(layout: Layout, name: str) -> Any:
     return jnp.dtype(storage_type(type_).dtype)
 
 
-def taped_machine(executable: PcExecutable, tape: Tape, capacities: Sequence[int]) -> Machine:
+def taped_machine(executable: PcExecutable, tape: Tape, rows: Sequence[int]) -> Machine:
     """The machine that records."""
     smooth = executable.smooth
     parts = {f.name: getattr(smooth.layout, f.name) for f in fields(smooth.layout)}
     codes = tuple(replace(code, keeps_loads=True) for code in smooth.layout.codes)
-    layout = TapedLayout(**{**parts, "codes": codes}, tape=tape, capacities=tuple(capacities))
+    layout = TapedLayout(**{**parts, "codes": codes}, tape=tape, rows_of_blocks=tuple(rows))
     return replace(smooth, layout=layout, emitter=Guard(), stage=TapedStage)
 
 
-def traced_capacities(taped: Taped) -> tuple[int, ...]:
-    """Room for records where the tape cannot grow."""
+def traced_rows(taped: Taped) -> tuple[int, ...]:
+    """Rows of buffers where the tape cannot grow."""
     lanes, blocks = taped.run.lanes, taped.tape.blocks
     visits = taped.executable.options.max_tape
     if visits is None:
         each = max(1, sum(block.bytes() for block in blocks))
         visits = max(16, min(TRACED_VISITS, TRACED_BYTES // (lanes * each)))
-    return (lanes * visits,) * len(blocks)
+    return (lanes * (visits + 1),) * len(blocks)
 
 
 def run_now(operation: Operation, executable: PcExecutable, lanes: int, *args: Any) -> list[Any]:
@@ -175,28 +178,23 @@ def _compiled(operation: Operation, options: tuple[tuple[str, Any], ...] | None)
 def grown(taped: Taped, *args: Any) -> list[Any]:
     """A taped run with as much room as it needs, found by trying."""
     executable, lanes = taped.executable, taped.run.lanes
-    known = executable.tapes.get((taped.tape.shared, lanes))
-    capacities = known or (16 * lanes,) * len(taped.tape.blocks)
-    if executable.options.max_tape is not None:
-        capacities = traced_capacities(taped)
+    limit, key = executable.options.max_tape, (taped.tape.shared, lanes)
+    rows = traced_rows(taped) if limit is not None else executable.tapes.get(key, (17 * lanes,) * len(taped.tape.blocks))
     depth = executable.depth
     while True:
-        sized = replace(taped, room=(capacities, depth))
-        outs = run_now(sized, executable, lanes, *args)
+        outs = run_now(replace(taped, room=(rows, depth)), executable, lanes, *args)
         left = taped.split(outs)[1]
         counts = [int(left[block.count]) for block in taped.tape.blocks]
         deeper = executable.may_grow(left[STATUS], depth, Spread(None, lanes))
-        if deeper:
-            depth *= 2
-        elif all(n <= c for n, c in zip(counts, capacities, strict=True)):
+        full = bool(left[FULL])
+        if not deeper and not full:
             executable.remember(depth)
-            executable.tapes[taped.tape.shared, lanes] = capacities
+            executable.tapes[key] = rows
             return outs
-        elif executable.options.max_tape is not None:
+        if full and limit is not None:
             raise _too_short(taped, counts)
-        capacities = tuple(max(c, tape.rounded(n)) for n, c in zip(counts, capacities, strict=True))
-        if executable.options.max_tape is not None:
-            capacities = traced_capacities(taped)
+        depth = 2 * depth if deeper else depth
+        rows = tuple(max(old, tape.rounded(n) + lanes) for n, old in zip(counts, rows, strict=True)) if full else rows
 
 
 def _too_short(taped: Taped, counts: Sequence[int]) -> UsageError:
@@ -352,7 +350,7 @@ class Backward:
 
     def _apart(self, axes: Sequence[Axis]) -> bool:
         """Has each element a tape of its own?"""
-        return axes[len(self.moved) + self.keys.index(self.tape.blocks[0].key("link"))] is not None
+        return axes[len(self.moved) + self.keys.index(next(iter(self.tape.blocks[0].buffers.values())))] is not None
 
     def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
         count, keys = len(self.moved), self.keys
@@ -399,24 +397,20 @@ def undone(
     shared, per_lane = machine.stored(arguments, run.lanes)
     layout = back.layout_of(machine.layout, plan)
     known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **left}
-    for block in plan.blocks:
-        if (key := block.key("lane")) in known and operation.stride > 1:
-            known[key] = known[key] // operation.stride
     status, head = left[STATUS], left[HEAD]
     alive = any_in_record(list(cotangents.values())) if cotangents else jnp.zeros(head.shape, bool)
     ok = status == int(Status.OK)
-    capacities = [left[block.key("link")].shape[0] for block in plan.blocks]
+    rows = [left[next(iter(block.buffers.values()))].shape[0] for block in plan.blocks]
     began = back.start(
         layout,
         {v: jnp.where(lane_mask(ok, x), x, jnp.zeros((), x.dtype)) for v, x in cotangents.items()},
         jnp.where(alive, head, -1) if operation.skips else head,
         left[ROOM].shape[0],
-        capacities,
+        rows,
     )
     carry = backwards(operation.executable, layout, known, began)
-    full = reduce(jnp.logical_or, [left[b.count] > n for b, n in zip(plan.blocks, capacities, strict=True)], False)
-    spoilt = (alive & ~ok) | full
-    of_shared = _shared_cotangents(operation, arguments, {**deferred(plan, carry, known), **_owned(layout, carry)})
+    spoilt = (alive & ~ok) | left[FULL]
+    of_shared = _shared_cotangents(operation, arguments, {**deferred(plan, carry, known, operation.stride), **_owned(layout, carry)})
     out = []
     for k, v in enumerate(run.names):
         if not operation.moved[k]:

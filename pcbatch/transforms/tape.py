@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from pcbatch.ir.types import ArrayType
@@ -25,6 +26,8 @@ from pcbatch.runtime.window import Window
 from pcbatch.runtime.words import is_float
 from pcbatch.transforms.body import LOADED, POP, READ, SHARED, Body, Load, Source, Store, body_of
 from pcbatch.transforms.pull import pull, replay, taken_in
+from pcbatch.transforms.rows import Rows, append, together
+from pcbatch.transforms.rows import plan as plan_rows
 
 SMALL = 32  # elements of a shared value of whose cotangent each lane keeps a sum of its own
 MOST = 2**30  # records that are counted
@@ -45,17 +48,22 @@ class BlockTape:
     deferred: tuple[str, ...]  # other shared values, whose cotangents are made of many records at once
     kept: tuple[int, ...]  # numbers of what leaves the block of which those need the cotangents
 
-    def keys(self) -> dict[str, tuple[tuple[int, ...], Any]]:
-        """State keys of a record, with the shapes and dtypes of one."""
-        found: dict[str, tuple[tuple[int, ...], Any]] = {
-            self.key(s.key): (storage_type(s.type).shape, jnp.dtype(storage_type(s.type).dtype)) for s in self.saved
-        }
-        found[self.key("link")] = ((), jnp.dtype(jnp.int32))
+    @property
+    def rows(self) -> Rows:
+        """What a record is."""
+        found: dict[str, tuple[tuple[int, ...], Any]] = {s.key: _stored(s.type) for s in self.saved}
+        found["link"] = (), np.int32
         if self.frames:
-            found[self.key("depth")] = ((), jnp.dtype(jnp.int32))
+            found["depth"] = (), np.int32
         if self.deferred and self.constants:
-            found[self.key("lane")] = ((), jnp.dtype(jnp.int32))
-        return found
+            found["lane"] = (), np.int32
+        return plan_rows(found)
+
+    @property
+    def kept_rows(self) -> Rows:
+        """What the backward machine keeps for the cotangents of shared values."""
+        found = {str(number): _stored(self.body.leaving[number]) for number in self.kept}
+        return plan_rows({**found, "record": ((), np.int32)}) if found else Rows({}, {})
 
     def key(self, name: str) -> str:
         """The state key of a part of the records."""
@@ -66,16 +74,23 @@ class BlockTape:
         """The state key of the number of records."""
         return self.key("n")
 
+    @property
+    def buffers(self) -> dict[str, str]:
+        """State keys of the records' buffers."""
+        return {name: self.key(name) for name in self.rows.buffers}
+
+    def read(self, known: Mapping[str, Any], record: jax.Array) -> dict[str, Any]:
+        """The values of some records."""
+        return self.rows.read({name: known[key] for name, key in self.buffers.items()}, record)
+
     def bytes(self) -> int:
         """Of one record."""
-        return sum(int(dtype.itemsize) * _size(shape) for shape, dtype in self.keys().values())
+        return sum(width * np.dtype(dtype).itemsize for width, dtype in self.rows.buffers.values())
 
 
-def _size(shape: Sequence[int]) -> int:
-    out = 1
-    for n in shape:
-        out *= n
-    return out
+def _stored(type_: ArrayType) -> tuple[tuple[int, ...], Any]:
+    stored = storage_type(type_)
+    return stored.shape, jnp.dtype(stored.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,19 +110,19 @@ class Tape:
 
     def keys(self) -> tuple[str, ...]:
         """All state keys."""
-        return (HEAD, *(key for block in self.blocks for key in (block.count, *block.keys())))
+        return (HEAD, *(key for block in self.blocks for key in (block.count, *block.buffers.values())))
 
-    def empty(self, lanes: int, capacities: Sequence[int]) -> Values:
-        """Before the first trip."""
+    def empty(self, lanes: int, rows: Sequence[int]) -> Values:
+        """Before the first trip; `rows` of each block's buffers: `lanes` more than there is room for."""
         made: Values = {HEAD: jnp.full((lanes,), -1, jnp.int32)}
-        for block, capacity in zip(self.blocks, capacities, strict=True):
+        for block, count in zip(self.blocks, rows, strict=True):
             made[block.count] = jnp.zeros((), jnp.int32)
-            made |= {key: jnp.zeros((capacity, *shape), dtype) for key, (shape, dtype) in block.keys().items()}
+            made |= {block.key(name): array for name, array in block.rows.empty(count).items()}
         return made
 
-    def bytes(self, capacities: Sequence[int]) -> int:
-        """Of all records."""
-        return sum(n * block.bytes() for n, block in zip(capacities, self.blocks, strict=True))
+    def bytes(self, rows: Sequence[int]) -> int:
+        """Of all buffers."""
+        return sum(n * block.bytes() for n, block in zip(rows, self.blocks, strict=True))
 
 
 def plan(layout: Layout, shared: frozenset[str]) -> Tape:
@@ -219,7 +234,7 @@ class TapedStage(Stage):
         names = Stage.written(self, code)
         assert isinstance(self.layout, TapedLayout)
         block = self.layout.tape.block(code.index)
-        return names if block is None else (*names, HEAD, block.count, *block.keys())
+        return names if block is None else (*names, HEAD, block.count, *block.buffers.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +242,7 @@ class TapedLayout(Layout):
     """The layout of a machine that records."""
 
     tape: Tape = Tape(())
-    capacities: tuple[int, ...] = ()
+    rows_of_blocks: tuple[int, ...] = ()
 
     def stage(self, shared: Values, apart: bool) -> TapedStage:
         """What steps need."""
@@ -235,30 +250,19 @@ class TapedLayout(Layout):
 
     def extra(self, lanes: int) -> Values:
         """What is carried besides."""
-        return self.tape.empty(lanes, self.capacities)
+        return self.tape.empty(lanes, self.rows_of_blocks)
 
 
 def _recorded(layout: TapedLayout, block: BlockTape, carry: Values, window: Window, computed: Computed) -> Values:
     mask, before = computed.mask, carry[block.count]
-    capacity = carry[block.key("link")].shape[0]
+    values = {s.key: _seen(layout, s, carry, window, computed) for s in block.saved}
+    extra = {"link": window.read(carry[HEAD]), "depth": computed.depth, "lane": window.source}
+    packed = block.rows.packed({**values, **extra})
+    order = together(window, mask)
+    out = {block.key(name): append(carry[block.key(name)], before, rows, order) for name, rows in packed.items()}
     rank = jnp.cumsum(mask, dtype=jnp.int32)
-    nowhere = capacity + jnp.arange(window.width, dtype=jnp.int32)
-    slot = before + rank - 1
-    index = jnp.where(mask & (slot < capacity), slot, nowhere)
-
-    def put(key: str, value: Any) -> jax.Array:
-        return carry[key].at[index].set(value, mode="drop", unique_indices=True)  # type: ignore[no-any-return]
-
-    out: Values = {block.count: jnp.minimum(before, MOST) + rank[-1]}
-    for source in block.saved:
-        out[block.key(source.key)] = put(block.key(source.key), _seen(layout, source, carry, window, computed))
-    out[block.key("link")] = put(block.key("link"), window.read(carry[HEAD]))
-    if block.frames:
-        assert computed.depth is not None
-        out[block.key("depth")] = put(block.key("depth"), computed.depth)
-    if block.key("lane") in block.keys():
-        out[block.key("lane")] = put(block.key("lane"), window.source)
-    out[HEAD] = window.write(carry[HEAD], layout.tape.code(slot, block), mask)
+    out[block.count] = jnp.minimum(before, MOST) + rank[-1]
+    out[HEAD] = window.write(carry[HEAD], layout.tape.code(before + rank - 1, block), mask)
     return out
 
 

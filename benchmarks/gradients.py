@@ -1,0 +1,180 @@
+"""What a gradient costs: forward and backward together, as a multiple of the plain forward run.
+
+    python -m benchmarks.gradients [--lanes 64 256] [--repeats 15]
+
+A recursive TreeLSTM (hidden 64, trees of 2 to 50 leaves) and a fixed-point iteration with an inner branch, a loop of
+tiny blocks. All are jitted by the caller, run in turn, and medians of ratios are shown. Gradients are checked against
+plain recursion on a few lanes first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import pcbatch
+
+
+class Problem(NamedTuple):
+    """A batched function, and its arguments; `loss` of them all."""
+
+    name: str
+    batched: Any
+    args: tuple[Any, ...]
+    moved: tuple[int, ...]
+    weights: Any  # of the loss: one number for each element of the result
+
+    def forward(self, *moved: Any) -> Any:
+        args = list(self.args)
+        for k, x in zip(self.moved, moved, strict=True):
+            args[k] = x
+        return jnp.sum(self.batched(*args) * self.weights)
+
+
+@pcbatch.batch(in_axes=(0, 0, 0, 0, None))
+def tree(node: Any, left: Any, right: Any, word: Any, w: Any) -> Any:
+    """The memory and output of a node of a binary TreeLSTM."""
+    if left[node] < 0:
+        gates = w["leaf"] @ w["embedding"][word[node]]
+        i, o, u = jnp.split(gates, 3)
+        c = jax.nn.sigmoid(i) * jnp.tanh(u)
+        return c, jax.nn.sigmoid(o) * jnp.tanh(c)
+    c1, h1 = tree(left[node], left, right, word, w)
+    c2, h2 = tree(right[node], left, right, word, w)
+    gates = w["node"] @ jnp.concatenate([h1, h2]) + w["bias"]
+    i, f1, f2, o, u = jnp.split(gates, 5)
+    c = jax.nn.sigmoid(i) * jnp.tanh(u) + jax.nn.sigmoid(f1) * c1 + jax.nn.sigmoid(f2) * c2
+    return c, jax.nn.sigmoid(o) * jnp.tanh(c)
+
+
+@pcbatch.batch(in_axes=(0, 0, 0, 0, None), max_tape=64)
+def tree_output(root: Any, left: Any, right: Any, word: Any, w: Any) -> Any:
+    """The output of the root."""
+    return tree(root, left, right, word, w)[1]
+
+
+@pcbatch.batch(in_axes=(0, 0, 0, None), max_tape=128)
+def fixed_point(x: Any, scale: Any, a: Any, w: Any) -> Any:
+    """x <- x + s (tanh(scale W x + a) - x), with half a step while the residual is large."""
+    for _ in range(100):
+        g = jnp.tanh(scale * (w["matrix"] @ x) + a) - x
+        e = jnp.sqrt(jnp.sum(g * g))
+        if e < 1e-4:
+            break
+        if e > 0.5:
+            x = x + 0.5 * g
+        else:
+            x = x + w["omega"] * g
+    return x
+
+
+def trees(lanes: int, hidden: int = 64, most: int = 50, mean: int = 19, vocabulary: int = 2000) -> Problem:
+    """Random binary trees, as many leaves as the sentences of the Stanford Sentiment Treebank have words."""
+    rng = np.random.default_rng(0)
+    size = 2 * most - 1
+    left = np.full((lanes, size), -1, np.int32)
+    right, word, root = left.copy(), np.zeros_like(left), np.zeros(lanes, np.int32)
+    for lane in range(lanes):
+        leaves = int(np.clip(rng.gamma(4.0, mean / 4.0), 2, most))
+        words = rng.integers(0, vocabulary, leaves)
+        word[lane, :leaves] = words
+        open_, free = list(range(leaves)), leaves
+        while len(open_) > 1:
+            k = int(rng.integers(len(open_) - 1))
+            left[lane, free], right[lane, free] = open_[k], open_[k + 1]
+            open_[k : k + 2] = [free]
+            free += 1
+        root[lane] = open_[0]
+
+    def normal(*shape: int) -> Any:
+        return jnp.asarray(rng.normal(size=shape) / np.sqrt(shape[-1]), jnp.float32)
+
+    w = {
+        "embedding": normal(vocabulary, hidden),
+        "leaf": normal(3 * hidden, hidden),
+        "node": normal(5 * hidden, 2 * hidden),
+        "bias": jnp.zeros(5 * hidden),
+    }
+    args = (*map(jnp.asarray, (root, left, right, word)), w)
+    return Problem("tree", tree_output, args, (4,), normal(lanes, hidden))
+
+
+def loop(lanes: int, size: int = 32) -> Problem:
+    """Lanes that converge at very different rates."""
+    rng = np.random.default_rng(0)
+    q = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    a = jnp.asarray(rng.normal(size=(lanes, size)) * 0.3, jnp.float32)
+    scale = jnp.asarray(rng.uniform(0.05, 0.95, lanes), jnp.float32)
+    w = {"matrix": jnp.asarray(q, jnp.float32), "omega": jnp.float32(0.9)}
+    weights = jnp.asarray(rng.normal(size=(lanes, size)), jnp.float32)
+    return Problem("loop", fixed_point, (jnp.zeros((lanes, size)), scale, a, w), (1, 2, 3), weights)
+
+
+def plain_gradient(problem: Problem, lanes: int) -> Any:
+    """By plain Python, of the first lanes alone."""
+
+    def loss(*moved: Any) -> Any:
+        args = list(problem.args)
+        for k, x in zip(problem.moved, moved, strict=True):
+            args[k] = x
+        axes = problem.batched.options.in_axes
+        outs = [
+            problem.batched.plain(*(x[lane] if axis == 0 else x for x, axis in zip(args, axes, strict=True)))
+            for lane in range(lanes)
+        ]
+        return sum(jnp.sum(out * problem.weights[lane]) for lane, out in enumerate(outs))
+
+    return jax.grad(loss, tuple(range(len(problem.moved))))(*(problem.args[k] for k in problem.moved))
+
+
+def check(make: Callable[[int], Problem], lanes: int = 3) -> float:
+    """The largest relative error of a gradient."""
+    problem = make(lanes)
+    moved = tuple(problem.args[k] for k in problem.moved)
+    found = jax.jit(jax.grad(problem.forward, tuple(range(len(moved)))))(*moved)
+    wanted = plain_gradient(problem, lanes)
+    errors = [jnp.linalg.norm((x - y).ravel()) / jnp.linalg.norm(y.ravel()) for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True)]
+    return float(np.max(errors))
+
+
+def seconds(f: Callable[..., Any], *args: Any) -> float:
+    start = time.perf_counter()
+    jax.block_until_ready(f(*args))
+    return time.perf_counter() - start
+
+
+def measure(problem: Problem, repeats: int) -> tuple[float, float, float]:
+    """Median seconds of the forward run and of value and gradient, and the median ratio."""
+    moved = tuple(problem.args[k] for k in problem.moved)
+    forward = jax.jit(problem.forward)
+    both = jax.jit(jax.value_and_grad(problem.forward, tuple(range(len(moved)))))
+    for _ in range(2):
+        seconds(forward, *moved), seconds(both, *moved)
+    pairs = [(seconds(forward, *moved), seconds(both, *moved)) for _ in range(repeats)]
+    ratios = [b / a for a, b in pairs]
+    return float(np.median([a for a, _ in pairs])), float(np.median([b for _, b in pairs])), float(np.median(ratios))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lanes", type=int, nargs="+", default=[64, 256])
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--only", choices=("tree", "loop"))
+    options = parser.parse_args()
+    makers = {"tree": trees, "loop": loop}
+    for name, make in makers.items():
+        if options.only in (None, name):
+            print(f"{name}: relative error of the gradient {check(make):.1e}")
+            for lanes in options.lanes:
+                a, b, ratio = measure(make(lanes), options.repeats)
+                print(f"{name} {lanes:4d} lanes: forward {a * 1e3:7.2f} ms, with gradient {b * 1e3:7.2f} ms, ratio {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()
