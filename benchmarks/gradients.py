@@ -59,7 +59,7 @@ def tree_output(root: Any, left: Any, right: Any, word: Any, w: Any) -> Any:
     return tree(root, left, right, word, w)[1]
 
 
-@pcbatch.batch(in_axes=(0, 0, 0, None), max_tape=128)
+@pcbatch.batch(in_axes=(0, 0, 0, None), max_tape=32)
 def fixed_point(x: Any, scale: Any, a: Any, w: Any) -> Any:
     """x <- x + s (tanh(scale W x + a) - x), with half a step while the residual is large."""
     for _ in range(100):

@@ -4,14 +4,14 @@ A lane stands at the block of its last record. A visit reads the records of the 
 (pushes, then the body, then pops) in the cotangents of registers and slots, and sends each lane to the block of the
 record before. Blocks are chosen by the policies of the forward machine; nothing ties the order to that of the run.
 
-Cotangents of large values that lanes share are not added up trip by trip: the cotangents of what leaves the block are
-kept in place of the record (`kept`), and at the end one pullback serves hundreds of records (`deferred.py`).
+Cotangents of large values that lanes share are not added up trip by trip: the cotangents that they are made of are
+kept, and one pullback serves hundreds of records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -26,11 +26,12 @@ from pcbatch.runtime.layout import Layout, reg
 from pcbatch.runtime.window import Window, lane_mask
 from pcbatch.runtime.words import is_float
 from pcbatch.transforms.body import POP, READ, SHARED, Load, Store
-from pcbatch.transforms.pull import pull, replay, taken_in
+from pcbatch.transforms.pull import any_in_record, pull, pull_shared, replay, taken_in
 from pcbatch.transforms.rows import append, together
 from pcbatch.transforms.tape import BlockTape, Tape
 from pcbatch.transforms.undone_parts import add_loaded, take_stored
 
+RECORDS = 512  # of one pullback of what lanes share
 RECORD = "record"  # state key: the record that a lane undoes next
 
 
@@ -39,9 +40,19 @@ def ct(name: str) -> str:
     return f"ct:{name}"
 
 
+def deferred_keys(block: BlockTape) -> list[str]:
+    """State keys of what is kept of a block, and of the sums that it goes into."""
+    return [*(kept(block, name) for name in ("n", *block.kept_rows.buffers)), *(total(v) for v in block.deferred)]
+
+
 def own(name: str) -> str:
     """The state key of each lane's cotangent of a small shared value."""
     return f"own:{name}"
+
+
+def total(name: str) -> str:
+    """The state key of the sum of the cotangents of a shared value."""
+    return f"total:{name}"
 
 
 def kept(block: BlockTape, name: str) -> str:
@@ -117,10 +128,10 @@ def layout_of(forward: Layout, tape: Tape) -> BackLayout:
 
 
 def start(
-    layout: BackLayout, cotangents: Mapping[str, Any], head: jax.Array, depth: int, rows: Sequence[int]
+    layout: BackLayout, cotangents: Mapping[str, Any], head: jax.Array, depth: int, known: Values
 ) -> Values:
     """The state before the first trip: `cotangents` of some registers, [lanes, ...]; `head` int32[lanes]: the last record
-    of each lane, or -1; `rows` of the tape's buffers."""
+    of each lane, or -1."""
     lanes = head.shape[0]
     carry: Values = {RECORD: head, "pc": _places(layout, head)}
     for v in layout.floats:
@@ -134,10 +145,11 @@ def start(
     for v in layout.owned:
         type_ = layout.type(v)
         carry[own(v)] = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype))
-    for block, count in zip(layout.tape.blocks, rows, strict=True):
+    for block in layout.tape.blocks:
         if block.kept:
             carry[kept(block, "n")] = jnp.zeros((), jnp.int32)
-            carry |= {kept(block, name): array for name, array in block.kept_rows.empty(count).items()}
+            carry |= {kept(block, name): x for name, x in block.kept_rows.empty(RECORDS + lanes).items()}
+            carry |= {total(v): jnp.zeros(jnp.shape(known[v]), known[v].dtype) for v in block.deferred}
     return carry
 
 
@@ -152,6 +164,58 @@ def _places(layout: BackLayout, record: jax.Array) -> jax.Array:
     return jnp.where(record >= 0, place, layout.exit).astype(dtype)
 
 
+def make_room(block: BlockTape, mine: Values, known: Values, stride: int, width: int) -> Values:
+    """The `deferred_keys` of a block, with room for `width` more: the first records are used up, if there is none."""
+    n = kept(block, "n")
+    buffers = {kept(block, name): name for name in block.kept_rows.buffers}
+
+    def use(s: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
+        state = used_up(block, s[1], known, stride)
+        rest = {key: jax.lax.dynamic_update_slice_in_dim(x, x[RECORDS:], 0, 0) for key, x in state.items() if key in buffers}
+        return jnp.zeros((), bool), {**state, **rest, n: state[n] - RECORDS}
+
+    rows = next(mine[key].shape[0] for key in buffers)
+    # A loop of at most one round: a conditional would copy the sums.
+    made: Values = jax.lax.while_loop(lambda s: s[0], use, (mine[n] + width > rows, mine))[1]
+    return made
+
+
+def used_up(block: BlockTape, mine: Values, known: Values, stride: int) -> Values:
+    """The same, with the first records (at most `RECORDS`) added to the sums."""
+    plan = block.kept_rows
+    buffers = {name: mine[kept(block, name)][:RECORDS] for name in plan.buffers}
+    width = next(iter(buffers.values())).shape[0]
+    place = jnp.arange(width, dtype=jnp.int32)
+    given = plan.read(buffers, place)
+    here = (place < mine[kept(block, "n")]) & any_in_record([given[str(number)] for number in block.kept])
+    made = _pulled(block, given, here, known, stride)
+    return {**mine, **{total(v): mine[total(v)] + made[v] for v in block.deferred if v in made}}
+
+
+def _pulled(
+    block: BlockTape, given: Mapping[str, Any], here: jax.Array, known: Values, stride: int
+) -> dict[str, Any]:
+    """Cotangents of shared values. Records with no cotangent are replaced by one that has some: `0 * inf` is no zero."""
+    width = here.shape[0]
+    values = block.read(known, given["record"].at[jnp.where(here, jnp.arange(width), jnp.argmax(here))].get())
+    if block.constants:
+        lane = values["lane"] // stride
+        values |= {s.key: known[reg(s.name)].at[lane].get(mode="clip") for s in block.constants}
+    values |= {f"{SHARED}:{v}": jnp.broadcast_to(known[v], (width, *jnp.shape(known[v]))) for v in block.owned}
+    env = replay(block.body, taken_in(block.body, values, known, width), width)
+    found = pull_shared(block.body, env, {n: _masked(here, given[str(n)]) for n in block.kept}, width)
+    numbers = {s.name: s.number for s in block.body.sources if s.kind == SHARED}
+    return {v: found[numbers[v]] for v in block.deferred if numbers[v] in found}
+
+
+def totals(tape: Tape, carry: Values, known: Values, stride: int) -> Values:
+    """The cotangents of shared values at the end, by name."""
+    for block in tape.blocks:
+        if block.kept:
+            carry = {**carry, **used_up(block, {key: carry[key] for key in deferred_keys(block)}, known, stride)}
+    return {v: carry[total(v)] for block in tape.blocks for v in block.deferred}
+
+
 @dataclass(frozen=True, slots=True)
 class BackStage:
     """What a step of the backward machine needs. `known`: the tape and the arguments, by state key, and shared values
@@ -160,6 +224,7 @@ class BackStage:
     layout: BackLayout
     known: Values
     apart: bool = False
+    stride: int = 1  # see `Backward`
 
     def written(self, code: BackCode) -> tuple[str, ...]:
         """The parts of the state that `step` gives."""
@@ -169,7 +234,7 @@ class BackStage:
         if self.layout.frames is not None:
             buffers = [self.layout.frames.columns[v].buffer for v in tape.frames]
         names = [RECORD, "pc", *(ct(v) for v in (*registers, *buffers)), *(own(v) for v in tape.owned)]
-        return (*dict.fromkeys(names), *(kept(tape, name) for name in ("n", *tape.kept_rows.buffers) if tape.kept))
+        return (*dict.fromkeys(names), *(deferred_keys(tape) if tape.kept else ()))
 
     def step(
         self,
@@ -250,13 +315,13 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
             slots[source.name] = slots[source.name] + new
         elif source.kind == SHARED and source.name in tape.owned:
             owned[source.name] = window.read(carry[own(source.name)]) + new
-    left = {**{n: x for n, x in cotangents.items()}, **memory.stored_cotangents}
+    kept_cts = {n: found.get(n, cotangents.get(n)) for n in tape.kept}
     return Undone(
         registers,
         dict(memory.placed),
         slots,
         owned,
-        {n: left[n] for n in tape.kept if n in left},
+        {n: _masked(mask, x) for n, x in kept_cts.items() if x is not None},
         slot,
         depth,
         link,
@@ -284,7 +349,6 @@ class _Registers:
     window: Window
     mask: jax.Array
     placed: dict[str, Any]
-    stored_cotangents: dict[int, Any] = field(default_factory=dict)
 
     def loaded(self, step: Load, indices: Sequence[Any], cotangent: Any) -> None:
         array = self._of(step.register)
@@ -294,7 +358,6 @@ class _Registers:
         array = self._of(step.register)
         taken, left = take_stored(step.eqn, array, indices[0], self.window, self.mask)
         self.placed[step.register] = left
-        _plus(self.stored_cotangents, step.ins[1], taken)
         return taken
 
     def _of(self, register: str) -> Any:
@@ -314,8 +377,9 @@ def _written(stage: BackStage, tape: BlockTape, carry: Values, window: Window, d
         out[own(v)] = window.write(carry[own(v)], new, mask)
     if done.kept:
         packed = tape.kept_rows.packed({**{str(n): x for n, x in done.kept.items()}, "record": done.slot})
-        end, order = carry[kept(tape, "n")], together(window, mask)
-        out |= {kept(tape, name): append(carry[kept(tape, name)], end, x, order) for name, x in packed.items()}
-        out[kept(tape, "n")] = end + jnp.sum(mask, dtype=jnp.int32)
+        mine = make_room(tape, {key: carry[key] for key in deferred_keys(tape)}, stage.known, stage.stride, window.width)
+        end, order = mine[kept(tape, "n")], together(window, mask)
+        mine |= {kept(tape, name): append(mine[kept(tape, name)], end, x, order) for name, x in packed.items()}
+        out |= {**mine, kept(tape, "n"): end + jnp.sum(mask, dtype=jnp.int32)}
     record = window.write(carry[RECORD], done.record, mask)
     return {**out, RECORD: record, "pc": window.write(carry["pc"], _places(layout, done.record), mask)}

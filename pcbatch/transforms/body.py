@@ -21,19 +21,21 @@ import jax.numpy as jnp
 from pcbatch.ir.ops import Move, Prim, Print, Select
 from pcbatch.ir.stack import Fork, Pop, Push
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.trace import JaxprFn
 from pcbatch.runtime.code import BlockCode
 from pcbatch.runtime.parts import Cut, Segment, Touch, load_key
 from pcbatch.runtime.words import is_float
+from pcbatch.transforms.pieces import Piece, inlined, only_linear, pieces
 
-READ, POP, SHARED, LOADED = "read", "pop", "shared", "loaded"
+READ, POP, SHARED, LOADED, MADE = "read", "pop", "shared", "loaded", "made"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A value that a block takes in; records and registers hold it in storage form."""
 
-    kind: str  # READ, POP, SHARED or LOADED
-    name: str  # of the variable; of a load its key
+    kind: str  # READ, POP, SHARED, LOADED, or MADE: a result that was dear
+    name: str  # of the variable; of a load or a result its key
     number: int
     type: ArrayType
 
@@ -45,12 +47,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """outs = fn(*ins), for one lane; `fn` gives a list."""
+    """outs = fn(*ins), for one lane; `fn` gives a list. Where it takes in what lanes share, `meets` says so: cotangents of
+    that are made of the cotangents of its results."""
 
     fn: Callable[..., Any]
     ins: tuple[int, ...]
     outs: tuple[int, ...]
     linear: bool  # is its pullback harmless whatever the values are?
+    meets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class Body:
     updates: Mapping[str, int]  # floating registers that get a new value
     saves: Mapping[str, int]  # floating slots
     leaving: Mapping[int, ArrayType]  # what leaves: new values of registers, saved ones, and stored ones
+    met: Mapping[int, ArrayType]  # results of steps that meet what lanes share
+    dear: tuple[Source, ...]  # results that may be recorded
     speculative: bool  # may it compute what not every lane needs?
 
     def loads(self) -> Iterator[Load]:
@@ -95,11 +101,11 @@ class Body:
         yield from (step for step in self.steps if isinstance(step, Store))
 
 
-def body_of(code: BlockCode) -> Body:
-    """A block of a program in single assignment."""
+def body_of(code: BlockCode, deferred: frozenset[str] = frozenset()) -> Body:
+    """A block of a program in single assignment, cut where it meets `deferred` variables that lanes share."""
     whole: set[str] = set()
     while True:  # a register that is used in part and as a whole is used as a whole
-        found = _Builder(code, frozenset(whole)).build()
+        found = _Builder(code, frozenset(whole), deferred).build()
         if not found.mixed:
             return found.body()
         whole |= found.mixed
@@ -109,6 +115,11 @@ def body_of(code: BlockCode) -> Body:
 class _Builder:
     code: BlockCode
     whole: frozenset[str]  # registers that are not touched in part here
+    deferred: frozenset[str]
+    common: set[int] = field(default_factory=set)  # values that depend on nothing but what lanes share
+    follows: set[int] = field(default_factory=set)  # those of them that have cotangents
+    met: dict[int, ArrayType] = field(default_factory=dict)
+    dear: list[Source] = field(default_factory=list)
     env: dict[str, int] = field(default_factory=dict)
     touched: dict[str, str] = field(default_factory=dict)  # name -> itself, while it stands for its register in place
     sources: list[Source] = field(default_factory=list)
@@ -151,7 +162,7 @@ class _Builder:
                 leaving.setdefault(step.ins[1], ArrayType(str(aval.dtype), tuple(aval.shape)))
         ops, terminator = self.code.block.ops, self.code.block.terminator
         speculative = isinstance(terminator, Fork) or any(isinstance(op, Select) for op in ops)
-        return Body(tuple(self.sources), tuple(self.steps), updates, saves, leaving, speculative)
+        return Body(tuple(self.sources), tuple(self.steps), updates, saves, leaving, self.met, tuple(self.dear), speculative)
 
     def _is_float(self, v: str) -> bool:
         return is_float(self.code.type(v))
@@ -171,6 +182,9 @@ class _Builder:
     def _source(self, kind: str, name: str, variable: str) -> None:
         number = self._new()
         self.sources.append(Source(kind, name, number, self.code.type(variable)))
+        if kind == SHARED:
+            self.common.add(number)
+            self.follows |= {number} if name in self.deferred else set()
         self._set(variable, number)
 
     def _value(self, name: str) -> int:
@@ -181,7 +195,7 @@ class _Builder:
 
     def _node(self, fn: Callable[..., Any], ins: tuple[int, ...], dsts: Sequence[str], linear: bool) -> None:
         outs = tuple(self._new() for _ in dsts)
-        self.steps.append(Node(fn, ins, outs, linear))
+        self._step(fn, ins, outs, linear)
         for dst, out in zip(dsts, outs, strict=True):
             self._set(dst, out)
 
@@ -191,9 +205,51 @@ class _Builder:
         if found is not None and all(v in self.touched for v in registers) and _reversible(found):
             self._cut(position, op, found)
             return
+        ins = tuple(map(self._value, op.expr.ins))
+        if isinstance(op.expr.fn, JaxprFn) and not any(cast is not None for cast in op.expr.fn.casts):
+            outs = self._jaxpr(op.expr.fn.closed, ins)
+            for dst, out in zip(op.dsts, outs, strict=True):
+                self._set(dst, out)
+            return
         many = op.expr.fn if len(op.dsts) != 1 else (lambda *args, fn=op.expr.fn: [fn(*args)])
         assert many is not None
-        self._node(many, tuple(map(self._value, op.expr.ins)), op.dsts, linear=is_linear(op.expr.fn))
+        self._node(many, ins, op.dsts, linear=is_linear(op.expr.fn))
+
+    def _step(self, fn: Callable[..., Any], ins: tuple[int, ...], outs: tuple[int, ...], linear: bool) -> None:
+        common = all(i in self.common for i in ins)
+        meets = not common and any(i in self.follows for i in ins)
+        self.steps.append(Node(fn, ins, outs, linear, meets))
+        if common:
+            self.common |= set(outs)
+            if any(i in self.follows for i in ins):
+                self.follows |= set(outs)
+
+    def _jaxpr(self, closed: jex.ClosedJaxpr, ins: Sequence[int]) -> list[int]:
+        """The values of a jaxpr, cut where it meets what lanes share, and around what is dear."""
+        plain = inlined(closed)
+        env: dict[Any, int] = dict(zip(plain.jaxpr.invars, ins, strict=True))
+        common = {v for v, n in env.items() if n in self.common}
+        for part in pieces(plain, common, {v for v in common if env[v] in self.follows}):
+            names = tuple(env[v] for v in part.ins)
+            outs = tuple(self._new() for _ in part.outs)
+            self._step(jex.jaxpr_as_fun(part.closed), names, outs, only_linear(part.closed.jaxpr))
+            env.update(zip(part.outs, outs, strict=True))
+            self._note(part, outs)
+        return [self._constant(v) if isinstance(v, jex.Literal) else env[v] for v in plain.jaxpr.outvars]
+
+    def _note(self, part: Piece, outs: Sequence[int]) -> None:
+        step = self.steps[-1]
+        assert isinstance(step, Node)
+        types = {n: ArrayType(str(v.aval.dtype), tuple(v.aval.shape)) for n, v in zip(outs, part.outs, strict=True)}
+        if step.meets:
+            self.met |= {n: type_ for n, type_ in types.items() if is_float(type_)}
+        if part.dear and not set(outs) & self.common:
+            self.dear += [Source(MADE, str(n), n, type_) for n, type_ in types.items()]
+
+    def _constant(self, literal: Any) -> int:
+        number = self._new()
+        self._step(lambda: [jnp.asarray(literal.val, literal.aval.dtype)], (), (number,), linear=True)
+        return number
 
     def _cut(self, position: int, op: Prim, found: Cut) -> None:
         env: dict[Any, int] = {}
@@ -207,18 +263,13 @@ class _Builder:
         def look(v: Any) -> int:
             if not isinstance(v, jex.Literal):
                 return env[v]
-            number = self._new()
-            self.steps.append(Node(lambda v=v: [jnp.asarray(v.val, v.aval.dtype)], (), (number,), linear=True))
-            return number
+            return self._constant(v)
 
         for k, step in enumerate(found.steps):
             match step:
                 case Segment():
-                    outs = tuple(self._new() for _ in step.outs)
-                    fn = jex.jaxpr_as_fun(step.closed)
-                    ins = tuple(look(v) for v in step.ins)
-                    self.steps.append(Node(fn, ins, outs, linear=only_linear(step.closed.jaxpr)))
-                    env.update(zip(step.outs, outs, strict=True))
+                    made = self._jaxpr(step.closed, tuple(look(v) for v in step.ins))
+                    env.update(zip(step.outs, made, strict=True))
                 case Touch(eqn=eqn):
                     register, ins = place[eqn.invars[0]], tuple(look(v) for v in eqn.invars[1:])
                     if step.stores:
@@ -255,24 +306,7 @@ def _undoable(eqn: Any) -> bool:
     return eqn.primitive.name == "scatter" and (once or bool(eqn.params["unique_indices"]))
 
 
-LINEAR = {
-    *("add", "sub", "neg", "reshape", "squeeze", "broadcast_in_dim", "convert_element_type", "slice", "concatenate"),
-    *("transpose", "select_n", "copy", "copy_p", "reduce_sum", "stop_gradient", "rev", "pad", "gather", "real", "imag"),
-    *("dynamic_slice", "iota", "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "add_any", "expand_dims"),
-}
-
-
 def is_linear(fn: Any) -> bool:
     """Does the pullback of a primitive only move and add cotangents?"""
     closed = getattr(fn, "closed", None)
     return closed is not None and only_linear(closed.jaxpr)
-
-
-def only_linear(jaxpr: Any) -> bool:
-    """The same of a jaxpr. `0 * inf` is what other pullbacks may give for lanes that do not take part."""
-    return all(_passes(eqn) for eqn in jaxpr.eqns)
-
-
-def _passes(eqn: Any) -> bool:
-    floats = [v for v in eqn.invars if jnp.issubdtype(v.aval.dtype, jnp.inexact)]
-    return eqn.primitive.name in LINEAR or not floats

@@ -46,14 +46,15 @@ def taken_in(body: Body, values: Mapping[str, Any], shared: Mapping[str, Any], w
             env[source.number] = Batch(from_storage(values[source.key], source.type))
         else:
             env[source.number] = Batch(from_storage(zeros(storage_type(source.type), (width,)), source.type))
+    env.update({made.number: Batch(values[made.key]) for made in body.dear if made.key in values})
     return env
 
 
 def replay(body: Body, env: Env, width: int) -> Env:
-    """All values of the block, for `width` records; what it loads is among the sources."""
+    """All values of the block, for `width` records; what it loads is among the sources, what was dear may be."""
     env = dict(env)
     for step in body.steps:
-        if isinstance(step, Node):
+        if isinstance(step, Node) and not all(out in env for out in step.outs):
             env.update(zip(step.outs, _batched(step.fn, [env[i] for i in step.ins], width), strict=True))
     return env
 
@@ -66,16 +67,10 @@ def _batched(fn: Callable[..., Any], operands: Sequence[Operand], width: int) ->
     return [Batch(value) for value in jax.vmap(fn, in_axes=axes, axis_size=width)(*values)]
 
 
-def pull(
-    body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory: Memory, shared: bool = False
-) -> dict[int, Any]:
-    """The cotangents of all values, from those of what leaves the block, [width, ...]. With `shared`, of shared values
-    as well, summed over the records."""
-    cts: dict[int, Any] = {}
-    for number, ct in cotangents.items():
-        _add(cts, number, ct.sum(0) if isinstance(env[number], Common) else ct)
-    shared_numbers = {s.number for s in body.sources if isinstance(env[s.number], Common)} if shared else set()
-    wanted = _dependent(body, env, shared_numbers)
+def pull(body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory: Memory) -> dict[int, Any]:
+    """The cotangents of all values of the records, from those of what leaves the block, [width, ...]."""
+    cts = {number: ct for number, ct in cotangents.items() if isinstance(env[number], Batch)}
+    wanted = _dependent(body, env)
     for step in reversed(body.steps):
         match step:
             case Node():
@@ -89,13 +84,24 @@ def pull(
     return cts
 
 
-def _dependent(body: Body, env: Env, roots: set[int]) -> set[int]:
-    """Values that have cotangents: those that depend on a floating source of each record, or on one of `roots`."""
-    found = {s.number for s in body.sources if isinstance(env[s.number], Batch) and is_inexact(env[s.number])} | roots
+def pull_shared(body: Body, env: Env, cotangents: Mapping[int, Any], width: int) -> dict[int, Any]:
+    """The cotangents of what lanes share, summed over the records, from those of the results of steps that meet it, and
+    of what leaves the block though it is shared."""
+    cts = {n: ct.sum(0) if isinstance(env[n], Common) else ct for n, ct in cotangents.items()}
+    wanted = {number for number, x in env.items() if isinstance(x, Common) and is_inexact(x)}
+    for step in reversed(body.steps):
+        if isinstance(step, Node) and (step.meets or isinstance(env[step.outs[0]], Common)):
+            _undo(step, env, cts, width, wanted, body.speculative)
+    return cts
+
+
+def _dependent(body: Body, env: Env) -> set[int]:
+    """Values of records that have cotangents."""
+    found = {s.number for s in body.sources if isinstance(env[s.number], Batch) and is_inexact(env[s.number])}
     for step in body.steps:
-        if isinstance(step, Node) and any(i in found for i in step.ins):
-            found |= {out for out in step.outs if is_inexact(env[out])}
-    return {number for number in found if is_inexact(env[number])}
+        if isinstance(step, Node) and (step.meets or any(i in found for i in step.ins)):
+            found |= {out for out in step.outs if is_inexact(env[out]) and isinstance(env[out], Batch)}
+    return found
 
 
 def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: set[int], speculative: bool) -> None:
@@ -139,7 +145,8 @@ def any_in_record(cts: Sequence[Any]) -> jax.Array:
     return reduce(jnp.logical_or, map(_any_in_record, cts))
 
 
-def _spread(operand: Operand, width: int) -> Any:
+def spread_over(operand: Operand, width: int) -> Any:
+    """[width, ...]: the value in every record."""
     if isinstance(operand, Common):
         return jnp.broadcast_to(operand.value, (width, *jnp.shape(operand.value)))
     return operand.value  # type: ignore[union-attr]
@@ -150,7 +157,7 @@ def _add(cts: dict[int, Any], number: int, ct: Any) -> None:
 
 
 def _values(numbers: Sequence[int], env: Env, width: int) -> list[Any]:
-    return [_spread(env[i], width) for i in numbers]
+    return [spread_over(env[i], width) for i in numbers]
 
 
 def is_inexact(operand: Operand) -> bool:

@@ -23,6 +23,7 @@ from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import reads, writes
 from pcbatch.lowering.jax_types import storage_type
+from pcbatch.modes import Dense
 from pcbatch.runtime import xla
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import Values
@@ -36,7 +37,6 @@ from pcbatch.runtime.status import Status
 from pcbatch.runtime.window import lane_mask
 from pcbatch.runtime.words import is_float
 from pcbatch.transforms import back, tape
-from pcbatch.transforms.deferred import deferred
 from pcbatch.transforms.fold import folded, unfolded_outs
 from pcbatch.transforms.lifted import Axis, Lifted, at_once, one_by_one
 from pcbatch.transforms.primitive import bind, types_of
@@ -400,17 +400,16 @@ def undone(
     status, head = left[STATUS], left[HEAD]
     alive = any_in_record(list(cotangents.values())) if cotangents else jnp.zeros(head.shape, bool)
     ok = status == int(Status.OK)
-    rows = [left[next(iter(block.buffers.values()))].shape[0] for block in plan.blocks]
     began = back.start(
         layout,
         {v: jnp.where(lane_mask(ok, x), x, jnp.zeros((), x.dtype)) for v, x in cotangents.items()},
         jnp.where(alive, head, -1) if operation.skips else head,
         left[ROOM].shape[0],
-        rows,
+        known,
     )
-    carry = backwards(operation.executable, layout, known, began)
+    carry = backwards(operation.executable, layout, known, began, operation.stride)
     spoilt = (alive & ~ok) | left[FULL]
-    of_shared = _shared_cotangents(operation, arguments, {**deferred(plan, carry, known, operation.stride), **_owned(layout, carry)})
+    of_shared = _shared_cotangents(operation, arguments, {**back.totals(plan, carry, known, operation.stride), **_owned(layout, carry)})
     out = []
     for k, v in enumerate(run.names):
         if not operation.moved[k]:
@@ -428,14 +427,15 @@ def undone(
     return out
 
 
-def backwards(executable: PcExecutable, layout: back.BackLayout, known: Values, carry: Values) -> Values:
+def backwards(executable: PcExecutable, layout: back.BackLayout, known: Values, carry: Values, stride: int) -> Values:
     """Run the backward machine to its end."""
     machine, codes = executable.smooth, layout.codes
     modes = machine.modes(int(carry[back.RECORD].shape[0]))
     expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
-    stage: Any = back.BackStage(layout, known, machine.apart)
+    stage: Any = back.BackStage(layout, known, machine.apart, stride)
     shape: Any = layout
-    blocks = Blocks(shape, Guard(), tuple(modes[code.tape.index] for code in codes), expensive, stage)
+    chosen = tuple(modes[c.tape.index] if c.index in expensive else Dense() for c in codes)
+    blocks = Blocks(shape, Guard(), chosen, expensive, stage)
     policy = Drain() if expensive else Sweep()
     ended: Values = jax.lax.while_loop(blocks.live, lambda c: policy.trip(blocks, c), carry)
     return ended

@@ -8,7 +8,7 @@ Counters go on beyond the capacity: a tape that was too short says how long it m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,14 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.jax_types import storage_type
-from pcbatch.runtime.code import BlockCode, Values
+from pcbatch.runtime.code import BlockCode, Effects, Values
 from pcbatch.runtime.emit.base import Computed, Stage, stepped
 from pcbatch.runtime.layout import Layout, reg
+from pcbatch.runtime.parts import Common
 from pcbatch.runtime.window import Window
 from pcbatch.runtime.words import is_float
-from pcbatch.transforms.body import LOADED, POP, READ, SHARED, Body, Load, Source, Store, body_of
-from pcbatch.transforms.pull import pull, replay, taken_in
+from pcbatch.transforms.body import LOADED, MADE, POP, READ, SHARED, Body, Load, Source, Store, body_of
+from pcbatch.transforms.pull import Env, pull, pull_shared, replay, spread_over, taken_in
 from pcbatch.transforms.rows import Rows, append, together
 from pcbatch.transforms.rows import plan as plan_rows
 
@@ -46,7 +47,7 @@ class BlockTape:
     frames: tuple[str, ...]  # floating slots that it pops or pushes
     owned: tuple[str, ...]  # small shared values: each lane sums up its own cotangent
     deferred: tuple[str, ...]  # other shared values, whose cotangents are made of many records at once
-    kept: tuple[int, ...]  # numbers of what leaves the block of which those need the cotangents
+    kept: tuple[int, ...]  # numbers of the values whose cotangents those are made of
 
     @property
     def rows(self) -> Rows:
@@ -62,7 +63,8 @@ class BlockTape:
     @property
     def kept_rows(self) -> Rows:
         """What the backward machine keeps for the cotangents of shared values."""
-        found = {str(number): _stored(self.body.leaving[number]) for number in self.kept}
+        types = {**self.body.leaving, **self.body.met}
+        found = {str(number): _stored(types[number]) for number in self.kept}
         return plan_rows({**found, "record": ((), np.int32)}) if found else Rows({}, {})
 
     def key(self, name: str) -> str:
@@ -149,17 +151,16 @@ def _block(layout: Layout, code: BlockCode, wanted: set[str], fixed: set[str]) -
     shared = [s for s in body.sources if s.kind == SHARED and s.name in wanted]
     owned = tuple(s.name for s in shared if s.type.size <= SMALL)
     deferred = tuple(s.name for s in shared if s.type.size > SMALL)
-    used = _used(body, owned, None)
-    kept: tuple[int, ...] = ()
     if deferred:
-        later = _used(body, (), deferred)
-        used |= {x for x in later if isinstance(x, str)}
-        kept = tuple(dict.fromkeys(n for n in body.leaving if n in later))
-        deferred = deferred if kept else ()
-    sources = [s for s in body.sources if s.kind != SHARED and s.key in used]
+        body = body_of(code, frozenset(deferred))
+    used, kept = _read_by_trips(body, owned)
+    kept = kept if deferred else ()
+    if kept:
+        used |= _read_at_the_end(body, owned, kept)
+    sources = [s for s in (*body.sources, *body.dear) if s.kind != SHARED and s.key in used]
     constants = tuple(s for s in sources if s.kind == READ and s.name in fixed)
     saved = tuple(s for s in sources if s not in constants)
-    return BlockTape(code.index, code, body, saved, constants, frames, owned, deferred, kept)
+    return BlockTape(code.index, code, body, saved, constants, frames, owned, deferred if kept else (), kept)
 
 
 class _Nothing:
@@ -176,33 +177,49 @@ class _Nothing:
         return jnp.zeros((2, *step.eqn.invars[2].aval.shape), step.eqn.invars[2].aval.dtype)
 
 
-def _used(body: Body, owned: Sequence[str], deferred: Sequence[str] | None) -> set[Any]:
-    """What the pullback reads: keys of sources, and numbers of what leaves the block for which it reads a cotangent. Of
-    the trip's pullback, or of that of `deferred` shared values."""
-    per_record = [s for s in body.sources if s.kind != SHARED or s.name in owned]
-    common = [s for s in body.sources if s.kind == SHARED and s.name not in owned]
-    numbers = tuple(body.leaving)
+def _read_by_trips(body: Body, owned: Sequence[str]) -> tuple[set[str], tuple[int, ...]]:
+    """The sources that the backward machine reads, by key; and the values whose cotangents it keeps."""
+    numbers: list[int] = []
 
-    def pullback(values: list[Any], shared: list[Any], cts: list[Any]) -> Any:
-        env = taken_in(
-            body,
-            {s.key: x for s, x in zip(per_record, values, strict=True)},
-            {s.name: x for s, x in zip(common, shared, strict=True)},
-            2,
-        )
-        env = replay(body, env, 2)
+    def pullback(env: Env, cts: Mapping[int, Any]) -> Any:
         memory = _Nothing()
-        found = pull(body, env, dict(zip(numbers, cts, strict=True)), 2, memory, deferred is not None)
-        if deferred is not None:
-            return [found[s.number] for s in common if s.name in deferred and s.number in found]
-        return [found[s.number] for s in per_record if s.number in found], memory.read
+        found = pull(body, env, cts, 2, memory)
+        common = [n for n in body.leaving if isinstance(env[n], Common)]
+        numbers[:] = [n for n in (*body.met, *common) if n in found or n in cts]
+        kept = [found.get(n, cts.get(n)) for n in numbers]
+        return [found[s.number] for s in body.sources if s.kind != SHARED and s.number in found], memory.read, kept
+
+    return _read(body, owned, pullback, tuple(body.leaving)), tuple(dict.fromkeys(numbers))
+
+
+def _read_at_the_end(body: Body, owned: Sequence[str], kept: Sequence[int]) -> set[str]:
+    """The sources that cotangents of shared values are made of, by key."""
+
+    def pullback(env: Env, cts: Mapping[int, Any]) -> Any:
+        found = pull_shared(body, env, cts, 2)
+        return [found[s.number] for s in body.sources if s.kind == SHARED and s.number in found]
+
+    return _read(body, owned, pullback, kept)
+
+
+def _read(
+    body: Body, owned: Sequence[str], pullback: Callable[[Env, Mapping[int, Any]], Any], numbers: Sequence[int]
+) -> set[str]:
+    """The keys of sources that a pullback reads, given the cotangents of some values."""
+    sources = (*body.sources, *body.dear)
+    per_record = [s for s in sources if s.kind != SHARED or s.name in owned]
+    common = [s for s in sources if s.kind == SHARED and s.name not in owned]
+    types = {**body.leaving, **body.met}
+
+    def function(values: list[Any], shared: list[Any], cts: list[Any]) -> Any:
+        records = {s.key: x for s, x in zip(per_record, values, strict=True)}
+        env = taken_in(body, records, {s.name: x for s, x in zip(common, shared, strict=True)}, 2)
+        return pullback(replay(body, env, 2), dict(zip(numbers, cts, strict=True)))
 
     structs = [_struct(s.type, (2,)) for s in per_record], [_struct(s.type, ()) for s in common]
-    cts = [_struct(t, (2,)) for t in body.leaving.values()]
-    closed = jax.make_jaxpr(pullback)(*structs, cts)
+    closed = jax.make_jaxpr(function)(*structs, [_struct(types[n], (2,)) for n in numbers])
     read = dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))[1]
-    names = [*(s.key for s in per_record), *(s.key for s in common), *numbers]
-    return {name for name, here in zip(names, read, strict=True) if here}
+    return {s.key for s, here in zip((*per_record, *common), read, strict=False) if here}
 
 
 def _struct(type_: ArrayType, width: tuple[int, ...]) -> Any:
@@ -229,6 +246,25 @@ class TapedStage(Stage):
         assert isinstance(self.layout, TapedLayout)
         block = self.layout.tape.block(code.index)
         return out if block is None else out | _recorded(self.layout, block, carry, window, computed)
+
+    def extra(self, code: BlockCode, carry: Values, window: Window, popped: Values, done: Effects) -> Values:
+        """Results inside the block that are to be recorded. (XLA finds that they are computed already.)"""
+        assert isinstance(self.layout, TapedLayout)
+        block = self.layout.tape.block(code.index)
+        made = [] if block is None else [s for s in block.saved if s.kind == MADE]
+        if block is None or not made:
+            return {}
+        values: Values = {}
+        for source in block.body.sources:
+            match source.kind:
+                case "read":
+                    values[source.key] = window.read(carry[reg(source.name)], source.name in code.turned)
+                case "pop":
+                    values[source.key] = popped[source.name]
+                case "loaded":
+                    values[source.key] = done.loaded[source.name]
+        env = replay(block.body, taken_in(block.body, values, self.shared, window.width), window.width)
+        return {s.key: spread_over(env[s.number], window.width) for s in made}
 
     def written(self, code: BlockCode) -> tuple[str, ...]:
         names = Stage.written(self, code)
@@ -274,6 +310,8 @@ def _seen(layout: TapedLayout, source: Source, carry: Values, window: Window, co
         case "pop":
             assert layout.frames is not None and computed.depth is not None
             return layout.frames.read(carry, window, computed.depth, (source.name,))[source.name]
+        case "made":
+            return computed.extra[source.key]
         case _:
             return computed.done.loaded[source.name]
 

@@ -39,6 +39,7 @@ class Computed(NamedTuple):
     depth: jax.Array | None
     done: Effects
     leap: Leap
+    extra: Values  # see `Stage.extra`
 
 
 T = TypeVar("T")
@@ -64,6 +65,10 @@ class Stage:
         """Run one block for the lanes of a window; gives only what it writes. Nothing is printed unless `chosen`. Is no
         new visit if it `goes_on` with one."""
         return stepped(self, code, carry, window, chosen, goes_on)[0]
+
+    def extra(self, code: BlockCode, carry: Values, window: Window, popped: Values, done: Effects) -> Values:
+        """What else to compute with a step, for those who extend it."""
+        return {}
 
     def written(self, code: BlockCode) -> tuple[str, ...]:
         """The parts of the state that `step` gives."""
@@ -93,7 +98,7 @@ def stepped(
     layout = stage.layout
     compute = partial(_compute, stage, code, carry, window)
     computed = apart(compute) if stage.apart and _mixes(code, window) else compute()
-    mask, late, depth, done, leap = computed
+    mask, late, depth, done, leap, _ = computed
     if code.prints:
         prints.emit(code.prints, mask & chosen, window.name(carry[NAME]), done.printed)
     out = {reg(v): array for v, array in done.placed.items()}
@@ -115,7 +120,8 @@ def _compute(stage: Stage, code: BlockCode, carry: Values, window: Window) -> Co
         depth = window.read(carry["depth"])
         popped = layout.frames.read(carry, window, depth, code.pops)
     done = code.run(window, {v: carry[reg(v)] for v in code.reads}, popped, stage.shared, mask)
-    return Computed(mask, late, depth, done, _leap(layout, code, carry, window, depth, done.conditions))
+    leap = _leap(layout, code, carry, window, depth, done.conditions)
+    return Computed(mask, late, depth, done, leap, stage.extra(code, carry, window, popped, done))
 
 
 def _mixes(code: BlockCode, window: Window) -> bool:
