@@ -53,13 +53,13 @@ def tree(node: Any, left: Any, right: Any, word: Any, w: Any) -> Any:
     return c, jax.nn.sigmoid(o) * jnp.tanh(c)
 
 
-@pcbatch.batch(in_axes=(0, 0, 0, 0, None), max_tape=64)
+@pcbatch.batch(in_axes=(0, 0, 0, 0, None), max_tape=20)
 def tree_output(root: Any, left: Any, right: Any, word: Any, w: Any) -> Any:
     """The output of the root."""
     return tree(root, left, right, word, w)[1]
 
 
-@pcbatch.batch(in_axes=(0, 0, 0, None), max_tape=32)
+@pcbatch.batch(in_axes=(0, 0, 0, None), max_tape=20)
 def fixed_point(x: Any, scale: Any, a: Any, w: Any) -> Any:
     """x <- x + s (tanh(scale W x + a) - x), with half a step while the residual is large."""
     for _ in range(100):

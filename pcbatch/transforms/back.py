@@ -203,7 +203,9 @@ def _pulled(
         values |= {s.key: known[reg(s.name)].at[lane].get(mode="clip") for s in block.constants}
     values |= {f"{SHARED}:{v}": jnp.broadcast_to(known[v], (width, *jnp.shape(known[v]))) for v in block.owned}
     env = replay(block.body, taken_in(block.body, values, known, width), width)
-    found = pull_shared(block.body, env, {n: _masked(here, given[str(n)]) for n in block.kept}, width)
+    cotangents = {n: _masked(here, given[str(n)]) for n in block.kept}
+    cotangents |= {n: cotangents[other] for n, other in block.same.items()}
+    found = pull_shared(block.body, env, cotangents, width)
     numbers = {s.name: s.number for s in block.body.sources if s.kind == SHARED}
     return {v: found[numbers[v]] for v in block.deferred if numbers[v] in found}
 

@@ -25,7 +25,7 @@ from pcbatch.lowering.trace import JaxprFn
 from pcbatch.runtime.code import BlockCode
 from pcbatch.runtime.parts import Cut, Segment, Touch, load_key
 from pcbatch.runtime.words import is_float
-from pcbatch.transforms.pieces import Piece, inlined, only_linear, pieces
+from pcbatch.transforms.pieces import inlined, only_linear, pieces
 
 READ, POP, SHARED, LOADED, MADE = "read", "pop", "shared", "loaded", "made"
 
@@ -47,14 +47,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """outs = fn(*ins), for one lane; `fn` gives a list. Where it takes in what lanes share, `meets` says so: cotangents of
-    that are made of the cotangents of its results."""
+    """outs = fn(*ins), for one lane; `fn` gives a list."""
 
     fn: Callable[..., Any]
     ins: tuple[int, ...]
     outs: tuple[int, ...]
     linear: bool  # is its pullback harmless whatever the values are?
-    meets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,8 @@ class Body:
     updates: Mapping[str, int]  # floating registers that get a new value
     saves: Mapping[str, int]  # floating slots
     leaving: Mapping[int, ArrayType]  # what leaves: new values of registers, saved ones, and stored ones
-    met: Mapping[int, ArrayType]  # results of steps that meet what lanes share
+    later: frozenset[int]  # values that depend on deferred variables, and on nothing else that has cotangents
+    edge: Mapping[int, ArrayType]  # values whose cotangents the trips know, and those of `later` are made of
     dear: tuple[Source, ...]  # results that may be recorded
     speculative: bool  # may it compute what not every lane needs?
 
@@ -102,7 +101,8 @@ class Body:
 
 
 def body_of(code: BlockCode, deferred: frozenset[str] = frozenset()) -> Body:
-    """A block of a program in single assignment, cut where it meets `deferred` variables that lanes share."""
+    """A block of a program in single assignment, cut where it meets `deferred` variables: large ones that lanes share,
+    whose cotangents are not made trip by trip."""
     whole: set[str] = set()
     while True:  # a register that is used in part and as a whole is used as a whole
         found = _Builder(code, frozenset(whole), deferred).build()
@@ -118,7 +118,9 @@ class _Builder:
     deferred: frozenset[str]
     common: set[int] = field(default_factory=set)  # values that depend on nothing but what lanes share
     follows: set[int] = field(default_factory=set)  # those of them that have cotangents
-    met: dict[int, ArrayType] = field(default_factory=dict)
+    mine: set[int] = field(default_factory=set)  # values that depend on floating numbers of each lane
+    later: set[int] = field(default_factory=set)
+    edge: dict[int, ArrayType] = field(default_factory=dict)
     dear: list[Source] = field(default_factory=list)
     env: dict[str, int] = field(default_factory=dict)
     touched: dict[str, str] = field(default_factory=dict)  # name -> itself, while it stands for its register in place
@@ -160,9 +162,11 @@ class _Builder:
         for step in self.steps:
             if isinstance(step, Store) and jnp.issubdtype((aval := step.eqn.invars[2].aval).dtype, jnp.inexact):
                 leaving.setdefault(step.ins[1], ArrayType(str(aval.dtype), tuple(aval.shape)))
+        later = frozenset((self.later | self.follows) - self.mine)
+        edge = {**self.edge, **{n: type_ for n, type_ in leaving.items() if n in later}}
         ops, terminator = self.code.block.ops, self.code.block.terminator
         speculative = isinstance(terminator, Fork) or any(isinstance(op, Select) for op in ops)
-        return Body(tuple(self.sources), tuple(self.steps), updates, saves, leaving, self.met, tuple(self.dear), speculative)
+        return Body(tuple(self.sources), tuple(self.steps), updates, saves, leaving, later, edge, tuple(self.dear), speculative)
 
     def _is_float(self, v: str) -> bool:
         return is_float(self.code.type(v))
@@ -185,6 +189,8 @@ class _Builder:
         if kind == SHARED:
             self.common.add(number)
             self.follows |= {number} if name in self.deferred else set()
+        elif is_float(self.code.type(variable)):
+            self.mine.add(number)
         self._set(variable, number)
 
     def _value(self, name: str) -> int:
@@ -195,7 +201,7 @@ class _Builder:
 
     def _node(self, fn: Callable[..., Any], ins: tuple[int, ...], dsts: Sequence[str], linear: bool) -> None:
         outs = tuple(self._new() for _ in dsts)
-        self._step(fn, ins, outs, linear)
+        self._step(fn, ins, outs, linear, [self.code.type(dst) for dst in dsts])
         for dst, out in zip(dsts, outs, strict=True):
             self._set(dst, out)
 
@@ -215,14 +221,25 @@ class _Builder:
         assert many is not None
         self._node(many, ins, op.dsts, linear=is_linear(op.expr.fn))
 
-    def _step(self, fn: Callable[..., Any], ins: tuple[int, ...], outs: tuple[int, ...], linear: bool) -> None:
-        common = all(i in self.common for i in ins)
-        meets = not common and any(i in self.follows for i in ins)
-        self.steps.append(Node(fn, ins, outs, linear, meets))
-        if common:
+    def _step(
+        self,
+        fn: Callable[..., Any],
+        ins: tuple[int, ...],
+        outs: tuple[int, ...],
+        linear: bool,
+        types: Sequence[ArrayType],
+    ) -> None:
+        self.steps.append(Node(fn, ins, outs, linear))
+        floats = {n: type_ for n, type_ in zip(outs, types, strict=True) if is_float(type_)}
+        follows = any(i in self.follows or i in self.later for i in ins)
+        if all(i in self.common for i in ins):
             self.common |= set(outs)
-            if any(i in self.follows for i in ins):
-                self.follows |= set(outs)
+            self.follows |= set(floats) if follows else set()
+        elif any(i in self.mine for i in ins):
+            self.mine |= set(floats)
+            self.edge |= floats if follows else {}
+        elif follows:
+            self.later |= set(floats)
 
     def _jaxpr(self, closed: jex.ClosedJaxpr, ins: Sequence[int]) -> list[int]:
         """The values of a jaxpr, cut where it meets what lanes share, and around what is dear."""
@@ -232,23 +249,17 @@ class _Builder:
         for part in pieces(plain, common, {v for v in common if env[v] in self.follows}):
             names = tuple(env[v] for v in part.ins)
             outs = tuple(self._new() for _ in part.outs)
-            self._step(jex.jaxpr_as_fun(part.closed), names, outs, only_linear(part.closed.jaxpr))
+            types = [ArrayType(str(v.aval.dtype), tuple(v.aval.shape)) for v in part.outs]
+            self._step(jex.jaxpr_as_fun(part.closed), names, outs, only_linear(part.closed.jaxpr), types)
             env.update(zip(part.outs, outs, strict=True))
-            self._note(part, outs)
+            if part.dear and not set(outs) & self.common:
+                self.dear += [Source(MADE, str(n), n, type_) for n, type_ in zip(outs, types, strict=True)]
         return [self._constant(v) if isinstance(v, jex.Literal) else env[v] for v in plain.jaxpr.outvars]
-
-    def _note(self, part: Piece, outs: Sequence[int]) -> None:
-        step = self.steps[-1]
-        assert isinstance(step, Node)
-        types = {n: ArrayType(str(v.aval.dtype), tuple(v.aval.shape)) for n, v in zip(outs, part.outs, strict=True)}
-        if step.meets:
-            self.met |= {n: type_ for n, type_ in types.items() if is_float(type_)}
-        if part.dear and not set(outs) & self.common:
-            self.dear += [Source(MADE, str(n), n, type_) for n, type_ in types.items()]
 
     def _constant(self, literal: Any) -> int:
         number = self._new()
-        self._step(lambda: [jnp.asarray(literal.val, literal.aval.dtype)], (), (number,), linear=True)
+        type_ = ArrayType(str(literal.aval.dtype), tuple(literal.aval.shape))
+        self._step(lambda: [jnp.asarray(literal.val, literal.aval.dtype)], (), (number,), True, [type_])
         return number
 
     def _cut(self, position: int, op: Prim, found: Cut) -> None:
@@ -289,6 +300,7 @@ class _Builder:
         number, aval = self._new(), eqn.outvars[0].aval
         type_ = ArrayType(str(aval.dtype), tuple(aval.shape))
         self.sources.append(Source(LOADED, key, number, type_))
+        self.mine |= {number} if is_float(type_) else set()
         self.steps.append(Load(register, eqn, ins, number))
         return number
 

@@ -10,6 +10,7 @@ there. Its pullback must then give zero, but `0 * inf` is NaN: so the result is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import reduce
 from typing import Any, Protocol
 
@@ -85,13 +86,11 @@ def pull(body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory
 
 
 def pull_shared(body: Body, env: Env, cotangents: Mapping[int, Any], width: int) -> dict[int, Any]:
-    """The cotangents of what lanes share, summed over the records, from those of the results of steps that meet it, and
-    of what leaves the block though it is shared."""
+    """The cotangents of what lanes share, summed over the records, from those at the edge of what is left for later."""
     cts = {n: ct.sum(0) if isinstance(env[n], Common) else ct for n, ct in cotangents.items()}
-    wanted = {number for number, x in env.items() if isinstance(x, Common) and is_inexact(x)}
     for step in reversed(body.steps):
-        if isinstance(step, Node) and (step.meets or isinstance(env[step.outs[0]], Common)):
-            _undo(step, env, cts, width, wanted, body.speculative)
+        if isinstance(step, Node):
+            _undo(step, env, cts, width, body.later, body.speculative)
     return cts
 
 
@@ -99,12 +98,12 @@ def _dependent(body: Body, env: Env) -> set[int]:
     """Values of records that have cotangents."""
     found = {s.number for s in body.sources if isinstance(env[s.number], Batch) and is_inexact(env[s.number])}
     for step in body.steps:
-        if isinstance(step, Node) and (step.meets or any(i in found for i in step.ins)):
+        if isinstance(step, Node) and any(i in found for i in step.ins):
             found |= {out for out in step.outs if is_inexact(env[out]) and isinstance(env[out], Batch)}
     return found
 
 
-def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: set[int], speculative: bool) -> None:
+def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: AbstractSet[int], speculative: bool) -> None:
     outs = [k for k, out in enumerate(step.outs) if out in cts and is_inexact(env[out])]
     ins = [k for k, i in enumerate(step.ins) if i in wanted]
     if not outs or not ins:

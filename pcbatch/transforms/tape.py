@@ -22,7 +22,6 @@ from pcbatch.lowering.jax_types import storage_type
 from pcbatch.runtime.code import BlockCode, Effects, Values
 from pcbatch.runtime.emit.base import Computed, Stage, stepped
 from pcbatch.runtime.layout import Layout, reg
-from pcbatch.runtime.parts import Common
 from pcbatch.runtime.window import Window
 from pcbatch.runtime.words import is_float
 from pcbatch.transforms.body import LOADED, MADE, POP, READ, SHARED, Body, Load, Source, Store, body_of
@@ -48,6 +47,7 @@ class BlockTape:
     owned: tuple[str, ...]  # small shared values: each lane sums up its own cotangent
     deferred: tuple[str, ...]  # other shared values, whose cotangents are made of many records at once
     kept: tuple[int, ...]  # numbers of the values whose cotangents those are made of
+    same: Mapping[int, int]  # others, with the same cotangent as one of `kept`
 
     @property
     def rows(self) -> Rows:
@@ -63,7 +63,7 @@ class BlockTape:
     @property
     def kept_rows(self) -> Rows:
         """What the backward machine keeps for the cotangents of shared values."""
-        types = {**self.body.leaving, **self.body.met}
+        types = {**self.body.leaving, **self.body.edge}
         found = {str(number): _stored(types[number]) for number in self.kept}
         return plan_rows({**found, "record": ((), np.int32)}) if found else Rows({}, {})
 
@@ -153,14 +153,13 @@ def _block(layout: Layout, code: BlockCode, wanted: set[str], fixed: set[str]) -
     deferred = tuple(s.name for s in shared if s.type.size > SMALL)
     if deferred:
         body = body_of(code, frozenset(deferred))
-    used, kept = _read_by_trips(body, owned)
-    kept = kept if deferred else ()
+    used, kept, same = _read_by_trips(body, owned)
     if kept:
-        used |= _read_at_the_end(body, owned, kept)
+        used |= _read_at_the_end(body, owned, (*kept, *same), used)
     sources = [s for s in (*body.sources, *body.dear) if s.kind != SHARED and s.key in used]
     constants = tuple(s for s in sources if s.kind == READ and s.name in fixed)
     saved = tuple(s for s in sources if s not in constants)
-    return BlockTape(code.index, code, body, saved, constants, frames, owned, deferred if kept else (), kept)
+    return BlockTape(code.index, code, body, saved, constants, frames, owned, deferred if kept else (), kept, same)
 
 
 class _Nothing:
@@ -177,39 +176,46 @@ class _Nothing:
         return jnp.zeros((2, *step.eqn.invars[2].aval.shape), step.eqn.invars[2].aval.dtype)
 
 
-def _read_by_trips(body: Body, owned: Sequence[str]) -> tuple[set[str], tuple[int, ...]]:
-    """The sources that the backward machine reads, by key; and the values whose cotangents it keeps."""
-    numbers: list[int] = []
+def _read_by_trips(body: Body, owned: Sequence[str]) -> tuple[set[str], tuple[int, ...], dict[int, int]]:
+    """The sources that the backward machine reads, by key; the values whose cotangents it keeps, and others whose
+    cotangents are the same."""
+    cotangents: dict[int, Any] = {}
 
     def pullback(env: Env, cts: Mapping[int, Any]) -> Any:
         memory = _Nothing()
         found = pull(body, env, cts, 2, memory)
-        common = [n for n in body.leaving if isinstance(env[n], Common)]
-        numbers[:] = [n for n in (*body.met, *common) if n in found or n in cts]
-        kept = [found.get(n, cts.get(n)) for n in numbers]
-        return [found[s.number] for s in body.sources if s.kind != SHARED and s.number in found], memory.read, kept
+        cotangents.update({n: ct for n in body.edge if (ct := found.get(n, cts.get(n))) is not None})
+        mine = [found[s.number] for s in body.sources if s.kind != SHARED and s.number in found]
+        return mine, memory.read, list(cotangents.values())
 
-    return _read(body, owned, pullback, tuple(body.leaving)), tuple(dict.fromkeys(numbers))
+    used = _read(body, owned, pullback, tuple(body.leaving), body.dear)
+    first = {id(ct): n for n, ct in reversed(cotangents.items())}
+    kept = tuple(n for n, ct in cotangents.items() if first[id(ct)] == n)
+    return used, kept, {n: first[id(ct)] for n, ct in cotangents.items() if n not in kept}
 
 
-def _read_at_the_end(body: Body, owned: Sequence[str], kept: Sequence[int]) -> set[str]:
-    """The sources that cotangents of shared values are made of, by key."""
+def _read_at_the_end(body: Body, owned: Sequence[str], kept: Sequence[int], used: set[str]) -> set[str]:
+    """The sources that cotangents of shared values are made of, by key; results only if they are recorded anyway."""
 
     def pullback(env: Env, cts: Mapping[int, Any]) -> Any:
         found = pull_shared(body, env, cts, 2)
         return [found[s.number] for s in body.sources if s.kind == SHARED and s.number in found]
 
-    return _read(body, owned, pullback, kept)
+    return _read(body, owned, pullback, kept, [s for s in body.dear if s.key in used])
 
 
 def _read(
-    body: Body, owned: Sequence[str], pullback: Callable[[Env, Mapping[int, Any]], Any], numbers: Sequence[int]
+    body: Body,
+    owned: Sequence[str],
+    pullback: Callable[[Env, Mapping[int, Any]], Any],
+    numbers: Sequence[int],
+    dear: Sequence[Source],
 ) -> set[str]:
     """The keys of sources that a pullback reads, given the cotangents of some values."""
-    sources = (*body.sources, *body.dear)
+    sources = (*body.sources, *dear)
     per_record = [s for s in sources if s.kind != SHARED or s.name in owned]
     common = [s for s in sources if s.kind == SHARED and s.name not in owned]
-    types = {**body.leaving, **body.met}
+    types = {**body.leaving, **body.edge}
 
     def function(values: list[Any], shared: list[Any], cts: list[Any]) -> Any:
         records = {s.key: x for s, x in zip(per_record, values, strict=True)}
