@@ -186,13 +186,14 @@ class Batched(Inspected):
             )
         return prepare(self.fn, self.options, args, kwargs, host=host)
 
-    def program(self, given: Arguments) -> Compiled:
-        """The program for the types of a call."""
-        key = (given.key, settings(), self.fn.__code__)  # reloading tools put new code into old functions
+    def program(self, given: Arguments, apart: frozenset[str] = frozenset()) -> Compiled:
+        """The program for the types of a call; `apart`: what lanes do not share of an outer trace."""
+        key = (given.key, settings(), self.fn.__code__, apart)  # reloading tools put new code into old functions
         compiled = self._cache.get(key)
         if compiled is None:
-            compiled = compile_signature(self.fn, self._is_batched, self.options, given, self.program)
-            self._cache[key] = compiled
+            compiled = compile_signature(self.fn, self._is_batched, self.options, given, self.program, apart)
+            if not compiled.captures:  # else it is good for this trace alone
+                self._cache[key] = compiled
         return compiled
 
     def _is_batched(self, obj: object) -> Target | None:

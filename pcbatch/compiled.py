@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -92,7 +92,12 @@ class Compiled:
                 value = passed.value if isinstance(passed, Known) else next(arrays)
                 if isinstance(leaf, ArrayType):
                     out[next(params)] = value
-        return out
+        return {**out, **self.captures}
+
+    @property
+    def captures(self) -> Mapping[str, Any]:
+        """Arguments that the function has captured of an outer trace."""
+        return self.stages.captures if isinstance(self.executable, PcExecutable) else {}
 
     def execute(self, given: Arguments, mesh: Mesh | None = None) -> Outcome:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
@@ -249,16 +254,19 @@ def compile_signature(
     is_batched: BatchedTest,
     options: Options,
     given: Arguments,
-    compile: Callable[[Arguments], Compiled],
+    compile: Callable[[Arguments, frozenset[str]], Compiled],
+    apart: frozenset[str] = frozenset(),
 ) -> Compiled:
-    """Compile `fn` for the types of a call; `compile` does so for other types."""
+    """Compile `fn` for the types of a call; `apart`: values of an outer trace that lanes do not share. `compile` does
+    so for other types."""
     types = replace(given, arrays={}, mapped={})
 
-    def unshared(apart: frozenset[str]) -> Compiled:
-        whose = dict(zip(compiled.params, _owners(stages), strict=True))
-        return compile(replace(types, shared=given.shared - {whose[v] for v in apart}))
+    def unshared(names: frozenset[str]) -> Compiled:
+        whose = dict(zip(compiled.params, _owners(stages), strict=False))
+        shared = given.shared - {whose[v] for v in names if v in whose}
+        return compile(replace(types, shared=shared), apart | (names & set(stages.captures)))
 
-    stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options))
+    stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), apart)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         infos = _cfg_infos(stages.optimised_cfg)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering import (
     auto_inline,
+    captured,
     check_types,
     coalesce,
     copy_prop,
@@ -97,6 +98,7 @@ class Stages:
     schedule: str  # the policy that the blocks of `opt` are ordered for
     params: Mapping[str, Abstract]  # inferred types of the entry's parameters, in order
     result: Abstract | None  # structure of one lane's result
+    captures: Mapping[str, Any] = field(default_factory=dict)  # further parameters of `opt`, of an outer trace
 
 
 def checked(program: ProgramT, name: str, user_faults: tuple[str, ...] = ()) -> ProgramT:
@@ -119,9 +121,10 @@ def compile_stages(
     args: Mapping[str, Abstract] | None,
     shared_args: frozenset[str] = frozenset(),
     schedule: str = "auto",
+    apart: frozenset[str] = frozenset(),
 ) -> Stages:
     """Run all passes. `args` gives the type of every parameter for one lane; `shared_args` are those (by name)
-    whose value is the same for all lanes. Raises CompileError for faults of the user's program."""
+    whose value is the same for all lanes; what the function has captured is, too, unless it is among `apart`. Raises CompileError for faults of the user's program."""
     statics = _statics(args or {})
     source = checked(frontend.compile_functions(fn, is_batched, statics, names=args is None), "frontend", ("defined",))
     source = checked(inline.run(source), "inline", ("defined",))
@@ -147,13 +150,14 @@ def compile_stages(
     inlined = _inlined(optimised)
     stack = checked(storage.run(lower_calls.run(inlined)), "lower_calls")
     qualified = _qualified(cfg, stack, shared_leaves)
-    opt = _optimise(stack, qualified)
+    opened, captures = captured.run(stack)
+    opt = _optimise(_after(stack, opened, "captured"), qualified | (set(captures) - apart))
     # Decided on the program as it was before reordering, and once: the estimate may depend on the order.
     schedule = order.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(order.run(opt, schedule), "order")
     # Last, because it makes draws look dearer than they are. It changes only the jaxprs that primitives stand for.
     optimised, opt = draws_unrolled.run_cfg(optimised), draws_unrolled.run(opt)
-    return Stages(cfg, optimised, inlined, stack, opt, schedule, params, result)
+    return Stages(cfg, optimised, inlined, stack, opt, schedule, params, result, captures)
 
 
 def _inlined(program: CfgProgram) -> CfgProgram:

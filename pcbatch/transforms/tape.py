@@ -185,8 +185,8 @@ def _read_by_trips(body: Body, owned: Sequence[str]) -> tuple[set[str], tuple[in
         memory = _Nothing()
         found = pull(body, env, cts, 2, memory)
         cotangents.update({n: ct for n in body.edge if (ct := found.get(n, cts.get(n))) is not None})
-        mine = [found[s.number] for s in body.sources if s.kind != SHARED and s.number in found]
-        return mine, memory.read, list(cotangents.values())
+        mine = [s for s in body.sources if s.kind != SHARED or s.name in owned]
+        return [found[s.number] for s in mine if s.number in found], memory.read, list(cotangents.values())
 
     used = _read(body, owned, pullback, tuple(body.leaving), body.dear)
     first = {id(ct): n for n, ct in reversed(cotangents.items())}
