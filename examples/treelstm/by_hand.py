@@ -66,12 +66,15 @@ def states(w: dict[str, jax.Array], todo: Plan) -> State:
 
     def row(slots, where):  # type: ignore[no-untyped-def]
         start, left, right = where
-        parts = (jax.tree.map(lambda array: array[child], slots) for child in (left, right))
-        new = jax.vmap(compose, (None, 0, 0))(w, *parts)
+        new = jax.vmap(compose, (None, 0, 0))(w, _pick(slots, left), _pick(slots, right))
         return jax.tree.map(lambda old, some: jax.lax.dynamic_update_slice(old, some, (start, 0)), slots, new), None
 
     room = jax.tree.map(lambda array: jnp.pad(array, ((0, rows * width), (0, 0))), words)
     return jax.lax.scan(row, room, (leaves + width * jnp.arange(rows), todo.left, todo.right))[0]
+
+
+def _pick(slots: State, which: jax.Array) -> State:
+    return State(slots.h[which], slots.c[which])
 
 
 def mean_loss(w: dict[str, jax.Array], todo: Plan) -> jax.Array:

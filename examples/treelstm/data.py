@@ -137,3 +137,8 @@ def heights(trees: Trees) -> np.ndarray:
         taller = 1 + np.maximum(height[row, trees.left[:, node]], height[row, trees.right[:, node]])
         height[:, node] = np.where(trees.inner[:, node], taller, 0)
     return height
+
+
+def highest(trees: Trees) -> int:
+    """The height of the highest tree: how deep a recursion goes below its root."""
+    return int(heights(trees).max())

@@ -13,11 +13,12 @@ import numpy as np
 import optax
 
 from examples.treelstm import by_hand, checkpoint
-from examples.treelstm.data import MOST, Trees, generate, heights
+from examples.treelstm.data import MOST, Trees, generate
 from examples.treelstm.model import initial_weights, loss, sentiment
 
 LANES = 256  # trees that are evaluated at a time
 WIDTH = 64  # of a row of the batches by hand
+CLIP = 5.0  # most that the norm of a gradient counts
 HELD_OUT_SEED = 1_000_003  # added to that of the training set
 
 
@@ -73,9 +74,9 @@ class Gradient(NamedTuple):
     value_and_grad: Callable[[Any, Any], tuple[jax.Array, Any]]
 
 
-def recursive(data: Data) -> Gradient:
-    """The recursion of one tree, batched by pcbatch."""
-    model = loss.with_options(max_depth=int(max(heights(trees).max() for trees in data)) + 2)
+def recursive(depth: int) -> Gradient:
+    """The recursion of one tree, batched by pcbatch. No tree is higher than `depth`."""
+    model = loss.with_options(max_depth=depth + 1)
 
     def value_and_grad(weights: Any, batch: Trees) -> tuple[jax.Array, Any]:
         return jax.value_and_grad(lambda w: jnp.mean(model(w, batch)))(weights)
@@ -106,7 +107,7 @@ def resume(path: Path, settings: Settings) -> Progress:
 
 
 def _rule(settings: Settings) -> optax.GradientTransformation:
-    return optax.chain(optax.clip_by_global_norm(5.0), optax.adam(settings.rate))
+    return optax.chain(optax.clip_by_global_norm(CLIP), optax.adam(settings.rate))
 
 
 def train(
@@ -122,7 +123,7 @@ def train(
     The trees of a step follow from its number: an interrupted training that goes on from any step makes the same ones.
     """
     progress = start(settings) if progress is None else progress
-    step = _step(settings, gradient)
+    step = stepper(settings, gradient)
     for number in range(progress.step, settings.epochs * settings.steps_per_epoch):
         epoch, place = divmod(number, settings.steps_per_epoch)
         rows = _order(settings, epoch)[place * settings.batch : (place + 1) * settings.batch]
@@ -137,7 +138,8 @@ def train(
     return progress
 
 
-def _step(settings: Settings, gradient: Gradient) -> Callable[..., Any]:
+def stepper(settings: Settings, gradient: Gradient) -> Callable[..., Any]:
+    """One step: of weights, the optimiser's state and a prepared batch, the next ones and the loss."""
     rule = _rule(settings)
 
     @jax.jit
