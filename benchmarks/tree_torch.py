@@ -29,9 +29,9 @@ class TreeLSTM(torch.nn.Module):
         super().__init__()
         self.w = torch.nn.ParameterDict({name: torch.tensor(np.asarray(value)) for name, value in weights.items()})
 
-    def leaf(self, word: int) -> tuple[Tensor, Tensor]:
+    def leaf(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The state of a word."""
-        i, o, u = (self.w["embedding"][word] @ self.w["leaf"] + self.w["leaf_bias"]).chunk(3)
+        i, o, u = (x @ self.w["leaf"] + self.w["leaf_bias"]).chunk(3)
         c = i.sigmoid() * u.tanh()
         return o.sigmoid() * c.tanh(), c
 
@@ -42,17 +42,22 @@ class TreeLSTM(torch.nn.Module):
         c = i.sigmoid() * u.tanh() + f.sigmoid() * left[1] + g.sigmoid() * right[1]
         return o.sigmoid() * c.tanh(), c
 
-    def encode(self, tree: Tree, node: int, shown: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """The state of a node; what all nodes from there down show is appended to `shown`, the node itself last."""
-        if tree.left[node] < 0:
-            state = self.leaf(tree.word[node])
-        else:
-            left = self.encode(tree, tree.left[node], shown)
-            right = self.encode(tree, tree.right[node], shown)
-            state = self.compose(left, right)
-        if shown is not None:
-            shown.append(state[0])
-        return state
+    def encode(self, tree: Tree) -> list[tuple[Tensor, Tensor]]:
+        """The states of all nodes, as `postorder` has them: the root's is the last."""
+        words = [word for word in tree.word if word >= 0]  # of the leaves, from left to right
+        vectors = iter(torch.nn.functional.embedding(torch.tensor(words), self.w["embedding"]).unbind())
+        states: list[tuple[Tensor, Tensor]] = []
+
+        def visit(node: int) -> tuple[Tensor, Tensor]:
+            if tree.left[node] < 0:
+                state = self.leaf(next(vectors))
+            else:
+                state = self.compose(visit(tree.left[node]), visit(tree.right[node]))
+            states.append(state)
+            return state
+
+        visit(0)
+        return states
 
     def logits(self, h: Tensor) -> Tensor:
         """A number for each class."""
@@ -60,8 +65,7 @@ class TreeLSTM(torch.nn.Module):
 
     def loss(self, tree: Tree) -> Tensor:
         """That of all nodes of a tree, whose classes are asked for at once."""
-        shown: list[Tensor] = []
-        self.encode(tree, 0, shown)
+        shown = [h for h, _ in self.encode(tree)]
         order = postorder(tree)
         label, weight = torch.tensor([tree.label[n] for n in order]), torch.tensor([tree.weight[n] for n in order])
         scores = self.logits(torch.stack(shown))
@@ -87,7 +91,7 @@ def inference(weights: dict[str, Any], trees: Sequence[Tree]) -> Callable[[], np
 
     def run() -> np.ndarray:
         with torch.inference_mode():
-            return np.stack([model.logits(model.encode(tree, 0)[0]).numpy() for tree in trees])
+            return np.stack([model.logits(model.encode(tree)[-1][0]).numpy() for tree in trees])
 
     return run
 
@@ -97,7 +101,7 @@ def gradient(weights: dict[str, Any], trees: Sequence[Tree]) -> tuple[float, dic
     model = TreeLSTM(weights)
     value = torch.stack([model.loss(tree) for tree in trees]).mean()
     value.backward()
-    return float(value), {name: parameter.grad.numpy() for name, parameter in model.w.items()}
+    return float(value.detach()), {name: parameter.grad.numpy() for name, parameter in model.w.items()}
 
 
 def training(weights: dict[str, Any], trees: Sequence[Tree], rate: float, most: float) -> Callable[[], float]:

@@ -2,9 +2,10 @@
 
 The model and the trees of `examples.treelstm`. Ours is the recursion of one tree, batched; its peers are the same
 recursion run by PyTorch, tree by tree, and the same model batched by hand in JAX, level by level over all trees of a
-batch (`examples/treelstm/by_hand.py`; the width of its rows that suits it best). Inference is the root's classes;
-training is a step on a minibatch: forward, backward and Adam. The plans of the batches by hand are made beforehand;
-what that takes has a row of its own. All results are compared before anything is timed.
+batch (`examples/treelstm/by_hand.py`; the width of its rows that suits it best), its gradient by `jax.grad` or by hand
+too (`benchmarks/tree_backward.py`). Inference is the root's classes; training is a step on a minibatch: forward,
+backward and Adam. The plans of the batches by hand are made beforehand; what that takes has a row of its own. All
+results are compared before anything is timed.
 
 XLA and PyTorch get one thread unless NPROC says otherwise.
 """
@@ -14,22 +15,25 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from benchmarks import tree_backward
 from benchmarks.common import Row, interleaved_medians, median_seconds, report
 from examples.treelstm import by_hand
 from examples.treelstm.data import Trees, generate, highest
 from examples.treelstm.model import initial_weights, sentiment
 
 PARTS = ("inference", "training")
-OURS, MAP, HAND, TORCH = "pcbatch", "pcbatch, f.map", "by hand, rows of", "PyTorch, tree by tree"
+OURS, MAP, TORCH = "pcbatch", "pcbatch, f.map", "PyTorch, tree by tree"
+HAND, BACKWARD = "by hand", "by hand, backward too"  # in rows of some width
 BATCHES = 4  # minibatches in a call
 TORCH_TREES = 64  # in a call of PyTorch: as quick or slow for a tree as for many
-WIDTHS = (32, 64, 128)
+WIDTHS = (16, 32, 64, 128)
+BY_HAND = {HAND: jax.value_and_grad(by_hand.mean_loss), BACKWARD: tree_backward.value_and_grad}
 CLOSE = {"rtol": 2e-3, "atol": 2e-5}
 
 
@@ -84,7 +88,7 @@ def inference(of: Case) -> dict[str, Way]:
     run = jax.jit(by_hand.sentiments)
     for width in WIDTHS:
         todo = _plans(of, width)
-        ways[f"{HAND} {width}"] = Way(lambda todo=todo: [run(of.weights, plan) for plan in todo], count)
+        ways[_in_rows(HAND, width)] = Way(lambda todo=todo: [run(of.weights, plan) for plan in todo], count)
     if has_torch():
         from benchmarks import tree_torch
 
@@ -92,6 +96,10 @@ def inference(of: Case) -> dict[str, Way]:
         call = tree_torch.inference(of.weights, few)
         ways[TORCH] = Way(lambda: [call()], len(few))
     return ways
+
+
+def _in_rows(name: str, width: int) -> str:
+    return f"{name}, rows of {width}"
 
 
 def _plans(of: Case, width: int) -> list[by_hand.Plan]:
@@ -110,8 +118,10 @@ def training(of: Case) -> dict[str, Way]:
         return Way(lambda: [step(of.weights, optimiser, batch)[2] for batch in batches], of.lanes * BATCHES)
 
     ways = {OURS: way(of.gradient(), [jax.device_put(batch) for batch in of.batches])}
-    by_levels = Gradient(lambda trees: trees, jax.value_and_grad(by_hand.mean_loss))
-    ways |= {f"{HAND} {width}": way(by_levels, _plans(of, width)) for width in WIDTHS}
+    for width in WIDTHS:
+        plans = _plans(of, width)
+        for name, function in BY_HAND.items():
+            ways[_in_rows(name, width)] = way(Gradient(lambda plan: plan, function), plans)
     if has_torch():
         from benchmarks import tree_torch
 
@@ -132,7 +142,7 @@ def check_gradients(of: Case) -> None:
     """Of the first trees; stop where they differ."""
     few = of.batches[0].pick(slice(0, 8))
     expected = jax.jit(of.gradient().value_and_grad)(of.weights, few)
-    found = {HAND: jax.jit(jax.value_and_grad(by_hand.mean_loss))(of.weights, by_hand.plan(few, 8))}
+    found = {name: jax.jit(function)(of.weights, by_hand.plan(few, 8)) for name, function in BY_HAND.items()}
     if has_torch():
         from benchmarks import tree_torch
 
@@ -148,7 +158,7 @@ def _compare(name: str, found: Any, expected: Any) -> None:
 
 
 def measure(part: str, of: Case, repeats: int) -> list[Row]:
-    """Trees per second of every way; by hand, only the best width is shown."""
+    """Trees per second of every way; of those by hand, only the best widths are shown."""
     if part == "inference":
         ways = inference(of)
         check_inference(ways)
@@ -157,22 +167,26 @@ def measure(part: str, of: Case, repeats: int) -> list[Row]:
         check_gradients(of)
     times = interleaved_medians({name: way.run for name, way in ways.items()}, repeats)
     rates = {name: ways[name].trees / time for name, time in times.items()}
-    by_hand_names = [name for name in rates if name.startswith(HAND)]
-    best = max(by_hand_names, key=lambda name: rates[name])
-    shown = {name: rate for name, rate in rates.items() if name == best or name not in by_hand_names}
+    best = [max(names, key=rates.__getitem__) for names in _families(rates)]
     title = f"{part}, {of.lanes} lanes, hidden {of.weights['head'].shape[0]}"
-    rows = [Row(f"{title}: {name}", rate, "trees/s") for name, rate in shown.items()]
-    for name in (best, TORCH):
-        if name in rates:
-            rows.append(
-                Row(f"{title}: {OURS} / {name}", rates[OURS] / rates[name], "x", None, False, name, rates[name])
-            )
-    return rows
+    return [Row(f"{title}: {name}", rates[name], "trees/s") for name in best] + [
+        Row(f"{title}: {OURS} / {name}", rates[OURS] / rates[name], "x", None, False, f"{name} (trees/s)", rates[name])
+        for name in best
+        if not name.startswith(OURS)
+    ]
+
+
+def _families(names: Iterable[str]) -> list[list[str]]:
+    """Names that differ in the width of rows alone stand together."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name.partition(", rows of")[0], []).append(name)
+    return list(found.values())
 
 
 def planning(of: Case, repeats: int) -> Row:
     """What the host does for the batches by hand before each of them."""
-    seconds = median_seconds(lambda: by_hand.plan(of.batches[0], WIDTHS[1]), repeats)
+    seconds = median_seconds(lambda: by_hand.plan(of.batches[0], 32), repeats)
     return Row(f"plan of a batch by hand, {of.lanes} lanes", 1e3 * seconds, "ms")
 
 

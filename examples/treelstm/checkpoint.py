@@ -63,7 +63,7 @@ def _named(tree: Any) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return dict(archive)
     except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as broken:
         raise CheckpointError(f"{path} is not a checkpoint: {broken}") from None
