@@ -114,7 +114,7 @@ def training(of: Case) -> dict[str, Way]:
     optimiser = start(settings).optimiser
 
     def way(gradient: Gradient, batches: Sequence[Any]) -> Way:
-        step = stepper(settings, gradient)
+        step = stepper(settings.rate, gradient)
         return Way(lambda: [step(of.weights, optimiser, batch)[2] for batch in batches], of.lanes * BATCHES)
 
     ways = {OURS: way(of.gradient(), [jax.device_put(batch) for batch in of.batches])}

@@ -28,7 +28,7 @@ def save(path: Path, tree: Any, about: dict[str, Any]) -> None:
     """Write the arrays of a pytree, and what they belong to."""
     arrays = {name: np.asarray(leaf) for name, leaf in _named(tree).items()}
     text = json.dumps({"version": VERSION, **about}, sort_keys=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:
             np.savez(file, **{ABOUT: np.array(text)}, **arrays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -98,7 +99,7 @@ def make_data(settings: Settings) -> Data:
 def start(settings: Settings) -> Progress:
     """Before the first step."""
     weights = initial_weights(settings.hidden, settings.seed)
-    return Progress(weights, _rule(settings).init(weights), np.zeros(0, np.float32), np.zeros((0, 2), np.float32))
+    return Progress(weights, _rule(settings.rate).init(weights), np.zeros(0, np.float32), np.zeros((0, 2), np.float32))
 
 
 def resume(path: Path, settings: Settings) -> Progress:
@@ -106,8 +107,8 @@ def resume(path: Path, settings: Settings) -> Progress:
     return checkpoint.load(path, start(settings), settings.about())
 
 
-def _rule(settings: Settings) -> optax.GradientTransformation:
-    return optax.chain(optax.clip_by_global_norm(CLIP), optax.adam(settings.rate))
+def _rule(learning_rate: float) -> optax.GradientTransformation:
+    return optax.chain(optax.clip_by_global_norm(CLIP), optax.adam(learning_rate))
 
 
 def train(
@@ -123,7 +124,7 @@ def train(
     The trees of a step follow from its number: an interrupted training that goes on from any step makes the same ones.
     """
     progress = start(settings) if progress is None else progress
-    step = stepper(settings, gradient)
+    step = stepper(settings.rate, gradient)
     for number in range(progress.step, settings.epochs * settings.steps_per_epoch):
         epoch, place = divmod(number, settings.steps_per_epoch)
         rows = _order(settings, epoch)[place * settings.batch : (place + 1) * settings.batch]
@@ -138,9 +139,10 @@ def train(
     return progress
 
 
-def stepper(settings: Settings, gradient: Gradient) -> Callable[..., Any]:
+@functools.cache
+def stepper(learning_rate: float, gradient: Gradient) -> Callable[..., Any]:
     """One step: of weights, the optimiser's state and a prepared batch, the next ones and the loss."""
-    rule = _rule(settings)
+    rule = _rule(learning_rate)
 
     @jax.jit
     def step(weights: Any, optimiser: Any, batch: Any) -> tuple[Any, Any, jax.Array]:
