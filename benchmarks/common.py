@@ -18,7 +18,7 @@ import jax
 
 import pcbatch
 
-PACKAGES = ("jax", "jaxlib", "numpy", "blackjax", "numpyro", "diffrax", "optimistix")
+PACKAGES = ("jax", "jaxlib", "numpy", "blackjax", "numpyro", "diffrax", "optimistix", "torch")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""A recursive TreeLSTM, written for one tree and trained on minibatches: `python -m examples.treelstm --help`."""
