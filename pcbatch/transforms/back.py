@@ -102,7 +102,9 @@ class BackLayout:
 
 def layout_of(forward: Layout, tape: Tape) -> BackLayout:
     """The backward machine of a program: its blocks in the opposite order."""
-    codes = tuple(BackCode(k, block) for k, block in enumerate(reversed(tape.blocks)))
+    # Blocks are computed again: loops in them end only on records of lanes that are here.
+    risks = ((block, block.code.risky) for block in reversed(tape.blocks))
+    codes = tuple(BackCode(k, block, risky, needs_lanes=risky) for k, (block, risky) in enumerate(risks))
     slots = {v for block in tape.blocks for v in block.frames}
     frames = None
     if slots:
