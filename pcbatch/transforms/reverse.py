@@ -28,7 +28,7 @@ from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.layout import Layout, reg
-from pcbatch.runtime.machine import Machine, State
+from pcbatch.runtime.machine import Machine, State, spoilt
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.schedule import Drain, Sweep
 from pcbatch.runtime.spread import Dealt, Spread
@@ -57,6 +57,7 @@ class Taped:
     run: Any  # a `Run`
     tape: Tape
     room: tuple[tuple[int, ...], int] | None = None  # capacities and depth; None: as fits
+    silent: bool = False  # has another run printed what lanes have to say?
     name: str = "taped run"
 
     def __repr__(self) -> str:
@@ -76,7 +77,7 @@ class Taped:
     def traced(self, *args: Any) -> Sequence[Any]:
         capacities, depth = self.room or (traced_capacities(self), self.executable.traced_depth())
         executable, lanes, given = self.executable, self.run.lanes, self.run.given(*args)
-        machine = taped_machine(executable, self.tape, capacities)
+        machine = taped_machine(executable, self.tape, capacities, self.silent)
         arguments = executable.natural({**given.mapped, **given.common})
         state: State = machine.advance(machine.start(arguments, lanes, depth, given.end, given.names))
         outcome = executable.read(state, depth)
@@ -127,7 +128,8 @@ class Taped:
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
-        return outs, pushed(self.with_room(self.split(outs)[1]), primals, tangents, outs)
+        again = replace(self.with_room(self.split(outs)[1]), silent=True)
+        return outs, pushed(again, primals, tangents, outs)
 
     def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise AssertionError("a taped run is not linear")
@@ -139,11 +141,12 @@ def _stored(layout: Layout, name: str) -> Any:
     return jnp.dtype(storage_type(type_).dtype)
 
 
-def taped_machine(executable: PcExecutable, tape: Tape, capacities: Sequence[int]) -> Machine:
+def taped_machine(executable: PcExecutable, tape: Tape, capacities: Sequence[int], silent: bool) -> Machine:
     """The machine that records."""
     smooth = executable.smooth
     parts = {f.name: getattr(smooth.layout, f.name) for f in fields(smooth.layout)}
-    codes = tuple(replace(code, keeps_loads=True) for code in smooth.layout.codes)
+    machine = smooth if silent else executable.machine
+    codes = tuple(replace(code, keeps_loads=True) for code in machine.layout.codes)
     layout = TapedLayout(**{**parts, "codes": codes}, tape=tape, capacities=tuple(capacities))
     return replace(smooth, layout=layout, emitter=Guard(), stage=TapedStage)
 
@@ -181,7 +184,7 @@ def grown(taped: Taped, *args: Any) -> list[Any]:
         capacities = traced_capacities(taped)
     depth = executable.depth
     while True:
-        sized = replace(taped, room=(capacities, depth))
+        sized = replace(taped, room=(capacities, depth), silent=taped.silent or executable.prints)
         outs = run_now(sized, executable, lanes, *args)
         left = taped.split(outs)[1]
         counts = [int(left[block.count]) for block in taped.tape.blocks]
@@ -191,7 +194,7 @@ def grown(taped: Taped, *args: Any) -> list[Any]:
         elif all(n <= c for n, c in zip(counts, capacities, strict=True)):
             executable.remember(depth)
             executable.tapes[taped.tape.shared, lanes] = capacities
-            return outs
+            return outs if sized.silent == taped.silent else run_now(replace(sized, silent=False), executable, lanes, *args)
         elif executable.options.max_tape is not None:
             raise _too_short(taped, counts)
         capacities = tuple(max(c, tape.rounded(n)) for n, c in zip(counts, capacities, strict=True))
@@ -202,9 +205,9 @@ def grown(taped: Taped, *args: Any) -> list[Any]:
 def _too_short(taped: Taped, counts: Sequence[int]) -> UsageError:
     lanes = taped.run.lanes
     needed = -(-max(counts) // lanes)
-    name = taped.executable.program.entry
+    most = taped.tape.blocks[counts.index(max(counts))].code.block
     title = f"the tape of a gradient is full: max_tape={taped.executable.options.max_tape} records for each lane"
-    note = f"a block of `{name}` was visited {needed} times by each of {lanes} lanes on average"
+    note = f"a block of `{most.function}` was visited {max(counts):,} times by {lanes} lanes"
     help = f"set `max_tape={needed}`, or leave it out: outside `jit` the tape grows as needed"
     return UsageError(Diagnostic("PCB423", title, notes=(note,), helps=(help,)))
 
@@ -415,7 +418,7 @@ def undone(
     )
     carry = backwards(operation.executable, layout, known, began)
     full = reduce(jnp.logical_or, [left[b.count] > n for b, n in zip(plan.blocks, capacities, strict=True)], False)
-    spoilt = (alive & ~ok) | full
+    wrong = (alive & ~ok) | full
     of_shared = _shared_cotangents(operation, arguments, {**deferred(plan, carry, known), **_owned(layout, carry)})
     out = []
     for k, v in enumerate(run.names):
@@ -429,8 +432,8 @@ def undone(
             ct = ct if run.mapped[k] else ct.sum(0)
         else:
             ct = jnp.zeros_like(x)
-        bad = spoilt if run.mapped[k] else jnp.any(spoilt)
-        out.append(jnp.where(lane_mask(bad, ct), jnp.nan, ct).astype(x.dtype))
+        bad = wrong if run.mapped[k] else jnp.any(wrong)
+        out.append(spoilt(lane_mask(bad, ct), ct).astype(x.dtype))
     return out
 
 
