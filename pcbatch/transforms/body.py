@@ -19,7 +19,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.ir.ops import Move, Prim, Print, Select
-from pcbatch.ir.stack import Fork, Pop, Push
+from pcbatch.ir.stack import Pop, Push
 from pcbatch.ir.types import ArrayType
 from pcbatch.runtime.code import BlockCode
 from pcbatch.runtime.parts import Cut, Segment, Touch, load_key
@@ -84,7 +84,6 @@ class Body:
     updates: Mapping[str, int]  # floating registers that get a new value
     saves: Mapping[str, int]  # floating slots
     leaving: Mapping[int, ArrayType]  # what leaves: new values of registers, saved ones, and stored ones
-    speculative: bool  # may it compute what not every lane needs?
 
     def loads(self) -> Iterator[Load]:
         """What it loads of registers."""
@@ -149,9 +148,7 @@ class _Builder:
         for step in self.steps:
             if isinstance(step, Store) and jnp.issubdtype((aval := step.eqn.invars[2].aval).dtype, jnp.inexact):
                 leaving.setdefault(step.ins[1], ArrayType(str(aval.dtype), tuple(aval.shape)))
-        ops, terminator = self.code.block.ops, self.code.block.terminator
-        speculative = isinstance(terminator, Fork) or any(isinstance(op, Select) for op in ops)
-        return Body(tuple(self.sources), tuple(self.steps), updates, saves, leaving, speculative)
+        return Body(tuple(self.sources), tuple(self.steps), updates, saves, leaving)
 
     def _is_float(self, v: str) -> bool:
         return is_float(self.code.type(v))

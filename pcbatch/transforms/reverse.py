@@ -194,7 +194,11 @@ def grown(taped: Taped, *args: Any) -> list[Any]:
         elif all(n <= c for n, c in zip(counts, capacities, strict=True)):
             executable.remember(depth)
             executable.tapes[taped.tape.shared, lanes] = capacities
-            return outs if sized.silent == taped.silent else run_now(replace(sized, silent=False), executable, lanes, *args)
+            return (
+                outs
+                if sized.silent == taped.silent
+                else run_now(replace(sized, silent=False), executable, lanes, *args)
+            )
         elif executable.options.max_tape is not None:
             raise _too_short(taped, counts)
         capacities = tuple(max(c, tape.rounded(n)) for n, c in zip(counts, capacities, strict=True))
