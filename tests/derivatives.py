@@ -6,7 +6,7 @@ The plain function runs in plain Python under `jax.vjp` and `jax.jvp`: values st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -234,3 +234,21 @@ def check_forward(call: Call, jit: bool = False, **options: Any) -> None:
     assert_all_close(
         found, plain_pushforward(call, tangents, fails), f"tangents with {options}, jit {jit}", call.tolerance
     )
+
+
+def check_elements(call: Call, jit: bool = False, **options: Any) -> None:
+    """`jax.vmap` of the pullback over two sets of floating arguments, one half the other."""
+    halved = replace(call, args=call.filled([x * jnp.asarray(0.5, x.dtype) for x in call.floats]))
+    both, fails = (call, halved), [one.fails() for one in (call, halved)]
+    function = call.function(**options)
+    cts = [masked(bad, [random_like(x) for x in one.outs]) for one, bad in zip(both, fails, strict=True)]
+
+    def pulled(floats: Arrays, cts: Arrays) -> Any:
+        return jax.vjp(function, *floats)[1](cts)
+
+    mapped = jax.vmap(pulled)
+    stacked = (jax.tree.map(lambda *xs: jnp.stack(xs), *pair) for pair in (tuple(one.floats for one in both), tuple(cts)))
+    found = (jax.jit(mapped) if jit else mapped)(*stacked)
+    for k, one in enumerate(both):
+        want = plain_pullback(one, cts[k], fails[k])
+        assert_all_close([x[k] for x in found], want, f"element {k}, {options}, jit {jit}", call.tolerance)
