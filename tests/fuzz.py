@@ -144,7 +144,8 @@ def explore(first: int, seconds: float, batches: int | None, kinds: Sequence[str
                 run[kind](seed)
             except Exception as error:
                 failures += 1
-                shown = [f"{type(error).__name__}: {error}", error.__notes__[0]]
+                notes = [note for note in error.__notes__ if note.startswith("program with")]
+                shown = [f"{type(error).__name__}: {error}", *notes[:1]]
                 print(f"\nseed {seed}, {kind}:", *shown, sep="\n", flush=True)
             done[kind] += sizes[kind]
         seed += 1

@@ -359,6 +359,8 @@ class Backward:
 
     def _apart(self, axes: Sequence[Axis]) -> bool:
         """Has each element a tape of its own?"""
+        if not self.tape.blocks:
+            return True
         return axes[len(self.moved) + self.keys.index(self.tape.blocks[0].key("link"))] is not None
 
     def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
@@ -367,7 +369,7 @@ class Backward:
             return at_once(replace(self, skips=False), size, axes)
         if any(here and not mapped for here, mapped in zip(self.moved, self.run.mapped, strict=False)):
             return one_by_one(self, size, axes)  # elements share what has a cotangent for each of them
-        if not self.tape.blocks or self._apart(axes):
+        if self._apart(axes):
             return one_by_one(self, size, axes)
         run = self.run.folded(size, axes[:count])
 
