@@ -85,8 +85,10 @@ def pull(
                 if is_inexact(env[step.out]) and step.out in cts:
                     memory.loaded(step, _values(step.ins, env, width), cts[step.out])
             case Store():
-                if is_inexact(env[step.ins[1]]):
-                    _add(cts, step.ins[1], memory.stored(step, _values(step.ins[:1], env, width)))
+                value = env[step.ins[1]]
+                if is_inexact(value):
+                    ct = memory.stored(step, _values(step.ins[:1], env, width))
+                    _add(cts, step.ins[1], ct.sum(0) if isinstance(value, Common) else ct)
     return cts
 
 
