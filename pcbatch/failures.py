@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 
 from pcbatch.arguments import Arguments
@@ -130,7 +131,7 @@ def _failure(report: Report, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
 def _message(report: Report, fail: Fail, lane: int) -> str:
     """What the lane has to say."""
     shown = report.outcome.shown
-    values = {v: np.asarray(shown[v])[lane] for v in messages.variables(fail.message)}
+    values = {v: np.asarray(jax.lax.stop_gradient(shown[v]))[lane] for v in messages.variables(fail.message)}
     return messages.text(fail.message, values)
 
 
@@ -159,5 +160,6 @@ def describe_lane(lane: int, given: Arguments, more: str = "") -> str:
 def _value(array: Any, lane: int) -> str | None:
     if is_key_array(array):
         return None
-    value = np.asarray(array)[lane]
+    # While JAX differentiates, what lanes hold is known, but the argument is not an array.
+    value = np.asarray(jax.lax.stop_gradient(array))[lane]
     return str(value) if value.size <= SHOWN_VALUES and value.ndim < 2 else None

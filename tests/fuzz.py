@@ -25,10 +25,14 @@ from tests import conftest  # noqa: F401  (the same flags as in the suite, befor
 from tests.oracles import MODES, SCHEDULES, VARIANTS, check_jax, check_stages, prepare
 from tests.programs.census import census
 from tests.programs.random_programs import RandomProgram, programs
+from tests.programs.smooth import SmoothProgram, smooth_programs
+from tests.smooth_oracle import Derivative, check_smooth, derivatives
 
 STAGES_PER_SEED = 100
 JAX_PER_SEED = 10
+GRADIENTS_PER_SEED = 10
 STAGE_LANES = 3
+KINDS = ("interpreters", "jax", "gradients")
 JAX_LANES = 5
 
 SETTINGS: dict[str, Any] = {
@@ -45,6 +49,11 @@ def draw_programs(seed: int, count: int, check: Callable[..., None], *more: Any)
 
     Raises what `check` raises, for the smallest program that Hypothesis finds; the program is the first note on it.
     """
+    draw(seed, count, check, programs(), *more)
+
+
+def draw(seed: int, count: int, check: Callable[..., None], *strategies: Any) -> None:
+    """The same for values of any strategies."""
 
     def noted(drawn: tuple[Any, ...]) -> None:
         try:
@@ -53,7 +62,7 @@ def draw_programs(seed: int, count: int, check: Callable[..., None], *more: Any)
             error.add_note("\n".join(map(str, drawn)))
             raise
 
-    given = hypothesis.given(st.tuples(programs(), *more))(noted)
+    given = hypothesis.given(st.tuples(*strategies))(noted)
     hypothesis.seed(seed)(hypothesis.settings(max_examples=count, **SETTINGS)(given))()
 
 
@@ -110,11 +119,24 @@ def jax_batch(seed: int, count: int = JAX_PER_SEED) -> None:
         jax.clear_caches()
 
 
+def gradients_batch(seed: int, count: int = GRADIENTS_PER_SEED) -> None:
+    """The programs over floating numbers of one seed: their derivatives."""
+
+    def check(program: SmoothProgram, way: Derivative) -> None:
+        with jax.numpy_dtype_promotion("standard"):
+            check_smooth(program, way, zlib.crc32(program.text.encode()))
+
+    try:
+        draw(seed, count, check, smooth_programs(), derivatives())
+    finally:
+        jax.clear_caches()
+
+
 def explore(first: int, seconds: float, batches: int | None, kinds: Sequence[str]) -> int:
     """Run batches until the time is over; gives the number of failing ones."""
     started, done, failures = time.monotonic(), Counter[str](), 0
-    run = {"interpreters": interpreters_batch, "jax": jax_batch}
-    sizes = {"interpreters": STAGES_PER_SEED, "jax": JAX_PER_SEED}
+    run = {"interpreters": interpreters_batch, "jax": jax_batch, "gradients": gradients_batch}
+    sizes = {"interpreters": STAGES_PER_SEED, "jax": JAX_PER_SEED, "gradients": GRADIENTS_PER_SEED}
     seed = first
     while time.monotonic() - started < seconds and (batches is None or seed < first + batches):
         for kind in kinds:
@@ -122,7 +144,8 @@ def explore(first: int, seconds: float, batches: int | None, kinds: Sequence[str
                 run[kind](seed)
             except Exception as error:
                 failures += 1
-                shown = [f"{type(error).__name__}: {error}", error.__notes__[0]]
+                notes = [note for note in error.__notes__ if note.startswith("program with")]
+                shown = [f"{type(error).__name__}: {error}", *notes[:1]]
                 print(f"\nseed {seed}, {kind}:", *shown, sep="\n", flush=True)
             done[kind] += sizes[kind]
         seed += 1
@@ -159,7 +182,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="how long (default: until interrupted)")
     parser.add_argument("--batches", type=int, help="how many seeds at most")
-    parser.add_argument("--only", choices=("interpreters", "jax"), help="one kind of check alone")
+    parser.add_argument("--only", choices=KINDS, help="one kind of check alone")
     parser.add_argument("--as-is", action="store_true", help="print what fails at once, as it was drawn")
     parser.add_argument("--table", type=int, metavar="N", help="count the constructs of N programs instead")
     options = parser.parse_args(words)
@@ -169,7 +192,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.table:
         table(options.seed, options.table)
         return 0
-    kinds = (options.only,) if options.only else ("interpreters", "jax")
+    kinds = (options.only,) if options.only else KINDS
     try:
         return int(explore(options.seed, options.seconds, options.batches, kinds) > 0)
     except KeyboardInterrupt:

@@ -181,11 +181,23 @@ def _stored_shape(program: StackProgram, name: str) -> tuple[int, ...]:
 
 def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:
     """A leaf of the result, from its storage form; lanes that failed give NaN, or the smallest number of their type."""
-    stored = jnp.where(lane_mask(status == int(Status.OK), stored), stored, _failed(stored.dtype))
-    return as_result(stored, type_)
+    ok = lane_mask(status == int(Status.OK), stored)
+    if jnp.issubdtype(stored.dtype, jnp.inexact):
+        return as_result(spoilt(~ok, stored), type_)
+    return as_result(jnp.where(ok, stored, _failed(stored.dtype)), type_)
+
+
+@jax.custom_jvp
+def spoilt(where: jax.Array, value: Any) -> Any:
+    """NaN in some places, of which the derivatives are NaN as well: zero would look like an answer."""
+    return jnp.where(where, jnp.asarray(jnp.nan, value.dtype), value)
+
+
+@spoilt.defjvp
+def _spoilt_jvp(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
+    where, value = primals
+    return spoilt(where, value), spoilt(where, tangents[1])
 
 
 def _failed(dtype: Any) -> Any:
-    if jnp.issubdtype(dtype, jnp.inexact):
-        return jnp.asarray(jnp.nan, dtype)
     return jnp.asarray(False) if dtype == np.bool_ else jnp.asarray(integer_limits(dtype)[0], dtype)

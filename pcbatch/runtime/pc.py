@@ -86,10 +86,12 @@ class PcExecutable:
 
     @property
     def smooth(self) -> Machine:
-        """The machine for programs that JAX differentiates: what it saves has tangents."""
+        """The machine for programs that JAX differentiates: what it saves has tangents. It does not print: the run
+        that it differentiates does."""
         if self._smooth is None:
             apart = layout.make(self.program, self.options.max_steps, self.options.stats, floats_apart=True)
-            self._smooth = replace(self._traced, layout=apart)
+            silent = tuple(replace(code, prints=()) for code in apart.codes)
+            self._smooth = replace(self._traced, layout=replace(apart, codes=silent))
         return self._smooth
 
     @property

@@ -114,7 +114,9 @@ class BackLayout:
 
 def layout_of(forward: Layout, tape: Tape) -> BackLayout:
     """The backward machine of a program: its blocks in the opposite order."""
-    codes = tuple(BackCode(k, block) for k, block in enumerate(reversed(tape.blocks)))
+    # Blocks are computed again: loops in them end only on records of lanes that are here.
+    risks = ((block, block.code.risky) for block in reversed(tape.blocks))
+    codes = tuple(BackCode(k, block, risky, needs_lanes=risky) for k, (block, risky) in enumerate(risks))
     slots = {v for block in tape.blocks for v in block.frames}
     frames = None
     if slots:
@@ -302,7 +304,8 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
     memory = _Registers(carry, window, mask, {})
     found = pull(body, env, cotangents, window.width, memory)
 
-    registers, slots, owned = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+    registers, slots = dict[str, Any](), dict[str, Any]()
+    owned = {v: window.read(carry[own(v)]) for v in tape.owned}  # of some the block makes truth values alone
     for v in old:
         registers[v] = jnp.zeros_like(old[v]) if v in body.updates else old[v]
     for v in saved:
@@ -316,7 +319,7 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
         elif source.kind == POP:
             slots[source.name] = slots[source.name] + new
         elif source.kind == SHARED and source.name in tape.owned:
-            owned[source.name] = window.read(carry[own(source.name)]) + new
+            owned[source.name] = owned[source.name] + new
     kept_cts = {n: found.get(n, cotangents.get(n)) for n in tape.kept}
     return Undone(
         registers,

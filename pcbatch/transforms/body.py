@@ -19,7 +19,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from pcbatch.ir.ops import Move, Prim, Print, Select
-from pcbatch.ir.stack import Fork, Pop, Push
+from pcbatch.ir.stack import Pop, Push
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.trace import JaxprFn
 from pcbatch.runtime.code import BlockCode
@@ -89,7 +89,6 @@ class Body:
     later: frozenset[int]  # values that depend on deferred variables, and on nothing else that has cotangents
     edge: Mapping[int, ArrayType]  # values whose cotangents the trips know, and those of `later` are made of
     dear: tuple[Source, ...]  # results that may be recorded
-    speculative: bool  # may it compute what not every lane needs?
 
     def loads(self) -> Iterator[Load]:
         """What it loads of registers."""
@@ -164,9 +163,7 @@ class _Builder:
                 leaving.setdefault(step.ins[1], ArrayType(str(aval.dtype), tuple(aval.shape)))
         later = frozenset((self.later | self.follows) - self.mine)
         edge = {**self.edge, **{n: type_ for n, type_ in leaving.items() if n in later}}
-        ops, terminator = self.code.block.ops, self.code.block.terminator
-        speculative = isinstance(terminator, Fork) or any(isinstance(op, Select) for op in ops)
-        return Body(tuple(self.sources), tuple(self.steps), updates, saves, leaving, later, edge, tuple(self.dear), speculative)
+        return Body(tuple(self.sources), tuple(self.steps), updates, saves, leaving, later, edge, tuple(self.dear))
 
     def _is_float(self, v: str) -> bool:
         return is_float(self.code.type(v))

@@ -3,8 +3,9 @@
 The block is computed again from its sources, then its steps are undone, last to first, each by `jax.vjp`. What lanes
 touch of large registers is undone in their cotangents, in place (`Memory`).
 
-A step of which a lane does not need the result (an arm of a selection that it has not taken) has a cotangent of zero
-there. Its pullback must then give zero, but `0 * inf` is NaN: so the result is masked wherever values may matter.
+A step of which a lane does not need the result (an arm of a selection that it has not taken, a value that it never
+looks at, all of a lane without cotangents) has a cotangent of zero there. Its pullback must then give zero, but
+`0 * inf` is NaN: so the result is masked wherever values may matter.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def pull(body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory
     for step in reversed(body.steps):
         match step:
             case Node():
-                _undo(step, env, cts, width, wanted, body.speculative)
+                _undo(step, env, cts, width, wanted)
             case Load():
                 if is_inexact(env[step.out]) and step.out in cts:
                     memory.loaded(step, _values(step.ins, env, width), cts[step.out])
@@ -90,7 +91,7 @@ def pull_shared(body: Body, env: Env, cotangents: Mapping[int, Any], width: int)
     cts = {n: ct.sum(0) if isinstance(env[n], Common) else ct for n, ct in cotangents.items()}
     for step in reversed(body.steps):
         if isinstance(step, Node):
-            _undo(step, env, cts, width, body.later, body.speculative)
+            _undo(step, env, cts, width, body.later)
     return cts
 
 
@@ -103,7 +104,7 @@ def _dependent(body: Body, env: Env) -> set[int]:
     return found
 
 
-def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: AbstractSet[int], speculative: bool) -> None:
+def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: AbstractSet[int]) -> None:
     outs = [k for k, out in enumerate(step.outs) if out in cts and is_inexact(env[out])]
     ins = [k for k, i in enumerate(step.ins) if i in wanted]
     if not outs or not ins:
@@ -111,8 +112,7 @@ def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: Abstrac
     given = [cts[step.outs[k]] for k in outs]
     operands = [env[i] for i in step.ins]
     common = isinstance(env[step.outs[0]], Common)  # then all that goes in is
-    masked = speculative and not step.linear and not common
-    here = reduce(jnp.logical_or, map(_any_in_record, given)) if masked else None
+    here = None if step.linear or common else reduce(jnp.logical_or, map(_any_in_record, given))
     commons = [k for k in ins if isinstance(operands[k], Common)]
     if here is not None and commons:  # sums over records take no part of them
         operands = [x if isinstance(x, Common) else Batch(_borrowed(x.value, here)) for x in operands]  # type: ignore[union-attr]
@@ -126,13 +126,14 @@ def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: Abstrac
     values = [operands[k].value for k in ins]  # type: ignore[union-attr]
     pulled = jax.vjp(function, *values)[1](given)
     for k, ct in zip(ins, pulled, strict=True):
-        if here is not None and k not in commons:
-            ct = jnp.where(lane_mask(here, ct), ct, jnp.zeros((), ct.dtype))
+        if here is not None:
+            needed = jnp.any(here) if k in commons else lane_mask(here, ct)
+            ct = jnp.where(needed, ct, jnp.zeros((), ct.dtype))
         _add(cts, step.ins[k], ct)
 
 
 def _borrowed(value: Any, here: jax.Array) -> Any:
-    return value.at[jnp.where(here, jnp.arange(here.shape[0]), jnp.argmax(here))].get(mode="promise_in_bounds")
+    return jnp.where(lane_mask(here, value), value, value[jnp.argmax(here)][None])
 
 
 def _any_in_record(ct: Any) -> jax.Array:

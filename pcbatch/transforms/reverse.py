@@ -29,7 +29,7 @@ from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.layout import Layout, reg
-from pcbatch.runtime.machine import Machine, State
+from pcbatch.runtime.machine import Machine, State, spoilt
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.schedule import Drain, Sweep
 from pcbatch.runtime.spread import Dealt, Spread
@@ -58,6 +58,7 @@ class Taped:
     run: Any  # a `Run`
     tape: Tape
     room: tuple[tuple[int, ...], int] | None = None  # rows of each block's buffers, and depth; None: as fits
+    silent: bool = False  # has another run printed what lanes have to say?
     name: str = "taped run"
 
     def __repr__(self) -> str:
@@ -77,7 +78,7 @@ class Taped:
     def traced(self, *args: Any) -> Sequence[Any]:
         rows, depth = self.room or (traced_rows(self), self.executable.traced_depth())
         executable, lanes, given = self.executable, self.run.lanes, self.run.given(*args)
-        machine = taped_machine(executable, self.tape, rows)
+        machine = taped_machine(executable, self.tape, rows, self.silent)
         arguments = executable.natural({**given.mapped, **given.common})
         state: State = machine.advance(machine.start(arguments, lanes, depth, given.end, given.names))
         outcome = executable.read(state, depth)
@@ -130,7 +131,8 @@ class Taped:
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
-        return outs, pushed(self.with_room(self.split(outs)[1]), primals, tangents, outs)
+        again = replace(self.with_room(self.split(outs)[1]), silent=True)
+        return outs, pushed(again, primals, tangents, outs)
 
     def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise AssertionError("a taped run is not linear")
@@ -142,11 +144,12 @@ def _stored(layout: Layout, name: str) -> Any:
     return jnp.dtype(storage_type(type_).dtype)
 
 
-def taped_machine(executable: PcExecutable, tape: Tape, rows: Sequence[int]) -> Machine:
+def taped_machine(executable: PcExecutable, tape: Tape, rows: Sequence[int], silent: bool) -> Machine:
     """The machine that records."""
     smooth = executable.smooth
     parts = {f.name: getattr(smooth.layout, f.name) for f in fields(smooth.layout)}
-    codes = tuple(replace(code, keeps_loads=True) for code in smooth.layout.codes)
+    machine = smooth if silent else executable.machine
+    codes = tuple(replace(code, keeps_loads=True) for code in machine.layout.codes)
     layout = TapedLayout(**{**parts, "codes": codes}, tape=tape, rows_of_blocks=tuple(rows))
     return replace(smooth, layout=layout, emitter=Guard(), stage=TapedStage)
 
@@ -182,7 +185,8 @@ def grown(taped: Taped, *args: Any) -> list[Any]:
     rows = traced_rows(taped) if limit is not None else executable.tapes.get(key, (17 * lanes,) * len(taped.tape.blocks))
     depth = executable.depth
     while True:
-        outs = run_now(replace(taped, room=(rows, depth)), executable, lanes, *args)
+        sized = replace(taped, room=(rows, depth), silent=taped.silent or executable.prints)
+        outs = run_now(sized, executable, lanes, *args)
         left = taped.split(outs)[1]
         counts = [int(left[block.count]) for block in taped.tape.blocks]
         deeper = executable.may_grow(left[STATUS], depth, Spread(None, lanes))
@@ -190,7 +194,9 @@ def grown(taped: Taped, *args: Any) -> list[Any]:
         if not deeper and not full:
             executable.remember(depth)
             executable.tapes[key] = rows
-            return outs
+            if sized.silent == taped.silent:
+                return outs
+            return run_now(replace(sized, silent=False), executable, lanes, *args)
         if full and limit is not None:
             raise _too_short(taped, counts)
         depth = 2 * depth if deeper else depth
@@ -200,9 +206,9 @@ def grown(taped: Taped, *args: Any) -> list[Any]:
 def _too_short(taped: Taped, counts: Sequence[int]) -> UsageError:
     lanes = taped.run.lanes
     needed = -(-max(counts) // lanes)
-    name = taped.executable.program.entry
+    most = taped.tape.blocks[counts.index(max(counts))].code.block
     title = f"the tape of a gradient is full: max_tape={taped.executable.options.max_tape} records for each lane"
-    note = f"a block of `{name}` was visited {needed} times by each of {lanes} lanes on average"
+    note = f"a block of `{most.function}` was visited {max(counts):,} times by {lanes} lanes"
     help = f"set `max_tape={needed}`, or leave it out: outside `jit` the tape grows as needed"
     return UsageError(Diagnostic("PCB423", title, notes=(note,), helps=(help,)))
 
@@ -350,6 +356,8 @@ class Backward:
 
     def _apart(self, axes: Sequence[Axis]) -> bool:
         """Has each element a tape of its own?"""
+        if not self.tape.blocks:
+            return True
         return axes[len(self.moved) + self.keys.index(next(iter(self.tape.blocks[0].buffers.values())))] is not None
 
     def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
@@ -358,7 +366,7 @@ class Backward:
             return at_once(replace(self, skips=False), size, axes)
         if any(here and not mapped for here, mapped in zip(self.moved, self.run.mapped, strict=False)):
             return one_by_one(self, size, axes)  # elements share what has a cotangent for each of them
-        if not self.tape.blocks or self._apart(axes):
+        if self._apart(axes):
             return one_by_one(self, size, axes)
         run = self.run.folded(size, axes[:count])
 
@@ -408,8 +416,9 @@ def undone(
         known,
     )
     carry = backwards(operation.executable, layout, known, began, operation.stride)
-    spoilt = (alive & ~ok) | left[FULL]
-    of_shared = _shared_cotangents(operation, arguments, {**back.totals(plan, carry, known, operation.stride), **_owned(layout, carry)})
+    wrong = (alive & ~ok) | left[FULL]
+    totals = {**back.totals(plan, carry, known, operation.stride), **_owned(layout, carry)}
+    of_shared = _shared_cotangents(operation, arguments, totals)
     out = []
     for k, v in enumerate(run.names):
         if not operation.moved[k]:
@@ -422,8 +431,8 @@ def undone(
             ct = ct if run.mapped[k] else ct.sum(0)
         else:
             ct = jnp.zeros_like(x)
-        bad = spoilt if run.mapped[k] else jnp.any(spoilt)
-        out.append(jnp.where(lane_mask(bad, ct), jnp.nan, ct).astype(x.dtype))
+        bad = wrong if run.mapped[k] else jnp.any(wrong)
+        out.append(spoilt(lane_mask(bad, ct), ct).astype(x.dtype))
     return out
 
 
