@@ -246,7 +246,7 @@ def _lane_axis_first(param: str, path: Any, leaf: Any, axis: int | None, sizes: 
     array = leaf if stays else _as_jax(name, leaf)
     if axis not in (0, -len(shape)):
         array = (np if stays else jnp).moveaxis(array, axis, 0)
-    _check_size(name, int(array.shape[0]), sizes)
+    _check_size(name, array.shape[0], sizes)
     return array
 
 

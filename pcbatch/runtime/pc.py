@@ -16,7 +16,7 @@ from jax.sharding import Mesh
 
 from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.jax_types import from_storage, is_key
+from pcbatch.lowering.jax_types import from_storage, is_key, is_symbolic
 from pcbatch.options import Options
 from pcbatch.runtime import emit, layout, plans, queue, timeline, wide, xla
 from pcbatch.runtime.chunks import Chunks, Flow, Piece
@@ -116,7 +116,7 @@ class PcExecutable:
         """Run all lanes to their end. Inside a trace stacks have a fixed depth."""
         spread = Spread(mesh, lanes)
         width = self.width(spread.each)
-        if width < spread.each:
+        if width is not spread.each and width < spread.each:
             return self.map(args, lanes, width, mesh)
         if tracing(args):
             out = self._whole(args, spread=spread, depth=self.traced_depth(), keep=False, traced=True)[0]
@@ -245,7 +245,8 @@ class PcExecutable:
     ) -> Outcome:
         """Run all inputs through so many lanes (on each device)."""
         spread = Spread(mesh, inputs)
-        width = min(lanes or self.costs.stream_lanes(spread.each), spread.each)
+        width = lanes or self.costs.stream_lanes(spread.each)
+        width = width if is_symbolic(inputs) else min(width, spread.each)
         if tracing(args):
             return self.collected(self._stream(args, spread, width, self.traced_depth()), spread=spread)
         return Stream(self, spread, width, progress).run(self.placed(args, spread))
