@@ -15,6 +15,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from pcbatch.arguments import Arguments, usage
+from pcbatch.axes import checked, placed
 from pcbatch.blame import Attempt
 from pcbatch.explained import Explanation, explain
 from pcbatch.failures import describe_lane, raise_failures
@@ -26,8 +27,10 @@ from pcbatch.ir.stack import Push, StackProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import AnyOp, calls
 from pcbatch.lowering.abstract import Known, array_type
+from pcbatch.lowering.flatten import array_leaves
 from pcbatch.lowering.jax_types import as_result, storage_type, zeros
 from pcbatch.lowering.trace import is_key_array
+from pcbatch.lowering.uniform import same_results
 from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
 from pcbatch.profile import Profile, profile_of
@@ -78,6 +81,7 @@ class Compiled:
     infos: tuple[BlockStats, ...]
     params: tuple[str, ...]  # what the executable calls its arguments
     where: Callable[[int, int | None], Site]  # a final pc and return address -> where the lane stopped
+    out_axes: tuple[int | None, ...]  # of each leaf of the result
 
     def args(self, given: Arguments) -> dict[str, Any]:
         """Array leaves of a call by the parameter that the executable takes them for."""
@@ -194,7 +198,8 @@ class Compiled:
     def value(self, outcome: Outcome) -> Any:
         """The result pytree of a run."""
         assert self.stages.result is not None
-        return jax.tree.unflatten(self.stages.result.tree, outcome.values)
+        leaves = zip(outcome.values, self.out_axes, strict=True)
+        return jax.tree.unflatten(self.stages.result.tree, [placed(x, axis, outcome.status) for x, axis in leaves])
 
     def result(self, outcome: Outcome, lanes: int) -> Result:
         """The `Result` of a run."""
@@ -219,13 +224,22 @@ class Compiled:
 def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Options, given: Arguments) -> Compiled:
     """Compile `fn` for the types of a call."""
     stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options))
+    axes = _out_axes(fn.__name__, stages, options, given.shared)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
-        return Compiled(stages, options, local, _cfg_infos(stages.optimised_cfg), local.params, local.where)
+        return Compiled(stages, options, local, _cfg_infos(stages.optimised_cfg), local.params, local.where, axes)
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg))
     where = partial(_where, stages.opt)
-    return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where)
+    return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where, axes)
+
+
+def _out_axes(name: str, stages: Stages, options: Options, shared: frozenset[str]) -> tuple[int | None, ...]:
+    assert stages.result is not None
+    if options.out_axes == 0:
+        return (0,) * len(stages.result.leaves)
+    leaves = {leaf for p in shared for leaf, _ in array_leaves(p, stages.params[p])}
+    return checked(name, options.out_axes, stages.result, same_results(stages.cfg, frozenset(leaves)))
 
 
 def _on_host(leaf: Any) -> Any:
