@@ -329,12 +329,22 @@ def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:
 
 
 def _type_of(name: str, leaf: Any, drop: int) -> Any:
-    if isinstance(leaf, jax.Array):
-        return from_aval(jax.typeof(leaf), drop)  # without a trace: this is done in every call
     try:
-        return from_aval(jax.eval_shape(lambda x: x, leaf), drop)
+        # Without a trace if it is an array already: this is done in every call.
+        aval: Any = jax.typeof(leaf) if isinstance(leaf, jax.Array) else jax.eval_shape(lambda x: x, leaf)
+        return from_aval(aval, drop)
+    except jax.errors.InconclusiveDimensionOperation:
+        raise _symbolic(name, aval.shape) from None
     except TypeError:
         raise _no_dtype(name, leaf) from None
+
+
+def _symbolic(name: str, shape: tuple[Any, ...]) -> UsageError:
+    title = f"argument `{name}` of shape {shape} has a symbolic size on an axis other than that of the lanes"
+    note = "registers and stacks have sizes known while compiling; only the number of lanes may be left open"
+    return usage(
+        "PCB430", title, note, help="give that axis a number, and leave the axis that lanes are mapped over open"
+    )
 
 
 def _lanes(fn: Any, sizes: dict[str, int]) -> int:

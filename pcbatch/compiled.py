@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -229,9 +229,20 @@ def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Option
         local = LocalExecutable(stages.optimised_cfg, options)
         return Compiled(stages, options, local, _cfg_infos(stages.optimised_cfg), local.params, local.where, axes)
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
-    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg))
+    donated = frozenset(_leaves(stages, options.donate_argnames))
+    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated)
     where = partial(_where, stages.opt)
     return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where, axes)
+
+
+def _leaves(stages: Stages, names: tuple[str, ...]) -> Iterator[str]:
+    """What the program calls the array leaves of these parameters."""
+    params = iter(stages.opt.params)
+    for name, inferred in stages.params.items():
+        for _ in array_leaves(name, inferred):
+            param = next(params)
+            if name in names:
+                yield param
 
 
 def _out_axes(name: str, stages: Stages, options: Options, shared: frozenset[str]) -> tuple[int | None, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 
 from pcbatch.arguments import Arguments
@@ -157,7 +158,7 @@ def describe_lane(lane: int, given: Arguments, more: str = "") -> str:
 
 
 def _value(array: Any, lane: int) -> str | None:
-    if is_key_array(array):
+    if is_key_array(array) or (isinstance(array, jax.Array) and array.is_deleted()):  # given away
         return None
     value = np.asarray(array)[lane]
     return str(value) if value.size <= SHOWN_VALUES and value.ndim < 2 else None

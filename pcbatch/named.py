@@ -27,7 +27,7 @@ class Named:
         found = _by_name(self.fn.__module__, self.fn.__qualname__)
         plain = found.fn if isinstance(found, Named) else found
         if found is self or plain is not self.fn:
-            return self.fn.__qualname__  # what is not there is told by pickle
+            return str(self.fn.__qualname__)  # what is not there is told by pickle
         return _again, (found, self.options)
 
 

@@ -42,6 +42,7 @@ class PcExecutable:
     options: Options
     schedule: str | Policy
     static_depth: int | None
+    donated: frozenset[str] = frozenset()  # parameters whose arrays a run may use up
     machine: Machine = field(init=False)
     depth: int = field(init=False)
     kernel: float = field(init=False)
@@ -95,9 +96,10 @@ class PcExecutable:
         key = function.__qualname__, options is None or tuple(options)
         if key not in self._jitted:
             static = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-            self._jitted[key] = jax.jit(
+            made = jax.jit(
                 _named(function, self), static_argnames=static, donate_argnums=donate, compiler_options=options
             )
+            self._jitted.setdefault(key, made)  # of several threads one comes first
         return self._jitted[key]
 
     def profiling(self) -> PcExecutable:
@@ -121,9 +123,9 @@ class PcExecutable:
         if tracing(args):
             out = self._whole(args, spread=spread, depth=self.traced_depth(), keep=False, traced=True)[0]
             return self.collected(out, spread=spread)
-        given = args if mesh is None else self.placed(args, spread)
-        out, state = self._start(spread.each)(given, spread=spread, depth=self.depth, keep=self.grows)
-        depth = self.depth
+        given = self._given_away(args) if mesh is None else (self.placed(args, spread), {})
+        depth = self.depth  # once: another thread may make it more
+        out, state = self._start(spread.each)(*given, spread=spread, depth=depth, keep=self.grows)
         while state is not None and self.may_grow(out.status, depth, spread):
             depth *= 2
             out, state = self.jitted(PcExecutable._again, spread.each)(state, spread=spread, depth=depth)
@@ -131,12 +133,26 @@ class PcExecutable:
         return self.gathered(out, spread)
 
     def _start(self, lanes: int) -> Any:
-        return self.jitted(PcExecutable._whole, lanes)
+        return self.jitted(PcExecutable._whole, lanes, donate=(1,))
+
+    def _given_away(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arguments that a run must leave alone, and those that it may use up."""
+        # Where a NaN came from is looked for in a second run.
+        watched = any(getattr(jax.config, flag, False) for flag in ("jax_debug_nans", "jax_debug_infs"))
+        away = frozenset() if watched else self.donated
+        return {v: x for v, x in args.items() if v not in away}, {v: x for v, x in args.items() if v in away}
 
     def _whole(
-        self, args: Mapping[str, Any] | Dealt, *, spread: Spread, depth: int, keep: bool, traced: bool = False
+        self,
+        args: Mapping[str, Any] | Dealt,
+        away: Mapping[str, Any] | None = None,
+        *,
+        spread: Spread,
+        depth: int,
+        keep: bool,
+        traced: bool = False,
     ) -> tuple[Outcome, State | None]:
-        given = args if isinstance(args, Dealt) else self.dealt(args, spread)
+        given = args if isinstance(args, Dealt) else self.dealt({**args, **(away or {})}, spread)
         machine = self._traced if traced else self.machine
 
         def body(given: Dealt, common: Any) -> tuple[Outcome, State | None]:
@@ -226,7 +242,7 @@ class PcExecutable:
 
     def remember(self, depth: int) -> None:
         if self.grows:
-            self.depth = depth
+            self.depth = max(depth, self.depth)
 
     def deepest(self, lanes: int) -> int:
         frames = self.machine.layout.frames
