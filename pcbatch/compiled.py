@@ -28,7 +28,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import AnyOp, calls
 from pcbatch.lowering.abstract import Known, array_type
 from pcbatch.lowering.flatten import array_leaves
-from pcbatch.lowering.jax_types import as_result, storage_type, zeros
+from pcbatch.lowering.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.trace import is_key_array
 from pcbatch.lowering.uniform import same_results
 from pcbatch.options import Options
@@ -204,7 +204,8 @@ class Compiled:
     def result(self, outcome: Outcome, lanes: int) -> Result:
         """The `Result` of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
-        stats = Stats(outcome.trips, visits, active, offered, lanes, self.infos)
+        known = None if is_symbolic(lanes) else lanes
+        stats = Stats(outcome.trips, visits, active, offered, known, self.infos)
         return Result(self.value(outcome), outcome.status, stats)
 
     def check(self, name: str, outcome: Outcome, given: Arguments) -> None:
