@@ -104,6 +104,8 @@ SHARES = {
     "tests/runtime/test_modes.py::test_stores_in_part_beside_calls": 5,
     "tests/runtime/test_parts.py::TestStores::test_one_element": 2,
     "tests/runtime/test_words.py::test_all_bits_come_back": 3,
+    "tests/test_aot.py::TestExport::test_every_program": 12,
+    "tests/test_aot.py::TestExport::test_symbolic": 4,
     "tests/test_benchmarks.py::test_every_way_to_solve_a_problem_agrees": 2,
     "tests/test_builtins.py::test_scalars": 4,
     "tests/test_builtins.py::test_what_to_write_for_math": 4,
