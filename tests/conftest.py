@@ -106,6 +106,7 @@ SHARES = {
     "tests/runtime/test_words.py::test_all_bits_come_back": 3,
     "tests/test_aot.py::TestExport::test_every_program": 12,
     "tests/test_aot.py::TestExport::test_symbolic": 4,
+    "tests/test_axes.py::TestWithoutLanes::test_never_claims_too_much": 10,
     "tests/test_benchmarks.py::test_every_way_to_solve_a_problem_agrees": 2,
     "tests/test_builtins.py::test_scalars": 4,
     "tests/test_builtins.py::test_what_to_write_for_math": 4,

@@ -10,13 +10,14 @@ do alike, loops included: that is what `jax.vmap` finds too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import postorder
-from pcbatch.ir.ops import Branch, Fail
+from pcbatch.ir.ops import Branch, Fail, Prim
 from pcbatch.ir.walk import may_return, reads, successors, writes
+from pcbatch.lowering.trace import JaxprFn, restrict
 
 EXIT = ""
 Ways = Mapping[str, tuple[str, ...]]
@@ -31,17 +32,30 @@ def same_results(program: CfgProgram, shared: frozenset[str]) -> tuple[bool, ...
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A definition: its operation and block, and whether it is the only one of what it writes."""
+    """A definition of a variable: what it is computed of (None: of a call), in which block, and whether it is the
+    only one."""
 
-    op: Op
+    name: str
+    of: tuple[str, ...] | None
     block: str
     once: bool
 
 
 def _made(function: Function) -> list[_Made]:
-    ops = [(op, block.label) for block in function.blocks for op in block.ops]
-    several = _repeated([*function.params, *(v for op, _ in ops for v in writes(op))])
-    return [_Made(op, label, several.isdisjoint(writes(op))) for op, label in ops]
+    found = [(v, of, b.label) for b in function.blocks for op in b.ops for v, of in _definitions(op)]
+    several = _repeated([*function.params, *(v for v, _, _ in found)])
+    return [_Made(v, of, label, v not in several) for v, of, label in found]
+
+
+def _definitions(op: Op) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+    """What an operation writes, and of what it computes that."""
+    for k, v in enumerate(writes(op)):
+        if isinstance(op, Call):
+            yield v, None
+        elif isinstance(op, Prim) and len(op.dsts) > 1 and isinstance(op.expr.fn, JaxprFn):
+            yield v, tuple(op.expr.ins[j] for j in restrict(op.expr.fn.closed, [k])[1])
+        else:
+            yield v, reads(op)
 
 
 def _repeated(names: Iterable[str]) -> set[str]:
@@ -56,7 +70,7 @@ def _varying(made: list[_Made], function: Function, shared: frozenset[str]) -> s
     found = {p for p in function.params if p not in shared}
     while True:
         apart = _apart(function, found, ways, behind)
-        more = {v for m in made for v in writes(m.op) if _differs(m, m.block in apart, fixed, found)}
+        more = {m.name for m in made if _differs(m, m.block in apart, fixed, found)}
         if more <= found:
             return found
         found |= more
@@ -64,18 +78,17 @@ def _varying(made: list[_Made], function: Function, shared: frozenset[str]) -> s
 
 def _fixed(made: list[_Made], shared: frozenset[str]) -> set[str]:
     """Variables of which there is one value in all of a run."""
-    changed = {v for m in made if not m.once or isinstance(m.op, Call) for v in writes(m.op)}
-    fixed = set(shared - changed)
-    once = [m for m in made if m.once and not isinstance(m.op, Call)]
-    while ready := [m for m in once if fixed.issuperset(reads(m.op)) and not fixed.issuperset(writes(m.op))]:
-        fixed.update(v for m in ready for v in writes(m.op))
+    fixed = set(shared - {m.name for m in made})
+    once = [m for m in made if m.once]
+    while ready := {m.name for m in once if m.of is not None and fixed.issuperset(m.of)} - fixed:
+        fixed |= ready
     return fixed
 
 
 def _differs(made: _Made, apart: bool, fixed: set[str], varying: set[str]) -> bool:
-    if isinstance(made.op, Call) or not varying.isdisjoint(reads(made.op)):
+    if made.of is None or not varying.isdisjoint(made.of):
         return True
-    return apart and not (made.once and fixed.issuperset(reads(made.op)))
+    return apart and not (made.once and fixed.issuperset(made.of))
 
 
 def _ways(function: Function) -> Ways:
