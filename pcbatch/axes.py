@@ -11,7 +11,7 @@ import numpy as np
 
 from pcbatch.arguments import is_axis, usage
 from pcbatch.errors import UsageError
-from pcbatch.lowering.abstract import Abstract, array_type, leaf_names
+from pcbatch.lowering.abstract import Abstract, array_type
 from pcbatch.lowering.trace import is_key_array
 from pcbatch.runtime.status import Status
 
@@ -21,7 +21,9 @@ Axis = int | None
 def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) -> tuple[Axis, ...]:
     """The axis of each leaf of a result, None for those that come without lanes. `same`: may they?"""
     axes = _spread(name, out_axes, result)
-    for axis, leaf, uniform, path in zip(axes, result.leaves, same, leaf_names("result", result), strict=True):
+    value = jax.tree.unflatten(result.tree, [0] * len(result.leaves))
+    paths = ["result" + jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(value)]
+    for axis, leaf, uniform, path in zip(axes, result.leaves, same, paths, strict=True):
         if axis is None:
             if not uniform:
                 raise _differs(name, path)
@@ -31,7 +33,7 @@ def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) ->
             help = "write the number of the axis where lanes are to lie, or None for what is the same for all of them"
             raise usage("PCB431", f"out_axes of {name} must be integers or None, not {axis!r}", help=help)
         if not -rank <= axis < rank:
-            title = f"out_axes of {name} puts the lanes on axis {axis} of `{path}`, which has {rank} axes with them"
+            title = f"out_axes of {name} puts the lanes on axis {axis} of `{path}`, which has {rank} in all"
             raise usage("PCB431", title, help=f"choose an axis from {-rank} to {rank - 1}")
     return axes
 
