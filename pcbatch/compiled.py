@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from pcbatch.arguments import Arguments, usage
+from pcbatch.arguments import Arguments, is_axis, usage
 from pcbatch.axes import checked, placed
 from pcbatch.blame import Attempt
 from pcbatch.explained import Explanation, explain
@@ -248,7 +248,7 @@ def _leaves(stages: Stages, names: tuple[str, ...]) -> Iterator[str]:
 
 def _out_axes(name: str, stages: Stages, options: Options, shared: frozenset[str]) -> tuple[int | None, ...]:
     assert stages.result is not None
-    if options.out_axes == 0:
+    if is_axis(options.out_axes) and options.out_axes == 0:
         return (0,) * len(stages.result.leaves)
     leaves = {leaf for p in shared for leaf, _ in array_leaves(p, stages.params[p])}
     return checked(name, options.out_axes, stages.result, same_results(stages.cfg, frozenset(leaves)))
