@@ -214,6 +214,24 @@ class TestWithoutLanes:
 
         refused("PCB432", lambda: pcbatch.batch(f, in_axes=(0, None), out_axes=None)(XS[:, 0], 3))
 
+    def test_what_is_assigned_in_a_loop_that_lanes_leave_by_themselves(self) -> None:
+        """It happens to be the same here; `jax.vmap` carries it with the lanes as well."""
+
+        def f(x, n):
+            k = 0
+            while True:
+                while True:
+                    y = 2.0 * k
+                    if x > 1.0:
+                        break
+                    x = x + 1.0
+                k = k + 1
+                if k >= n:
+                    break
+            return x, y
+
+        refused("PCB432", lambda: pcbatch.batch(f, in_axes=(0, None), out_axes=(0, None))(jnp.arange(3.0), 3))
+
     @pytest.mark.promotion("standard")
     @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
     def test_never_claims_too_much(self, program: Program) -> None:

@@ -47,6 +47,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"emitter": "port"},
     {"emitter": "mask"},
     {"schedule": "earliest"},
+    {"schedule": "earliest", "emitter": "port"},
     {"modes": pcbatch.Few(2)},
     {"modes": pcbatch.Strips(2)},
 )
