@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
+from threading import RLock
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -14,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from pcbatch.arguments import Arguments, as_jax, prepare, signature, usage
+from pcbatch.arguments import Arguments, as_jax, checked_names, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
 from pcbatch.devices import mesh_of
 from pcbatch.errors import PcbatchError
@@ -27,14 +28,16 @@ from pcbatch.lowering.structure import flatten
 from pcbatch.lowering.trace import inside_primitive
 from pcbatch.mapping import run_map
 from pcbatch.methods import BoundMethod, ClassMethod, method_options
+from pcbatch.named import Named
 from pcbatch.options import Options
 from pcbatch.results import Result
 from pcbatch.runtime.stream import Progress
+from pcbatch.staged import Staged
 
 _plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)
 
 
-class Batched(Inspected):
+class Batched(Staged, Inspected, Named):
     """A function of one example, compiled to run on a batch. Made by `pcbatch.batch`.
 
     Calling it maps over the leading axis of every argument leaf (see `in_axes`), as `jax.vmap` would; every lane
@@ -47,6 +50,7 @@ class Batched(Inspected):
         self.options = options
         self._cache: dict[Any, Compiled] = {}
         self._methods: dict[str, Batched] = {}
+        self._compiling = RLock()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method: the object is the first argument, the same for all lanes."""
@@ -54,18 +58,15 @@ class Batched(Inspected):
 
     def for_methods(self, kind: str) -> Batched:
         """This function with a first parameter that is "constant" or "shared" by the lanes."""
-        if kind not in self._methods:
-            options = self.options
-            changes = method_options(self.fn, options.in_axes, options.static_argnames, kind)
-            self._methods[kind] = self.with_options(**changes)
-        return self._methods[kind]
+        with self._compiling:
+            if kind not in self._methods:
+                options = self.options
+                changes = method_options(self.fn, options.in_axes, options.static_argnames, kind)
+                self._methods[kind] = self.with_options(**changes)
+            return self._methods[kind]
 
     def __repr__(self) -> str:
         return f"<pcbatch.Batched {self.fn.__qualname__}{signature(self.fn)}>"
-
-    def __reduce__(self) -> str:
-        """Copied and pickled as functions are: by name."""
-        return str(self.__qualname__)  # type: ignore[attr-defined]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run every lane; the result has the lanes along the leading axis of every leaf.
@@ -155,15 +156,6 @@ class Batched(Inspected):
         finally:
             _plainly.reset(token)
 
-    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
-        """The compiled stages for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Lowered`."""
-        __tracebackhide__ = True
-        try:
-            mesh = self._mesh(kwargs)
-            return Lowered(self.fn, *self._compiled(args, kwargs), mesh=mesh)
-        except PcbatchError as error:
-            raise error.with_traceback(None) from None
-
     def with_options(self, **changes: Any) -> Batched:
         """The same function with some options changed, as a new object with its own cache."""
         _check_names(changes)
@@ -189,12 +181,13 @@ class Batched(Inspected):
     def program(self, given: Arguments, apart: frozenset[str] = frozenset()) -> Compiled:
         """The program for the types of a call; `apart`: what lanes do not share of an outer trace."""
         key = (given.key, settings(), self.fn.__code__, apart)  # reloading tools put new code into old functions
-        compiled = self._cache.get(key)
-        if compiled is None:
-            compiled = compile_signature(self.fn, self._is_batched, self.options, given, self.program, apart)
-            if not compiled.captures:  # else it is good for this trace alone
-                self._cache[key] = compiled
-        return compiled
+        with self._compiling:  # threads that come meanwhile wait for it
+            compiled = self._cache.get(key)
+            if compiled is None:
+                compiled = compile_signature(self.fn, self._is_batched, self.options, given, self.program, apart)
+                if not compiled.captures:  # else it is good for this trace alone
+                    self._cache[key] = compiled
+            return compiled
 
     def _is_batched(self, obj: object) -> Target | None:
         match obj:
@@ -248,7 +241,10 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             functions are calls per lane; calls to anything else are traced by JAX for one example.
         in_axes: as in `jax.vmap`: an int, None (shared by all lanes), a tuple with one pytree prefix per positional
             parameter, or a dict by parameter name. Arguments passed by keyword are mapped over axis 0 unless named.
+        out_axes: as in `jax.vmap`: the axis of the lanes in each leaf of the result, an int or a pytree prefix; None
+            for what is the same for all lanes.
         static_argnames: parameters that are compile-time constants (hashable), such as strings and functions.
+        donate_argnames: parameters whose arrays a call may use up, as in `jax.jit`: it can write its results over them.
         strategy: "pc" (program-counter autobatching, recursion inside one XLA program) or "local" (local static
             autobatching: lanes wait for each other at calls; recursion runs on the host).
         schedule: "auto", "earliest", "largest", "sweep", "drain", or a policy of your own: which block runs next. Never
@@ -387,15 +383,4 @@ def _make(fn: Any, options: Options) -> Any:
             f"pcbatch.batch needs a Python function, not {type(fn).__name__}",
             help=_what_to_decorate(fn),
         )
-    names = options.static_argnames
-    if isinstance(names, str):
-        options = replace(options, static_argnames=(names,))
-    elif not isinstance(names, tuple | list):
-        title = f"static_argnames must be a name or a tuple of names, not {names!r}"
-        raise usage("PCB401", title, help='write `static_argnames="name"` or `static_argnames=("a", "b")`')
-    unknown = [n for n in options.static_argnames if n not in signature(fn).parameters]
-    if unknown:
-        known = ", ".join(signature(fn).parameters)
-        title = f"static_argnames names `{unknown[0]}`, which is not a parameter of {fn.__name__}"
-        raise usage("PCB403", title, help=f"the parameters are {known}")
-    return Batched(fn, options)
+    return Batched(fn, checked_names(fn, options))

@@ -108,6 +108,28 @@ def prepare(
     return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes))
 
 
+def checked_names(fn: Any, options: Options) -> Options:
+    """The options with tuples of names; UsageError if they name what is no parameter."""
+    known = signature(fn).parameters
+    for option in ("static_argnames", "donate_argnames"):
+        names = getattr(options, option)
+        names = (names,) if isinstance(names, str) else names
+        if not isinstance(names, tuple | list):
+            title = f"{option} must be a name or a tuple of names, not {names!r}"
+            raise usage("PCB401", title, help=f'write `{option}="name"` or `{option}=("a", "b")`')
+        for name in names:
+            if name not in known:
+                title = f"{option} names `{name}`, which is not a parameter of {fn.__name__}"
+                raise usage("PCB403", title, help=f"the parameters are {', '.join(known)}")
+        changes: dict[str, Any] = {option: tuple(names)}
+        options = replace(options, **changes)
+    both = [name for name in options.donate_argnames if name in options.static_argnames]
+    if both:
+        title = f"`{both[0]}` is named in static_argnames and in donate_argnames of {fn.__name__}"
+        raise usage("PCB403", title, help="leave it out of `donate_argnames`: a constant has no buffer to give away")
+    return options
+
+
 def _static(name: str, value: Any, declared: bool) -> Abstract:
     if declared:
         try:
@@ -144,7 +166,7 @@ def _hashable_help(name: str, value: Any) -> str:
 
 def _axes(fn: Any, options: Options, bound: inspect.BoundArguments, positional: int) -> dict[str, Any]:
     axes, names = options.in_axes, list(bound.arguments)
-    if axes is None or _is_axis(axes):
+    if axes is None or is_axis(axes):
         return dict.fromkeys(names, axes)
     if isinstance(axes, Mapping):
         unknown = [name for name in axes if name not in names]
@@ -169,7 +191,8 @@ def _axes(fn: Any, options: Options, bound: inspect.BoundArguments, positional: 
     return {**dict.fromkeys(names, 0), **dict(zip(names, axes, strict=False))}
 
 
-def _is_axis(axis: object) -> bool:
+def is_axis(axis: object) -> bool:
+    """Is it the number of an axis?"""
     return isinstance(axis, int) and not isinstance(axis, bool)
 
 
@@ -191,7 +214,7 @@ def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
     leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
     out = [axis for axis, leaf in zip(places, leaves, strict=True) if leaf is not None]
     for axis in out:
-        if axis is not None and not _is_axis(axis):
+        if axis is not None and not is_axis(axis):
             help = "write the number of the axis that lanes lie along, or None for a value that all lanes share"
             raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {axis!r}", help=help)
     return out
@@ -246,7 +269,7 @@ def _lane_axis_first(param: str, path: Any, leaf: Any, axis: int | None, sizes: 
     array = leaf if stays else _as_jax(name, leaf)
     if axis not in (0, -len(shape)):
         array = (np if stays else jnp).moveaxis(array, axis, 0)
-    _check_size(name, int(array.shape[0]), sizes)
+    _check_size(name, array.shape[0], sizes)
     return array
 
 
@@ -306,12 +329,22 @@ def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:
 
 
 def _type_of(name: str, leaf: Any, drop: int) -> Any:
-    if isinstance(leaf, jax.Array):
-        return from_aval(jax.typeof(leaf), drop)  # without a trace: this is done in every call
     try:
-        return from_aval(jax.eval_shape(lambda x: x, leaf), drop)
+        # Without a trace if it is an array already: this is done in every call.
+        aval: Any = jax.typeof(leaf) if isinstance(leaf, jax.Array) else jax.eval_shape(lambda x: x, leaf)
+        return from_aval(aval, drop)
+    except jax.errors.InconclusiveDimensionOperation:
+        raise _symbolic(name, aval.shape) from None
     except TypeError:
         raise _no_dtype(name, leaf) from None
+
+
+def _symbolic(name: str, shape: tuple[Any, ...]) -> UsageError:
+    title = f"argument `{name}` of shape {shape} has a symbolic size on an axis other than that of the lanes"
+    note = "registers and stacks have sizes known while compiling; only the number of lanes may be left open"
+    return usage(
+        "PCB430", title, note, help="give that axis a number, and leave the axis that lanes are mapped over open"
+    )
 
 
 def _lanes(fn: Any, sizes: dict[str, int]) -> int:

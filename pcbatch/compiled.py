@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from pcbatch.arguments import Arguments, usage
+from pcbatch.arguments import Arguments, is_axis, usage
+from pcbatch.axes import checked, placed
 from pcbatch.blame import Attempt
 from pcbatch.explained import Explanation, explain
 from pcbatch.failures import describe_lane, raise_failures
@@ -26,8 +27,10 @@ from pcbatch.ir.stack import Push, StackProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.walk import AnyOp, calls
 from pcbatch.lowering.abstract import Known, array_type
-from pcbatch.lowering.jax_types import as_result, storage_type, zeros
+from pcbatch.lowering.flatten import array_leaves
+from pcbatch.lowering.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.trace import is_key_array
+from pcbatch.lowering.uniform import same_results
 from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
 from pcbatch.profile import Profile, profile_of
@@ -79,6 +82,7 @@ class Compiled:
     infos: tuple[BlockStats, ...]
     params: tuple[str, ...]  # what the executable calls its arguments
     where: Callable[[int, int | None], Site]  # a final pc and return address -> where the lane stopped
+    out_axes: tuple[int | None, ...]  # of each leaf of the result
     unshared: Callable[[frozenset[str]], Compiled]  # the same for lanes that do not share some arguments
 
     def args(self, given: Arguments) -> dict[str, Any]:
@@ -227,12 +231,14 @@ class Compiled:
     def value(self, outcome: Outcome) -> Any:
         """The result pytree of a run."""
         assert self.stages.result is not None
-        return jax.tree.unflatten(self.stages.result.tree, outcome.values)
+        leaves = zip(outcome.values, self.out_axes, strict=True)
+        return jax.tree.unflatten(self.stages.result.tree, [placed(x, axis, outcome.status) for x, axis in leaves])
 
     def result(self, outcome: Outcome, lanes: int) -> Result:
         """The `Result` of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
-        stats = Stats(outcome.trips, visits, active, offered, lanes, self.infos)
+        known = None if is_symbolic(lanes) else lanes
+        stats = Stats(outcome.trips, visits, active, offered, known, self.infos)
         return Result(self.value(outcome), outcome.status, stats)
 
     def check(self, name: str, outcome: Outcome, given: Arguments) -> None:
@@ -267,20 +273,37 @@ def compile_signature(
         return compile(replace(types, shared=shared), apart | (names & set(stages.captures)))
 
     stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), apart)
+    axes = _out_axes(fn.__name__, stages, options, given.shared)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         infos = _cfg_infos(stages.optimised_cfg)
-        return (compiled := Compiled(stages, options, local, infos, local.params, local.where, unshared))
+        return (compiled := Compiled(stages, options, local, infos, local.params, local.where, axes, unshared))
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
-    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg))
+    donated = frozenset(_leaves(stages, options.donate_argnames))
+    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated)
     where = partial(_where, stages.opt)
-    compiled = Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where, unshared)
+    compiled = Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where, axes, unshared)
     return compiled
 
 
 def _owners(stages: Stages) -> list[str]:
     """The parameter of the function that each argument of the executable is a leaf of."""
-    return [name for name, found in stages.params.items() for leaf in found.leaves if isinstance(leaf, ArrayType)]
+    return [name for name, found in stages.params.items() for _ in array_leaves(name, found)]
+
+
+def _leaves(stages: Stages, names: tuple[str, ...]) -> Iterator[str]:
+    """What the program calls the array leaves of these parameters."""
+    for param, owner in zip(stages.opt.params, _owners(stages), strict=False):
+        if owner in names:
+            yield param
+
+
+def _out_axes(name: str, stages: Stages, options: Options, shared: frozenset[str]) -> tuple[int | None, ...]:
+    assert stages.result is not None
+    if is_axis(options.out_axes) and options.out_axes == 0:
+        return (0,) * len(stages.result.leaves)
+    leaves = {leaf for p in shared for leaf, _ in array_leaves(p, stages.params[p])}
+    return checked(name, options.out_axes, stages.result, same_results(stages.cfg, frozenset(leaves)))
 
 
 def _on_host(leaf: Any) -> Any:

@@ -158,7 +158,7 @@ def describe_lane(lane: int, given: Arguments, more: str = "") -> str:
 
 
 def _value(array: Any, lane: int) -> str | None:
-    if is_key_array(array):
+    if is_key_array(array) or (isinstance(array, jax.Array) and array.is_deleted()):  # given away
         return None
     # While JAX differentiates, what lanes hold is known, but the argument is not an array.
     value = np.asarray(jax.lax.stop_gradient(array))[lane]

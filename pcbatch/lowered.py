@@ -13,13 +13,14 @@ from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled
 from pcbatch.frontend.target import BatchedTest
 from pcbatch.pipeline import Stages, compile_stages, show
+from pcbatch.traced import Avals, Described
 
 STAGES = ("ast", "cfg", "stack", "opt", "schedule", "jaxpr", "stablehlo")
 NEEDS_TYPES = "lower the function for arguments, or for `jax.ShapeDtypeStruct`s: `f.lower(x)`"
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class Lowered(Described):
     """A batched function lowered for one signature, like `jax.stages.Lowered`."""
 
     fn: FunctionType
@@ -27,6 +28,7 @@ class Lowered:
     given: Arguments | None
     program: Stages | None = None
     mesh: Mesh | None = None
+    avals: Avals | None = None
 
     @staticmethod
     def untyped(fn: FunctionType, is_batched: BatchedTest) -> Lowered:
@@ -72,6 +74,18 @@ class Lowered:
                 return str(compiled.executable.jaxpr(args, given.lanes, self.mesh))
             return str(compiled.executable.lower(args, given.lanes, self.mesh).as_text())
 
+    def jaxpr(self) -> Any:
+        """The program of a run, a `jax.extend.core.ClosedJaxpr`."""
+        compiled, given = self._typed("jaxpr")
+        with compiled.blaming(given):
+            return compiled.executable.jaxpr(compiled.args(given), given.lanes, self.mesh)
+
+    def cost_analysis(self) -> Any:
+        """XLA's cost estimate, before it has optimised anything."""
+        compiled, given = self._typed("cost_analysis")
+        with compiled.blaming(given):
+            return compiled.executable.lower(compiled.args(given), given.lanes, self.mesh).cost_analysis()
+
     def _typed(self, stage: str) -> tuple[Compiled, Arguments]:
         if self.compiled is None or self.given is None:
             raise usage("PCB410", f"stage {stage!r} needs the types of all arguments", help=NEEDS_TYPES)
@@ -85,11 +99,11 @@ class Lowered:
         depth = self.compiled.executable.depth
         with self.compiled.blaming(self.given):
             executable = self.compiled.executable.lower(args, self.given.lanes, self.mesh).compile()
-        return CompiledBatch(self.fn, self.compiled, self.given, executable, depth, self.mesh)
+        return CompiledBatch(self.fn, self.compiled, self.given, executable, depth, self.mesh, self.avals)
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledBatch:
+class CompiledBatch(Described):
     """The XLA executable of one signature, like `jax.stages.Compiled`; its stacks do not grow."""
 
     fn: FunctionType
@@ -98,6 +112,7 @@ class CompiledBatch:
     executable: Any
     depth: int
     mesh: Mesh | None = None
+    avals: Avals | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments of the types that it was compiled for; as `f(...)`, failed lanes included."""

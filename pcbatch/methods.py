@@ -59,6 +59,11 @@ class BoundMethod:
         __tracebackhide__ = True
         return self._ready().lower(self.instance, *args, **kwargs)
 
+    def trace(self, /, *args: Any, **kwargs: Any) -> Any:
+        """As `Batched.trace`."""
+        __tracebackhide__ = True
+        return self._ready().trace(self.instance, *args, **kwargs)
+
     def with_options(self, **changes: Any) -> BoundMethod:
         """As `Batched.with_options`."""
         return BoundMethod(self.batched.with_options(**changes), self.instance)

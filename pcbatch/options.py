@@ -20,7 +20,9 @@ class Options:
     """How a function is batched and run; see `pcbatch.batch` for the meaning of each field."""
 
     in_axes: Any = 0
+    out_axes: Any = 0
     static_argnames: tuple[str, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
     strategy: str = "pc"
     schedule: Any = "auto"
     emitter: str = "auto"

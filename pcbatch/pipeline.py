@@ -24,6 +24,7 @@ from pcbatch.lowering import (
     coalesce,
     copy_prop,
     dce,
+    draws_apart,
     draws_unrolled,
     flatten,
     graft,
@@ -156,7 +157,8 @@ def compile_stages(
     schedule = order.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(order.run(opt, schedule), "order")
     # Last, because it makes draws look dearer than they are. It changes only the jaxprs that primitives stand for.
-    optimised, opt = draws_unrolled.run_cfg(optimised), draws_unrolled.run(opt)
+    for draws in (draws_unrolled, draws_apart):
+        optimised, opt = draws.run_cfg(optimised), draws.run(opt)
     return Stages(cfg, optimised, inlined, stack, opt, schedule, params, result, captures)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
 import jax
+import jax.export
 
 from pcbatch.runtime import wide
 
@@ -38,13 +40,14 @@ class BlockStats:
 class Stats:
     """Counts of one run. `trips`: int32[], iterations of the machine, summed over devices. The rest needs `stats=True`;
     counts are exact (the fields hold them in two words each), except that inside `jit` shares are computed in float32.
+    `lanes`: None in a program that was exported for any number of them.
     """
 
     trips: Any
     visit_counts: Any = field(repr=False)
     active_counts: Any = field(repr=False)
     offered_counts: Any = field(repr=False)
-    lanes: int
+    lanes: int | None
     infos: tuple[BlockStats, ...] = field(repr=False)
 
     @property
@@ -96,3 +99,23 @@ class Result:
     value: Any
     status: Any
     stats: Stats
+
+
+def _written(meta: tuple[int | None, tuple[BlockStats, ...]]) -> bytes:
+    lanes, infos = meta
+    return json.dumps({"lanes": lanes, "infos": [asdict(info) for info in infos]}).encode()
+
+
+def _read(text: bytes | bytearray) -> tuple[int | None, tuple[BlockStats, ...]]:
+    found = json.loads(text)
+    infos = (info | {"lines": tuple(info["lines"]), "texts": tuple(info["texts"])} for info in found["infos"])
+    return found["lanes"], tuple(BlockStats(**info) for info in infos)
+
+
+# A program that gives a `Result` can be exported, written to a file and read in another process.
+jax.export.register_pytree_node_serialization(
+    Stats, serialized_name="pcbatch.Stats", serialize_auxdata=_written, deserialize_auxdata=_read
+)
+jax.export.register_pytree_node_serialization(
+    Result, serialized_name="pcbatch.Result", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: ()
+)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from pcbatch.codes import (
     assignments,
+    axes,
     calls,
     expressions,
     impure,
@@ -41,6 +42,7 @@ _MODULES = (
     loops,
     many,
     use,
+    axes,
     programs,
     runtime,
 )

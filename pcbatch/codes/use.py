@@ -62,10 +62,11 @@ print(add(jnp.arange(3), jnp.arange(3)))
     ),
     Page(
         "PCB403",
-        "`static_argnames` names no parameter, or the value cannot be hashed",
+        "`static_argnames` or `donate_argnames` names no parameter, or a value cannot be hashed",
         """
 A static argument is part of what a program is compiled for. Programs are kept by the values of their static arguments,
-which therefore have to be hashable: numbers, strings, tuples, functions.
+which therefore have to be hashable: numbers, strings, tuples, functions. A donated one has arrays that a call may use
+up, so it cannot be a constant as well.
 """,
         bad="""
 import jax.numpy as jnp

@@ -17,9 +17,8 @@ programs stay as they are. So do keys of other kinds, and draws in code that is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.extend.core as jex
@@ -28,105 +27,47 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.trace import JaxprFn
-
-T = TypeVar("T")
+from pcbatch.lowering.rewrite import Rewrite, as_call
 
 IMPL = "threefry2x32"
-# Equations that run the jaxprs among their parameters, and ask nothing else of them.
-CALLS = set("jit pjit closed_call core_call remat remat2 checkpoint custom_jvp_call custom_vjp_call".split())
-CALLS |= {"cond", "while", "scan"}
 
 
 def run(program: StackProgram) -> StackProgram:
     """The program, its draws unrolled."""
-    rewrite = _Rewrite(agrees)
-    blocks = tuple(replace(b, ops=tuple(rewrite.op(op) for op in b.ops)) for b in program.blocks)
-    return replace(program, blocks=blocks, prologue=tuple(rewrite.op(op) for op in program.prologue))
+    return Unrolling(agrees).stack(program)
 
 
 def run_cfg(program: CfgProgram) -> CfgProgram:
     """The same before calls are lowered."""
-    rewrite = _Rewrite(agrees)
-
-    def ops(block: Any) -> Any:
-        return replace(block, ops=tuple(rewrite.op(op) for op in block.ops))
-
-    functions = (replace(f, blocks=tuple(map(ops, f.blocks))) for f in program.functions)
-    return replace(program, functions=tuple(functions))
+    return Unrolling(agrees).cfg(program)
 
 
 def unrolled(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
     """The jaxpr, its draws and hashes unrolled, also in loops, branches and calls; itself if it has none."""
-    found: jex.ClosedJaxpr = _Rewrite(agrees).inner(closed)
+    found: jex.ClosedJaxpr = Unrolling(agrees).inner(closed)
     return found
 
 
-class _Rewrite:
-    """Jaxprs that are used in several places stay shared, so JAX lowers each once."""
+class Unrolling(Rewrite):
+    """Draws and hashes become calls of the functions below."""
 
     def __init__(self, trusted: Callable[[bool], bool]) -> None:
+        super().__init__()
         self._trusted = trusted
-        self._known: dict[int, tuple[Any, Any]] = {}  # the old jaxpr is kept alive, so that its id stays its own
 
-    def op(self, op: T) -> T:
-        if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
-            return op
-        fn = op.expr.fn
-        closed = self.inner(fn.closed)
-        return op if closed is fn.closed else replace(op, expr=replace(op.expr, fn=JaxprFn(closed, fn.casts)))
-
-    def inner(self, value: Any) -> Any:
-        """A parameter of an equation, with what it holds of jaxprs rewritten."""
-        if isinstance(value, tuple) and any(isinstance(item, jex.ClosedJaxpr | jex.Jaxpr) for item in value):
-            return tuple(self.inner(item) for item in value)
-        if not isinstance(value, jex.ClosedJaxpr | jex.Jaxpr):
-            return value
-        if id(value) not in self._known:
-            self._known[id(value)] = value, self._rewritten(value)
-        return self._known[id(value)][1]
-
-    def _rewritten(self, value: Any) -> Any:
-        closed = isinstance(value, jex.ClosedJaxpr)
-        jaxpr = value.jaxpr if closed else value
-        eqns = [self._equation(eqn) for eqn in jaxpr.eqns]
-        if all(new is old for new, old in zip(eqns, jaxpr.eqns, strict=True)):
-            return value
-        return jex.ClosedJaxpr(jaxpr.replace(eqns=eqns), value.consts) if closed else jaxpr.replace(eqns=eqns)
-
-    def _equation(self, eqn: Any) -> Any:
-        name = eqn.primitive.name
-        if name in CALLS:
-            params = {key: self.inner(value) for key, value in eqn.params.items()}
-            same = all(new is old for new, old in zip(params.values(), eqn.params.values(), strict=True))
-            return eqn if same else eqn.replace(params=params)
-        draw = DRAWS.get(name)
+    def equation(self, eqn: Any) -> Any:
+        draw = DRAWS.get(eqn.primitive.name)
         if draw is None or eqn.invars[0].aval.dtype not in (np.uint32, _key_dtype()):
             return eqn
         call = _as_call(draw, eqn) if self._trusted(_partitionable(eqn)) else None
-        return eqn if call is None else self._equation(call)
+        return eqn if call is None else self.any_equation(call)
 
 
 def _as_call(fn: Callable[..., Any], eqn: Any) -> Any | None:
-    """An equation that calls a jitted function in place of `eqn`; None if JAX would make something else of it, or
-    with results of another type."""
-    ins = [_aval(v.aval) for v in eqn.invars]
+    """An equation that calls a jitted function in place of `eqn`."""
     with jax.threefry_partitionable(_partitionable(eqn)):
-        made = jax.make_jaxpr(lambda *args: fn(*args, **eqn.params))(*ins)
-    if len(made.eqns) != 1 or made.consts or made.jaxpr.outvars != made.eqns[0].outvars:
-        return None
-    call = made.eqns[0]
-    if [v.aval for v in call.outvars] != [v.aval for v in eqn.outvars]:
-        return None
-    return eqn.replace(primitive=call.primitive, params=call.params)
-
-
-def _aval(aval: Any) -> jax.ShapeDtypeStruct:
-    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    made: jax.ShapeDtypeStruct = make(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
-    return made
+        return as_call(fn, eqn)
 
 
 def _partitionable(eqn: Any) -> bool:
@@ -211,7 +152,7 @@ def agrees(partitionable: bool) -> bool:
     words = np.array([12, 345], np.uint32)
     try:
         with jax.threefry_partitionable(partitionable), jax.disable_jit(False), jax.transfer_guard("allow"):
-            ours = jex.jaxpr_as_fun(_Rewrite(lambda _: True).inner(jax.make_jaxpr(_some_draws)(words)))
+            ours = jex.jaxpr_as_fun(Unrolling(lambda _: True).inner(jax.make_jaxpr(_some_draws)(words)))
             both = jax.jit(lambda words: (ours(words), _some_draws(words))).lower(words).compile()
             found, expected = both(words)  # compiled by hand, so that it runs even while somebody traces
             return all(np.array_equal(x, y) for x, y in zip(found, expected, strict=True))

@@ -56,6 +56,11 @@ def integer_limits(dtype: Any) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
+def is_symbolic(size: object) -> bool:
+    """Is a size not known while tracing, as in programs that `jax.export` makes for any number of lanes?"""
+    return not isinstance(size, int | np.integer)
+
+
 def to_aval(type_: ArrayType, lanes: tuple[int, ...] = ()) -> jax.ShapeDtypeStruct:
     """What JAX traces with; `lanes` are leading axes."""
     make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX

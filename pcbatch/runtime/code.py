@@ -25,6 +25,7 @@ from pcbatch.lowering.trace import JaxprFn
 from pcbatch.runtime import parts
 from pcbatch.runtime.parts import Batch, Common, Cut, Operand, Whole
 from pcbatch.runtime.prints import Shown, prints_of
+from pcbatch.runtime.scopes import scope
 from pcbatch.runtime.window import Window
 
 Values = dict[str, Any]
@@ -59,6 +60,7 @@ class BlockCode:
     turned: frozenset[str]  # registers of the program whose last axis are the lanes
     risky: bool  # holds what must not run on values of lanes that are elsewhere
     prints: tuple[Print, ...]
+    scope: str  # what it is called in XLA's programs and profiles
     keeps_loads: bool = False  # does `run` give what it reads of registers in part?
 
     def run(self, window: Window, registers: Values, popped: Values, shared: Values, mask: jax.Array) -> Effects:
@@ -210,6 +212,7 @@ def _compile(
         turned=frozenset(),
         risky=any(is_risky(op) for op in block.ops),
         prints=prints_of(block.ops),
+        scope=scope(block),
     )
 
 

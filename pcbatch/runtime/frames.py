@@ -187,7 +187,7 @@ def grow(rows: jax.Array, lanes: int, depth: int) -> jax.Array:
 
 def depth_of(rows: jax.Array, lanes: int) -> int:
     """The nested calls that there is room for."""
-    return int(rows.shape[0]) // lanes - 2
+    return rows.shape[0] // lanes - 2
 
 
 def _buffer(word: np.dtype[Any]) -> str:

@@ -144,7 +144,7 @@ class Machine:
 
     def blocks(self, state: State) -> Blocks:
         """What a policy works with."""
-        lanes = int(state.carry["pc"].shape[0])
+        lanes = state.carry["pc"].shape[0]
         stage = self.stage(self.layout, state.shared, self.apart)
         return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, stage)
 
@@ -163,7 +163,7 @@ class Machine:
 
     def grow(self, state: State, depth: int) -> State:
         """The same state with room for `depth` nested calls; lanes that ran out of room are live again."""
-        lanes = int(state.carry["pc"].shape[0])
+        lanes = state.carry["pc"].shape[0]
         plan = self.layout.frames
         buffers = () if plan is None else plan.widths
         carry = {k: frames.grow(v, lanes, depth) if k in buffers else v for k, v in state.carry.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,6 +35,9 @@ class Outcome:
     shown: Any
     depth: int
     line: Any = ()
+
+
+KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # may a run use up no argument?
 
 
 def tracing(args: Any) -> bool:

@@ -16,12 +16,12 @@ from jax.sharding import Mesh
 
 from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.jax_types import from_storage, is_key
+from pcbatch.lowering.jax_types import from_storage, is_key, is_symbolic
 from pcbatch.options import Options
 from pcbatch.runtime import emit, layout, plans, queue, timeline, wide, xla
 from pcbatch.runtime.chunks import Chunks, Flow, Piece
 from pcbatch.runtime.machine import Machine, State
-from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.outcome import KEEPING, Outcome
 from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.schedule import POLICIES, Policy
 from pcbatch.runtime.spread import Dealt, Spread
@@ -42,6 +42,7 @@ class PcExecutable:
     options: Options
     schedule: str | Policy
     static_depth: int | None
+    donated: frozenset[str] = frozenset()  # parameters whose arrays a run may use up
     machine: Machine = field(init=False)
     depth: int = field(init=False)
     kernel: float = field(init=False)
@@ -107,9 +108,10 @@ class PcExecutable:
         key = function.__qualname__, options is None or tuple(options)
         if key not in self._jitted:
             static = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-            self._jitted[key] = jax.jit(
+            made = jax.jit(
                 _named(function, self), static_argnames=static, donate_argnums=donate, compiler_options=options
             )
+            self._jitted.setdefault(key, made)  # of several threads one comes first
         return self._jitted[key]
 
     def profiling(self) -> PcExecutable:
@@ -128,11 +130,11 @@ class PcExecutable:
         """Run all lanes to their end. Outside traces."""
         spread = Spread(mesh, lanes)
         width = self.width(spread.each)
-        if width < spread.each:
+        if width is not spread.each and width < spread.each:
             return self.map(args, lanes, width, mesh)
-        given = args if mesh is None else self.placed(args, spread)
-        out, state = self._start(spread.each)(given, spread=spread, depth=self.depth, keep=self.grows)
-        depth = self.depth
+        given = self._given_away(args) if mesh is None else (self.placed(args, spread), {})
+        depth = self.depth  # once: another thread may make it more
+        out, state = self._start(spread.each)(*given, spread=spread, depth=depth, keep=self.grows)
         while state is not None and self.may_grow(out.status, depth, spread):
             depth *= 2
             out, state = self.jitted(PcExecutable._again, spread.each)(state, spread=spread, depth=depth)
@@ -148,8 +150,9 @@ class PcExecutable:
             state = self.smooth.advance(self.smooth.start(args, lanes, depth, given.end, given.names))
             return self.read(state, depth)
         depth, spread = self.traced_depth(), Spread(None, lanes)
-        width = min(through or self.width(lanes), lanes)
-        if through is None and width == lanes:
+        width = through or self.width(lanes)
+        width = width if is_symbolic(lanes) else min(width, lanes)
+        if through is None and (width is lanes or width == lanes):
             return self._whole(given, spread=spread, depth=depth, keep=False, traced=True)[0]
         end = jnp.int32(lanes) if given.end is None else given.end
         names = jnp.arange(lanes, dtype=jnp.int32) if self.prints else None
@@ -166,12 +169,26 @@ class PcExecutable:
         return jax.tree.structure(Outcome(values, 0, 0, counts, 0, calls, calls, shown, self.traced_depth()))
 
     def _start(self, lanes: int) -> Any:
-        return self.jitted(PcExecutable._whole, lanes)
+        return self.jitted(PcExecutable._whole, lanes, donate=(1,))
+
+    def _given_away(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arguments that a run must leave alone, and those that it may use up."""
+        # Where a NaN came from is looked for in a second run.
+        watched = any(getattr(jax.config, flag, False) for flag in ("jax_debug_nans", "jax_debug_infs"))
+        away = frozenset() if watched or KEEPING.get() else self.donated
+        return {v: x for v, x in args.items() if v not in away}, {v: x for v, x in args.items() if v in away}
 
     def _whole(
-        self, args: Mapping[str, Any] | Dealt, *, spread: Spread, depth: int, keep: bool, traced: bool = False
+        self,
+        args: Mapping[str, Any] | Dealt,
+        away: Mapping[str, Any] | None = None,
+        *,
+        spread: Spread,
+        depth: int,
+        keep: bool,
+        traced: bool = False,
     ) -> tuple[Outcome, State | None]:
-        given = args if isinstance(args, Dealt) else self.dealt(args, spread)
+        given = args if isinstance(args, Dealt) else self.dealt({**args, **(away or {})}, spread)
         machine = self._traced if traced else self.machine
 
         def body(given: Dealt, common: Any) -> tuple[Outcome, State | None]:
@@ -262,7 +279,7 @@ class PcExecutable:
 
     def remember(self, depth: int) -> None:
         if self.grows:
-            self.depth = depth
+            self.depth = max(depth, self.depth)
 
     def deepest(self, lanes: int) -> int:
         frames = self.machine.layout.frames

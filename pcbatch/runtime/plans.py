@@ -15,7 +15,7 @@ from pcbatch.errors import UsageError
 from pcbatch.ir.stack import StackBlock, StackProgram
 from pcbatch.ir.walk import block_uses, block_writes, holds, pops, pushes
 from pcbatch.lowering.frequency import flow, visits
-from pcbatch.lowering.jax_types import storage_type
+from pcbatch.lowering.jax_types import is_symbolic, storage_type
 from pcbatch.lowering.order import block_cost, expensive_blocks
 from pcbatch.modes import Dense, Few, Mode, Strips
 from pcbatch.runtime import parts
@@ -82,6 +82,8 @@ class Costs:
 
     def choices(self, lanes: int) -> tuple[tuple[Mode, str], ...]:
         """The same, with the reason in a few words."""
+        if is_symbolic(lanes):
+            lanes = WIDEST
         said = {k: (mode, "as `modes` says") for k, mode in self.chosen.items()}
         return tuple(said.get(k) or self._choice(block, lanes) for k, block in enumerate(self.blocks))
 
@@ -105,11 +107,11 @@ class Costs:
 
     def lanes(self, inputs: int) -> int:
         """Lanes for a plain call: all inputs at once while that is cheap."""
-        return inputs if inputs <= WIDEST else self.stream_lanes(inputs)
+        return inputs if is_symbolic(inputs) or inputs <= WIDEST else self.stream_lanes(inputs)
 
     def stream_lanes(self, inputs: int) -> int:
         """Lanes for a stream of inputs."""
-        return min(inputs, STREAM)
+        return STREAM if is_symbolic(inputs) else min(inputs, STREAM)
 
     @property
     def narrows(self) -> bool:

@@ -41,12 +41,13 @@ class Queue:
     @property
     def lanes(self) -> int:
         """Lanes of the machine."""
-        return int(self.item.shape[-1])
+        return self.item.shape[-1]
 
     @property
     def slots(self) -> int:
         """Places for results."""
-        return int(self.out["pc"].shape[-1])
+        size: int = self.out["pc"].shape[-1]
+        return size
 
 
 def kept(machine: Machine) -> tuple[str, ...]:

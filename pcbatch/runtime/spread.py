@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from pcbatch.lowering.jax_types import is_symbolic
+
 
 @partial(jax.tree_util.register_dataclass, data_fields=["mapped", "common", "end", "names"], meta_fields=[])
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Spread:
     def ends(self, inputs: int) -> Any:
         """How many of a device's inputs are real, of so many: int32[] or int32[devices]."""
         if self.mesh is None:
-            return np.int32(inputs)
+            return jnp.asarray(inputs, jnp.int32) if is_symbolic(inputs) else np.int32(inputs)
         return np.maximum(0, inputs - np.arange(self.devices, dtype=np.int32) + self.devices - 1) // self.devices
 
     def deal(self, array: Any) -> Any:

@@ -28,7 +28,7 @@ class Window:
     @property
     def width(self) -> int:
         """The number of places."""
-        return int(self.here.shape[0])
+        return self.here.shape[0]
 
     def read(self, array: Any, turned: bool = False) -> Any:
         """[width, ...] of a per-lane array; `turned`: the lanes are its last axis."""
@@ -73,7 +73,7 @@ def lane_mask(mask: jax.Array, value: Any) -> jax.Array:
 
 def everyone(here: jax.Array, careful: bool = False) -> Window:
     """All lanes. When `careful`, places of lanes that are elsewhere read one that is here (there must be one)."""
-    lanes = int(here.shape[0])
+    lanes = here.shape[0]
     place = jnp.arange(lanes, dtype=jnp.int32)
     source = jnp.where(here, place, jnp.argmax(here).astype(jnp.int32)) if careful else place
     return Window(lanes, here, source, place, dense=True, borrowed=careful)
@@ -81,7 +81,7 @@ def everyone(here: jax.Array, careful: bool = False) -> Window:
 
 def first(mask: jax.Array, width: int) -> Window:
     """The first `width` lanes of a mask (there must be one); places left over compute on the first once more."""
-    lanes = int(mask.shape[0])
+    lanes = mask.shape[0]
     index = first_lanes(mask, width)
     here = index < lanes
     lender = jnp.minimum(index[0], lanes - 1)

@@ -70,6 +70,11 @@ class BackCode:
     needs_lanes: bool = False
 
     @property
+    def scope(self) -> str:
+        """What it is called in XLA's programs and profiles."""
+        return f"undo {self.tape.code.scope}"
+
+    @property
     def block(self) -> Any:
         """The block that it undoes."""
         return self.tape.code.block

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.mutants import (
     builtins,
     cfg_passes,
+    citizen,
     diagnostics,
     effects,
     emitters,
@@ -41,6 +42,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *strategies.MUTANTS,
     *streams.MUTANTS,
     *top.MUTANTS,
+    *citizen.MUTANTS,
 )
 
 __all__ = ["MUTANTS", "Mutant"]

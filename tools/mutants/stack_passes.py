@@ -238,14 +238,6 @@ MUTANTS = (
         (f"{UNROLLED}::TestLeftAlone",),
     ),
     Mutant(
-        "draws-not-in-loops",
-        "lowering/draws_unrolled.py",
-        'CALLS |= {"cond", "while", "scan"}',
-        'CALLS |= {"cond"}',
-        "draws in inner loops stay as they are",
-        (f"{UNROLLED}::TestPlaces::test_inside",),
-    ),
-    Mutant(
         "draws-rotations",
         "lowering/draws_unrolled.py",
         "in ROTATIONS[group % 2]",

@@ -286,7 +286,7 @@ MUTANTS = (
     Mutant(
         "guard-repeats-nobody",
         "runtime/emit/guard.py",
-        "1 if code.risky else turns",
+        "1 if self.code.risky else turns",
         "turns",
         "an inner loop runs once more when all lanes have left",
         MODES,

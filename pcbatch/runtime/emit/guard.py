@@ -13,7 +13,7 @@ from typing import Any, assert_never
 import jax
 import jax.numpy as jnp
 
-from pcbatch.modes import Dense, Few, Strips
+from pcbatch.modes import Dense, Few, Mode, Strips
 from pcbatch.runtime.blocks import Blocks
 from pcbatch.runtime.code import BlockCode, Values
 from pcbatch.runtime.emit.base import Stage, waits, wanted
@@ -40,24 +40,27 @@ class Guard:
         return carry
 
     def _as_planned(self, blocks: Blocks, code: BlockCode, carry: Values, go: jax.Array) -> Values:
-        guarded = _Guarded(blocks.stage, code)
-        match blocks.modes[code.index]:
-            case Dense(spins=0):
-                return guarded.once(carry, go)
-            case Dense(spins=turns):
-                return guarded.spinning(carry, go, 1 if code.risky else turns)
-            case Few(width=width):
-                return guarded.few(carry, go, width)
-            case Strips(width=width):
-                return guarded.strips(carry, go, width)
-            case mode:
-                assert_never(mode)
+        with jax.named_scope(code.scope):
+            return _Guarded(blocks.stage, code).as_planned(carry, go, blocks.modes[code.index])
 
 
 @dataclass(frozen=True, slots=True)
 class _Guarded:
     stage: Stage
     code: BlockCode
+
+    def as_planned(self, carry: Values, go: jax.Array, mode: Mode) -> Values:
+        match mode:
+            case Dense(spins=0):
+                return self.once(carry, go)
+            case Dense(spins=turns):
+                return self.spinning(carry, go, 1 if self.code.risky else turns)
+            case Few(width=width):
+                return self.few(carry, go, width)
+            case Strips(width=width):
+                return self.strips(carry, go, width)
+            case _:
+                assert_never(mode)
 
     def once(self, carry: Values, go: jax.Array) -> Values:
         """All waiting lanes, once, if `go`."""
@@ -143,6 +146,7 @@ def _count(carry: Values, code: BlockCode) -> jax.Array:
 
 def visited(blocks: Blocks, code: BlockCode, carry: Values) -> Values:
     """What a visit writes, without a test where the block may run with no lane waiting for it."""
-    if code.needs_lanes:
-        return _Guarded(blocks.stage, code).once(carry, wanted(carry, code))
-    return blocks.stage.step(code, carry, everyone(waits(carry, code)))
+    with jax.named_scope(code.scope):
+        if code.needs_lanes:
+            return _Guarded(blocks.stage, code).once(carry, wanted(carry, code))
+        return blocks.stage.step(code, carry, everyone(waits(carry, code)))

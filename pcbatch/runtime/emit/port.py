@@ -52,7 +52,8 @@ def _branch(blocks: Blocks, block: jax.Array, code: BlockCode, carry: Values) ->
 
     def compute() -> tuple[Values, Values]:
         # Under `vmap` all branches of a switch run: only the chosen one may print.
-        new = stage.step(code, carry, window, block == code.index)
+        with jax.named_scope(code.scope):
+            new = stage.step(code, carry, window, block == code.index)
         return {k: new.get(k, v) for k, v in small.items()}, {k: new[k] for k in buffers}
 
     if not code.needs_lanes:

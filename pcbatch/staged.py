@@ -1,0 +1,44 @@
+"""The methods of a `Batched` that stop before a run: `trace` and `lower`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jax.sharding import Mesh
+
+from pcbatch.errors import PcbatchError
+from pcbatch.lowered import Lowered
+from pcbatch.traced import Traced, avals_of
+
+if TYPE_CHECKING:
+    from pcbatch.arguments import Arguments
+    from pcbatch.compiled import Compiled
+
+
+class Staged:
+    """A batched function ahead of a run, stage by stage."""
+
+    fn: Any
+
+    def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
+        """The program for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Traced`."""
+        __tracebackhide__ = True
+        lowered = self.lower(*args, **kwargs)
+        return Traced(lowered, lowered.avals)
+
+    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
+        """The compiled stages for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Lowered`."""
+        __tracebackhide__ = True
+        try:
+            mesh = self._mesh(kwargs)
+            compiled, given = self._compiled(args, kwargs)
+            avals = avals_of(self.fn, compiled, given.lanes, args, kwargs)
+            return Lowered(self.fn, compiled, given, mesh=mesh, avals=avals)
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
+
+    def _mesh(self, kwargs: dict[str, Any]) -> Mesh | None:
+        raise NotImplementedError
+
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
+        raise NotImplementedError
