@@ -77,7 +77,7 @@ class Attempt:
         kinds = tuple(kind for kind, on in _watched().items() if on)
         with jax.debug_nans(False), jax.debug_infs(False):
             outcome = self.go()
-            lanes = _non_finite_lanes(outcome)
+            lanes = non_finite_lanes(outcome)
             found = next(filter(None, (self._first_non_finite(lane, kinds) for lane in lanes[:RERUN_LANES])), None)
         if found is not None:
             raise NonFiniteError(found) from None
@@ -154,7 +154,7 @@ def _finding(place: Label, helpers: tuple[Label, ...], error: Exception) -> Diag
     )
 
 
-def _non_finite_lanes(outcome: Outcome) -> list[int]:
+def non_finite_lanes(outcome: Outcome) -> list[int]:
     """Lanes that have not failed and give something that is not finite."""
     bad = np.zeros(np.shape(outcome.status), bool)
     for value in outcome.values:

@@ -18,6 +18,7 @@ from pcbatch.arguments import Arguments, usage
 from pcbatch.blame import Attempt
 from pcbatch.explained import Explanation, explain
 from pcbatch.failures import describe_lane, raise_failures
+from pcbatch.fingerprint import of_program
 from pcbatch.frontend.target import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.cfg import CfgProgram
@@ -39,7 +40,6 @@ from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Spread
 from pcbatch.runtime.status import Site, Status
-from pcbatch.runtime.stream import Progress
 
 
 class Executable(Protocol):
@@ -52,7 +52,7 @@ class Executable(Protocol):
     def run(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Outcome:
         """Run all lanes to their end, spread over the devices of a mesh."""
 
-    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Mesh | None, progress: Progress | None) -> Outcome:
+    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Mesh | None) -> Outcome:
         """Run all inputs through so many lanes."""
 
     def map_chunks(self, pieces: Iterable[Piece], common: Any, flow: Flow, mesh: Mesh | None) -> Outcome:
@@ -96,11 +96,9 @@ class Compiled:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
         return self._execute(given, lambda args: self.executable.run(args, given.lanes, mesh))
 
-    def stream(
-        self, given: Arguments, lanes: int | None, mesh: Mesh | None = None, progress: Progress | None = None
-    ) -> Outcome:
+    def stream(self, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Outcome:
         """Run the inputs of a call through so many lanes."""
-        return self._execute(given, lambda args: self.executable.map(args, given.lanes, lanes, mesh, progress))
+        return self._execute(given, lambda args: self.executable.map(args, given.lanes, lanes, mesh))
 
     def explain(self, name: str, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Explanation:
         """How the inputs of a call would run, through so many lanes of each device (None: as a plain call does)."""
@@ -134,13 +132,12 @@ class Compiled:
     ) -> Outcome:
         """Run inputs that come piece by piece. `given`: some of them, for what they share, or all."""
         if given.lanes == 0:
-            empty: Outcome = jax.tree.map(_on_host, self._empty())
+            empty: Outcome = jax.tree.map(_on_host, self.empty())
             return empty
         mapped = self.mapped(given)
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
         outcome = self._attempt(given, lambda: self.executable.map_chunks(pieces(), common, flow, mesh)).run()
-        if self.prints:
-            self._flush()
+        self.flush()
         return outcome
 
     def mapped(self, given: Arguments) -> dict[str, Any]:
@@ -151,17 +148,22 @@ class Compiled:
 
     def _execute(self, given: Arguments, run: Callable[[Any], Outcome]) -> Outcome:
         if given.lanes == 0:
-            return self._empty()
+            return self.empty()
         args = self.args(given)
         outcome = self._attempt(given, partial(run, args)).run()
-        if self.prints and not tracing(args):
-            self._flush()
+        if not tracing(args):
+            self.flush()
         return outcome
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """What lanes print stands before what the caller prints next."""
-        barrier: Any = jax.effects_barrier
-        barrier()
+        if self.prints:
+            barrier: Any = jax.effects_barrier
+            barrier()
+
+    def fingerprint(self) -> str:
+        """What tells this program, and the layout of its state, from others."""
+        return f"{of_program(self.stages.opt)} {self.options.max_steps} {self.options.stats}"
 
     def attempt(self, given: Arguments, run: Callable[[], Outcome]) -> Outcome:
         """`run()`, with errors of JAX told at the user's line."""
@@ -178,7 +180,8 @@ class Compiled:
             self.stages.cfg, run, lambda: lower().compile(), args, lanes, partial(describe_lane, given=given)
         )
 
-    def _empty(self) -> Outcome:
+    def empty(self) -> Outcome:
+        """What a run of no lanes leaves."""
         assert self.stages.result is not None
         types = [array_type(leaf) for leaf in self.stages.result.leaves]
         values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
@@ -263,7 +266,7 @@ def _where(program: StackProgram, pc: int, back: int | None) -> Site:
             ret = program.blocks[back].label
             block, call = next((b, call) for b in program.blocks for call in calls(b.terminator) if call.ret == ret)
             places = [call, *block.ops]
-        case Status.STEP_LIMIT:
+        case Status.STEP_LIMIT | 0:  # it has not run the block yet
             places = [*begins, block.terminator]
     loc = next((loc for place in places if (loc := getattr(place, "loc", None)) is not None), None)
     held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))

@@ -9,6 +9,7 @@ from typing import Any
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.modes import Mode
+from pcbatch.sizes import bytes_of
 
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
@@ -27,6 +28,7 @@ class Options:
     modes: Any = None
     max_depth: int | None = None
     max_steps: int | None = None
+    max_memory: int | str | None = None
     devices: Any = None
     stats: bool = False
 
@@ -38,6 +40,12 @@ class Options:
         _check_modes(self.modes)
         _positive("max_depth", self.max_depth)
         _positive("max_steps", self.max_steps)
+        _check_memory(self.max_memory)
+
+    @property
+    def memory(self) -> int | None:
+        """`max_memory` in bytes."""
+        return bytes_of(self.max_memory) if isinstance(self.max_memory, str) else self.max_memory
 
 
 def _is_policy(schedule: object) -> bool:
@@ -68,6 +76,16 @@ def _check_modes(modes: object) -> None:
                 helps=('write `modes=pcbatch.Dense()`, or `modes={"logp(q)": pcbatch.Strips(32)}`',),
             )
         )
+
+
+def _check_memory(limit: object) -> None:
+    size = bytes_of(limit) if isinstance(limit, str) else limit
+    if size is not None and isinstance(size, int) and not isinstance(size, bool) and size > 0:
+        return
+    if limit is not None:
+        help = 'leave it out, or write `max_memory="8GB"`'
+        title = f"max_memory must be a number of bytes, a text such as '8GB', or None, not {limit!r}"
+        raise UsageError(Diagnostic("PCB401", title, helps=(help,)))
 
 
 def checked_lanes(lanes: int | None) -> int | None:

@@ -90,7 +90,7 @@ class LocalExecutable:
         """The names of the arguments."""
         return self.program.function(self.program.entry).params
 
-    def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any, progress: Any) -> Outcome:
+    def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any) -> Outcome:
         """Refused."""
         raise no_map()
 

@@ -178,11 +178,12 @@ def _stored_shape(program: StackProgram, name: str) -> tuple[int, ...]:
 
 def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:
     """A leaf of the result, from its storage form; lanes that failed give NaN, or the smallest number of their type."""
-    stored = jnp.where(lane_mask(status == int(Status.OK), stored), stored, _failed(stored.dtype))
+    stored = jnp.where(lane_mask(status == int(Status.OK), stored), stored, failed(stored.dtype))
     return as_result(stored, type_)
 
 
-def _failed(dtype: Any) -> Any:
+def failed(dtype: Any) -> Any:
+    """What stands in the result of a lane that has none."""
     if jnp.issubdtype(dtype, jnp.inexact):
         return jnp.asarray(jnp.nan, dtype)
     return jnp.asarray(False) if dtype == np.bool_ else jnp.asarray(integer_limits(dtype)[0], dtype)

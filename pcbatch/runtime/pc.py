@@ -21,17 +21,18 @@ from pcbatch.options import Options
 from pcbatch.runtime import emit, layout, plans, queue, timeline, wide, xla
 from pcbatch.runtime.chunks import Chunks, Flow, Piece
 from pcbatch.runtime.machine import Machine, State
+from pcbatch.runtime.memory import Memory
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.schedule import POLICIES, Policy
 from pcbatch.runtime.spread import Dealt, Spread
 from pcbatch.runtime.status import Status
-from pcbatch.runtime.stream import FOREVER, Progress, Stream, started
+from pcbatch.runtime.stream import Stream, started
+from pcbatch.runtime.watch import FOREVER, Pace
 
 START_DEPTH = 32  # first guess for a recursive program outside `jit`
 TRACED_DEPTH = 64  # what a recursive program gets inside `jit`, where stacks cannot grow
-GROWTH_LIMIT = 2**30  # bytes of frames, beyond which stacks do not grow by themselves
-DEPTH_LIMIT = 2**20  # nested calls, likewise
+DEPTH_LIMIT = 2**20  # nested calls, beyond which stacks do not grow by themselves
 
 
 @dataclass(slots=True, eq=False)
@@ -46,9 +47,11 @@ class PcExecutable:
     depth: int = field(init=False)
     kernel: float = field(init=False)
     costs: plans.Costs = field(init=False)
+    memory: Memory = field(init=False)
     timed: bool = False  # keep statistics over time?
     _profiling: PcExecutable | None = None
     _jitted: dict[Any, Any] = field(default_factory=dict)
+    _paces: dict[Any, Pace] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.costs = plans.costs(self.program, self.options.modes, self.schedule == "drain")
@@ -62,6 +65,7 @@ class PcExecutable:
         )
         self.depth = self._first_depth(START_DEPTH)
         self.kernel = xla.typical_kernel(self.program)
+        self.memory = Memory(self.machine.layout, self.options.memory)
 
     def _first_depth(self, open_ended: int) -> int:
         if self.options.max_depth is not None:
@@ -118,12 +122,12 @@ class PcExecutable:
         width = self.width(spread.each)
         if width < spread.each:
             return self.map(args, lanes, width, mesh)
+        depth = self.fitting(spread, width, 0, tracing(args))
         if tracing(args):
             out = self._whole(args, spread=spread, depth=self.traced_depth(), keep=False, traced=True)[0]
             return self.collected(out, spread=spread)
         given = args if mesh is None else self.placed(args, spread)
-        out, state = self._start(spread.each)(given, spread=spread, depth=self.depth, keep=self.grows)
-        depth = self.depth
+        out, state = self._start(spread.each)(given, spread=spread, depth=depth, keep=self.grows)
         while state is not None and self.may_grow(out.status, depth, spread):
             depth *= 2
             out, state = self.jitted(PcExecutable._again, spread.each)(state, spread=spread, depth=depth)
@@ -142,14 +146,14 @@ class PcExecutable:
         def body(given: Dealt, common: Any) -> tuple[Outcome, State | None]:
             state = machine.start({**given.mapped, **common}, spread.each, depth, given.end, given.names)
             state = machine.advance(state)
-            return self._read(state, depth), state if keep else None
+            return self.read(state, depth), state if keep else None
 
         return spread.run(body, given.without_common(), given.common)  # type: ignore[no-any-return]
 
     def _again(self, state: State, *, spread: Spread, depth: int) -> tuple[Outcome, State]:
         def body(state: State, _: None) -> tuple[Outcome, State]:
             state = self.machine.advance(self.machine.grow(state, depth))
-            return self._read(state, depth), state
+            return self.read(state, depth), state
 
         return spread.run(body, state, None)  # type: ignore[no-any-return]
 
@@ -185,7 +189,8 @@ class PcExecutable:
     def _type(self, name: str) -> Any:
         return self.program.vars[name].type
 
-    def _read(self, state: State, depth: int) -> Outcome:
+    def read(self, state: State, depth: int) -> Outcome:
+        """What a run of all lanes at once has left."""
         carry = state.carry
         back = None if self.machine.layout.frames is None else self.machine.back(carry)
         left = {key: self.machine.layout.rows(key, x) for key, x in carry.items()}
@@ -222,16 +227,28 @@ class PcExecutable:
     def may_grow(self, status: Any, depth: int, spread: Spread) -> bool:
         """Has a lane no room, and may there be more? Waits for the run to end."""
         full = bool(np.any(np.asarray(status) == int(Status.STACK_FULL)))
-        return self.grows and full and 2 * depth <= self.deepest(spread.each)
+        return self.grows and full and self.may_deepen(depth, spread, spread.each)
+
+    def may_deepen(self, depth: int, spread: Spread, width: int) -> bool:
+        """Is there room for stacks of twice the depth, beside those that there are?"""
+        return 2 * depth <= DEPTH_LIMIT and self.memory.has_room(spread, width, depth)
 
     def remember(self, depth: int) -> None:
         if self.grows:
             self.depth = depth
 
-    def deepest(self, lanes: int) -> int:
-        frames = self.machine.layout.frames
-        row = max(4, 0 if frames is None else frames.bytes())
-        return min(DEPTH_LIMIT, max(START_DEPTH, GROWTH_LIMIT // (row * max(1, lanes))))
+    def pace(self, lanes: int, how: str) -> Pace:
+        """How fast a machine of so many lanes is, remembered from one run to the next."""
+        return self._paces.setdefault((lanes, how), Pace())
+
+    def fitting(self, spread: Spread, width: int, slots: int, traced: bool = False) -> int:
+        """The depth that a machine of so many lanes begins with; TooLargeError if there is no room for it. What runs of
+        fewer lanes have found to be deep enough may be too deep for more of them."""
+        depth = self.traced_depth() if traced else self.depth
+        while self.grows and not traced and depth > START_DEPTH and not self.memory.fits(spread, width, depth, slots):
+            depth //= 2
+        self.memory.check(spread, width, depth, slots)
+        return depth
 
     # Through fewer lanes
 
@@ -241,14 +258,18 @@ class PcExecutable:
         inputs: int,
         lanes: int | None = None,
         mesh: Mesh | None = None,
-        progress: Progress | None = None,
     ) -> Outcome:
         """Run all inputs through so many lanes (on each device)."""
         spread = Spread(mesh, inputs)
-        width = min(lanes or self.costs.stream_lanes(spread.each), spread.each)
+        width = self.stream_width(lanes, spread)
+        self.fitting(spread, width, spread.each, tracing(args))
         if tracing(args):
             return self.collected(self._stream(args, spread, width, self.traced_depth()), spread=spread)
-        return Stream(self, spread, width, progress).run(self.placed(args, spread))
+        return Stream(self, spread, width).run(self.placed(args, spread))
+
+    def stream_width(self, lanes: int | None, spread: Spread) -> int:
+        """Lanes on each device, of which so many were asked for."""
+        return min(lanes or self.costs.stream_lanes(spread.each), spread.each)
 
     def map_chunks(
         self,
@@ -262,8 +283,8 @@ class PcExecutable:
         total = FOREVER if flow.total is None else flow.total
         wanted = flow.lanes or self.costs.stream_lanes(total)
         width = min(wanted, -(-total // spread.devices))
-        stream = Stream(self, replace(spread, inputs=spread.each * spread.devices), width, flow.progress)
-        return Chunks(stream, flow.total, iter(pieces)).run(common)
+        stream = Stream(self, replace(spread, inputs=spread.each * spread.devices), width, flow.watch)
+        return Chunks(stream, flow.total, iter(pieces), flow.held).run(common)
 
     def _stream(self, args: Mapping[str, Any], spread: Spread, lanes: int, depth: int) -> Outcome:
         """One program, for traces: nothing can be decided between its parts."""

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.modes import Dense, Few, Strips
-from pcbatch.runtime.blocks import Blocks
+from pcbatch.runtime.blocks import PATIENCE, PATIENCE_WHEN_DEAR, Blocks
 from pcbatch.runtime.code import BlockCode, Values
 from pcbatch.runtime.emit.base import Stage, step, waits, wanted, written
 from pcbatch.runtime.layout import DEBT
@@ -73,7 +73,8 @@ class _Guarded:
         round of all of them would take. Asked after every so many `turns`."""
         start = _count(carry, self.code)
 
-        def body(state: Values, on: jax.Array, debt: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
+        def body(state: Values, on: jax.Array, memory: Any) -> tuple[Values, jax.Array, Any]:
+            debt, rounds = memory
             names = written(self.stage.layout, self.code)
             rest = {k: v for k, v in state.items() if k not in names}
 
@@ -84,19 +85,21 @@ class _Guarded:
             state = rest | (jax.lax.fori_loop(0, turns, turn, some) if turns > 1 else turn(0, some))
             waiting = _count(state, self.code)
             debt = debt + turns * (start - waiting)
-            return state, (waiting > 0) & (debt < start), debt
+            return state, (waiting > 0) & (debt < start) & (rounds < PATIENCE_WHEN_DEAR), (debt, rounds + 1)
 
-        new, debt = self._loop(carry, go, body, jnp.zeros((), jnp.int32))
+        nothing = jnp.zeros((), jnp.int32)
+        new, (debt, _) = self._loop(carry, go, body, (nothing, nothing))
         return {**new, DEBT: new[DEBT] + debt} if DEBT in new else new
 
     def few(self, carry: Values, go: jax.Array, width: int) -> Values:
         """At most `width` waiting lanes, again until none waits."""
+        patience = PATIENCE + carry["pc"].shape[0] // width
 
-        def body(state: Values, on: jax.Array, _: None) -> tuple[Values, jax.Array, None]:
+        def body(state: Values, on: jax.Array, rounds: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
             new = step(self.stage, self.code, state, first(waits(state, self.code), width), on)
-            return new, wanted(new, self.code), None
+            return new, wanted(new, self.code) & (rounds < patience), rounds + 1
 
-        return self._loop(carry, go, body, None)[0]
+        return self._loop(carry, go, body, jnp.zeros((), jnp.int32))[0]
 
     def strips(self, carry: Values, go: jax.Array, width: int) -> Values:
         """All lanes at once if more than half of them wait; else each waiting lane once, `width` at a time."""
