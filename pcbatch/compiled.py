@@ -216,6 +216,7 @@ class Compiled:
             self.options,
             given,
             lambda lane: self.where(int(pc[lane]), None if back is None else int(back[lane])),
+            self.executable.cramped(outcome.depth) if isinstance(self.executable, PcExecutable) else (),
         )
 
 
@@ -271,4 +272,4 @@ def _where(program: StackProgram, pc: int, back: int | None) -> Site:
     loc = next((loc for place in places if (loc := getattr(place, "loc", None)) is not None), None)
     held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))
     fail = block.terminator if isinstance(block.terminator, Fail) else None
-    return Site(loc, held, fail)
+    return Site(loc, held, fail, block.label)

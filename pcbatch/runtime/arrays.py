@@ -35,3 +35,8 @@ def placed(types: Any, arrays: Mapping[str, np.ndarray], mesh: Mesh | None) -> A
 def trips_array(trips: int) -> Any:
     """A number of trips as results hold it; more than fit in 32 bits as NumPy's wider integers."""
     return jnp.int32(trips) if trips <= np.iinfo(np.int32).max else np.int64(trips)
+
+
+def total_of(counts: Any) -> int:
+    """The sum over devices."""
+    return int(np.sum(np.asarray(counts), dtype=np.int64))

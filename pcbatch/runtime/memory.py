@@ -101,15 +101,15 @@ class Memory:
             return f"the limit on each device is that of `max_memory`, {amount(limit)}"
         return f"the limit is half of the memory that JAX's device has for this machine, {amount(limit)}"
 
-    def stacks(self, width: int, depth: int) -> tuple[str, ...]:
-        """What stacks take, in words, for a report of lanes that found no room; the largest variable first."""
-        plan = self.layout.frames
-        if plan is None:
-            return ()
-        parts = sorted(self._framed(width, depth), key=lambda part: -part.size)
+    def stacks(self, depth: int) -> tuple[str, ...]:
+        """What keeps stacks from growing, and what they hold: notes on lanes that found no room."""
+        parts = sorted(self._framed(1, depth), key=lambda part: -part.size)
         shown = ", ".join(f"`{part.what.split('`')[1]}` {amount(part.size)}" for part in parts[:SHOWN])
-        taken = amount(width * self.frame * (depth + 2))
-        return (f"stacks of {width:,} lanes, {depth:,} calls deep, take {taken}" + (f": {shown}" if shown else ""),)
+        whose = "half of the device's memory" if self.asked is None else f"`max_memory`, {amount(self.asked)}"
+        return (
+            f"stacks twice as deep, beside those that there are, would take more than {whose}",
+            f"the stack of each lane takes {amount(self.frame * (depth + 2))}" + (f": {shown}" if shown else ""),
+        )
 
     def parts(self, width: int, depth: int, slots: int) -> Iterator[Part]:
         """All that is held, by variable."""

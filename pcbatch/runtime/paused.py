@@ -21,7 +21,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from pcbatch.runtime import stream as streams
-from pcbatch.runtime.arrays import named, placed, trips_array
+from pcbatch.runtime.arrays import named, placed, total_of, trips_array
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.machine import State
 from pcbatch.runtime.outcome import Outcome
@@ -176,9 +176,9 @@ class AllLanes(Paused):
     def _run(self, watch: Watch) -> AllLanes:
         run = self.executable.jitted(_run_all, self.lanes, (0,))
         (carry, trips), seen = run(self.state[:2], self.state.shared, watch.limit(), spread=self.spread)
-        live, full = int(np.sum(seen.live)), int(np.sum(seen.full)) if self.grows else 0
+        live, full = total_of(seen.live), total_of(seen.full) if self.grows else 0
         standing = self.standing.after(
-            int(np.sum(seen.trips, dtype=np.int64)),
+            total_of(seen.trips),
             live,
             self.lanes * self.spread.devices,
             finished=self.spread.inputs - live - full,
@@ -187,7 +187,7 @@ class AllLanes(Paused):
         here = replace(self, state=_Bare(carry, trips, self.state.shared), standing=standing)
         if full and not live:
             here = here._grown()
-        watch.ran(int(np.max(seen.trips)), here.standing, lambda: here)
+        watch.ran(int(np.max(np.asarray(seen.trips))), here.standing, lambda: here)
         return here
 
     def _grown(self) -> AllLanes:
@@ -245,7 +245,14 @@ class Queued(Paused):
 
     def outcome(self) -> Outcome:
         read = self.executable.jitted(_read_queue, self.lanes)
-        return _counted(self, read(self.state, spread=self.spread, depth=self.depth))
+        out = _counted(self, read(self.state, spread=self.spread, depth=self.depth))
+        if self.ended:
+            return out
+        layout = self.executable.machine.layout  # what has no results has left no program counter either
+        pc = np.where(np.asarray(out.status) == int(Status.RUNNING), layout.index[layout.program.entry], out.pc)
+        pcs, inputs = self.running()
+        pc[inputs] = pcs
+        return replace(out, pc=pc)
 
     def running(self) -> Running:
         q = self.state.queue

@@ -233,6 +233,10 @@ class PcExecutable:
         """Is there room for stacks of twice the depth, beside those that there are?"""
         return 2 * depth <= DEPTH_LIMIT and self.memory.has_room(spread, width, depth)
 
+    def cramped(self, depth: int) -> tuple[str, ...]:
+        """Notes on why stacks of this depth could not grow, if it was for memory."""
+        return self.memory.stacks(depth) if self.grows and 2 * depth <= DEPTH_LIMIT else ()
+
     def remember(self, depth: int) -> None:
         if self.grows:
             self.depth = depth

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.runtime import queue
+from pcbatch.runtime.arrays import total_of
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.queue import Queue
@@ -167,18 +168,18 @@ class Stream:
             self.standing = self._after(pause, before, total)
             if full:
                 begun = begun._replace(queue=self._grown(q))
-            going = watch is None or watch.ran(int(np.max(pause.trips)), self.standing, partial(self.snapshot, begun))
+            going = watch is None or watch.ran(
+                int(np.max(np.asarray(pause.trips))), self.standing, partial(self.snapshot, begun)
+            )
             if not going or (not full and _ended(pause, narrower, more)):
                 return begun, pause
 
     def _after(self, pause: Pause, before: int, total: int | None) -> Standing:
         return replace(
-            self.standing.after(
-                int(np.sum(pause.trips, dtype=np.int64)), int(np.sum(pause.live)), int(np.size(pause.item))
-            ),
+            self.standing.after(total_of(pause.trips), total_of(pause.live), int(np.size(pause.item))),
             total=total,
-            finished=before + int(np.sum(pause.done)),
-            waiting=int(np.sum(pause.left)),
+            finished=before + total_of(pause.done),
+            waiting=total_of(pause.left),
         )
 
     def _grown(self, q: Queue) -> Queue:
