@@ -96,8 +96,10 @@ def _stack_full(report: Report, lanes: Sequence[int]) -> Diagnostic:
     if report.cramped:
         notes = (notes[0].replace("first lanes", "deepest lanes"), *report.cramped, *notes[1:])
         title = f"{report.counted(lanes)} ran out of memory for their stacks (depth {depth})"
-        help = "check that the recursion ends for these inputs; then give stacks more with `max_memory=`, or run fewer "
-        help += f"lanes at a time, `{report.name}.map(..., lanes=64)`, {way_out}"
+        help = "check that the recursion ends for these inputs; then give stacks more with `max_memory=`"
+        fewer = len(np.asarray(report.outcome.status)) // 2
+        help += f", run fewer lanes at a time, `{report.name}.map(..., lanes={fewer})`" if fewer else ""
+        help += f", {way_out}"
     elif report.options.max_depth is None:  # stacks grew as far as they may
         help = (
             f"check that the recursion ends for these inputs; then give it room with `max_depth={2 * depth}`, {way_out}"
@@ -156,7 +158,8 @@ def _running(report: Report, lanes: Sequence[int]) -> Diagnostic:
     for lane in lanes:
         blocks.setdefault(report.locate(lane).label, []).append(lane)
     ordered = sorted(blocks.items(), key=lambda item: -len(item[1]))
-    some = f"{len(ordered[0][1])} of them wait here, for example lane {ordered[0][1][0]}"
+    first = ordered[0][1]
+    some = f"lane {first[0]} waits here" if len(first) == 1 else f"{len(first)} lanes wait here, for example {first[0]}"
     primary, secondary = report.spans([found[0] for _, found in ordered], some)
     lines = [_at(report, label, found) for label, found in ordered[:SHOWN]]
     more = [f"  and {len(ordered) - SHOWN} more blocks"] if len(ordered) > SHOWN else []

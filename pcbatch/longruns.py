@@ -76,6 +76,8 @@ def watched(
     with reporting(wishes.progress, "lanes" if lanes is None else "inputs") as report, interruptible() as interrupted:
         watch = Watch(Pace(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
         machine = _begun(name, compiled, given, mesh, wishes, lanes)
+        if report is not None and machine.standing is not None:
+            report(machine.standing)
         if wishes.checkpoint is not None:
             watch.save, watch.every = checkpointing(machine, wishes.checkpoint), wishes.every
         machine = machine.moved(watch)

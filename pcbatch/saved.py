@@ -62,7 +62,7 @@ def _plain(array: np.ndarray) -> np.ndarray:
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What `write` has written; StateError if this is no such file, or not all of it."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             header = json.loads(archive[HEADER].tobytes())
             if header["format"] != FORMAT:
                 raise _other_format(path, header["format"])
@@ -105,13 +105,13 @@ def unreadable(path: Path, reason: str) -> StateError:
     title = f"`{path.name}` holds no run that can be read"
     help = "give the path that `m.save(path)` or `checkpoint=` was given; the file that an interrupted write leaves "
     help += "behind has another name, and is not needed"
-    return StateError(Diagnostic("PCB432", title, notes=(f"{path}: {reason}",), helps=(help,)))
+    return StateError(Diagnostic("PCB432", title, notes=(reason,), helps=(help,)))
 
 
 def _other_format(path: Path, found: object) -> StateError:
     title = f"`{path.name}` was written in format {found}, and this pcbatch reads format {FORMAT}"
     help = "go on with the version of pcbatch that wrote it, or start again"
-    return StateError(Diagnostic("PCB432", title, notes=(str(path),), helps=(help,)))
+    return StateError(Diagnostic("PCB432", title, helps=(help,)))
 
 
 def checked_path(path: Any) -> Path:

@@ -13,6 +13,7 @@ from pcbatch.codes import (
     calls,
     expressions,
     impure,
+    longruns,
     loops,
     many,
     names,
@@ -41,6 +42,7 @@ _MODULES = (
     loops,
     many,
     use,
+    longruns,
     programs,
     runtime,
 )

@@ -89,12 +89,25 @@ class Memory:
         parts = sorted(self.parts(width, depth, slots), key=lambda part: -part.size)
         lines = [f"  {part.what}: {amount(part.each)} x {part.many:,} = {amount(part.size)}" for part in parts[:SHOWN]]
         notes = ["\n".join(["the largest:", *lines]), self._source(limit)]
-        helps = [f'give it more with `max_memory="{_at_least(size)}"`, if there is so much']
-        if slots:
-            helps.append("send inputs in chunks, `f.map(..., chunk=1024)`, or fewer lanes, `f.map(..., lanes=64)`")
-        else:
-            helps.append("run fewer lanes at a time: `f.map(..., lanes=64)`")
-        return Diagnostic("PCB434", title, notes=tuple(notes), helps=tuple(helps))
+        helps = (
+            *self._smaller(limit, width, depth, slots or width),
+            f'let it take more: `max_memory="{_at_least(size)}"`',
+        )
+        return Diagnostic("PCB434", title, notes=tuple(notes), helps=helps)
+
+    def _smaller(self, limit: int, width: int, depth: int, inputs: int) -> tuple[str, ...]:
+        """A machine for as many inputs that does fit, if there is one."""
+        widths = [2**k for k in range(width.bit_length()) if 2**k < width]
+        whole = [lanes for lanes in widths if self.total(lanes, depth, inputs) <= limit]
+        if whole:
+            return (f"run fewer lanes at a time: `f.map(..., lanes={whole[-1]})`",)
+        parts = [(lanes, k) for lanes in [*widths, width] for k in (256, 64, 16, 4, 1)]
+        fit = [(lanes, lanes * k) for lanes, k in parts if self.total(lanes, depth, lanes * (k + 1)) <= limit]
+        if not fit:
+            return ()
+        return (
+            f"run fewer lanes at a time, and send inputs in chunks: `f.map(..., lanes={fit[0][0]}, chunk={fit[0][1]})`",
+        )
 
     def _source(self, limit: int) -> str:
         if self.asked is not None:
