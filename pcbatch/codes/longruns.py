@@ -67,8 +67,8 @@ that go on for too long.
         "a file that holds no run, or a path where none can be kept",
         """
 What `m.save(path)` and `checkpoint=` write is an archive with a checksum for each part. It is written under another
-name and moved to its place when all of it is on the disk, so an interrupted write leaves the file that was there. A file
-that is refused all the same was cut off or changed by somebody else, or is of another kind.
+name and moved to its place when all of it is on the disk, so an interrupted write leaves the file that was there. A
+file that is refused all the same was cut off or changed by somebody else, or is of another kind.
 """,
         bad=_KEPT
         + """
