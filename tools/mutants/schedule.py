@@ -117,7 +117,7 @@ MUTANTS = (
     Mutant(
         "guard-few-once",
         "runtime/emit/guard.py",
-        "return new, wanted(new, self.code) & (rounds < patience), rounds + 1",
+        "return new, wanted(new, self.code) & (rounds < PATIENCE + groups), rounds + 1",
         "return new, jnp.zeros((), bool), rounds + 1",
         "a few lanes are computed and the others left waiting",
         (*PROFILE, *MODES),

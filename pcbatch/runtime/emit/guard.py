@@ -92,12 +92,18 @@ class _Guarded:
         return {**new, DEBT: new[DEBT] + debt} if DEBT in new else new
 
     def few(self, carry: Values, go: jax.Array, width: int) -> Values:
-        """At most `width` waiting lanes, again until none waits."""
-        patience = PATIENCE + carry["pc"].shape[0] // width
+        """At most `width` waiting lanes, the first of them, again until none waits. After many rounds those are lanes
+        that may never end: then each `width` neighbours get a round, so that none keeps others from going on."""
+        groups = -(-carry["pc"].shape[0] // width)
+        group = jnp.arange(carry["pc"].shape[0], dtype=jnp.int32) // width
 
         def body(state: Values, on: jax.Array, rounds: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
-            new = step(self.stage, self.code, state, first(waits(state, self.code), width), on)
-            return new, wanted(new, self.code) & (rounds < patience), rounds + 1
+            there = waits(state, self.code)
+            chosen = there & ((rounds < PATIENCE) | (group == rounds - PATIENCE))
+            if self.code.needs_lanes:
+                chosen = jnp.where(jnp.any(chosen), chosen, there)
+            new = step(self.stage, self.code, state, first(chosen, width), on)
+            return new, wanted(new, self.code) & (rounds < PATIENCE + groups), rounds + 1
 
         return self._loop(carry, go, body, jnp.zeros((), jnp.int32))[0]
 
