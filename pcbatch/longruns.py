@@ -83,7 +83,7 @@ def watched(
         machine = machine.moved(watch)
         if wishes.checkpoint is not None:
             machine.write(wishes.checkpoint)
-        if report is not None and machine.standing is not None:
+        if report is not None and machine.standing is not None and watch.why != "interrupted":
             report(machine.standing)
     if watch.why == "interrupted":
         raise Interrupted(machine)

@@ -64,6 +64,7 @@ REPEATED = (
     "tests/test_differential.py::test_all_schedules_and_emitters",
     "tests/test_differential.py::test_local_strategy",
     "tests/test_differential.py::test_under_jit",
+    "tests/test_runs.py::TestAdvance::test_every_program",
     "tests/test_schedule.py::test_modes",
     "tests/test_schedule.py::test_policies",
 )
@@ -140,6 +141,7 @@ SHARES = {
     "tests/test_map.py::TestGrowth::test_in_every_width": 3,
     "tests/test_print.py::test_lanes_print_what_the_plain_function_prints": 3,
     "tests/test_ratchets.py::test_gallery": 3,
+    "tests/test_runs.py::TestAdvance::test_every_program": 7,
     "tests/test_schedule.py::TestPoliciesOfUsers::test_running_nothing_ends_all_the_same": 2,
     "tests/test_schedule.py::TestPoliciesOfUsers::test_they_can_be_ours": 2,
     "tests/test_schedule.py::test_modes_under_other_policies": 5,

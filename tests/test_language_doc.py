@@ -1,4 +1,4 @@
-"""Every Python block of README.md and of three documents runs, prints what it says and is refused where it says."""
+"""Every Python block of README.md and of four documents runs, prints what it says and is refused where it says."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASES = [
     for line, block in blocks(name)
 ]
 # The examples of these pages go on from one another.
-for page in ("docs/map.md", "docs/schedule.md"):
+for page in ("docs/map.md", "docs/runs.md", "docs/schedule.md"):
     CASES.append(pytest.param("".join(block for _, block in blocks(page)), id=page))
 
 

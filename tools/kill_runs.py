@@ -84,7 +84,13 @@ def spawn(kind: str, folder: Path) -> subprocess.Popen[bytes]:
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     command = [sys.executable, "-m", "tools.kill_runs", "--child", str(folder), kind]
-    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **cache}, stdin=subprocess.DEVNULL)
+    return subprocess.Popen(command, cwd=ROOT, env={**environment(), **cache}, stdin=subprocess.DEVNULL)
+
+
+def environment() -> dict[str, str]:
+    """In which a child finds the package."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}
 
 
 def once(kind: str, folder: Path, kills: int, chance: random.Random) -> tuple[np.ndarray, int]:

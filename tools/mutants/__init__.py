@@ -13,6 +13,7 @@ from tools.mutants import (
     language,
     machine,
     merging,
+    runs,
     schedule,
     stack_passes,
     strategies,
@@ -40,6 +41,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *visits.MUTANTS,
     *strategies.MUTANTS,
     *streams.MUTANTS,
+    *runs.MUTANTS,
     *top.MUTANTS,
 )
 
