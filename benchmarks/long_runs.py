@@ -83,20 +83,24 @@ def compare(name: str, f: Any, args: tuple[Any, ...], mapped: bool, repeats: int
     ]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=11)
     parser.add_argument("--quick", action="store_true", help="the short ones only")
     parser.add_argument("--only", help="those with this text in their names")
     parser.add_argument("--json", metavar="OUT")
-    chosen = parser.parse_args(arguments)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    chosen = parse(arguments)
     os.environ.setdefault("NPROC", "1")  # read by XLA at its first computation
     rows: list[Row] = []
     for name, (f, args, mapped) in cases(chosen.quick).items():
         if chosen.only is None or chosen.only in name:
             rows += compare(name, f, args, mapped, chosen.repeats)
-            print(rows[-2], rows[-1].value, flush=True)
     report("Looking after a run", rows, chosen.json)
 
 

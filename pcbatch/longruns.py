@@ -82,7 +82,7 @@ def watched(
             watch.save, watch.every = checkpointing(machine, wishes.checkpoint), wishes.every
         machine = machine.moved(watch)
         if wishes.checkpoint is not None:
-            machine.write(wishes.checkpoint)
+            machine.write(wishes.checkpoint, saved.write_if_possible)
         if report is not None and machine.standing is not None and watch.why != "interrupted":
             report(machine.standing)
     if watch.why == "interrupted":
@@ -106,15 +106,13 @@ def _begun(
     devices = 1 if mesh is None or not given.lanes else int(mesh.size)
     check(path, about, compiled, "run", inputs=(given.lanes, "inputs"), arguments=(digest, "arguments"),
           devices=(devices, "devices"))  # fmt: skip
-    if lanes is not None and about["shape"] is not None and about["shape"]["lanes"] > lanes:
-        raise refused(path, "was written for other lanes", f"{about['shape']['lanes']} then, at most {lanes} now")
     return restored(path, name, compiled, given, mesh, about, arrays)
 
 
 def load(batched: Batched, path: Any, fixed: tuple[Any, ...], args: Any, kwargs: dict[str, Any]) -> Machine:
     """The machine in a file. `fixed`: the object of a method; `args`: arguments of the types of those that it had."""
     mesh = batched.mesh_of_call(kwargs)
-    file = Path(path).expanduser().absolute()
+    file = saved.path_of(path)
     about, arrays = saved.read(file)
     check_kind(file, about, "run")
     if args or kwargs:

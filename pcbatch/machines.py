@@ -188,7 +188,7 @@ class Machine:
         __tracebackhide__ = True
         self.write(saved.checked_path(path))
 
-    def write(self, path: Any) -> None:
+    def write(self, path: Any, keep: Callable[..., None] = saved.write) -> None:
         """`save`, to a path that was checked."""
         here = self._usable()
         shape = None if here is None else shape_of(here)
@@ -203,7 +203,7 @@ class Machine:
             "arguments": self._digest,
             "shape": shape,
         }
-        saved.write(path, about, {} if here is None else named(here.state))
+        keep(path, about, {} if here is None else named(here.state))
 
     def _usable(self) -> Paused | None:
         if self._paused is not None and any(leaf.is_deleted() for leaf in jax.tree.leaves(self._paused.state)):
@@ -229,7 +229,7 @@ def checkpointing(machine: Machine, path: Any) -> Callable[[Any], None]:
     """What a watch calls to keep a run of this machine."""
 
     def keep(snapshot: Callable[[], Paused]) -> None:
-        replace(machine, _paused=snapshot()).write(path)
+        replace(machine, _paused=snapshot()).write(path, saved.write_if_possible)
 
     return keep
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -38,6 +39,14 @@ def write(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> No
         os.fsync(file.fileno())
     partial.replace(path)
     _settle(path.parent)
+
+
+def write_if_possible(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """`write`, for a run that had better go on without a checkpoint than end for a disk that is full."""
+    try:
+        write(path, about, arrays)
+    except OSError as error:
+        warnings.warn(f"no checkpoint could be written to {path}: {error}", RuntimeWarning, stacklevel=2)
 
 
 def _settle(folder: Path) -> None:
@@ -114,18 +123,27 @@ def _other_format(path: Path, found: object) -> StateError:
     return StateError(Diagnostic("PCB432", title, helps=(help,)))
 
 
-def checked_path(path: Any) -> Path:
-    """A path that can be written, so that nobody runs for hours to learn that it cannot."""
+def path_of(path: Any) -> Path:
+    """The file itself, behind all links."""
     try:
-        found = Path(os.fspath(path)).expanduser().absolute()
+        return Path(os.fsdecode(os.fspath(path))).expanduser().resolve()
     except TypeError:
         raise unwritable(repr(path), "a path is a string or a `pathlib.Path`") from None
+
+
+def checked_path(path: Any) -> Path:
+    """A path that can be written, so that nobody runs for hours to learn that it cannot."""
+    found = path_of(path)
     if found.is_dir():
         raise unwritable(str(found), "it is a folder")
     if not found.parent.is_dir():
         raise unwritable(str(found), f"there is no folder {found.parent}")
-    if not os.access(found.parent, os.W_OK):
-        raise unwritable(str(found), f"the folder {found.parent} cannot be written to")
+    partial = found.with_name(UNFINISHED.format(name=found.name))
+    try:
+        partial.open("ab").close()
+        partial.unlink()
+    except OSError as error:
+        raise unwritable(str(found), _reason(error)) from None
     return found
 
 

@@ -69,7 +69,7 @@ def _about(compiled: Compiled, given: Arguments, flow: Flow, mesh: Mesh | None) 
 def _keeping(path: Path, about: Mapping[str, Any]) -> Callable[[Callable[[], Held]], None]:
     def keep(snapshot: Callable[[], Held]) -> None:
         held = snapshot()
-        saved.write(path, {**about, "held": held.about}, held.arrays)
+        saved.write_if_possible(path, {**about, "held": held.about}, held.arrays)
 
     return keep
 

@@ -559,6 +559,17 @@ class TestFiles:
         with pytest.raises(ValueError, match="jax_enable_x64"):
             walk64.load(tmp_path / "run")
 
+    def test_links_are_followed(self, tmp_path: Path) -> None:
+        (tmp_path / "link").symlink_to(tmp_path / "file")
+        fib.start(jnp.arange(3)).save(tmp_path / "link")
+        assert (tmp_path / "link").is_symlink() and fib.load(tmp_path / "file").advance().done
+
+    @pytest.mark.parametrize("path", [3, None, ".", "/proc/run.npz", "no/such/folder/run.npz"])
+    def test_paths_that_are_none(self, path: Any) -> None:
+        for use in (fib.start(jnp.arange(3)).save, fib.load, lambda p: fib.run(jnp.arange(3), checkpoint=p or ".")):
+            with pytest.raises(ValueError, match="PCB432"):
+                use(path)
+
     def test_static_arguments(self, tmp_path: Path) -> None:
         f = pcbatch.batch(powers, static_argnames=("kind", "op"))
         m = f.start(jnp.arange(4), {"b": jnp.ones(4), "a": [jnp.zeros(4)]}, kind="up")
@@ -587,7 +598,10 @@ class TestFiles:
         def full(*_: Any) -> None:
             raise OSError(28, "No space left on device")
 
+        path = saved.with_name("checkpoint")
         monkeypatch.setattr("os.fsync", full)
+        with pytest.warns(RuntimeWarning, match="no checkpoint could be written.*No space"):
+            assert fib.run(jnp.arange(3), checkpoint=path).value.tolist() == [1, 1, 2]
         with pytest.raises(OSError, match="No space"):
             fib.start(jnp.arange(3)).save(saved)
         assert saved.read_bytes() == before

@@ -106,7 +106,7 @@ class Chunks:
         stream, self.done, self.seen = self.stream, _Gathered(self.total), hashlib.sha256()
         begun, self.here, self.owners = self._begin(common) if self.held is None else self._resumed(self.held, common)
         stream.snapshot = self._held
-        while True:
+        while stream.watch is None or stream.watch.look():
             turn = partial(stream.turns, before=self.here.first, total=self.total, meanwhile=self._meanwhile)
             begun, pause = turn(begun, 0, more=True)
             if self.ahead is None or stream.stopped:

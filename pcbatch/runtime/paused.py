@@ -4,8 +4,8 @@ There are two kinds, as there are two ways to run a call: a lane for each input 
 that fewer lanes take (`Queued`). Both are values: `advanced` gives the buffers of what it is asked of away, so whoever
 wants to keep that takes a `copied` first.
 
-What a program leaves are buffers of its own: JAX may hand an argument that a program only passes on back as it is, and
-giving that away would take the caller's own array.
+What a program leaves are buffers of its own: JAX does not promise that an argument which a program only passes on is
+copied, and giving that away would take the caller's own array.
 """
 
 from __future__ import annotations

@@ -56,6 +56,7 @@ MUTANTS = (
         "return _Bare(state.carry, state.trips, state.shared)",
         "the caller's own arrays are given away",
         (f"{RUNS}::TestAdvance::test_arguments_stay_the_callers",),
+        equivalent="JAX copies what a program passes on, though it does not promise to",
     ),
     Mutant(
         "paused-no-growth",
