@@ -199,6 +199,9 @@ class TestAdvance:
             collatz.load(tmp_path / "run")
         m = collatz.load(tmp_path / "run", devices=2)
         assert sum(place.lanes for place in m.where()) == m.progress().running > 0
+        status, paused = np.asarray(m.result().status), m._paused
+        assert paused is not None and m.progress().running == len(paused.running().inputs)
+        assert set(paused.running().inputs) <= set(np.flatnonzero(status == Status.RUNNING))
         assert_same_bits(ended(m, 100).result().value, expected.value)
 
     def test_more_inputs_than_lanes(self, tmp_path: Path) -> None:
@@ -325,10 +328,11 @@ class TestTime:
 
     def test_statuses_and_errors(self) -> None:
         numbers = jnp.array([4, 3, 2])
-        m = endless.start(numbers).advance(timeout=0.3)
+        endless.start(numbers).advance(100).result()  # compiles
+        m = endless.start(numbers).advance(timeout=1.0)
         assert m.progress().finished == 2 and m.result().status.tolist() == [0, Status.RUNNING, 0]
         with pytest.raises(pcbatch.BatchRuntimeError, match="PCB905") as info:
-            endless(numbers, timeout=0.3)
+            endless(numbers, timeout=1.0)
         assert "1 of 3 lanes" in str(info.value) and "1 (n=3)" in str(info.value)
         assert endless(numbers[::2], timeout=60).tolist() == [2, 1]
 
@@ -670,6 +674,8 @@ class TestMemory:
         with pytest.raises(pcbatch.BatchRuntimeError, match="ran out of memory for their stacks") as info:
             f(numbers)
         assert "deepest lanes: 1 (n=100000" in str(info.value)
+        executable = f.start(numbers)._paused.executable  # type: ignore[union-attr]
+        assert executable.memory.total(3, executable.depth) < 10_000
 
     def test_depth_that_others_needed_is_not_asked_for_more_lanes(self) -> None:
         f = deep.with_options(max_memory="40kB")
