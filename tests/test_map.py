@@ -355,7 +355,7 @@ class TestProgress:
             monkeypatch.setattr(watch, name, value)
         told: list[int] = []
         collatz.with_options().map(NUMBERS, lanes=4, chunk=chunk, progress=lambda done, _: told.append(done))
-        assert told[: 3 if chunk is None else 2] == [0] * (3 if chunk is None else 2), "no lane has ended after a trip"
+        assert told[0] == 0 and max(told[:3]) < 4, "four lanes have begun, and not all have ended"
         assert told == sorted(told) and len(set(told)) > 20
 
     def test_of_an_iterator(self) -> None:
