@@ -33,11 +33,11 @@ class BatchRuntimeError(PcbatchError, RuntimeError):
 
 
 class TooLargeError(PcbatchError, MemoryError):
-    """What a run needs does not fit into the memory that it may take; nothing was run (code PCB434)."""
+    """What a run needs does not fit into the memory that it may take; nothing was run (code PCB444)."""
 
 
 class StateError(PcbatchError, ValueError):
-    """A file holds no state that this program could go on from (codes PCB432 and PCB433)."""
+    """A file holds no state that this program could go on from (codes PCB442 and PCB443)."""
 
 
 class NonFiniteError(BatchRuntimeError, FloatingPointError):

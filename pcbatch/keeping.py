@@ -72,4 +72,4 @@ def refused(path: Path, what: str, note: str, help: str = "") -> StateError:
     """This run is not to be gone on with here."""
     title = f"the run in `{path.name}` {what}"
     usual = "start again: give another path, or remove the file; or go on with what wrote it"
-    return StateError(Diagnostic("PCB433", title, notes=(note,), helps=(help or usual,)))
+    return StateError(Diagnostic("PCB443", title, notes=(note,), helps=(help or usual,)))

@@ -59,7 +59,7 @@ def traced(what: str) -> UsageError:
     note = "the host looks after such a run, between the programs that the devices run"
     help = "call it outside of `jax.jit`, `jax.vmap`, `jax.grad` and other transformations; inside, `max_steps` ends "
     help += "lanes that go on for too long"
-    return usage("PCB431", title, note, help=help)
+    return usage("PCB441", title, note, help=help)
 
 
 def not_local(what: str) -> UsageError:

@@ -208,7 +208,7 @@ class Machine:
     def _usable(self) -> Paused | None:
         if self._paused is not None and any(leaf.is_deleted() for leaf in jax.tree.leaves(self._paused.state)):
             title = "this machine has given its memory to the one that `advance(..., donate=True)` made of it"
-            raise usage("PCB430", title, help="go on with that one, or leave `donate` out")
+            raise usage("PCB440", title, help="go on with that one, or leave `donate` out")
         return self._paused
 
     def __repr__(self) -> str:
@@ -222,7 +222,7 @@ class Machine:
 
     def __reduce__(self) -> Any:
         title = "a machine is not pickled: it holds a compiled program"
-        raise usage("PCB430", title, help="write it with `m.save(path)`, and read it with `f.load(path)`")
+        raise usage("PCB440", title, help="write it with `m.save(path)`, and read it with `f.load(path)`")
 
 
 def checkpointing(machine: Machine, path: Any) -> Callable[[Any], None]:

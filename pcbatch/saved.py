@@ -114,13 +114,13 @@ def unreadable(path: Path, reason: str) -> StateError:
     title = f"`{path.name}` holds no run that can be read"
     help = "give the path that `m.save(path)` or `checkpoint=` was given; the file that an interrupted write leaves "
     help += "behind has another name, and is not needed"
-    return StateError(Diagnostic("PCB432", title, notes=(reason,), helps=(help,)))
+    return StateError(Diagnostic("PCB442", title, notes=(reason,), helps=(help,)))
 
 
 def _other_format(path: Path, found: object) -> StateError:
     title = f"`{path.name}` was written in format {found}, and this pcbatch reads format {FORMAT}"
     help = "go on with the version of pcbatch that wrote it, or start again"
-    return StateError(Diagnostic("PCB432", title, helps=(help,)))
+    return StateError(Diagnostic("PCB442", title, helps=(help,)))
 
 
 def path_of(path: Any) -> Path:
@@ -150,4 +150,4 @@ def checked_path(path: Any) -> Path:
 def unwritable(path: str, reason: str) -> StateError:
     """No state can be written there."""
     help = 'give the path of a file in a folder that exists, such as "run.npz"'
-    return StateError(Diagnostic("PCB432", f"no run can be kept at {path}", notes=(reason,), helps=(help,)))
+    return StateError(Diagnostic("PCB442", f"no run can be kept at {path}", notes=(reason,), helps=(help,)))

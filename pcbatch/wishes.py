@@ -43,7 +43,7 @@ class Wishes:
             wanted["every"] = seconds("every", wanted["every"])
             if "checkpoint" not in wanted:
                 title = "`every` says how often to write a checkpoint, and there is none"
-                raise usage("PCB430", title, help='name a file, `checkpoint="run.npz"`, or leave `every` out')
+                raise usage("PCB440", title, help='name a file, `checkpoint="run.npz"`, or leave `every` out')
         if "timeout" in wanted:
             wanted["timeout"] = seconds("timeout", wanted["timeout"])
         if "checkpoint" in wanted:
@@ -65,7 +65,7 @@ def seconds(name: str, value: Any) -> float:
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if number and value >= 0 and not math.isnan(value):
         return float(value)
-    raise usage("PCB430", f"{name} must be a number of seconds, not {value!r}", help=f"write `{name}=60`")
+    raise usage("PCB440", f"{name} must be a number of seconds, not {value!r}", help=f"write `{name}=60`")
 
 
 def deadline(timeout: float | None) -> float | None:
@@ -80,4 +80,4 @@ def whole_number(name: str, value: Any) -> int | None:
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
         return int(value)
     title = f"{name} must be a whole number, zero or more, or None, not {value!r}"
-    raise usage("PCB430", title, help=f"leave {name} out, or give a number such as {name}=10_000")
+    raise usage("PCB440", title, help=f"leave {name} out, or give a number such as {name}=10_000")

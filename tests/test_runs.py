@@ -154,7 +154,7 @@ class TestAdvance:
         assert_same(done.result(), fib.run(jnp.arange(12)))
         assert half.status.tolist() == [Status.RUNNING] * 12, "a result shares no memory with its machine"
         for use in (start.result, start.advance, start.progress, start.where):
-            with pytest.raises(pcbatch.UsageError, match="PCB430"):
+            with pytest.raises(pcbatch.UsageError, match="PCB440"):
                 use()
 
     def test_arguments_stay_the_callers(self) -> None:
@@ -195,7 +195,7 @@ class TestAdvance:
         expected = collatz.run(numbers, devices=2)
         m = collatz.start(numbers, devices=2).advance(1)
         m.save(tmp_path / "run")
-        with pytest.raises(ValueError, match="PCB433"):
+        with pytest.raises(ValueError, match="PCB443"):
             collatz.load(tmp_path / "run")
         m = collatz.load(tmp_path / "run", devices=2)
         assert sum(place.lanes for place in m.where()) == m.progress().running > 0
@@ -230,7 +230,7 @@ class TestAdvance:
         m.save(tmp_path / "run")
         again = Scaled(3).power.load(tmp_path / "run")
         assert again.advance().result().value.tolist() == [3**k for k in range(5)]
-        with pytest.raises(ValueError, match="PCB433"):
+        with pytest.raises(ValueError, match="PCB443"):
             Scaled(4).power.load(tmp_path / "run")
 
     def test_lines_of_lanes_that_print(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -474,11 +474,11 @@ class TestCheckpoints:
     def test_other_settings_of_map(self, tmp_path: Path) -> None:
         collatz.map(NUMBERS, chunk=8, lanes=2, checkpoint=tmp_path / "run")
         for other in ({"chunk": 9, "lanes": 2}, {"chunk": 8, "lanes": 3}, {"chunk": 8, "lanes": 2, "devices": 2}):
-            with pytest.raises(ValueError, match="PCB433"):
+            with pytest.raises(ValueError, match="PCB443"):
                 collatz.map(NUMBERS, checkpoint=tmp_path / "run", **other)
-        with pytest.raises(ValueError, match="PCB433"):
+        with pytest.raises(ValueError, match="PCB443"):
             collatz.map(NUMBERS[::-1].copy(), chunk=8, lanes=2, checkpoint=tmp_path / "run")
-        with pytest.raises(ValueError, match="PCB433"):
+        with pytest.raises(ValueError, match="PCB443"):
             collatz.map(iter([NUMBERS[:8]]), chunk=8, lanes=2, checkpoint=tmp_path / "run")
 
     def test_results_of_pytrees_with_keys(self, tmp_path: Path) -> None:
@@ -504,7 +504,7 @@ class TestFiles:
         whole = saved.read_bytes()
         for size in [*range(0, len(whole), len(whole) // 40), len(whole) - 1]:
             saved.write_bytes(whole[:size])
-            with pytest.raises(ValueError, match="PCB432"):
+            with pytest.raises(ValueError, match="PCB442"):
                 fib.load(saved)
 
     def test_every_flipped_bit_is_harmless_or_seen(self, saved: Path) -> None:
@@ -518,7 +518,7 @@ class TestFiles:
             try:
                 m = fib.load(saved)
             except pcbatch.PcbatchError as error:
-                assert error.diagnostics[0].code == "PCB432"
+                assert error.diagnostics[0].code == "PCB442"
                 seen += 1
             else:
                 assert_same(m.advance().result(), expected)  # some byte that no reader of archives looks at
@@ -534,7 +534,7 @@ class TestFiles:
         }.items():
             with (tmp_path / name).open("wb") as file:
                 write(file)
-            with pytest.raises(ValueError, match="PCB432"):
+            with pytest.raises(ValueError, match="PCB442"):
                 fib.load(tmp_path / name)
 
     def test_constants_count(self, tmp_path: Path) -> None:
@@ -552,7 +552,7 @@ class TestFiles:
         made(0.5, table).start(jnp.arange(4)).save(tmp_path / "run")
         assert made(0.5, table).load(tmp_path / "run").advance().done
         for other in (made(0.25, table), made(0.5, table + 1), made(0.5, table).with_options(max_steps=9)):
-            with pytest.raises(ValueError, match="PCB433"):
+            with pytest.raises(ValueError, match="PCB443"):
                 other.load(tmp_path / "run")
 
     def test_sixty_four_bits(self, tmp_path: Path) -> None:
@@ -571,7 +571,7 @@ class TestFiles:
     @pytest.mark.parametrize("path", [3, None, ".", "/proc/run.npz", "no/such/folder/run.npz"])
     def test_paths_that_are_none(self, path: Any) -> None:
         for use in (fib.start(jnp.arange(3)).save, fib.load, lambda p: fib.run(jnp.arange(3), checkpoint=p or ".")):
-            with pytest.raises(ValueError, match="PCB432"):
+            with pytest.raises(ValueError, match="PCB442"):
                 use(path)
 
     def test_static_arguments(self, tmp_path: Path) -> None:
@@ -581,7 +581,7 @@ class TestFiles:
         assert f.load(tmp_path / "run").advance().result().value.tolist() == [0.0, 1.0, 2.0, 3.0]
         args = (jnp.arange(4), {"b": jnp.ones(4), "a": [jnp.zeros(4)]})
         f.start(*args, kind="up", op=jnp.negative).save(tmp_path / "op")
-        with pytest.raises(ValueError, match="PCB433"):
+        with pytest.raises(ValueError, match="PCB443"):
             f.load(tmp_path / "op")
         shapes = jax.eval_shape(lambda *x: x, *args)
         again = f.load(tmp_path / "op", *shapes, kind="up", op=jnp.negative)
@@ -589,10 +589,10 @@ class TestFiles:
 
     def test_another_version(self, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pcbatch, "__version__", "99.0")
-        with pytest.raises(ValueError, match=r"PCB433.*pcbatch 0"):
+        with pytest.raises(ValueError, match=r"PCB443.*pcbatch 0"):
             fib.load(saved)
         monkeypatch.setattr("pcbatch.saved.FORMAT", 2)
-        with pytest.raises(ValueError, match="PCB432.*format 1"):
+        with pytest.raises(ValueError, match="PCB442.*format 1"):
             fib.load(saved)
 
     def test_writing_fails(self, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -655,12 +655,12 @@ class TestMemory:
         f = walk.with_options(max_memory="2kB")
         args = walks(600)
         for call in (f, f.run, f.map, f.start, jax.jit(f.run), lambda *a: f.run(*a, timeout=1)):
-            with pytest.raises(MemoryError, match="PCB434") as info:
+            with pytest.raises(MemoryError, match="PCB444") as info:
                 call(*args)
             assert isinstance(info.value, pcbatch.PcbatchError) and "`x` f32[3]" in str(info.value)
 
     def test_chunks(self) -> None:
-        with pytest.raises(MemoryError, match="PCB434"):
+        with pytest.raises(MemoryError, match="PCB444"):
             walk.with_options(max_memory="2kB").map(*walks(600), chunk=300)
         found = walk.with_options(max_memory="20kB").map(*walks(600), chunk=100, lanes=4)
         assert_same_bits(found.value, walk.run(*walks(600)).value)
@@ -721,7 +721,7 @@ def test_inside_of_transformations(transform: Any) -> None:
     def begun(x):
         return wild.start(jnp.atleast_1d(x)).advance().result().value
 
-    with pytest.raises(pcbatch.UsageError, match="PCB431"):
+    with pytest.raises(pcbatch.UsageError, match="PCB441"):
         transform(begun)(jnp.ones(3) * 2)
 
 

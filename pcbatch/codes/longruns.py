@@ -41,7 +41,7 @@ down.start(jnp.arange(9)).advance(3).save(folder / "run.npz")
 
 PAGES = (
     Page(
-        "PCB430",
+        "PCB440",
         "a value that an option of a long run does not take",
         """
 `timeout` and `every` are numbers of seconds, `max_trips` is a whole number; `every` goes with `checkpoint`. A machine
@@ -51,7 +51,7 @@ that `advance(..., donate=True)` was called on has given its memory away, and ma
         good=_COLLATZ + "\nprint(steps.run(jnp.arange(1, 9), timeout=60).value)\n",
     ),
     Page(
-        "PCB431",
+        "PCB441",
         "a long run inside `jit`",
         """
 Progress, time limits and checkpoints are looked after by the host, between the programs that the devices run. Inside
@@ -63,7 +63,7 @@ that go on for too long.
         "print(steps.run(jnp.arange(1, 9), timeout=60).value)\n",
     ),
     Page(
-        "PCB432",
+        "PCB442",
         "a file that holds no run, or a path where none can be kept",
         """
 What `m.save(path)` and `checkpoint=` write is an archive with a checksum for each part. It is written under another
@@ -79,7 +79,7 @@ print(down.load(folder / "part.npz").advance().result().value)
         good=_KEPT + '\nprint(down.load(folder / "run.npz").advance().result().value)\n',
     ),
     Page(
-        "PCB433",
+        "PCB443",
         "a run of another program",
         """
 A run that was kept goes on with the program that began it: the same function with the same constants, arguments of the
@@ -101,7 +101,7 @@ print(faster.load(folder / "run.npz").advance().result().value)
         good=_KEPT + '\nprint(down.load(folder / "run.npz").advance().result().value)\n',
     ),
     Page(
-        "PCB434",
+        "PCB444",
         "a state that does not fit",
         """
 All lanes have registers and frames of the same size, so what a machine takes is known before it is made. `max_memory`

@@ -93,7 +93,7 @@ class Memory:
             *self._smaller(limit, width, depth, slots or width),
             f'let it take more: `max_memory="{_at_least(size)}"`',
         )
-        return Diagnostic("PCB434", title, notes=tuple(notes), helps=helps)
+        return Diagnostic("PCB444", title, notes=tuple(notes), helps=helps)
 
     def _smaller(self, limit: int, width: int, depth: int, inputs: int) -> tuple[str, ...]:
         """A machine for as many inputs that does fit, if there is one."""
