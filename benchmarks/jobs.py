@@ -52,6 +52,7 @@ JOBS = (
         "nuts-logistic", "benchmarks.nuts", "--target logistic --repeats 11", "--target logistic --draws 5 --repeats 3"
     ),
     Job("trees", "benchmarks.trees", "--repeats 7", "--lanes 64 --repeats 3"),
+    Job("long-runs", "benchmarks.long_runs", "--repeats 11", "--quick --repeats 3"),
     Job("scaling-trips", "benchmarks.scaling", f"{TRIPS} --repeats 15", f"{TRIPS} --repeats 3"),
     Job(
         "scaling-gaussian",

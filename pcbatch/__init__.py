@@ -11,6 +11,8 @@ from pcbatch.errors import PcbatchError as PcbatchError
 from pcbatch.errors import UsageError as UsageError
 from pcbatch.explained import BlockPlan as BlockPlan
 from pcbatch.explained import Explanation as Explanation
+from pcbatch.interrupts import Interrupted as Interrupted
+from pcbatch.machines import Machine as Machine
 from pcbatch.modes import Dense as Dense
 from pcbatch.modes import Few as Few
 from pcbatch.modes import Strips as Strips
@@ -36,6 +38,8 @@ __all__ = [
     "Dense",
     "Explanation",
     "Few",
+    "Interrupted",
+    "Machine",
     "PcbatchError",
     "Policy",
     "Profile",

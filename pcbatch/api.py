@@ -13,11 +13,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh
 
 from pcbatch.arguments import Arguments, as_jax, checked_names, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
-from pcbatch.devices import mesh_of
 from pcbatch.errors import PcbatchError
 from pcbatch.frontend.target import Target
 from pcbatch.inspection import Inspected
@@ -26,18 +24,16 @@ from pcbatch.lowered import Lowered
 from pcbatch.lowering.jax_types import from_storage, settings, storage_type
 from pcbatch.lowering.structure import flatten
 from pcbatch.lowering.trace import inside_primitive
-from pcbatch.mapping import run_map
 from pcbatch.methods import BoundMethod, ClassMethod, method_options
 from pcbatch.named import Named
 from pcbatch.options import Options
-from pcbatch.results import Result
-from pcbatch.runtime.stream import Progress
+from pcbatch.running import Runs
 from pcbatch.staged import Staged
 
 _plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)
 
 
-class Batched(Staged, Inspected, Named):
+class Batched(Runs, Staged, Inspected, Named):
     """A function of one example, compiled to run on a batch. Made by `pcbatch.batch`.
 
     Calling it maps over the leading axis of every argument leaf (see `in_axes`), as `jax.vmap` would; every lane
@@ -75,74 +71,19 @@ class Batched(Staged, Inspected, Named):
             BatchRuntimeError: a lane failed (not inside `jit`: there it gives NaN, or the smallest integer).
             CompileError: the function cannot be compiled for these types.
             UsageError: arguments do not fit the signature, `in_axes`, or one another.
+
+        `devices=`, `mesh=`, `timeout=`, `progress=`, `checkpoint=` and `every=` are as in `f.run`, unless they are
+        parameters of the function.
         """
         __tracebackhide__ = True  # pytest and IPython leave this frame out
         if _plainly.get():
             return self.fn(*args, **kwargs)
         try:
-            mesh = self._mesh(kwargs)
-            compiled, given = self._compiled(args, kwargs)
-            outcome = compiled.execute(given, mesh)
+            compiled, given, outcome = self._outcome(args, kwargs)
             compiled.check(self.fn.__name__, outcome, given)
         except PcbatchError as error:
             raise error.with_traceback(None) from None  # it says all there is to say; our own frames add nothing
         return compiled.value(outcome)
-
-    def run(self, /, *args: Any, **kwargs: Any) -> Result:
-        """As a call, but lanes that fail are reported in `Result.status`; never raises for them. Works in `jit`."""
-        __tracebackhide__ = True
-        try:
-            mesh = self._mesh(kwargs)
-            compiled, given = self._compiled(args, kwargs)
-            outcome = compiled.execute(given, mesh)
-        except PcbatchError as error:
-            raise error.with_traceback(None) from None
-        return compiled.result(outcome, given.lanes)
-
-    def map(
-        self,
-        /,
-        *args: Any,
-        lanes: int | None = None,
-        chunk: int | None = None,
-        progress: Progress | bool | None = None,
-        **kwargs: Any,
-    ) -> Result:
-        """Run many inputs through a fixed number of lanes: a lane that is done takes the next input.
-
-        For inputs whose runs differ in length this is faster than a lane for each: none waits for the longest.
-
-        Args:
-            *args, **kwargs: as in a call, the inputs along the mapped axes; `devices=` and `mesh=` as well. Or, alone,
-                an iterator of chunks: each is a tuple of arguments as in a call (of one parameter: or that argument).
-            lanes: of the machine on each device. None: 512.
-            chunk: inputs that are sent to the devices at a time. None: all, unless they are NumPy arrays of more than
-                256 MiB in all (then 64 MiB) or come in chunks. Results of chunks are arrays of NumPy.
-            progress: called with the number of inputs that are done, and of all (None: not known yet), now and then
-                and at the end; True for a bar of tqdm.
-
-        Returns:
-            A `Result` in the order of the inputs, with a status for each; like `run`, it does not raise for them.
-        """
-        __tracebackhide__ = True
-        return self.map_with((), args, {**kwargs, "lanes": lanes, "chunk": chunk, "progress": progress})
-
-    def map_with(self, fixed: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
-        """`map`, with arguments before the others that are the same for all inputs."""
-        __tracebackhide__ = True
-        try:
-            options = {name: kwargs.pop(name, None) for name in ("lanes", "chunk", "progress")}
-            return run_map(self, fixed, args, kwargs, mesh=self._mesh(kwargs), **options)
-        except PcbatchError as error:
-            raise error.with_traceback(None) from None
-
-    def _mesh(self, kwargs: dict[str, Any]) -> Mesh | None:
-        """The devices of a call; takes them out of its keyword arguments, unless the function has such parameters."""
-        params = signature(self.fn).parameters
-        found = {name: kwargs.pop(name) for name in ("devices", "mesh") if name in kwargs and name not in params}
-        if not any(value is not None for value in found.values()):
-            return mesh_of(self.options.devices)
-        return mesh_of(found.get("devices"), found.get("mesh"))
 
     def plain(self, /, *args: Any, **kwargs: Any) -> Any:
         """One example in plain Python; batched functions that it calls run plainly too.
@@ -256,6 +197,8 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
             `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
+        max_memory: bytes, or a text such as "8GB", that the state of a machine may take on each device. What would take
+            more is refused before it is made, and stacks do not grow beyond it. None: half of what the device has.
         devices: where lanes run: None (JAX's default device), a number, "all", devices of JAX or a mesh. A call may say
             otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`.
         stats: count visits and active lanes per block; see `Result.stats`.

@@ -130,6 +130,18 @@ def checked_names(fn: Any, options: Options) -> Options:
     return options
 
 
+def types_of_fixed(fn: Any, options: Options, fixed: tuple[Any, ...]) -> dict[str, Abstract]:
+    """The types of the first parameters, given values that all lanes share."""
+    found: dict[str, Abstract] = {}
+    for name, value in zip(signature(fn).parameters, fixed, strict=False):
+        if name in options.static_argnames:
+            found[name] = _static(name, value, True)
+        else:
+            leaves, tree = _flattened(name, value)
+            found[name] = Abstract(tree, tuple(_type_of(name, leaf, 0) for leaf in leaves))
+    return found
+
+
 def _static(name: str, value: Any, declared: bool) -> Abstract:
     if declared:
         try:

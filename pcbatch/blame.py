@@ -81,7 +81,7 @@ class Attempt:
                 outcome = self.go()
             finally:
                 KEEPING.reset(token)
-            lanes = _non_finite_lanes(outcome)
+            lanes = non_finite_lanes(outcome)
             found = next(filter(None, (self._first_non_finite(lane, kinds) for lane in lanes[:RERUN_LANES])), None)
         if found is not None:
             raise NonFiniteError(found) from None
@@ -158,7 +158,7 @@ def _finding(place: Label, helpers: tuple[Label, ...], error: Exception) -> Diag
     )
 
 
-def _non_finite_lanes(outcome: Outcome) -> list[int]:
+def non_finite_lanes(outcome: Outcome) -> list[int]:
     """Lanes that have not failed and give something that is not finite."""
     bad = np.zeros(np.shape(outcome.status), bool)
     for value in outcome.values:

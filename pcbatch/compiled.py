@@ -19,6 +19,7 @@ from pcbatch.axes import checked, placed
 from pcbatch.blame import Attempt
 from pcbatch.explained import Explanation, explain
 from pcbatch.failures import describe_lane, raise_failures
+from pcbatch.fingerprint import of_program
 from pcbatch.frontend.target import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.cfg import CfgProgram
@@ -42,7 +43,6 @@ from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Spread
 from pcbatch.runtime.status import Site, Status
-from pcbatch.runtime.stream import Progress
 from pcbatch.transforms import Program, traced_run
 
 
@@ -56,7 +56,7 @@ class Executable(Protocol):
     def run(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Outcome:
         """Run all lanes to their end, spread over the devices of a mesh."""
 
-    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Mesh | None, progress: Progress | None) -> Outcome:
+    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Mesh | None) -> Outcome:
         """Run all inputs through so many lanes."""
 
     def map_chunks(self, pieces: Iterable[Piece], common: Any, flow: Flow, mesh: Mesh | None) -> Outcome:
@@ -125,15 +125,13 @@ class Compiled:
         assert isinstance(self.executable, PcExecutable)
         return Program(self.executable, lambda apart: self.unshared(apart).program())
 
-    def stream(
-        self, given: Arguments, lanes: int | None, mesh: Mesh | None = None, progress: Progress | None = None
-    ) -> Outcome:
+    def stream(self, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Outcome:
         """Run the inputs of a call through so many lanes."""
 
         def run(args: Any) -> Outcome:
             program = self._operation(args)
             if program is None:
-                return self.executable.map(args, given.lanes, lanes, mesh, progress)
+                return self.executable.map(args, given.lanes, lanes, mesh)
             each = Spread(mesh, given.lanes).each
             return traced_run(program, args, given.lanes, lanes or program.executable.costs.stream_lanes(each), mesh)
 
@@ -171,13 +169,12 @@ class Compiled:
     ) -> Outcome:
         """Run inputs that come piece by piece. `given`: some of them, for what they share, or all."""
         if given.lanes == 0:
-            empty: Outcome = jax.tree.map(_on_host, self._empty())
+            empty: Outcome = jax.tree.map(_on_host, self.empty())
             return empty
         mapped = self.mapped(given)
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
         outcome = self._attempt(given, lambda: self.executable.map_chunks(pieces(), common, flow, mesh)).run()
-        if self.prints:
-            self._flush()
+        self.flush()
         return outcome
 
     def mapped(self, given: Arguments) -> dict[str, Any]:
@@ -188,17 +185,22 @@ class Compiled:
 
     def _execute(self, given: Arguments, run: Callable[[Any], Outcome]) -> Outcome:
         if given.lanes == 0:
-            return self._empty()
+            return self.empty()
         args = self.args(given)
         outcome = self._attempt(given, partial(run, args)).run()
-        if self.prints and not tracing(args):
-            self._flush()
+        if not tracing(args):
+            self.flush()
         return outcome
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """What lanes print stands before what the caller prints next."""
-        barrier: Any = jax.effects_barrier
-        barrier()
+        if self.prints:
+            barrier: Any = jax.effects_barrier
+            barrier()
+
+    def fingerprint(self) -> str:
+        """What tells this program, and the layout of its state, from others."""
+        return f"{of_program(self.stages.opt)} {self.options.max_steps} {self.options.stats}"
 
     def attempt(self, given: Arguments, run: Callable[[], Outcome]) -> Outcome:
         """`run()`, with errors of JAX told at the user's line."""
@@ -215,7 +217,8 @@ class Compiled:
             self.stages.cfg, run, lambda: lower().compile(), args, lanes, partial(describe_lane, given=given)
         )
 
-    def _empty(self) -> Outcome:
+    def empty(self) -> Outcome:
+        """What a run of no lanes leaves."""
         assert self.stages.result is not None
         types = [array_type(leaf) for leaf in self.stages.result.leaves]
         values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
@@ -252,6 +255,7 @@ class Compiled:
             self.options,
             given,
             lambda lane: self.where(int(pc[lane]), None if back is None else int(back[lane])),
+            self.executable.cramped(outcome.depth) if isinstance(self.executable, PcExecutable) else (),
         )
 
 
@@ -341,9 +345,9 @@ def _where(program: StackProgram, pc: int, back: int | None) -> Site:
             ret = program.blocks[back].label
             block, call = next((b, call) for b in program.blocks for call in calls(b.terminator) if call.ret == ret)
             places = [call, *block.ops]
-        case Status.STEP_LIMIT:
+        case Status.STEP_LIMIT | 0:  # it has not run the block yet
             places = [*begins, block.terminator]
     loc = next((loc for place in places if (loc := getattr(place, "loc", None)) is not None), None)
     held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))
     fail = block.terminator if isinstance(block.terminator, Fail) else None
-    return Site(loc, held, fail)
+    return Site(loc, held, fail, block.label)

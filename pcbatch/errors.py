@@ -32,6 +32,14 @@ class BatchRuntimeError(PcbatchError, RuntimeError):
     """Some lanes failed while running (codes PCB9xx). The other lanes are not affected."""
 
 
+class TooLargeError(PcbatchError, MemoryError):
+    """What a run needs does not fit into the memory that it may take; nothing was run (code PCB444)."""
+
+
+class StateError(PcbatchError, ValueError):
+    """A file holds no state that this program could go on from (codes PCB442 and PCB443)."""
+
+
 class NonFiniteError(BatchRuntimeError, FloatingPointError):
     """A lane computed a NaN or an infinity while `jax.debug_nans` or `jax.debug_infs` was on."""
 

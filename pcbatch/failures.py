@@ -36,6 +36,7 @@ class Report:
     options: Options
     given: Arguments
     locate: Locate
+    cramped: tuple[str, ...] = ()  # why stacks could not grow, if it was for memory
 
     def lanes(self, kind: Status) -> list[int]:
         """The lanes that failed in this way."""
@@ -73,10 +74,12 @@ class Report:
         return Label(first, label), secondary
 
 
-def raise_failures(name: str, outcome: Outcome, options: Options, given: Arguments, locate: Locate) -> None:
+def raise_failures(
+    name: str, outcome: Outcome, options: Options, given: Arguments, locate: Locate, cramped: tuple[str, ...] = ()
+) -> None:
     """Raise BatchRuntimeError if a lane failed; all kinds of failure in one error."""
-    report = Report(name, outcome, options, given, locate)
-    kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit}
+    report = Report(name, outcome, options, given, locate, cramped)
+    kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, Status.RUNNING: _running}
     found = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
     found += _failures(report)
     if found:
@@ -90,7 +93,14 @@ def _stack_full(report: Report, lanes: Sequence[int]) -> Diagnostic:
     notes = report.notes(lanes) + ((f"on the stack: {held}",) if held else ())
     title = f"{report.counted(lanes)} ran out of stack (depth {depth})"
     way_out = f"or call `{report.name}.run(...)` for a per-lane status"
-    if report.options.max_depth is None:  # stacks grew as far as they may
+    if report.cramped:
+        notes = (notes[0].replace("first lanes", "deepest lanes"), *report.cramped, *notes[1:])
+        title = f"{report.counted(lanes)} ran out of memory for their stacks (depth {depth})"
+        help = "check that the recursion ends for these inputs; then give stacks more with `max_memory=`"
+        fewer = len(np.asarray(report.outcome.status)) // 2
+        help += f", run fewer lanes at a time, `{report.name}.map(..., lanes={fewer})`" if fewer else ""
+        help += f", {way_out}"
+    elif report.options.max_depth is None:  # stacks grew as far as they may
         help = (
             f"check that the recursion ends for these inputs; then give it room with `max_depth={2 * depth}`, {way_out}"
         )
@@ -142,6 +152,31 @@ def _step_limit(report: Report, lanes: Sequence[int]) -> Diagnostic:
     return Diagnostic("PCB902", title, primary, secondary, report.notes(lanes), (help,))
 
 
+def _running(report: Report, lanes: Sequence[int]) -> Diagnostic:
+    """The time is over. Blocks with most lanes first."""
+    blocks: dict[str, list[int]] = {}
+    for lane in lanes:
+        blocks.setdefault(report.locate(lane).label, []).append(lane)
+    ordered = sorted(blocks.items(), key=lambda item: -len(item[1]))
+    first = ordered[0][1]
+    some = f"lane {first[0]} waits here" if len(first) == 1 else f"{len(first)} lanes wait here, for example {first[0]}"
+    primary, secondary = report.spans([found[0] for _, found in ordered], some)
+    lines = [_at(report, label, found) for label, found in ordered[:SHOWN]]
+    more = [f"  and {len(ordered) - SHOWN} more blocks"] if len(ordered) > SHOWN else []
+    notes = ("\n".join(["where they are:", *lines, *more]), *report.notes(lanes)[1:])
+    title = f"{report.counted(lanes)} had not ended when the time was over"
+    help = f"check that these lanes end; then raise `timeout`, or call `{report.name}.run(..., timeout=...)` for a "
+    help += f"per-lane status, or `{report.name}.start(...)` for a machine that can go on later"
+    return Diagnostic("PCB905", title, primary, secondary, notes, (help,))
+
+
+def _at(report: Report, label: str, lanes: Sequence[int]) -> str:
+    loc = report.locate(lanes[0]).loc
+    line = "" if loc is None else f" (line {loc.line})"
+    what = "1 lane" if len(lanes) == 1 else f"{len(lanes)} lanes"
+    return f"  block {label}{line}: {what}, for example {report.lane(lanes[0])}"
+
+
 def describe_lane(lane: int, given: Arguments, more: str = "") -> str:
     """The number of a lane, with its scalar and small inputs."""
     values = []
@@ -158,7 +193,8 @@ def describe_lane(lane: int, given: Arguments, more: str = "") -> str:
 
 
 def _value(array: Any, lane: int) -> str | None:
-    if is_key_array(array) or (isinstance(array, jax.Array) and array.is_deleted()):  # given away
+    gone = isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer) and array.is_deleted()  # given away
+    if gone or is_key_array(array) or isinstance(array, jax.ShapeDtypeStruct):
         return None
     # While JAX differentiates, what lanes hold is known, but the argument is not an array.
     value = np.asarray(jax.lax.stop_gradient(array))[lane]

@@ -33,7 +33,7 @@ class Inspected:
         """
         __tracebackhide__ = True
         try:
-            mesh = self._mesh(kwargs)
+            mesh = self.mesh_of_call(kwargs)
             compiled, given = self._compiled(args, kwargs)
             return compiled.explain(self.__name__, given, checked_lanes(lanes), mesh)
         except PcbatchError as error:
@@ -56,13 +56,14 @@ class Inspected:
         """
         __tracebackhide__ = True
         try:
-            mesh = self._mesh(kwargs)
+            mesh = self.mesh_of_call(kwargs)
             compiled, given = self._compiled(args, kwargs)
             return compiled.profile(self.__name__, given, checked_lanes(lanes), mesh)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
-    def _mesh(self, kwargs: dict[str, Any]) -> Mesh | None:
+    def mesh_of_call(self, kwargs: dict[str, Any]) -> Mesh | None:
+        """The devices of a call."""
         raise NotImplementedError
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,15 @@ from jax.sharding import Mesh
 
 from pcbatch.arguments import Arguments, on_device, usage
 from pcbatch.errors import UsageError
+from pcbatch.longruns import watched
 from pcbatch.lowering.trace import is_key_array
 from pcbatch.results import Result
 from pcbatch.runtime.chunks import Flow, Piece
 from pcbatch.runtime.local import no_map
 from pcbatch.runtime.outcome import tracing
-from pcbatch.runtime.stream import Progress
+from pcbatch.runtime.plans import STREAM
+from pcbatch.streaming import watched_chunks
+from pcbatch.wishes import Wishes
 
 if TYPE_CHECKING:
     from pcbatch.api import Batched
@@ -37,8 +39,8 @@ class MapOptions:
 
     lanes: int | None
     chunk: int | None
-    progress: Progress | None
     mesh: Mesh | None
+    wishes: Wishes | None
 
     @property
     def devices(self) -> int:
@@ -59,19 +61,20 @@ def run_map(
     _positive("lanes", options["lanes"])
     _positive("chunk", options["chunk"])
     streams = any(isinstance(arg, Iterator) for arg in args)
-    asked = {"an iterator": streams, "`chunk`": options["chunk"], "`progress`": options["progress"]}
-    wanted = [what for what, there in asked.items() if there is not None and there is not False]
-    if wanted and tracing((fixed, [a for a in args if not isinstance(a, Iterator)], kwargs)):
-        raise _needs_host(wanted[0])
-    with _reporting(options["progress"]) as progress:
-        chosen = MapOptions(options["lanes"], options["chunk"], progress, options["mesh"])
-        if streams:
-            return _chunks(batched, fixed, args, kwargs, chosen)
-        given = batched.prepared((*fixed, *args), kwargs, host=True)
-        size = _size(given, chosen)
-        if size is None:
-            return _at_once(batched, on_device(given), chosen)
-        return _slices(batched, given, size, chosen)
+    wishes: Wishes | None = options["wishes"]
+    if tracing((fixed, [a for a in args if not isinstance(a, Iterator)], kwargs)):
+        asked = {"an iterator": streams, "`chunk`": options["chunk"] is not None}
+        wanted = [what for what, there in asked.items() if there] + ([] if wishes is None else [f"`{wishes.asked}`"])
+        if wanted:
+            raise _needs_host(wanted[0])
+    chosen = MapOptions(options["lanes"], options["chunk"], options["mesh"], wishes)
+    if streams:
+        return _chunks(batched, fixed, args, kwargs, chosen)
+    given = batched.prepared((*fixed, *args), kwargs, host=True)
+    size = _size(given, chosen)
+    if size is None:
+        return _at_once(batched, on_device(given), chosen)
+    return _slices(batched, given, size, chosen)
 
 
 def _positive(name: str, value: object) -> None:
@@ -86,43 +89,12 @@ def _needs_host(what: str) -> UsageError:
     return usage("PCB419", title, "chunks and reports are made by the host, while the program runs", help=help)
 
 
-@contextmanager
-def _reporting(progress: Any) -> Iterator[Progress | None]:
-    """What is called with the number of inputs that are done; a bar for True."""
-    if progress is None or progress is False:
-        yield None
-    elif progress is True:
-        with _bar() as bar:
-
-            def report(done: int, total: int | None) -> None:
-                bar.total = total
-                bar.update(done - bar.n)
-
-            yield report
-            bar.refresh()
-    elif callable(progress):
-        yield progress
-    else:
-        title = f"progress must be a function of two numbers, or True for a bar, not {progress!r}"
-        raise usage("PCB417", title, help="write `progress=lambda done, total: print(done, total)`")
-
-
-def _bar() -> AbstractContextManager[Any]:
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        help = "install it with `pip install tqdm`, or give a function: `progress=lambda done, total: print(done)`"
-        raise usage("PCB417", "`progress=True` needs the package tqdm, which is not installed", help=help) from None
-    bar: AbstractContextManager[Any] = tqdm(unit=" inputs")
-    return bar
-
-
 def _at_once(batched: Batched, given: Arguments, options: MapOptions) -> Result:
     compiled = batched.program(given)
-    outcome = compiled.stream(given, options.lanes, options.mesh, options.progress)
-    if options.progress is not None:
-        options.progress(given.lanes, given.lanes)
-    return compiled.result(outcome, given.lanes)
+    if options.wishes is None:
+        return compiled.result(compiled.stream(given, options.lanes, options.mesh), given.lanes)
+    lanes = options.lanes or STREAM
+    return compiled.result(watched(batched.__name__, compiled, given, options.mesh, options.wishes, lanes), given.lanes)
 
 
 def _size(given: Arguments, options: MapOptions) -> int | None:
@@ -153,8 +125,7 @@ def _slices(batched: Batched, given: Arguments, size: int, options: MapOptions) 
     def parts() -> Iterator[Arguments]:
         return (_part(given, slice(k, k + size)) for k in range(0, given.lanes, size))
 
-    flow = Flow(size, given.lanes, options.lanes, options.progress)
-    return _streamed(compiled, given, parts, flow, options)
+    return _streamed(compiled, given, parts, Flow(size, given.lanes, options.lanes), options)
 
 
 def _part(given: Arguments, rows: slice) -> Arguments:
@@ -194,7 +165,7 @@ def _chunks(
         yield first
         yield from coming
 
-    flow = Flow(options.whole(usual), None, options.lanes, options.progress)
+    flow = Flow(options.whole(usual), None, options.lanes)
     return _streamed(batched.program(first), first, parts, flow, options)
 
 
@@ -263,11 +234,11 @@ def _streamed(
     def pieces() -> Iterator[Piece]:
         return regroup(((compiled.mapped(part), part.lanes) for part in parts()), flow.size)
 
-    outcome = compiled.stream_chunks(given, pieces, flow, options.mesh)
-    inputs = len(outcome.status)
-    if flow.progress is not None:
-        flow.progress(inputs, inputs)
-    return compiled.result(outcome, inputs)
+    if options.wishes is None:
+        outcome = compiled.stream_chunks(given, pieces, flow, options.mesh)
+    else:
+        outcome = watched_chunks(compiled, given, pieces, flow, options.mesh, options.wishes)
+    return compiled.result(outcome, len(outcome.status))
 
 
 def regroup(parts: Iterator[tuple[Mapping[str, Any], int]], size: int) -> Iterator[Piece]:

@@ -40,6 +40,16 @@ class BoundMethod:
         __tracebackhide__ = True
         return self._ready().map_with((self.instance,), args, kwargs)
 
+    def start(self, /, *args: Any, **kwargs: Any) -> Any:
+        """As `Batched.start`."""
+        __tracebackhide__ = True
+        return self._ready().start(self.instance, *args, **kwargs)
+
+    def load(self, path: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """As `Batched.load`."""
+        __tracebackhide__ = True
+        return self._ready().load_with((self.instance,), path, args, kwargs)
+
     def explain_schedule(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `Batched.explain_schedule`."""
         __tracebackhide__ = True

@@ -9,6 +9,7 @@ from typing import Any
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.modes import Mode
+from pcbatch.sizes import bytes_of
 
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
@@ -30,6 +31,7 @@ class Options:
     max_depth: int | None = None
     max_steps: int | None = None
     max_tape: int | None = None
+    max_memory: int | str | None = None
     devices: Any = None
     stats: bool = False
 
@@ -42,6 +44,12 @@ class Options:
         _positive("max_depth", self.max_depth)
         _positive("max_steps", self.max_steps)
         _positive("max_tape", self.max_tape)
+        _check_memory(self.max_memory)
+
+    @property
+    def memory(self) -> int | None:
+        """`max_memory` in bytes."""
+        return bytes_of(self.max_memory) if isinstance(self.max_memory, str) else self.max_memory
 
 
 def _is_policy(schedule: object) -> bool:
@@ -72,6 +80,16 @@ def _check_modes(modes: object) -> None:
                 helps=('write `modes=pcbatch.Dense()`, or `modes={"logp(q)": pcbatch.Strips(32)}`',),
             )
         )
+
+
+def _check_memory(limit: object) -> None:
+    size = bytes_of(limit) if isinstance(limit, str) else limit
+    if size is not None and isinstance(size, int) and not isinstance(size, bool) and size > 0:
+        return
+    if limit is not None:
+        help = 'leave it out, or write `max_memory="8GB"`'
+        title = f"max_memory must be a number of bytes, a text such as '8GB', or None, not {limit!r}"
+        raise UsageError(Diagnostic("PCB401", title, helps=(help,)))
 
 
 def checked_lanes(lanes: int | None) -> int | None:

@@ -30,14 +30,14 @@ class Staged:
         """The compiled stages for these arguments (arrays or `jax.ShapeDtypeStruct`), like `jax.stages.Lowered`."""
         __tracebackhide__ = True
         try:
-            mesh = self._mesh(kwargs)
+            mesh = self.mesh_of_call(kwargs)
             compiled, given = self._compiled(args, kwargs)
             avals = avals_of(self.fn, compiled, given.lanes, args, kwargs)
             return Lowered(self.fn, compiled, given, mesh=mesh, avals=avals)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
-    def _mesh(self, kwargs: dict[str, Any]) -> Mesh | None:
+    def mesh_of_call(self, kwargs: dict[str, Any]) -> Mesh | None:
         raise NotImplementedError
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:

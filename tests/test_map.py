@@ -17,7 +17,7 @@ from hypothesis import given, settings
 import pcbatch
 from pcbatch import Status
 from pcbatch.mapping import regroup
-from pcbatch.runtime import chunks, plans, stream
+from pcbatch.runtime import chunks, plans, stream, watch
 from tests.programs import PROGRAMS, Program, select
 from tests.programs.compare import assert_same_bits
 
@@ -182,7 +182,7 @@ class TestGrowth:
     @pytest.mark.parametrize("how", [{"lanes": 64}, {"lanes": 64, "chunk": 20}], ids=str)
     def test_what_may_not_grow_ends_in_every_width(self, how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Few lanes live when the limit is met: those that wait for room are not forgotten when the machine narrows."""
-        monkeypatch.setattr("pcbatch.runtime.pc.GROWTH_LIMIT", 0)
+        monkeypatch.setattr("pcbatch.runtime.memory.Memory.has_room", lambda *_: False)
         numbers = np.arange(80, dtype=np.int32)
         mapped = deep.with_options().map(numbers, **how)
         assert_same(mapped, deep.with_options().run(numbers))
@@ -351,10 +351,12 @@ class TestProgress:
 
     @pytest.mark.parametrize("chunk", [None, 9])
     def test_what_runs_is_not_done(self, chunk: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(stream, "REPORTS", 1)
+        for name, value in {"FIRST": 1, "FASTER": 1, "STRETCH": 0.0}.items():  # a look after every trip
+            monkeypatch.setattr(watch, name, value)
         told: list[int] = []
-        collatz.map(NUMBERS, lanes=4, chunk=chunk, progress=lambda done, _: told.append(done))
-        assert told[0] == 0 and told == sorted(told) and len(set(told)) > 20
+        collatz.with_options().map(NUMBERS, lanes=4, chunk=chunk, progress=lambda done, _: told.append(done))
+        assert told[0] == 0 and max(told[:3]) < 4, "four lanes have begun, and not all have ended"
+        assert told == sorted(told) and len(set(told)) > 20
 
     def test_of_an_iterator(self) -> None:
         told: list[tuple[int, int | None]] = []
@@ -377,6 +379,9 @@ class TestProgress:
 
             def update(self, step: int) -> None:
                 self.n += step
+
+            def set_postfix(self, **_: Any) -> None:
+                pass
 
             def refresh(self) -> None:
                 pass

@@ -33,6 +33,8 @@ PUBLIC = {
     "Dense",
     "Explanation",
     "Few",
+    "Interrupted",
+    "Machine",
     "PcbatchError",
     "Policy",
     "Profile",
@@ -46,13 +48,14 @@ PUBLIC = {
 }
 
 # What each part may import of the package, besides itself. The top may import everything.
-BASE = {"diagnostics", "draws", "errors", "modes", "options"}
+BASE = {"diagnostics", "draws", "errors", "modes", "options", "sizes"}
 ALLOWED = {
     "diagnostics": set(),
     "draws": set(),
     "errors": {"diagnostics"},
     "modes": {"diagnostics", "errors"},
-    "options": {"diagnostics", "errors", "modes"},
+    "options": {"diagnostics", "errors", "modes", "sizes"},
+    "sizes": set(),
     "codes": set(),
     "ir": {"diagnostics", "errors"},
     "frontend": {"ir", *BASE},
@@ -62,7 +65,7 @@ ALLOWED = {
 
 # Third-party modules with one place only, or with places where they must not be.
 ONLY_IN = {"gast": {"frontend"}, "astunparse": {"frontend"}, "matplotlib": {"profile_plot"}}
-NO_JAX = {"codes", "diagnostics", "draws", "errors", "modes", "options", "table", "ir"}
+NO_JAX = {"codes", "diagnostics", "draws", "errors", "modes", "options", "sizes", "table", "ir"}
 NOT_IN = {"jax": NO_JAX, "jaxlib": NO_JAX}
 
 

@@ -9,9 +9,9 @@ PAGES = (
         "PCB901",
         "lanes ran out of stack",
         """
-These lanes made more nested calls than their stack has room for: `max_depth`, or as far as memory goes where it is not
-set (64 inside `jax.jit`, where stacks cannot grow). The other lanes came to their end; `f.run(...)` gives their values
-and a status per lane.
+These lanes made more nested calls than their stack has room for: `max_depth`, or as far as memory goes (`max_memory`)
+where it is not set (64 inside `jax.jit`, where stacks cannot grow). The other lanes came to their end; `f.run(...)`
+gives their values and a status per lane.
 """,
         bad="""
 import jax.numpy as jnp
@@ -146,6 +146,47 @@ def root(x):
 
 
 print(root.run(jnp.array([4.0, -1.0])).status)
+""",
+    ),
+    Page(
+        "PCB905",
+        "lanes that had not ended when the time was over",
+        """
+These lanes still ran after as many seconds as `timeout` gives them, and were left as they were. The message tells the
+blocks where they are; often that is a loop that does not end for some inputs. `f.run(..., timeout=...)` gives the
+results of the others and `Status.RUNNING` for these; `f.start(...)` a machine that can go on later.
+""",
+        bad="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def count(n):
+    steps = 0
+    while n != 0:
+        n, steps = n - 2, steps + 1
+        if n < 0:
+            n += 2
+    return steps
+
+
+print(count(jnp.array([4, 3]), timeout=0.2))
+""",
+        good="""
+import jax.numpy as jnp
+import pcbatch
+
+
+@pcbatch.batch
+def count(n):
+    steps = 0
+    while n > 0:
+        n, steps = n - 2, steps + 1
+    return steps
+
+
+print(count(jnp.array([4, 3]), timeout=60))
 """,
     ),
     Page(

@@ -18,6 +18,11 @@ from pcbatch.runtime.layout import Layout
 if TYPE_CHECKING:
     from pcbatch.runtime.emit.base import Stage
 
+# Rounds that a loop inside of one trip makes at most: lanes that never end must not keep a trip from ending, or nobody
+# could stop it (`max_trips`, `timeout`, Ctrl-C). What is left waits for the next trip.
+PATIENCE = 1024
+PATIENCE_WHEN_DEAR = 64  # in a block that may be expensive
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -72,7 +77,8 @@ class Blocks:
         return functools.reduce(lambda c, k: self.visit(k, c), blocks, carry)
 
     def drain(self, blocks: Sequence[int], carry: Values) -> Values:
-        """Sweep over some blocks until no lane waits for any of them."""
+        """Sweep over some blocks until no lane waits for any of them, or so often (`PATIENCE`) that the trip has to end
+        for those who look after it."""
         if not blocks:
             return carry
         if list(blocks) == list(range(len(blocks))):  # the usual case: one comparison
@@ -85,7 +91,13 @@ class Blocks:
             def any_left(c: Values) -> jax.Array:
                 return functools.reduce(jnp.logical_or, [jnp.any(c["pc"] == k) for k in blocks])
 
-        drained: Values = jax.lax.while_loop(any_left, lambda c: self.sweep(blocks, c), carry)
+        def going(c: tuple[Values, jax.Array]) -> jax.Array:
+            return any_left(c[0]) & (c[1] < PATIENCE)
+
+        def turn(c: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
+            return self.sweep(blocks, c[0]), c[1] + 1
+
+        drained: Values = jax.lax.while_loop(going, turn, (carry, jnp.zeros((), jnp.int32)))[0]
         return drained
 
 

@@ -4,13 +4,17 @@ While the devices run one chunk, the next is on its way to them and the results 
 Lanes that still run when a chunk has no input left take their work along: slots 0 to C - 1 of a device are for the
 results of its part of a chunk, slot C + k is for what lane k brought from an earlier one. The host remembers which
 input each slot stands for.
+
+A run that is saved (`Held`) goes on where it was: the pieces that it has seen are read again, and dropped.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -18,11 +22,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.runtime import queue, wide
+from pcbatch.runtime import stream as streams
+from pcbatch.runtime.arrays import named, placed, trips_array
 from pcbatch.runtime.code import Values
+from pcbatch.runtime.machine import failed
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.spread import Dealt, Spread
-from pcbatch.runtime.stream import Begun, Pause, Progress, Stream, clothed, load
+from pcbatch.runtime.status import Status
+from pcbatch.runtime.stream import Begun, Pause, Stream, clothed, load
+from pcbatch.runtime.watch import Standing, Watch
 
 if TYPE_CHECKING:
     from pcbatch.runtime.pc import PcExecutable
@@ -38,23 +47,38 @@ class Piece(NamedTuple):
     inputs: int
 
 
+class Held(NamedTuple):
+    """All of a run over pieces: what describes it, ready for JSON, and its arrays."""
+
+    about: dict[str, Any]
+    arrays: dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Flow:
     """How inputs come: `size` at a time, `total` in all (None: nobody knows), through so many `lanes` (None: the
-    program decides) on each device."""
+    program decides) on each device; who looks after them, and what was held when they came before."""
 
     size: int
     total: int | None = None
     lanes: int | None = None
-    progress: Progress | None = None
+    watch: Watch | None = None
+    held: Held | None = None
 
 
 class _Sent(NamedTuple):
-    """A piece on its devices; which inputs it holds, [devices, each]; the number of the first."""
+    """A piece on its devices; which inputs it holds, [devices, each]; the number of the first; how many
+    pieces have come with it, and a digest of them."""
 
     dealt: Dealt
     owners: np.ndarray
     first: int
+    number: int
+    mark: str
+
+
+class AnotherStream(Exception):
+    """What comes is not what came when the run was saved."""
 
 
 class _Left(NamedTuple):
@@ -66,31 +90,77 @@ class _Left(NamedTuple):
 
 @dataclass
 class Chunks:
-    """One `map` over pieces."""
+    """One `map` over pieces. `held`: where it goes on from."""
 
     stream: Stream
     total: int | None
     pieces: Iterator[Piece]
+    held: Held | None = None
     came: int = field(init=False, default=0)  # inputs that have been sent
+    number: int = field(init=False, default=0)  # pieces, likewise
     ahead: _Sent | None = field(init=False, default=None)
     left: _Left | None = field(init=False, default=None)
 
     def run(self, common: Mapping[str, Any]) -> Outcome:
-        """Every piece, to the end of all its inputs. There must be one."""
-        stream, self.done = self.stream, _Gathered(self.total)
-        here = self._sent(next(self.pieces), common)
+        """Every piece, to the end of all its inputs, or until it is stopped. There must be one."""
+        stream, self.done, self.seen = self.stream, _Gathered(self.total), hashlib.sha256()
+        begun, self.here, self.owners = self._begin(common) if self.held is None else self._resumed(self.held, common)
+        stream.snapshot = self._held
+        while stream.watch is None or stream.watch.look():
+            turn = partial(stream.turns, before=self.here.first, total=self.total, meanwhile=self._meanwhile)
+            begun, pause = turn(begun, 0, more=True)
+            if self.ahead is None or stream.stopped:
+                break
+            begun, self.here = self._next(begun, self.ahead, pause), self.ahead
+        if not stream.stopped:
+            begun = stream.to_the_end(begun, self.here.first, self.total)
+            stream.executable.remember(stream.depth)
+        return self._outcome(begun)
+
+    def _begin(self, common: Mapping[str, Any]) -> tuple[Begun, _Sent, np.ndarray]:
+        stream, here = self.stream, self._sent(next(self.pieces), common)
         self.common = here.dealt.common
         begun = stream.begin(here.dealt, stream.spread.each + stream.lanes)
-        owners = np.pad(here.owners, ((0, 0), (0, stream.lanes)), constant_values=NOBODY)
-        while True:
-            begun, pause = stream.turns(begun, 0, here.first, self.total, more=True, meanwhile=self._meanwhile)
-            if self.ahead is None:
-                break
-            here = self.ahead
-            begun, owners = self._next(begun, here, pause, owners)
-        begun = stream.to_the_end(begun, here.first, self.total)
-        stream.executable.remember(stream.depth)
-        return self._outcome(begun, owners)
+        return begun, here, np.pad(here.owners, ((0, 0), (0, stream.lanes)), constant_values=NOBODY)
+
+    def _held(self, begun: Begun) -> Held:
+        stream, here = self.stream, self.here
+        about = {
+            "size": stream.spread.inputs,
+            "lanes": stream.lanes,
+            "width": int(begun.queue.item.shape[-1]),
+            "depth": stream.depth,
+            "grows": stream.grows,
+            "standing": asdict(stream.standing),
+            "pieces": here.number,
+            "seen": here.mark,
+        }
+        left = {f"results/{k}": rows for k, rows in enumerate(self.done.leaves)}
+        state = {f"state/{name}": x for name, x in named(begun).items()}
+        return Held(about, {"owners": self.owners, "written": self.done.written, **left, **state})
+
+    def _resumed(self, held: Held, common: Mapping[str, Any]) -> tuple[Begun, _Sent, np.ndarray]:
+        about, stream = held.about, self.stream
+        for _ in range(about["pieces"] - 1):
+            self._mark(self._again())
+        here = self._sent(self._again(), common)
+        if here.mark != about["seen"]:
+            raise AnotherStream
+        self.common = here.dealt.common
+        stream.depth, stream.grows, stream.standing = about["depth"], about["grows"], Standing(**about["standing"])
+        sizes = {"lanes": about["width"], "slots": stream.spread.each + stream.lanes, "depth": stream.depth}
+        types = jax.eval_shape(partial(streams.begin, stream.executable, spread=stream.spread, **sizes), here.dealt)
+        state = {name.removeprefix("state/"): x for name, x in held.arrays.items() if name.startswith("state/")}
+        rows = [held.arrays[f"results/{k}"] for k in range(sum(name.startswith("results/") for name in held.arrays))]
+        self.done.restore(rows, held.arrays["written"])
+        return placed(Begun(*types), state, stream.spread.mesh), here, np.array(held.arrays["owners"])
+
+    def _again(self) -> Piece:
+        """A piece that came before the run was saved."""
+        piece = next(self.pieces, None)
+        if piece is None:
+            raise AnotherStream
+        return piece
 
     def _meanwhile(self) -> None:
         """While the devices run."""
@@ -98,21 +168,32 @@ class Chunks:
         self.ahead = None if piece is None else self._sent(piece, self.common)
         self._gather()
 
+    def _mark(self, piece: Piece) -> str:
+        """Takes note that it came; a digest of all that have, if anybody may ask for it."""
+        self.came, self.number = self.came + piece.inputs, self.number + 1
+        if self.stream.watch is None or self.stream.watch.save is None:
+            return ""
+        for name, rows in sorted(piece.rows.items()):
+            self.seen.update(f"{name} {rows.dtype} {rows.shape} {piece.inputs}".encode())
+            self.seen.update(np.ascontiguousarray(rows[: piece.inputs]).tobytes())
+        return self.seen.hexdigest()
+
     def _sent(self, piece: Piece, common: Mapping[str, Any]) -> _Sent:
-        spread = self.stream.spread
-        first, self.came = self.came, self.came + piece.inputs
+        spread, first, mark = self.stream.spread, self.came, self._mark(piece)
         number = np.arange(spread.inputs)
         owners = _by_device(np.where(number < piece.inputs, first + number, NOBODY), spread)
         names = owners.astype(np.int32) if self.stream.executable.prints else None
+        ends = spread.ends(piece.inputs)
         if spread.mesh is None:
-            names = None if names is None else names[0]
-            return _Sent(jax.device_put(Dealt(piece.rows, common, spread.ends(piece.inputs), names)), owners, first)
-        mapped = {v: _by_device(x, spread) for v, x in piece.rows.items()}
-        return _Sent(spread.placed(Dealt(mapped, common, spread.ends(piece.inputs), names)), owners, first)
+            dealt = jax.device_put(Dealt(piece.rows, common, ends, None if names is None else names[0]))
+        else:
+            mapped = {v: _by_device(x, spread) for v, x in piece.rows.items()}
+            dealt = spread.placed(Dealt(mapped, common, ends, names))
+        return _Sent(dealt, owners, first, self.number, mark)
 
-    def _next(self, begun: Begun, here: _Sent, pause: Pause, owners: np.ndarray) -> tuple[Begun, np.ndarray]:
+    def _next(self, begun: Begun, here: _Sent, pause: Pause) -> Begun:
         """On to the next piece; what is done is left for `_gather`."""
-        stream = self.stream
+        stream, owners = self.stream, self.owners
         rows, q, stored = stream.call(_next, begun.queue, begun.shared, here.dealt, depth=stream.depth, donate=(0,))
         items = np.asarray(pause.item).reshape(len(owners), -1)
         device, lane = np.nonzero(items < owners.shape[1])
@@ -121,7 +202,8 @@ class Chunks:
         carried[device, lane] = owners[device, running]
         owners[device, running] = NOBODY
         self.left = _Left(rows, owners)
-        return Begun(q, begun.shared, stored), np.concatenate([here.owners, carried], axis=1)
+        self.owners = np.concatenate([here.owners, carried], axis=1)
+        return Begun(q, begun.shared, stored)
 
     def _gather(self) -> None:
         """Bring results home."""
@@ -130,15 +212,31 @@ class Chunks:
             self.done.put(self.left.owners.ravel()[there], there, self.left.rows)
             self.left = None
 
-    def _outcome(self, begun: Begun, owners: np.ndarray) -> Outcome:
-        executable, depth = self.stream.executable, self.stream.depth
+    def _outcome(self, begun: Begun) -> Outcome:
+        executable, depth, watch = self.stream.executable, self.stream.depth, self.stream.watch
         self._gather()
+        if watch is not None and watch.save is not None:
+            watch.save(partial(self._held, begun))
         rows, trips, counts = self.stream.call(_last, begun.queue, begun.shared, depth=depth)
-        self.left = _Left(rows, owners)
+        self.left = _Left(rows, self._done(begun.queue))
         self._gather()
-        values, status, pc, depths, back, shown = self.done.all(self.came)
+        leaves, written = self.done.all(self.came if self.total is None else self.total)
+        values, status, pc, depths, back, shown = leaves
+        status = np.where(written, status, int(Status.RUNNING)).astype(status.dtype)
+        values = [np.where(_rows_of(written, x), x, failed(x.dtype)).astype(x.dtype) for x in values]
         values = tuple(map(executable.as_leaf, executable.program.results, values))
+        trips = trips if watch is None else trips_array(self.stream.standing.trips)
         return Outcome(values, status, trips, counts, pc, depths, back, shown, depth)
+
+    def _done(self, q: Queue) -> np.ndarray:
+        """The owners of slots that have results."""
+        owners = self.owners.copy()
+        items = np.asarray(q.item).reshape(len(owners), -1)
+        device, lane = np.nonzero(items < owners.shape[1])
+        owners[device, items[device, lane]] = NOBODY
+        for slots, following in zip(owners, np.asarray(q.following).reshape(-1), strict=True):
+            slots[int(following) : self.stream.spread.each] = NOBODY
+        return owners
 
 
 class _Gathered:
@@ -148,6 +246,7 @@ class _Gathered:
         self.room = FIRST_ROWS if total is None else total
         self.tree: Any = None
         self.leaves: list[np.ndarray] = []
+        self.written = np.zeros(self.room, bool)
 
     def put(self, owners: np.ndarray, places: np.ndarray, rows: Any) -> None:
         """`rows`: [..., slots, ...] each; what is at `places` of them is for these inputs."""
@@ -156,17 +255,31 @@ class _Gathered:
         arrays = [np.asarray(leaf).reshape(shape + leaf.shape[rows[1].ndim :]) for leaf in leaves]
         if not self.leaves:
             self.leaves = [np.zeros((self.room, *x.shape[1:]), x.dtype) for x in arrays]
-        needed = int(owners.max(initial=-1)) + 1
+        self._make_room(int(owners.max(initial=-1)) + 1)
+        for kept, array in zip(self.leaves, arrays, strict=True):
+            kept[owners] = array[places]
+        self.written[owners] = True
+
+    def restore(self, leaves: list[np.ndarray], written: np.ndarray) -> None:
+        """What was there when the run was saved."""
+        self.leaves, self.written = [np.array(x) for x in leaves], np.array(written)
+        self.room = len(self.written)
+
+    def _make_room(self, needed: int) -> None:
         if needed > self.room:
             more = max(needed, 2 * self.room) - self.room
             self.room += more
             self.leaves = [np.concatenate([x, np.zeros((more, *x.shape[1:]), x.dtype)]) for x in self.leaves]
-        for kept, array in zip(self.leaves, arrays, strict=True):
-            kept[owners] = array[places]
+            self.written = np.concatenate([self.written, np.zeros(more, bool)])
 
-    def all(self, count: int) -> Any:
-        """The first `count` rows."""
-        return jax.tree.unflatten(self.tree, [x[:count] for x in self.leaves])
+    def all(self, count: int) -> tuple[Any, np.ndarray]:
+        """The first `count` rows, and which of them have been written."""
+        self._make_room(count)
+        return jax.tree.unflatten(self.tree, [x[:count] for x in self.leaves]), self.written[:count]
+
+
+def _rows_of(written: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return written.reshape(-1, *(1,) * (values.ndim - 1))
 
 
 def _by_device(array: np.ndarray, spread: Spread) -> np.ndarray:

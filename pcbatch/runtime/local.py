@@ -90,7 +90,7 @@ class LocalExecutable:
         """The names of the arguments."""
         return self.program.function(self.program.entry).params
 
-    def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any, progress: Any) -> Outcome:
+    def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any) -> Outcome:
         """Refused."""
         raise no_map()
 
@@ -125,7 +125,7 @@ class LocalExecutable:
             if f.name in self.on_host:
                 types = [storage_type(type_of(f.types, v)) for v in f.types]
                 sizes.append(sum(t.size * np.dtype(t.dtype).itemsize for t in types))
-        return min(DEPTH_LIMIT, max(DEPTH_FLOOR, MEMORY_LIMIT // (max(sizes) * max(1, lanes))))
+        return min(DEPTH_LIMIT, max(DEPTH_FLOOR, (self.options.memory or MEMORY_LIMIT) // (max(sizes) * max(1, lanes))))
 
     def _start(self, args: Mapping[str, Any]) -> tuple[FunctionPlan, list[Any]]:
         plan = self.planner.entry(args)

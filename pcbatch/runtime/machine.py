@@ -184,7 +184,7 @@ def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:
     ok = lane_mask(status == int(Status.OK), stored)
     if jnp.issubdtype(stored.dtype, jnp.inexact):
         return as_result(spoilt(~ok, stored), type_)
-    return as_result(jnp.where(ok, stored, _failed(stored.dtype)), type_)
+    return as_result(jnp.where(ok, stored, failed(stored.dtype)), type_)
 
 
 @jax.custom_jvp
@@ -199,5 +199,8 @@ def _spoilt_jvp(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[An
     return spoilt(where, value), spoilt(where, tangents[1])
 
 
-def _failed(dtype: Any) -> Any:
+def failed(dtype: Any) -> Any:
+    """What stands in the result of a lane that has none."""
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return jnp.asarray(jnp.nan, dtype)
     return jnp.asarray(False) if dtype == np.bool_ else jnp.asarray(integer_limits(dtype)[0], dtype)

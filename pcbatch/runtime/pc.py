@@ -21,17 +21,18 @@ from pcbatch.options import Options
 from pcbatch.runtime import emit, layout, plans, queue, timeline, wide, xla
 from pcbatch.runtime.chunks import Chunks, Flow, Piece
 from pcbatch.runtime.machine import Machine, State
+from pcbatch.runtime.memory import Memory
 from pcbatch.runtime.outcome import KEEPING, Outcome
 from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.schedule import POLICIES, Policy
 from pcbatch.runtime.spread import Dealt, Spread
 from pcbatch.runtime.status import Status
-from pcbatch.runtime.stream import FOREVER, Progress, Stream, started
+from pcbatch.runtime.stream import Stream, started
+from pcbatch.runtime.watch import FOREVER, Pace
 
 START_DEPTH = 32  # first guess for a recursive program outside `jit`
 TRACED_DEPTH = 64  # what a recursive program gets inside `jit`, where stacks cannot grow
-GROWTH_LIMIT = 2**30  # bytes of frames, beyond which stacks do not grow by themselves
-DEPTH_LIMIT = 2**20  # nested calls, likewise
+DEPTH_LIMIT = 2**20  # nested calls, beyond which stacks do not grow by themselves
 
 
 @dataclass(slots=True, eq=False)
@@ -47,11 +48,13 @@ class PcExecutable:
     depth: int = field(init=False)
     kernel: float = field(init=False)
     costs: plans.Costs = field(init=False)
+    memory: Memory = field(init=False)
     timed: bool = False  # keep statistics over time?
     tapes: dict[Any, tuple[int, ...]] = field(default_factory=dict)  # room that gradients have needed
     _smooth: Machine | None = None
     _profiling: PcExecutable | None = None
     _jitted: dict[Any, Any] = field(default_factory=dict)
+    _paces: dict[Any, Pace] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.costs = plans.costs(self.program, self.options.modes, self.schedule == "drain")
@@ -65,6 +68,7 @@ class PcExecutable:
         )
         self.depth = self._first_depth(START_DEPTH)
         self.kernel = xla.typical_kernel(self.program)
+        self.memory = Memory(self.machine.layout, self.options.memory)
 
     def _first_depth(self, open_ended: int) -> int:
         if self.options.max_depth is not None:
@@ -132,8 +136,8 @@ class PcExecutable:
         width = self.width(spread.each)
         if width is not spread.each and width < spread.each:
             return self.map(args, lanes, width, mesh)
+        depth = self.fitting(spread, width, 0)  # once: another thread may make it more
         given = self._given_away(args) if mesh is None else (self.placed(args, spread), {})
-        depth = self.depth  # once: another thread may make it more
         out, state = self._start(spread.each)(*given, spread=spread, depth=depth, keep=self.grows)
         while state is not None and self.may_grow(out.status, depth, spread):
             depth *= 2
@@ -144,6 +148,8 @@ class PcExecutable:
     def traced(self, given: Dealt, lanes: int, through: int | None = None, smooth: bool = False) -> Outcome:
         """A run on one device inside a trace, where stacks have a fixed depth and nothing can be decided between parts
         of it. `through`: the width of the machine, if not all lanes run at once; `smooth`: JAX differentiates it."""
+        if not is_symbolic(lanes):
+            self.fitting(Spread(None, lanes), min(through or lanes, lanes), 0 if through is None else lanes, traced=True)
         if smooth:
             depth = self.traced_depth()
             args = self.natural({**given.mapped, **given.common})
@@ -238,7 +244,7 @@ class PcExecutable:
         return self.program.vars[name].type
 
     def read(self, state: State, depth: int) -> Outcome:
-        """What a run leaves behind."""
+        """What a run of all lanes at once has left."""
         carry = state.carry
         back = None if self.machine.layout.frames is None else self.machine.back(carry)
         left = {key: self.machine.layout.rows(key, x) for key, x in carry.items()}
@@ -275,16 +281,32 @@ class PcExecutable:
     def may_grow(self, status: Any, depth: int, spread: Spread) -> bool:
         """Has a lane no room, and may there be more? Waits for the run to end."""
         full = bool(np.any(np.asarray(status) == int(Status.STACK_FULL)))
-        return self.grows and full and 2 * depth <= self.deepest(spread.each)
+        return self.grows and full and self.may_deepen(depth, spread, spread.each)
+
+    def may_deepen(self, depth: int, spread: Spread, width: int) -> bool:
+        """Is there room for stacks of twice the depth, beside those that there are?"""
+        return 2 * depth <= DEPTH_LIMIT and self.memory.has_room(spread, width, depth)
+
+    def cramped(self, depth: int) -> tuple[str, ...]:
+        """Notes on why stacks of this depth could not grow, if it was for memory."""
+        return self.memory.stacks(depth) if self.grows and 2 * depth <= DEPTH_LIMIT else ()
 
     def remember(self, depth: int) -> None:
         if self.grows:
             self.depth = max(depth, self.depth)
 
-    def deepest(self, lanes: int) -> int:
-        frames = self.machine.layout.frames
-        row = max(4, 0 if frames is None else frames.bytes())
-        return min(DEPTH_LIMIT, max(START_DEPTH, GROWTH_LIMIT // (row * max(1, lanes))))
+    def pace(self, lanes: int, how: str) -> Pace:
+        """How fast a machine of so many lanes is, remembered from one run to the next."""
+        return self._paces.setdefault((lanes, how), Pace())
+
+    def fitting(self, spread: Spread, width: int, slots: int, traced: bool = False) -> int:
+        """The depth that a machine of so many lanes begins with; TooLargeError if there is no room for it. What runs of
+        fewer lanes have found to be deep enough may be too deep for more of them."""
+        depth = self.traced_depth() if traced else self.depth
+        while self.grows and not traced and depth > START_DEPTH and not self.memory.fits(spread, width, depth, slots):
+            depth //= 2
+        self.memory.check(spread, width, depth, slots)
+        return depth
 
     # Through fewer lanes
 
@@ -294,12 +316,16 @@ class PcExecutable:
         inputs: int,
         lanes: int | None = None,
         mesh: Mesh | None = None,
-        progress: Progress | None = None,
     ) -> Outcome:
         """Run all inputs through so many lanes (on each device). Outside traces."""
         spread = Spread(mesh, inputs)
-        width = min(lanes or self.costs.stream_lanes(spread.each), spread.each)
-        return Stream(self, spread, width, progress).run(self.placed(args, spread))
+        width = self.stream_width(lanes, spread)
+        self.fitting(spread, width, spread.each)
+        return Stream(self, spread, width).run(self.placed(args, spread))
+
+    def stream_width(self, lanes: int | None, spread: Spread) -> int:
+        """Lanes on each device, of which so many were asked for."""
+        return min(lanes or self.costs.stream_lanes(spread.each), spread.each)
 
     def map_chunks(
         self,
@@ -313,8 +339,8 @@ class PcExecutable:
         total = FOREVER if flow.total is None else flow.total
         wanted = flow.lanes or self.costs.stream_lanes(total)
         width = min(wanted, -(-total // spread.devices))
-        stream = Stream(self, replace(spread, inputs=spread.each * spread.devices), width, flow.progress)
-        return Chunks(stream, flow.total, iter(pieces)).run(common)
+        stream = Stream(self, replace(spread, inputs=spread.each * spread.devices), width, flow.watch)
+        return Chunks(stream, flow.total, iter(pieces), flow.held).run(common)
 
     def drained(self, q: Queue, depth: int) -> Outcome:
         return self._outcome(q.out, q.out.get("back"), q.state, depth)

@@ -75,31 +75,35 @@ def run(
     inputs: Values,
     narrower: jax.Array | int = 0,
     grows: bool = False,
-    turns: jax.Array | int | None = None,
+    most: jax.Array | int | None = None,
     more: jax.Array | bool = False,
     halted: jax.Array | bool = False,
 ) -> Queue:
     """Run until every input has its results. `inputs`: by state key, what lanes begin with, [slots, ...] each.
 
     It ends before that when no input is left and no more than `narrower` lanes live (or at once, if there are `more`
-    inputs to come), when (`grows`) a lane has no room for a call, or after so many `turns` (refills). Nothing happens
-    if it is `halted`.
+    inputs to come), when (`grows`) a lane has no room for a call, or after `most` trips. Nothing happens if it is
+    `halted`.
     """
     blocks = machine.blocks(queue.state)
+    first = queue.state.trips
 
-    def unfinished(c: tuple[Queue, jax.Array]) -> jax.Array:
-        q, turn = c
+    def left(q: Queue) -> jax.Array | None:
+        return None if most is None else most - (q.state.trips - first)
+
+    def unfinished(q: Queue) -> jax.Array:
         rest = (_count(q, blocks) > narrower) | jnp.any(_unwritten(q, blocks, grows))
         going = (q.following < q.end) | (rest & jnp.logical_not(more))
         if grows:
             going &= ~jnp.any(is_full(q, blocks)) & jnp.logical_not(halted)
-        return going if turns is None else going & (turn < turns)
+        trips = left(q)
+        return going if trips is None else going & (trips > 0)
 
-    def turn(c: tuple[Queue, jax.Array]) -> tuple[Queue, jax.Array]:
-        q = replace(c[0], state=_trips(machine, blocks, c[0], narrower))
-        return refill(machine, blocks, q, inputs, grows), c[1] + 1
+    def turn(q: Queue) -> Queue:
+        q = replace(q, state=_trips(machine, blocks, q, narrower, left(q)))
+        return refill(machine, blocks, q, inputs, grows)
 
-    done: Queue = jax.lax.while_loop(unfinished, turn, (queue, jnp.zeros((), jnp.int32)))[0]
+    done: Queue = jax.lax.while_loop(unfinished, turn, queue)
     return done
 
 
@@ -127,17 +131,21 @@ def is_full(q: Queue, blocks: Blocks) -> jax.Array:
     return full
 
 
-def _trips(machine: Machine, blocks: Blocks, q: Queue, narrower: jax.Array | int) -> State:
-    """Trips until too many lanes are idle."""
+def _trips(
+    machine: Machine, blocks: Blocks, q: Queue, narrower: jax.Array | int, most: jax.Array | None = None
+) -> State:
+    """Trips until too many lanes are idle; at `most` so many."""
     state, lanes = q.state, q.lanes
+    first = state.trips
     more = q.following < q.end
 
     def live(carry: Values) -> jax.Array:
         return jnp.sum(carry["pc"] < len(blocks), dtype=jnp.int32)
 
     def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
-        carry, alive, _ = c
-        return (alive > 0) & jnp.where(more, carry[DEBT] < lanes, alive > narrower)
+        carry, alive, trips = c
+        on = (alive > 0) & jnp.where(more, carry[DEBT] < lanes, alive > narrower)
+        return on if most is None else on & (trips - first < most)
 
     def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
         carry, _, trips = c

@@ -21,7 +21,7 @@ from pcbatch.ir.ops import Fail
 class Status(IntEnum):
     """The end of one lane: it returned (`OK`), met a limit, or failed an `assert` (`ASSERTION`) or a `raise` (`ERROR`).
 
-    `RUNNING` is seen only when a machine is stopped between trips.
+    `RUNNING` is seen only when a machine is stopped between trips, by `timeout` or by hand.
     """
 
     OK = 0
@@ -39,6 +39,7 @@ class Site:
     loc: Loc | None = None
     held: str = ""
     fail: Fail | None = None
+    label: str = ""  # of the block
 
 
 def why(fail: Fail) -> Status:

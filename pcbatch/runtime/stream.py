@@ -2,8 +2,9 @@
 
 A queue runs until its inputs are used up; where few lanes live and no input is left, they go on in a narrower machine.
 All that is one program (`_whole`): starting another costs as much as dozens of trips. Where a lane has no room for a
-call, that program stops, stacks grow, and the rest is done step by step; so is everything where somebody is told of
-progress, and where inputs come in chunks (`chunks`): lanes that still run then take their work along into the next.
+call, that program stops, stacks grow, and the rest is done step by step; so is everything where somebody looks after
+the run (`watch`), and where inputs come in chunks (`chunks`): lanes that still run then take their work along into the
+next.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.runtime import queue
+from pcbatch.runtime.arrays import total_of
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.spread import Dealt, Spread
+from pcbatch.runtime.watch import FOREVER, Standing, Watch
 
 if TYPE_CHECKING:
     from pcbatch.runtime.machine import State
     from pcbatch.runtime.pc import PcExecutable
 
-Progress = Callable[[int, int | None], object]
-
 NARROWER = (2, 4)  # a machine that no input is left for narrows by these factors, each a machine to compile
 NARROWEST = 16  # lanes: below, a trip costs its overhead whatever the width
-REPORTS = 64  # refills between two reports of progress
-FOREVER = np.iinfo(np.int32).max
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=["full", "left", "live", "done", "item"], meta_fields=[])
+@partial(
+    jax.tree_util.register_dataclass, data_fields=["full", "left", "live", "done", "item", "trips"], meta_fields=[]
+)
 @dataclass(frozen=True, slots=True)
 class Pause:
     """How a queue stands, on each device."""
@@ -45,6 +46,7 @@ class Pause:
     live: jax.Array  # lanes that run
     done: jax.Array  # inputs that have results, less those that lanes have brought from earlier chunks
     item: jax.Array  # whose work each lane has
+    trips: jax.Array  # that the run has made
 
 
 class Begun(NamedTuple):
@@ -74,21 +76,32 @@ class Left(NamedTuple):
 
 @dataclass
 class Stream:
-    """One `map`. `lanes` are those of one device."""
+    """One `map`. `lanes` are those of one device. `snapshot` makes of a queue what `watch` may save."""
 
     executable: PcExecutable
     spread: Spread
     lanes: int
-    progress: Progress | None = None
+    watch: Watch | None = None
     depth: int = field(init=False)
     grows: bool = field(init=False)
+    standing: Standing = field(init=False)
+    snapshot: Callable[[Begun], Any] = field(init=False, default=lambda begun: begun)
 
     def __post_init__(self) -> None:
-        self.depth, self.grows = self.executable.depth, self.executable.grows
+        self.depth = self.executable.fitting(self.spread, self.lanes, self.spread.each)
+        self.grows = self.executable.grows
+        self.standing = Standing(self.spread.inputs)
+        if self.watch is not None:
+            self.watch.pace = self.executable.pace(self.lanes, "stream")
+
+    @property
+    def stopped(self) -> bool:
+        """Did somebody stop it?"""
+        return self.watch is not None and self.watch.stopped
 
     def run(self, given: Dealt) -> Outcome:
         """Every input, in device memory, to its end."""
-        if self.progress is None and not (self.grows and self.executable.prints):  # what is printed must be so once
+        if not (self.grows and self.executable.prints):  # what is printed must be so once
             return self._at_once(given)
         return self._rest(self.begin(given, self.spread.each))
 
@@ -114,10 +127,10 @@ class Stream:
 
     def begin(self, given: Dealt, slots: int) -> Begun:
         """Before the first refill."""
-        return Begun(*self.call(_begin, given, lanes=self.lanes, slots=slots, depth=self.depth))
+        return Begun(*self.call(begin, given, lanes=self.lanes, slots=slots, depth=self.depth))
 
     def to_the_end(self, begun: Begun, before: int, total: int | None) -> Begun:
-        """Until every input of this queue has its results, in ever narrower machines."""
+        """Until every input of this queue has its results, in ever narrower machines; or until it is stopped."""
         for width, narrower in _widths(self.lanes, self.executable):
             q = begun.queue
             if width > q.item.shape[-1]:
@@ -126,6 +139,8 @@ class Stream:
                 state, item = self.call(_narrow, q.state, q.item, width=width, slots=q.slots)
                 begun = begun._replace(queue=replace(q, state=state, item=item))
             begun, _ = self.turns(begun, narrower, before, total)
+            if self.stopped:
+                break
         return begun
 
     def turns(
@@ -137,27 +152,39 @@ class Stream:
         more: bool = False,
         meanwhile: Callable[[], None] | None = None,
     ) -> tuple[Begun, Pause]:
-        """Until no input is left (and, unless there are `more` to come, few lanes live). `meanwhile` is called when the
-        first run has been started."""
-        limit = np.int32(FOREVER if self.progress is None else REPORTS)
+        """Until no input is left (and, unless there are `more` to come, few lanes live), or until it is stopped.
+        `meanwhile` is called when the first run has been started."""
+        watch = self.watch
         while True:
+            limit = np.int32(FOREVER) if watch is None else watch.limit()
             q, pause = self.call(_run, *begun, np.int32(narrower), limit, np.bool_(more), grows=self.grows, donate=(0,))
             begun = begun._replace(queue=q)
             if meanwhile is not None:
                 meanwhile()
                 meanwhile = None
-            if self.progress is None and not self.grows and narrower == 0 and not more:
+            if watch is None and not self.grows and narrower == 0 and not more:
                 return begun, pause  # nothing to decide: the caller need not wait
-            if self.progress is not None:
-                self.progress(before + int(np.sum(pause.done)), total)
-            if self.grows and bool(np.any(pause.full)):
+            full = self.grows and bool(np.any(pause.full))
+            self.standing = self._after(pause, before, total)
+            if full:
                 begun = begun._replace(queue=self._grown(q))
-            elif _ended(pause, narrower, more):
+            going = watch is None or watch.ran(
+                int(np.max(np.asarray(pause.trips))), self.standing, partial(self.snapshot, begun)
+            )
+            if not going or (not full and _ended(pause, narrower, more)):
                 return begun, pause
+
+    def _after(self, pause: Pause, before: int, total: int | None) -> Standing:
+        return replace(
+            self.standing.after(total_of(pause.trips), total_of(pause.live), int(np.size(pause.item))),
+            total=total,
+            finished=before + total_of(pause.done),
+            waiting=total_of(pause.left),
+        )
 
     def _grown(self, q: Queue) -> Queue:
         """With deeper stacks; or, if they may not get deeper, no longer waiting for that."""
-        if 2 * self.depth > self.executable.deepest(int(q.item.shape[-1])):
+        if not self.executable.may_deepen(self.depth, self.spread, int(q.item.shape[-1])):
             self.grows = False
             return q
         self.depth *= 2
@@ -181,7 +208,7 @@ def _ended(pause: Pause, narrower: int, more: bool) -> bool:
 # The programs. Queues have the devices in front where there are several.
 
 
-def _begin(
+def begin(
     executable: PcExecutable, given: Dealt, *, spread: Spread, lanes: int, slots: int, depth: int
 ) -> tuple[Queue, Values, Values]:
     def body(given: Dealt, common: Any) -> tuple[Queue, Values, Values]:
@@ -255,7 +282,7 @@ def _run(
     shared: Values,
     stored: Values,
     narrower: jax.Array,
-    turns: jax.Array,
+    most: jax.Array,
     more: jax.Array,
     *,
     spread: Spread,
@@ -265,15 +292,16 @@ def _run(
 
     def body(given: tuple[Queue, Values, Values], control: tuple[jax.Array, ...]) -> tuple[Queue, Pause]:
         q, shared, stored = given
-        narrower, turns, more = control
-        q = queue.run(machine, clothed(q, shared), stored, narrower, grows, turns, more)
+        narrower, most, more = control
+        first = q.state.trips
+        q = queue.run(machine, clothed(q, shared), stored, narrower, grows, most, more)
         blocks = machine.blocks(q.state)
         live = jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
         held = jnp.sum(q.item < q.slots, dtype=jnp.int32)
         full = jnp.any(queue.is_full(q, blocks))
-        return _bare(q), Pause(full, q.end - q.following, live, q.following - held, q.item)
+        return _bare(q), Pause(full, q.end - q.following, live, q.following - held, q.item, q.state.trips - first)
 
-    ran: tuple[Queue, Pause] = spread.run(body, (q, shared, stored), (narrower, turns, more))
+    ran: tuple[Queue, Pause] = spread.run(body, (q, shared, stored), (narrower, most, more))
     return ran
 
 

@@ -14,6 +14,7 @@ from tools.mutants import (
     language,
     machine,
     merging,
+    runs,
     schedule,
     stack_passes,
     strategies,
@@ -41,6 +42,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *visits.MUTANTS,
     *strategies.MUTANTS,
     *streams.MUTANTS,
+    *runs.MUTANTS,
     *top.MUTANTS,
     *citizen.MUTANTS,
 )

@@ -117,8 +117,8 @@ MUTANTS = (
     Mutant(
         "guard-few-once",
         "runtime/emit/guard.py",
-        "return new, wanted(new, self.code), None",
-        "return new, jnp.zeros((), bool), None",
+        "return new, wanted(new, self.code) & (rounds < PATIENCE + groups), rounds + 1",
+        "return new, jnp.zeros((), bool), rounds + 1",
         "a few lanes are computed and the others left waiting",
         (*PROFILE, *MODES),
         equivalent="lanes that are left wait for the next visit: only time is lost",

@@ -43,8 +43,8 @@ MUTANTS = (
     Mutant(
         "failures-one-kind",
         "failures.py",
-        "kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit}",
-        "kinds = {Status.STACK_FULL: _stack_full}",
+        "kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, ",
+        "kinds = {Status.STACK_FULL: _stack_full, ",
         "lanes that ran too long are not reported",
         RUNTIME,
     ),
@@ -83,7 +83,7 @@ MUTANTS = (
     Mutant(
         "compiled-empty",
         "compiled.py",
-        "        if given.lanes == 0:\n            return self._empty()\n",
+        "        if given.lanes == 0:\n            return self.empty()\n",
         "",
         "a batch of no lanes is run",
         (*RUNTIME, *law("fib")),

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.modes import Dense, Few, Mode, Strips
-from pcbatch.runtime.blocks import Blocks
+from pcbatch.runtime.blocks import PATIENCE, PATIENCE_WHEN_DEAR, Blocks
 from pcbatch.runtime.code import BlockCode, Values
 from pcbatch.runtime.emit.base import Stage, waits, wanted
 from pcbatch.runtime.layout import DEBT
@@ -76,7 +76,8 @@ class _Guarded:
         round of all of them would take. Asked after every so many `turns`."""
         start = _count(carry, self.code)
 
-        def body(state: Values, on: jax.Array, debt: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
+        def body(state: Values, on: jax.Array, memory: Any) -> tuple[Values, jax.Array, Any]:
+            debt, rounds = memory
             names = self.stage.written(self.code)
             rest = {k: v for k, v in state.items() if k not in names}
 
@@ -87,19 +88,27 @@ class _Guarded:
             state = rest | (jax.lax.fori_loop(0, turns, turn, some) if turns > 1 else turn(0, some))
             waiting = _count(state, self.code)
             debt = debt + turns * (start - waiting)
-            return state, (waiting > 0) & (debt < start), debt
+            return state, (waiting > 0) & (debt < start) & (rounds < PATIENCE_WHEN_DEAR), (debt, rounds + 1)
 
-        new, debt = self._loop(carry, go, body, jnp.zeros((), jnp.int32))
+        nothing = jnp.zeros((), jnp.int32)
+        new, (debt, _) = self._loop(carry, go, body, (nothing, nothing))
         return {**new, DEBT: new[DEBT] + debt} if DEBT in new else new
 
     def few(self, carry: Values, go: jax.Array, width: int) -> Values:
-        """At most `width` waiting lanes, again until none waits."""
+        """At most `width` waiting lanes, the first of them, again until none waits. After many rounds those are lanes
+        that may never end: then each `width` neighbours get a round, so that none keeps others from going on."""
+        groups = -(-carry["pc"].shape[0] // width)
+        group = jnp.arange(carry["pc"].shape[0], dtype=jnp.int32) // width
 
-        def body(state: Values, on: jax.Array, _: None) -> tuple[Values, jax.Array, None]:
-            new = self.stage.step(self.code, state, first(waits(state, self.code), width), on)
-            return new, wanted(new, self.code), None
+        def body(state: Values, on: jax.Array, rounds: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
+            there = waits(state, self.code)
+            chosen = there & ((rounds < PATIENCE) | (group == rounds - PATIENCE))
+            if self.code.needs_lanes:
+                chosen = jnp.where(jnp.any(chosen), chosen, there)
+            new = self.stage.step(self.code, state, first(chosen, width), on)
+            return new, wanted(new, self.code) & (rounds < PATIENCE + groups), rounds + 1
 
-        return self._loop(carry, go, body, None)[0]
+        return self._loop(carry, go, body, jnp.zeros((), jnp.int32))[0]
 
     def strips(self, carry: Values, go: jax.Array, width: int) -> Values:
         """All lanes at once if more than half of them wait; else each waiting lane once, `width` at a time."""

@@ -1,0 +1,181 @@
+"""Runs that the host looks after: with a bar, a time limit, a checkpoint; and those that are started by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from pcbatch import fingerprint, saved
+from pcbatch.arguments import Arguments, usage
+from pcbatch.blame import non_finite_lanes
+from pcbatch.compiled import Compiled
+from pcbatch.diagnostics import Diagnostic
+from pcbatch.errors import UsageError
+from pcbatch.interrupts import Interrupted, interruptible
+from pcbatch.keeping import check, check_kind, refused
+from pcbatch.lowering.abstract import Abstract
+from pcbatch.lowering.jax_types import to_aval
+from pcbatch.machines import Machine, checkpointing
+from pcbatch.reports import reporting
+from pcbatch.runtime.outcome import Outcome, tracing
+from pcbatch.runtime.paused import begin, like
+from pcbatch.runtime.pc import PcExecutable
+from pcbatch.runtime.watch import Pace, Watch
+from pcbatch.wishes import Wishes, deadline
+
+if TYPE_CHECKING:
+    from pcbatch.api import Batched
+
+
+def start(
+    name: str, compiled: Compiled, given: Arguments, mesh: Mesh | None, what: str, lanes: int | None = None
+) -> Machine:
+    """A machine before its first trip. `what` asks for it, for messages."""
+    executable = _executable(compiled, given, what)
+    if given.lanes == 0:
+        return Machine(name, compiled, given, None, None)
+    with compiled.blaming(given), jax.debug_nans(False), jax.debug_infs(False):
+        paused = begin(executable, compiled.args(given), given.lanes, lanes, mesh)
+    return Machine(name, compiled, given, paused, None)
+
+
+def _executable(compiled: Compiled, given: Arguments, what: str) -> PcExecutable:
+    if tracing(compiled.args(given)):
+        raise traced(what)
+    if not isinstance(compiled.executable, PcExecutable):
+        raise not_local(what)
+    return compiled.executable
+
+
+def traced(what: str) -> UsageError:
+    """There is no host between the trips of a program that JAX traces."""
+    title = f"`{what}` is asked for inside a program that JAX traces"
+    note = "the host looks after such a run, between the programs that the devices run"
+    help = "call it outside of `jax.jit`, `jax.vmap`, `jax.grad` and other transformations; inside, `max_steps` ends "
+    help += "lanes that go on for too long"
+    return usage("PCB441", title, note, help=help)
+
+
+def not_local(what: str) -> UsageError:
+    """Lanes of the other strategy are not between trips at any time."""
+    title = f'`{what}` needs program counters, and `strategy="local"` has none'
+    return UsageError(Diagnostic("PCB415", title, helps=('use `strategy="pc"`',)))
+
+
+def watched(
+    name: str, compiled: Compiled, given: Arguments, mesh: Mesh | None, wishes: Wishes, lanes: int | None = None
+) -> Outcome:
+    """A run to its end, or as far as the wishes let it come. `lanes`: as `f.map` is asked for."""
+    _executable(compiled, given, wishes.asked)
+    with reporting(wishes.progress, "lanes" if lanes is None else "inputs") as report, interruptible() as interrupted:
+        watch = Watch(Pace(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
+        machine = _begun(name, compiled, given, mesh, wishes, lanes)
+        if report is not None and machine.standing is not None:
+            report(machine.standing)
+        if wishes.checkpoint is not None:
+            watch.save, watch.every = checkpointing(machine, wishes.checkpoint), wishes.every
+        machine = machine.moved(watch)
+        if wishes.checkpoint is not None:
+            machine.write(wishes.checkpoint, saved.write_if_possible)
+        if report is not None and machine.standing is not None and watch.why != "interrupted":
+            report(machine.standing)
+    if watch.why == "interrupted":
+        raise Interrupted(machine)
+    outcome = machine.outcome()
+    if _debugging() and non_finite_lanes(outcome):
+        return compiled.execute(given, mesh)  # which says where they come from
+    return outcome
+
+
+def _begun(
+    name: str, compiled: Compiled, given: Arguments, mesh: Mesh | None, wishes: Wishes, lanes: int | None
+) -> Machine:
+    path = wishes.checkpoint
+    if path is None:
+        return start(name, compiled, given, mesh, wishes.asked, lanes)
+    digest = fingerprint.of_arguments(given)
+    if not path.exists():
+        return replace(start(name, compiled, given, mesh, wishes.asked, lanes), _digest=digest)
+    about, arrays = saved.read(path)
+    devices = 1 if mesh is None or not given.lanes else int(mesh.size)
+    check(path, about, compiled, "run", inputs=(given.lanes, "inputs"), arguments=(digest, "arguments"),
+          devices=(devices, "devices"))  # fmt: skip
+    return restored(path, name, compiled, given, mesh, about, arrays)
+
+
+def load(batched: Batched, path: Any, fixed: tuple[Any, ...], args: Any, kwargs: dict[str, Any]) -> Machine:
+    """The machine in a file. `fixed`: the object of a method; `args`: arguments of the types of those that it had."""
+    mesh = batched.mesh_of_call(kwargs)
+    file = saved.path_of(path)
+    about, arrays = saved.read(file)
+    check_kind(file, about, "run")
+    if args or kwargs:
+        given = batched.prepared((*fixed, *args), kwargs)
+    else:
+        given = _described(file, batched, about, fixed)
+    compiled = batched.program(given)
+    devices = 1 if mesh is None or not about["inputs"] else int(mesh.size)
+    if devices != about["devices"]:
+        note = f"{about['devices']} then, {devices} now"
+        raise refused(file, "was written for other devices", note, f"`f.load(path, devices={about['devices']})`")
+    check(file, about, compiled, "run")
+    return restored(file, batched.__name__, compiled, replace(given, lanes=about["inputs"]), mesh, about, arrays)
+
+
+def _described(file: Path, batched: Batched, about: Mapping[str, Any], fixed: tuple[Any, ...]) -> Arguments:
+    """The call that a machine was started with, as far as types go."""
+    types: dict[str, Abstract] = dict(batched.types_of_fixed(fixed))
+    for name, found in about["types"].items():
+        if name not in types and found is None:
+            note = f"the file does not hold the classes in argument `{name}`: nothing in it is code"
+            help = "give the arguments, or `jax.ShapeDtypeStruct`s of them: `f.load(path, *args)`"
+            raise refused(file, "holds no types of all arguments", note, help)
+        if name not in types:
+            types[name] = fingerprint.decoded(found)
+    types = {name: types[name] for name in about["types"]}
+    mapped = {name: tuple(leaves) for name, leaves in about["mapped"].items()}
+    return Arguments(
+        types, frozenset(about["shared"]), _shapes(types, mapped, about["inputs"]), mapped, about["inputs"]
+    )
+
+
+def _shapes(types: Mapping[str, Abstract], mapped: Mapping[str, Any], lanes: int) -> dict[str, tuple[Any, ...]]:
+    """Descriptions of arrays, where a call has arrays."""
+    return {
+        name: tuple(
+            to_aval(leaf, (lanes,) if varies else ())
+            for leaf, varies in zip(type_.arrays, mapped.get(name) or (False,) * len(type_.arrays), strict=True)
+        )
+        for name, type_ in types.items()
+    }
+
+
+def restored(
+    path: Path,
+    name: str,
+    compiled: Compiled,
+    given: Arguments,
+    mesh: Mesh | None,
+    about: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+) -> Machine:
+    """The machine of a file that was checked."""
+    executable = _executable(compiled, given, "load")
+    digest = about["arguments"]
+    if about["shape"] is None:
+        return Machine(name, compiled, given, None, digest)
+    types = like(executable, compiled.args(given), given.lanes, mesh, about["shape"])
+    if not types.fits(arrays):
+        raise saved.unreadable(path, "its arrays are not those of such a state")
+    return Machine(name, compiled, given, types.restored(arrays), digest)
+
+
+def _debugging() -> bool:
+    config: Any = jax.config
+    return bool(config.jax_debug_nans or config.jax_debug_infs)

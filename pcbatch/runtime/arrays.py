@@ -1,0 +1,42 @@
+"""The arrays of a state by name, and back on their devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+
+def named(tree: Any) -> dict[str, Any]:
+    """The arrays of a state, by where they stand in it."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {"/".join(map(_part, path)): leaf for path, leaf in leaves}
+
+
+def _part(key: Any) -> str:
+    return str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))))
+
+
+def placed(types: Any, arrays: Mapping[str, np.ndarray], mesh: Mesh | None) -> Any:
+    """A state of these types with arrays by the names of `named`."""
+    found = [arrays[name] for name in named(types)]
+    tree = jax.tree.structure(types)
+    if mesh is None:
+        return jax.tree.unflatten(tree, [jnp.array(x) for x in found])
+    spec: Any = PartitionSpec  # untyped in some releases of JAX
+    parts = NamedSharding(mesh, spec(mesh.axis_names))
+    return jax.tree.unflatten(tree, [jax.device_put(x, parts) for x in found])
+
+
+def trips_array(trips: int) -> Any:
+    """A number of trips as results hold it; more than fit in 32 bits as NumPy's wider integers."""
+    return jnp.int32(trips) if trips <= np.iinfo(np.int32).max else np.int64(trips)
+
+
+def total_of(counts: Any) -> int:
+    """The sum over devices."""
+    return int(np.sum(np.asarray(counts), dtype=np.int64))

@@ -1,0 +1,87 @@
+"""`f.map` over chunks that the host looks after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jax.sharding import Mesh
+
+from pcbatch import fingerprint, saved
+from pcbatch.arguments import Arguments
+from pcbatch.compiled import Compiled
+from pcbatch.interrupts import Interrupted, interruptible
+from pcbatch.keeping import check, header, refused
+from pcbatch.reports import reporting
+from pcbatch.runtime.chunks import AnotherStream, Flow, Held, Piece
+from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.watch import Pace, Standing, Watch
+from pcbatch.wishes import Wishes, deadline
+
+
+def watched_chunks(
+    compiled: Compiled,
+    given: Arguments,
+    pieces: Callable[[], Iterable[Piece]],
+    flow: Flow,
+    mesh: Mesh | None,
+    wishes: Wishes,
+) -> Outcome:
+    """Inputs that come piece by piece, to their end, or as far as the wishes let them come."""
+    path, held = wishes.checkpoint, None
+    about = _about(compiled, given, flow, mesh) if path is not None else {}
+    if path is not None and path.exists():
+        held = _held(path, compiled, about)
+    with reporting(wishes.progress, "inputs") as report, interruptible() as interrupted:
+        watch = Watch(Pace(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
+        if path is not None:
+            watch.save, watch.every = _keeping(path, about), wishes.every
+        try:
+            outcome = compiled.stream_chunks(given, pieces, replace(flow, watch=watch, held=held), mesh)
+        except AnotherStream:
+            assert path is not None
+            note = "the chunks that the run has seen are read again, and these are not the same"
+            raise refused(path, "was written for other inputs", note) from None
+        if report is not None and not watch.stopped:
+            inputs = len(outcome.status)
+            report(Standing(inputs, finished=inputs, trips=int(outcome.trips)))
+    if watch.why == "interrupted":
+        raise Interrupted(None, "stopped by Ctrl-C" + ("" if path is None else f"; {path} holds what is done"))
+    return outcome
+
+
+def _about(compiled: Compiled, given: Arguments, flow: Flow, mesh: Mesh | None) -> dict[str, Any]:
+    mapped = compiled.mapped(given)
+    common = {v: x for v, x in compiled.args(given).items() if v not in mapped}
+    return {
+        **header(compiled, "map"),
+        "shared": fingerprint.of_shared(common),
+        "chunk": flow.size,
+        "total": flow.total,
+        "asked": flow.lanes,
+        "devices": 1 if mesh is None else int(mesh.size),
+    }
+
+
+def _keeping(path: Path, about: Mapping[str, Any]) -> Callable[[Callable[[], Held]], None]:
+    def keep(snapshot: Callable[[], Held]) -> None:
+        held = snapshot()
+        saved.write_if_possible(path, {**about, "held": held.about}, held.arrays)
+
+    return keep
+
+
+def _held(path: Path, compiled: Compiled, about: Mapping[str, Any]) -> Held:
+    found, arrays = saved.read(path)
+    wanted = {
+        "shared": "shared arguments",
+        "chunk": "chunks",
+        "total": "inputs",
+        "asked": "lanes",
+        "devices": "devices",
+    }
+    check(path, found, compiled, "map", **{key: (about[key], what) for key, what in wanted.items()})
+    return Held(found["held"], {name: np.asarray(x) for name, x in arrays.items()})

@@ -1,0 +1,20 @@
+import tempfile
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pcbatch
+
+folder = Path(tempfile.mkdtemp())
+
+
+@pcbatch.batch
+def down(n):
+    while n > 0:
+        n -= 1
+    return n
+
+
+N = jnp.arange(9)
+down.run(N, checkpoint=folder / "run.npz")
+down.run(N + 1, checkpoint=folder / "run.npz")

@@ -1,0 +1,145 @@
+"""Defects in runs that are looked after, kept and gone on with, and in what they may take."""
+
+from __future__ import annotations
+
+from tools.mutants.mutant import Mutant
+
+RUNS = "tests/test_runs.py"
+ADVANCE = (f"{RUNS}::TestAdvance::test_bit_by_bit", f"{RUNS}::TestAdvance::test_a_machine_is_a_value")
+GROWTH = (f"{RUNS}::TestAdvance::test_growing", f"{RUNS}::TestMemory::test_stacks_stop")
+MEMORY = (f"{RUNS}::TestMemory",)
+FILES = (f"{RUNS}::TestFiles",)
+DEVICES = (f"{RUNS}::TestAdvance::test_devices",)
+KEPT = (f"{RUNS}::TestCheckpoints",)
+TIME = (f"{RUNS}::TestTime::test_modes", f"{RUNS}::TestTime::test_policies")
+
+MUTANTS = (
+    # watch
+    Mutant(
+        "watch-counts-no-trips",
+        "runtime/watch.py",
+        "            self.trips -= trips\n",
+        "            pass\n",
+        "`max_trips` holds for each program, not for all",
+        ADVANCE,
+    ),
+    Mutant(
+        "watch-never-faster",
+        "runtime/watch.py",
+        "min(wanted, FASTER * max(self.trips, FIRST), FOREVER)",
+        "min(wanted, max(self.trips, FIRST), FOREVER)",
+        "every program makes four trips",
+        (f"{RUNS}::test_pace",),
+    ),
+    # arrays
+    Mutant(
+        "arrays-first-device",
+        "runtime/arrays.py",
+        "return int(np.sum(np.asarray(counts), dtype=np.int64))",
+        "return int(np.asarray(counts).flat[0])",
+        "what the first device has done is taken for all",
+        DEVICES,
+    ),
+    Mutant(
+        "arrays-narrow-trips",
+        "runtime/arrays.py",
+        "trips <= np.iinfo(np.int32).max else np.int64(trips)",
+        "trips <= np.iinfo(np.int32).max else np.int32(trips % 2**31)",
+        "a number of trips wraps around",
+        (f"{RUNS}::test_more_trips_than_a_word_holds",),
+    ),
+    # paused
+    Mutant(
+        "paused-takes-arguments",
+        "runtime/paused.py",
+        "return _Bare(jax.tree.map(jnp.copy, state.carry), state.trips, state.shared)",
+        "return _Bare(state.carry, state.trips, state.shared)",
+        "the caller's own arrays are given away",
+        (f"{RUNS}::TestAdvance::test_arguments_stay_the_callers",),
+        equivalent="JAX copies what a program passes on, though it does not promise to",
+    ),
+    Mutant(
+        "paused-no-growth",
+        "runtime/paused.py",
+        "        if full and not live:\n",
+        "        if False:\n",
+        "lanes wait for deeper stacks for ever",
+        GROWTH,
+    ),
+    Mutant(
+        "paused-numbers-by-place",
+        "runtime/paused.py",
+        "slots.reshape(self.spread.devices, -1) * self.spread.devices + devices",
+        "slots.reshape(self.spread.devices, -1) + devices",
+        "lanes of several devices are called by wrong numbers",
+        DEVICES,
+    ),
+    # memory
+    Mutant(
+        "memory-no-frames",
+        "runtime/memory.py",
+        "return width * (self.lane + self.frame * (depth + 2)) + slots * self.input",
+        "return width * self.lane + slots * self.input",
+        "stacks cost nothing",
+        MEMORY,
+    ),
+    Mutant(
+        "memory-no-old-stacks",
+        "runtime/memory.py",
+        "self.total(width, 2 * depth) + width * self.frame * (depth + 2)",
+        "self.total(width, depth)",
+        "stacks double into room that there is not",
+        MEMORY,
+    ),
+    # guard
+    Mutant(
+        "guard-no-patience",
+        "runtime/emit/guard.py",
+        "(debt < start) & (rounds < PATIENCE_WHEN_DEAR), (debt",
+        "(debt < start), (debt",
+        "a lane that never ends keeps its trip from ending",
+        TIME,
+    ),
+    Mutant(
+        "guard-few-starve",
+        "runtime/emit/guard.py",
+        "there & ((rounds < PATIENCE) | (group == rounds - PATIENCE))",
+        "there",
+        "lanes that never end keep those behind them from going on",
+        TIME,
+    ),
+    # chunks
+    Mutant(
+        "chunks-any-stream",
+        "runtime/chunks.py",
+        '        if here.mark != about["seen"]:\n',
+        "        if False:\n",
+        "a run goes on with other inputs",
+        (f"{RUNS}::TestCheckpoints::test_other_settings_of_map",),
+    ),
+    Mutant(
+        "chunks-what-runs-is-done",
+        "runtime/chunks.py",
+        "        owners[device, items[device, lane]] = NOBODY\n        for",
+        "        for",
+        "what has not ended when the time is over has a result",
+        (f"{RUNS}::TestTime",),
+    ),
+    # saved, fingerprint
+    Mutant(
+        "saved-in-place",
+        "saved.py",
+        "path.with_name(UNFINISHED.format(name=path.name))",
+        "path",
+        "a write that fails destroys what was there",
+        FILES,
+    ),
+    Mutant(
+        "fingerprint-no-constants",
+        "fingerprint.py",
+        "            _add(found, op.expr.fn.closed.consts)\n",
+        "",
+        "a run goes on with other constants",
+        FILES,
+    ),
+)
