@@ -260,7 +260,8 @@ class BackStage:
 
         mixes = bool(code.tape.frames) or not window.dense
         done = apart(compute) if self.apart and mixes else compute()
-        return _written(self, code.tape, carry, window, done)
+        new = _written(self, code.tape, carry, window, done)
+        return {name: new.get(name, carry[name]) for name in self.written(code)}  # what is only compared has none
 
 
 @jax.tree_util.register_dataclass
@@ -309,8 +310,7 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
     memory = _Registers(carry, window, mask, {})
     found = pull(body, env, cotangents, window.width, memory)
 
-    registers, slots = dict[str, Any](), dict[str, Any]()
-    owned = {v: window.read(carry[own(v)]) for v in tape.owned}  # of some the block makes truth values alone
+    registers, slots, owned = dict[str, Any](), dict[str, Any](), dict[str, Any]()
     for v in old:
         registers[v] = jnp.zeros_like(old[v]) if v in body.updates else old[v]
     for v in saved:
@@ -324,7 +324,7 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
         elif source.kind == POP:
             slots[source.name] = slots[source.name] + new
         elif source.kind == SHARED and source.name in tape.owned:
-            owned[source.name] = owned[source.name] + new
+            owned[source.name] = window.read(carry[own(source.name)]) + new
     kept_cts = {n: found.get(n, cotangents.get(n)) for n in tape.kept}
     return Undone(
         registers,

@@ -63,7 +63,20 @@ class Many:
         """As traced."""
 
     def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
-        return one_by_one(self, size, axes)
+        if not self.at_once:
+            return one_by_one(self, size, axes)
+        # What runs in one loop is lifted itself: runs that are recorded together are differentiated together.
+        behind = [0 if here and axis is not None else axis for here, axis in zip(self.mapped, axes, strict=True)]
+        inner = self.of.lifted(size, behind)
+
+        def operand(k: int, x: Any, axis: Axis) -> Any:
+            if not self.mapped[k]:
+                return inner.operand(k, x, axis)
+            x = x if axis is None else jnp.moveaxis(x, axis, 1)
+            return jax.vmap(lambda element: inner.operand(k, element, behind[k]))(x)
+
+        operation = replace(self, of=inner.operation)
+        return Lifted(operation, operand, _of_each(inner.results), _of_each(inner.floats))
 
     def within(self, size: int, axes: Sequence[Axis]) -> Operation:
         """As one of `size` elements."""
@@ -81,6 +94,22 @@ class Many:
         from pcbatch.transforms.pushed import refuse
 
         raise refuse()
+
+
+def _of_each(read: Results) -> Results:
+    """The same for results that have the elements of another `vmap` in front."""
+
+    def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
+        axes: list[Axis] = []
+
+        def one(*element: Any) -> list[Any]:
+            found, axes[:] = read(element)
+            return found
+
+        found = jax.vmap(one)(*outs) if outs else []
+        return list(found), [None if axis is None else axis + 1 for axis in axes]
+
+    return results
 
 
 def at_once(operation: Operation, size: int, axes: Sequence[Axis]) -> Lifted:

@@ -269,3 +269,12 @@ def fails_here_and_there(n, x):
     if n == 0:
         return jnp.exp(x)
     return fails_here_and_there(n - 1, x * 0.9) * x
+
+
+@program(ints(0, 9), floats(-1, 1, 24), floats(-1, 1), shared(np.float32(0.4)), in_axes=(0, 0, 0, None))
+def only_compared(n, xs, x, limit):
+    """In the loop nothing is made of an array, and of what lanes share, but truth values."""
+    xs = jnp.tanh(xs)
+    for k in range(n):
+        x = jnp.sin(x) if xs[k] > limit else x * 0.5
+    return x + xs.sum() * limit
