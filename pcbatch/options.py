@@ -31,6 +31,7 @@ class Options:
     max_depth: int | None = None
     max_steps: int | None = None
     max_tape: int | None = None
+    checkpoints: int | None = None
     max_memory: int | str | None = None
     devices: Any = None
     stats: bool = False
@@ -44,6 +45,7 @@ class Options:
         _positive("max_depth", self.max_depth)
         _positive("max_steps", self.max_steps)
         _positive("max_tape", self.max_tape)
+        _positive("checkpoints", self.checkpoints)
         _check_memory(self.max_memory)
 
     @property

@@ -31,7 +31,7 @@ from pcbatch.transforms.rows import append, together
 from pcbatch.transforms.tape import BlockTape, Tape
 from pcbatch.transforms.undone_parts import add_loaded, take_stored
 
-RECORDS = 512  # of one pullback of what lanes share
+RECORDS = 512  # of one pullback of what lanes share, unless there are more lanes
 RECORD = "record"  # state key: the record that a lane undoes next
 
 
@@ -134,13 +134,14 @@ def layout_of(forward: Layout, tape: Tape) -> BackLayout:
     return BackLayout(forward, tape, codes, frames, floats)
 
 
-def start(
-    layout: BackLayout, cotangents: Mapping[str, Any], head: jax.Array, depth: int, known: Values
-) -> Values:
-    """The state before the first trip: `cotangents` of some registers, [lanes, ...]; `head` int32[lanes]: the last record
-    of each lane, or -1."""
-    lanes = head.shape[0]
-    carry: Values = {RECORD: head, "pc": _places(layout, head)}
+def at_records(layout: BackLayout, carry: Values, head: jax.Array) -> Values:
+    """The state with lanes at these records, int32[lanes]; -1 for those that have none."""
+    return {**carry, RECORD: head, "pc": _places(layout, head)}
+
+
+def start(layout: BackLayout, cotangents: Mapping[str, Any], depth: int, lanes: int, known: Values) -> Values:
+    """The state before the first trip, with no lane anywhere: `cotangents` of some registers, [lanes, ...]."""
+    carry = at_records(layout, {}, jnp.full((lanes,), -1, jnp.int32))
     for v in layout.floats:
         type_ = layout.type(v)
         given = cotangents.get(v)
@@ -155,7 +156,7 @@ def start(
     for block in layout.tape.blocks:
         if block.kept:
             carry[kept(block, "n")] = jnp.zeros((), jnp.int32)
-            carry |= {kept(block, name): x for name, x in block.kept_rows.empty(RECORDS + lanes).items()}
+            carry |= {kept(block, name): x for name, x in block.kept_rows.empty(max(RECORDS, lanes) + lanes).items()}
             carry |= {total(v): jnp.zeros(jnp.shape(known[v]), known[v].dtype) for v in block.deferred}
     return carry
 
@@ -173,30 +174,28 @@ def _places(layout: BackLayout, record: jax.Array) -> jax.Array:
 
 def make_room(block: BlockTape, mine: Values, known: Values, stride: int, width: int) -> Values:
     """The `deferred_keys` of a block, with room for `width` more: the first records are used up, if there is none."""
-    n = kept(block, "n")
-    buffers = {kept(block, name): name for name in block.kept_rows.buffers}
+    rows = next(mine[kept(block, name)].shape[0] for name in block.kept_rows.buffers)
 
     def use(s: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
-        state = used_up(block, s[1], known, stride)
-        rest = {key: jax.lax.dynamic_update_slice_in_dim(x, x[RECORDS:], 0, 0) for key, x in state.items() if key in buffers}
-        return jnp.zeros((), bool), {**state, **rest, n: state[n] - RECORDS}
+        return jnp.zeros((), bool), used_up(block, s[1], known, stride)
 
-    rows = next(mine[key].shape[0] for key in buffers)
     # A loop of at most one round: a conditional would copy the sums.
-    made: Values = jax.lax.while_loop(lambda s: s[0], use, (mine[n] + width > rows, mine))[1]
+    made: Values = jax.lax.while_loop(lambda s: s[0], use, (mine[kept(block, "n")] + width > rows, mine))[1]
     return made
 
 
 def used_up(block: BlockTape, mine: Values, known: Values, stride: int) -> Values:
-    """The same, with the first records (at most `RECORDS`) added to the sums."""
-    plan = block.kept_rows
-    buffers = {name: mine[kept(block, name)][:RECORDS] for name in plan.buffers}
-    width = next(iter(buffers.values())).shape[0]
-    place = jnp.arange(width, dtype=jnp.int32)
-    given = plan.read(buffers, place)
-    here = (place < mine[kept(block, "n")]) & any_in_record([given[str(number)] for number in block.kept])
-    made = _pulled(block, given, here, known, stride)
-    return {**mine, **{total(v): mine[total(v)] + made[v] for v in block.deferred if v in made}}
+    """The same, with the first records added to the sums. At most as many are left as there are lanes."""
+    plan, n = block.kept_rows, kept(block, "n")
+    rows = next(mine[kept(block, name)].shape[0] for name in plan.buffers)
+    chunk = max(RECORDS, rows // 2)  # see `start`
+    given = plan.read({name: mine[kept(block, name)] for name in plan.buffers}, jnp.arange(chunk, dtype=jnp.int32))
+    there = jnp.arange(chunk, dtype=jnp.int32) < mine[n]
+    made = _pulled(block, given, there & any_in_record([given[str(number)] for number in block.kept]), known, stride)
+    sums = {total(v): mine[total(v)] + made[v] for v in block.deferred if v in made}
+    buffers = {key: mine[key] for key in (kept(block, name) for name in plan.buffers)}
+    rest = {key: jax.lax.dynamic_update_slice_in_dim(x, x[chunk:], 0, 0) for key, x in buffers.items()}
+    return {**mine, **sums, **rest, n: jnp.maximum(mine[n] - chunk, 0)}
 
 
 def _pulled(
@@ -217,11 +216,20 @@ def _pulled(
     return {v: found[numbers[v]] for v in block.deferred if numbers[v] in found}
 
 
-def totals(tape: Tape, carry: Values, known: Values, stride: int) -> Values:
-    """The cotangents of shared values at the end, by name."""
+def settled(tape: Tape, carry: Values, known: Values, stride: int) -> Values:
+    """The state with nothing kept: all of it has gone into the sums."""
     for block in tape.blocks:
         if block.kept:
-            carry = {**carry, **used_up(block, {key: carry[key] for key in deferred_keys(block)}, known, stride)}
+            mine = {key: carry[key] for key in deferred_keys(block)}
+            for _ in range(2):
+                mine = used_up(block, mine, known, stride)
+            carry = {**carry, **mine}
+    return carry
+
+
+def totals(tape: Tape, carry: Values, known: Values, stride: int) -> Values:
+    """The cotangents of shared values at the end, by name."""
+    carry = settled(tape, carry, known, stride)
     return {v: carry[total(v)] for block in tape.blocks for v in block.deferred}
 
 

@@ -84,8 +84,8 @@ class Many:
         return self if within is None else replace(self, of=within(size, axes))
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        from pcbatch.transforms.pushed import pushed
         from pcbatch.transforms.primitive import bind
+        from pcbatch.transforms.pushed import pushed
 
         outs = bind(self, *primals)
         return outs, pushed(self, primals, tangents, outs)

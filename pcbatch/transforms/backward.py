@@ -1,0 +1,257 @@
+"""Backward runs: from the cotangents of a run's results to those of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.ir.stack import StackProgram, Storage
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.jax_types import storage_type
+from pcbatch.modes import Dense
+from pcbatch.runtime.blocks import Blocks
+from pcbatch.runtime.code import Values
+from pcbatch.runtime.emit.guard import Guard
+from pcbatch.runtime.layout import reg
+from pcbatch.runtime.machine import State, spoilt
+from pcbatch.runtime.pc import PcExecutable
+from pcbatch.runtime.schedule import Drain, Sweep
+from pcbatch.runtime.spread import Dealt
+from pcbatch.runtime.status import Status
+from pcbatch.runtime.window import lane_mask
+from pcbatch.runtime.words import is_float
+from pcbatch.transforms import back
+from pcbatch.transforms.fold import folded, unfolded_outs
+from pcbatch.transforms.lifted import Axis, Lifted, at_once, one_by_one
+from pcbatch.transforms.marked import MARK, SEGMENT, SEGMENTS, STRIDE, segment_machine, segment_rows, taping
+from pcbatch.transforms.primitive import bind
+from pcbatch.transforms.pull import any_in_record
+from pcbatch.transforms.pushed import pushed, refuse
+from pcbatch.transforms.tape import HEAD, Tape
+from pcbatch.transforms.taped import FULL, ROOM, STATUS, folded_part, run_now
+
+
+@dataclass(frozen=True, repr=False)
+class Backward:
+    """Operands: the arguments of a run, the parts of its tape, and the cotangents of the floating leaves of its value.
+    Gives those of the arguments that are `moved`."""
+
+    run: Any
+    moved: tuple[bool, ...]
+    tape: Tape
+    skips: bool = True  # do lanes whose cotangents are all zero stay out of it?
+    stride: int = 1  # lanes of the run that was recorded, for each lane here
+    marked: bool = False  # was the run marked, and not recorded?
+    name: str = "backward run"
+
+    def __repr__(self) -> str:
+        return f"{self.name}[lanes={self.run.lanes}]"
+
+    @property
+    def executable(self) -> PcExecutable:
+        """What has run."""
+        found: PcExecutable = self.run.program.executable
+        return found
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What the parts of the tape are called."""
+        return taping(self.run, self.tape).keys
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The variables of the floating leaves of the value."""
+        program = self.executable.program
+        return tuple(v for v in program.results if is_float(_type(program, v)))
+
+    def cotangents(self, given: Sequence[Any]) -> list[Any]:
+        """Of every floating leaf of the value; those of other results are of no use."""
+        lanes, program = self.run.lanes, self.executable.program
+        out = []
+        for v, ct in zip(self.results, given, strict=False):
+            type_ = storage_type(_type(program, v))
+            out.append(jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype)) if ct is None else ct)
+        return out
+
+    def traced(self, *args: Any) -> Sequence[Any]:
+        count, keys = len(self.moved), self.keys
+        left = dict(zip(keys, args[count : count + len(keys)], strict=True))
+        cotangents = dict[str, Any]()
+        for v, given in zip(self.results, args[count + len(keys) :], strict=True):
+            cotangents[v] = cotangents[v] + given if v in cotangents else given
+        return undone(self, args[:count], left, cotangents)
+
+    def now(self, *args: Any) -> Sequence[Any]:
+        return run_now(self, self.executable, self.run.lanes, *args)
+
+    def types(self, avals: Sequence[Any]) -> Sequence[Any]:
+        return [x.to_tangent_aval() for x, here in zip(avals, self.moved, strict=False) if here]
+
+    def within(self, size: int, axes: Sequence[Axis]) -> Backward:
+        """The same for one of `size` elements, whose lanes were recorded together unless each has a tape of its own."""
+        return self if self._apart(axes) else replace(self, stride=self.stride * size)
+
+    def _apart(self, axes: Sequence[Axis]) -> bool:
+        """Has each element a tape of its own?"""
+        if not self.tape.blocks or self.marked:
+            return True
+        return axes[len(self.moved) + self.keys.index(next(iter(self.tape.blocks[0].buffers.values())))] is not None
+
+    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+        count, keys = len(self.moved), self.keys
+        if all(axis is None for axis in axes[: count + len(keys)]):
+            return at_once(replace(self, skips=False), size, axes)
+        if any(here and not mapped for here, mapped in zip(self.moved, self.run.mapped, strict=False)):
+            return one_by_one(self, size, axes)  # elements share what has a cotangent for each of them
+        if self._apart(axes):
+            return one_by_one(self, size, axes)
+        run = self.run.folded(size, axes[:count])
+
+        def operand(k: int, x: Any, axis: Axis) -> Any:
+            if k < count:
+                return self.run.folded_operand(run, size, k, x, axis)
+            return folded_part(keys[k - count], x, axis, size) if k < count + len(keys) else folded(x, axis, size)
+
+        def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
+            return unfolded_outs(outs, [True] * len(outs), size)
+
+        return Lifted(replace(self, run=run), operand, results, results)
+
+    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        outs = bind(self, *primals)
+        return outs, pushed(self, primals, tangents, outs)
+
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        raise refuse()
+
+
+def _type(program: StackProgram, name: str) -> ArrayType:
+    type_ = program.vars[name].type
+    assert type_ is not None
+    return type_
+
+
+def undone(
+    operation: Backward, args: Sequence[Any], left: Mapping[str, Any], cotangents: Mapping[str, Any]
+) -> list[Any]:
+    """The cotangents of arguments, from those of results."""
+    run, plan = operation.run, operation.tape
+    machine, lanes = operation.executable.smooth, run.lanes
+    shared, per_lane = machine.stored(_arguments(operation, args), lanes)
+    layout = back.layout_of(machine.layout, plan)
+    known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **left}
+    alive = any_in_record(list(cotangents.values())) if cotangents else jnp.zeros((lanes,), bool)
+    ok = left[STATUS] == int(Status.OK)
+    given = {v: jnp.where(lane_mask(ok, x), x, jnp.zeros((), x.dtype)) for v, x in cotangents.items()}
+    began = back.start(layout, given, left[ROOM].shape[0], lanes, known)
+    if operation.marked:
+        carry = by_segments(operation, layout, known, alive, left, began)
+    else:
+        began = back.at_records(layout, began, jnp.where(alive, left[HEAD], -1) if operation.skips else left[HEAD])
+        carry = backwards(operation.executable, layout, known, began, operation.stride)
+    return _of_arguments(operation, args, layout, carry, known, (alive & ~ok) | left[FULL])
+
+
+def _arguments(operation: Backward, args: Sequence[Any]) -> dict[str, Any]:
+    given: Dealt = operation.run.given(*args)
+    return operation.executable.natural({**given.mapped, **given.common})
+
+
+def _of_arguments(
+    operation: Backward,
+    args: Sequence[Any],
+    layout: back.BackLayout,
+    carry: Values,
+    known: Mapping[str, Any],
+    wrong: jax.Array,
+) -> list[Any]:
+    """The cotangents that are asked for; NaN for lanes where they are `wrong`."""
+    run = operation.run
+    totals = {**back.totals(operation.tape, carry, known, operation.stride), **_owned(layout, carry)}
+    of_shared = _shared_cotangents(operation, _arguments(operation, args), totals)
+    out = []
+    for k, v in enumerate(run.names):
+        if not operation.moved[k]:
+            continue
+        x = args[k]
+        if v in of_shared:
+            ct = of_shared[v]
+        elif back.ct(v) in carry:
+            ct = layout.forward.rows(reg(v), carry[back.ct(v)])
+            ct = ct if run.mapped[k] else ct.sum(0)
+        else:
+            ct = jnp.zeros_like(x)
+        bad = wrong if run.mapped[k] else jnp.any(wrong)
+        out.append(spoilt(lane_mask(bad, ct), ct).astype(x.dtype))
+    return out
+
+
+def by_segments(
+    operation: Backward,
+    layout: back.BackLayout,
+    known: Values,
+    alive: jax.Array,
+    left: Mapping[str, Any],
+    began: Values,
+) -> Values:
+    """Run backwards through the segments of a marked run, each of which is run again from the mark before it."""
+    lanes, stride = operation.run.lanes, left[STRIDE]
+    plain = segment_machine(operation.executable)
+    taped = segment_machine(operation.executable, operation.tape, lanes)
+    marks = {key.removeprefix(MARK): x for key, x in left.items() if key.startswith(MARK)}
+    shared = {v: x for v, x in known.items() if v in operation.executable.program.vars}
+
+    def segment(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
+        place, carry = c
+        mark = {key: x[place // stride] for key, x in marks.items()}
+        state = State(mark, shared, jnp.zeros((), jnp.int32))
+        state = plain.advance(state, (place % stride) * SEGMENT)
+        room = operation.tape.empty(lanes, segment_rows(operation.tape, lanes))
+        state = taped.advance(State({**state.carry, **room}, shared, jnp.zeros((), jnp.int32)), SEGMENT)
+        here = {**known, **{key: state.carry[key] for key in operation.tape.keys()}}
+        head = state.carry[HEAD]
+        carry = back.at_records(layout, carry, jnp.where(alive, head, -1) if operation.skips else head)
+        carry = backwards(operation.executable, layout, here, carry, operation.stride)
+        return place - 1, back.settled(operation.tape, carry, here, operation.stride)
+
+    ended = jax.lax.while_loop(lambda c: c[0] >= 0, segment, (left[SEGMENTS] - 1, began))
+    return dict(ended[1])
+
+
+def backwards(executable: PcExecutable, layout: back.BackLayout, known: Values, carry: Values, stride: int) -> Values:
+    """Run the backward machine to its end."""
+    machine, codes = executable.smooth, layout.codes
+    modes = machine.modes(int(carry[back.RECORD].shape[0]))
+    expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
+    stage: Any = back.BackStage(layout, known, machine.apart, stride)
+    shape: Any = layout
+    chosen = tuple(modes[c.tape.index] if c.index in expensive else Dense() for c in codes)
+    blocks = Blocks(shape, Guard(), chosen, expensive, stage)
+    policy = Drain() if expensive else Sweep()
+    ended: Values = jax.lax.while_loop(blocks.live, lambda c: policy.trip(blocks, c), carry)
+    return ended
+
+
+def _owned(layout: back.BackLayout, carry: Values) -> dict[str, Any]:
+    return {v: carry[back.own(v)].sum(0) for v in layout.owned}
+
+
+def _shared_cotangents(operation: Backward, arguments: Mapping[str, Any], sums: Mapping[str, Any]) -> dict[str, Any]:
+    """The cotangents of arguments that lanes share, from those of all shared variables."""
+    program, machine = operation.executable.program, operation.executable.smooth
+    flags = zip(operation.run.names, operation.run.mapped, operation.moved, strict=False)
+    wanted = [v for v, mapped, here in flags if here and not mapped and program.vars[v].storage is Storage.SHARED]
+    if not wanted:
+        return {}
+
+    def shared(*values: Any) -> dict[str, Any]:
+        new = dict(zip(wanted, values, strict=True))
+        found = machine.stored({**arguments, **new}, operation.run.lanes)[0]
+        return {v: found[v] for v in sums}
+
+    pulled = jax.vjp(shared, *(arguments[v] for v in wanted))[1](dict(sums))
+    return dict(zip(wanted, pulled, strict=True))
