@@ -227,9 +227,8 @@ def settled(tape: Tape, carry: Values, known: Values, stride: int) -> Values:
     return carry
 
 
-def totals(tape: Tape, carry: Values, known: Values, stride: int) -> Values:
-    """The cotangents of shared values at the end, by name."""
-    carry = settled(tape, carry, known, stride)
+def totals(tape: Tape, carry: Values) -> Values:
+    """The cotangents of shared values, by name, when everything is `settled`."""
     return {v: carry[total(v)] for block in tape.blocks for v in block.deferred}
 
 

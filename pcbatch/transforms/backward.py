@@ -153,7 +153,8 @@ def undone(
     else:
         began = back.at_records(layout, began, jnp.where(alive, left[HEAD], -1) if operation.skips else left[HEAD])
         carry = backwards(operation.executable, layout, known, began, operation.stride)
-    return _of_arguments(operation, args, layout, carry, known, (alive & ~ok) | left[FULL])
+        carry = back.settled(plan, carry, known, operation.stride)
+    return _of_arguments(operation, args, layout, carry, (alive & ~ok) | left[FULL])
 
 
 def _arguments(operation: Backward, args: Sequence[Any]) -> dict[str, Any]:
@@ -166,12 +167,11 @@ def _of_arguments(
     args: Sequence[Any],
     layout: back.BackLayout,
     carry: Values,
-    known: Mapping[str, Any],
     wrong: jax.Array,
 ) -> list[Any]:
     """The cotangents that are asked for; NaN for lanes where they are `wrong`."""
     run = operation.run
-    totals = {**back.totals(operation.tape, carry, known, operation.stride), **_owned(layout, carry)}
+    totals = {**back.totals(operation.tape, carry), **_owned(layout, carry)}
     of_shared = _shared_cotangents(operation, _arguments(operation, args), totals)
     out = []
     for k, v in enumerate(run.names):
