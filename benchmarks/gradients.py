@@ -139,7 +139,10 @@ def check(make: Callable[[int], Problem], lanes: int = 3) -> float:
     moved = tuple(problem.args[k] for k in problem.moved)
     found = jax.jit(jax.grad(problem.forward, tuple(range(len(moved)))))(*moved)
     wanted = plain_gradient(problem, lanes)
-    errors = [jnp.linalg.norm((x - y).ravel()) / jnp.linalg.norm(y.ravel()) for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True)]
+    errors = [
+        jnp.linalg.norm((x - y).ravel()) / jnp.linalg.norm(y.ravel())
+        for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True)
+    ]
     return float(np.max(errors))
 
 
@@ -173,7 +176,8 @@ def main() -> None:
             print(f"{name}: relative error of the gradient {check(make):.1e}")
             for lanes in options.lanes:
                 a, b, ratio = measure(make(lanes), options.repeats)
-                print(f"{name} {lanes:4d} lanes: forward {a * 1e3:7.2f} ms, with gradient {b * 1e3:7.2f} ms, ratio {ratio:.2f}")
+                shown = f"forward {a * 1e3:7.2f} ms, with gradient {b * 1e3:7.2f} ms, ratio {ratio:.2f}"
+                print(f"{name} {lanes:4d} lanes: {shown}")
 
 
 if __name__ == "__main__":

@@ -125,7 +125,8 @@ def compile_stages(
     apart: frozenset[str] = frozenset(),
 ) -> Stages:
     """Run all passes. `args` gives the type of every parameter for one lane; `shared_args` are those (by name)
-    whose value is the same for all lanes; what the function has captured is, too, unless it is among `apart`. Raises CompileError for faults of the user's program."""
+    whose value is the same for all lanes; what the function has captured is, too, unless it is among `apart`. Raises
+    CompileError for faults of the user's program."""
     statics = _statics(args or {})
     source = checked(frontend.compile_functions(fn, is_batched, statics, names=args is None), "frontend", ("defined",))
     source = checked(inline.run(source), "inline", ("defined",))

@@ -1,5 +1,7 @@
-"""Derivatives of every differentiable program are those of the plain function, lane by lane: in both modes, of arguments
-per lane and of shared ones, in 64 bits, under `jit` and `vmap`, however the machine runs."""
+"""Derivatives of every differentiable program are those of the plain function, lane by lane.
+
+In both modes, of arguments per lane and of shared ones, in 64 bits, under `jit` and `vmap`, however the machine runs.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ def shared_call(program: Program) -> Call | None:
             axes[k], args[k] = None, jax.tree.map(lambda x: x[0], arg)
     if axes.count(None) == leaf_axes(call.in_axes, call.args).count(None):
         return None
-    return replace(call, batched=program.batched().with_options(in_axes=tuple(axes)), args=tuple(args), in_axes=tuple(axes))
+    return replace(
+        call, batched=program.batched().with_options(in_axes=tuple(axes)), args=tuple(args), in_axes=tuple(axes)
+    )
 
 
 SHARED = tuple(p for p in CHOSEN if p.mode and len(p.args(1)) > 1 and not isinstance(p.in_axes, dict))

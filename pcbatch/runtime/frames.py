@@ -138,7 +138,10 @@ class Frames:
         self, buffer: str, window: Window, saved: Mapping[str, Any], back: jax.Array | None
     ) -> dict[tuple[int, int], jax.Array]:
         mine = {v: column for v in saved if (column := self.columns[v]).buffer == buffer}
-        parts = {(column.start, column.stop): words.pack(saved[v], window.width, self.dtype(buffer)) for v, column in mine.items()}
+        parts = {
+            (column.start, column.stop): words.pack(saved[v], window.width, self.dtype(buffer))
+            for v, column in mine.items()
+        }
         if back is not None and buffer == NAMES[words.SMALL]:
             parts[0, RETURN_COLUMN] = back.astype(words.SMALL)[:, None]
         return parts

@@ -149,7 +149,9 @@ class PcExecutable:
         """A run on one device inside a trace, where stacks have a fixed depth and nothing can be decided between parts
         of it. `through`: the width of the machine, if not all lanes run at once; `smooth`: JAX differentiates it."""
         if not is_symbolic(lanes):
-            self.fitting(Spread(None, lanes), min(through or lanes, lanes), 0 if through is None else lanes, traced=True)
+            self.fitting(
+                Spread(None, lanes), min(through or lanes, lanes), 0 if through is None else lanes, traced=True
+            )
         if smooth:
             depth = self.traced_depth()
             args = self.natural({**given.mapped, **given.common})

@@ -4,8 +4,7 @@ A lane stands at the block of its last record. A visit reads the records of the 
 (pushes, then the body, then pops) in the cotangents of registers and slots, and sends each lane to the block of the
 record before. Blocks are chosen by the policies of the forward machine; nothing ties the order to that of the run.
 
-Cotangents of large values that lanes share are not added up trip by trip: the cotangents that they are made of are
-kept, and one pullback serves hundreds of records.
+Cotangents of large values that lanes share are not added up trip by trip (`kept.py`).
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from pcbatch.runtime.code import Values
 from pcbatch.runtime.emit.base import apart
 from pcbatch.runtime.frames import Frames
 from pcbatch.runtime.layout import Layout, reg
-from pcbatch.runtime.window import Window, lane_mask
+from pcbatch.runtime.window import Window
 from pcbatch.runtime.words import is_float
 from pcbatch.transforms.body import POP, READ, SHARED, Load, Store
-from pcbatch.transforms.pull import any_in_record, pull, pull_shared, replay, taken_in
+from pcbatch.transforms.kept import RECORDS, deferred_keys, kept, make_room, masked, total
+from pcbatch.transforms.pull import pull, replay, taken_in
 from pcbatch.transforms.rows import append, together
 from pcbatch.transforms.tape import BlockTape, Tape
 from pcbatch.transforms.undone_parts import add_loaded, take_stored
 
-RECORDS = 512  # of one pullback of what lanes share, unless there are more lanes
 RECORD = "record"  # state key: the record that a lane undoes next
 
 
@@ -40,24 +39,9 @@ def ct(name: str) -> str:
     return f"ct:{name}"
 
 
-def deferred_keys(block: BlockTape) -> list[str]:
-    """State keys of what is kept of a block, and of the sums that it goes into."""
-    return [*(kept(block, name) for name in ("n", *block.kept_rows.buffers)), *(total(v) for v in block.deferred)]
-
-
 def own(name: str) -> str:
     """The state key of each lane's cotangent of a small shared value."""
     return f"own:{name}"
-
-
-def total(name: str) -> str:
-    """The state key of the sum of the cotangents of a shared value."""
-    return f"total:{name}"
-
-
-def kept(block: BlockTape, name: str) -> str:
-    """The state key of the cotangents of what left a block: of a buffer, or of their number ("n")."""
-    return f"kept:{block.index}:{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,66 +156,6 @@ def _places(layout: BackLayout, record: jax.Array) -> jax.Array:
     return jnp.where(record >= 0, place, layout.exit).astype(dtype)
 
 
-def make_room(block: BlockTape, mine: Values, known: Values, stride: int, width: int) -> Values:
-    """The `deferred_keys` of a block, with room for `width` more: the first records are used up, if there is none."""
-    rows = next(mine[kept(block, name)].shape[0] for name in block.kept_rows.buffers)
-
-    def use(s: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
-        return jnp.zeros((), bool), used_up(block, s[1], known, stride)
-
-    # A loop of at most one round: a conditional would copy the sums.
-    made: Values = jax.lax.while_loop(lambda s: s[0], use, (mine[kept(block, "n")] + width > rows, mine))[1]
-    return made
-
-
-def used_up(block: BlockTape, mine: Values, known: Values, stride: int) -> Values:
-    """The same, with the first records added to the sums. At most as many are left as there are lanes."""
-    plan, n = block.kept_rows, kept(block, "n")
-    rows = next(mine[kept(block, name)].shape[0] for name in plan.buffers)
-    chunk = max(RECORDS, rows // 2)  # see `start`
-    given = plan.read({name: mine[kept(block, name)] for name in plan.buffers}, jnp.arange(chunk, dtype=jnp.int32))
-    there = jnp.arange(chunk, dtype=jnp.int32) < mine[n]
-    made = _pulled(block, given, there & any_in_record([given[str(number)] for number in block.kept]), known, stride)
-    sums = {total(v): mine[total(v)] + made[v] for v in block.deferred if v in made}
-    buffers = {key: mine[key] for key in (kept(block, name) for name in plan.buffers)}
-    rest = {key: jax.lax.dynamic_update_slice_in_dim(x, x[chunk:], 0, 0) for key, x in buffers.items()}
-    return {**mine, **sums, **rest, n: jnp.maximum(mine[n] - chunk, 0)}
-
-
-def _pulled(
-    block: BlockTape, given: Mapping[str, Any], here: jax.Array, known: Values, stride: int
-) -> dict[str, Any]:
-    """Cotangents of shared values. Records with no cotangent are replaced by one that has some: `0 * inf` is no zero."""
-    width = here.shape[0]
-    values = block.read(known, given["record"].at[jnp.where(here, jnp.arange(width), jnp.argmax(here))].get())
-    if block.constants:
-        lane = values["lane"] // stride
-        values |= {s.key: known[reg(s.name)].at[lane].get(mode="clip") for s in block.constants}
-    values |= {f"{SHARED}:{v}": jnp.broadcast_to(known[v], (width, *jnp.shape(known[v]))) for v in block.owned}
-    env = replay(block.body, taken_in(block.body, values, known, width), width)
-    cotangents = {n: _masked(here, given[str(n)]) for n in block.kept}
-    cotangents |= {n: cotangents[other] for n, other in block.same.items()}
-    found = pull_shared(block.body, env, cotangents, width)
-    numbers = {s.name: s.number for s in block.body.sources if s.kind == SHARED}
-    return {v: found[numbers[v]] for v in block.deferred if numbers[v] in found}
-
-
-def settled(tape: Tape, carry: Values, known: Values, stride: int) -> Values:
-    """The state with nothing kept: all of it has gone into the sums."""
-    for block in tape.blocks:
-        if block.kept:
-            mine = {key: carry[key] for key in deferred_keys(block)}
-            for _ in range(2):
-                mine = used_up(block, mine, known, stride)
-            carry = {**carry, **mine}
-    return carry
-
-
-def totals(tape: Tape, carry: Values) -> Values:
-    """The cotangents of shared values, by name, when everything is `settled`."""
-    return {v: carry[total(v)] for block in tape.blocks for v in block.deferred}
-
-
 @dataclass(frozen=True, slots=True)
 class BackStage:
     """What a step of the backward machine needs. `known`: the tape and the arguments, by state key, and shared values
@@ -311,9 +235,9 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
         saved = layout.frames.read(_buffers(layout, carry), window, depth, tape.frames)
     cotangents: dict[int, Any] = {}
     for v, number in body.updates.items():
-        _plus(cotangents, number, _masked(mask, old[v]))
+        _plus(cotangents, number, masked(mask, old[v]))
     for v, number in body.saves.items():
-        _plus(cotangents, number, _masked(mask, saved[v]))
+        _plus(cotangents, number, masked(mask, saved[v]))
     memory = _Registers(carry, window, mask, {})
     found = pull(body, env, cotangents, window.width, memory)
 
@@ -338,7 +262,7 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
         dict(memory.placed),
         slots,
         owned,
-        {n: _masked(mask, x) for n, x in kept_cts.items() if x is not None},
+        {n: masked(mask, x) for n, x in kept_cts.items() if x is not None},
         slot,
         depth,
         link,
@@ -347,10 +271,6 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
 
 def _plus(cotangents: dict[int, Any], number: int, value: Any) -> None:
     cotangents[number] = cotangents[number] + value if number in cotangents else value
-
-
-def _masked(mask: jax.Array, value: Any) -> Any:
-    return jnp.where(lane_mask(mask, value), value, jnp.zeros((), value.dtype))
 
 
 def _buffers(layout: BackLayout, carry: Values) -> Values:
@@ -394,7 +314,9 @@ def _written(stage: BackStage, tape: BlockTape, carry: Values, window: Window, d
         out[own(v)] = window.write(carry[own(v)], new, mask)
     if done.kept:
         packed = tape.kept_rows.packed({**{str(n): x for n, x in done.kept.items()}, "record": done.slot})
-        mine = make_room(tape, {key: carry[key] for key in deferred_keys(tape)}, stage.known, stage.stride, window.width)
+        mine = make_room(
+            tape, {key: carry[key] for key in deferred_keys(tape)}, stage.known, stage.stride, window.width
+        )
         end, order = mine[kept(tape, "n")], together(window, mask)
         mine |= {kept(tape, name): append(mine[kept(tape, name)], end, x, order) for name, x in packed.items()}
         out |= {**mine, kept(tape, "n"): end + jnp.sum(mask, dtype=jnp.int32)}

@@ -26,6 +26,7 @@ from pcbatch.runtime.window import lane_mask
 from pcbatch.runtime.words import is_float
 from pcbatch.transforms import back
 from pcbatch.transforms.fold import folded, unfolded_outs
+from pcbatch.transforms.kept import settled, totals
 from pcbatch.transforms.lifted import Axis, Lifted, at_once, one_by_one
 from pcbatch.transforms.marked import MARK, SEGMENT, SEGMENTS, STRIDE, segment_machine, segment_rows, taping
 from pcbatch.transforms.primitive import bind
@@ -153,7 +154,7 @@ def undone(
     else:
         began = back.at_records(layout, began, jnp.where(alive, left[HEAD], -1) if operation.skips else left[HEAD])
         carry = backwards(operation.executable, layout, known, began, operation.stride)
-        carry = back.settled(plan, carry, known, operation.stride)
+        carry = settled(plan, carry, known, operation.stride)
     return _of_arguments(operation, args, layout, carry, (alive & ~ok) | left[FULL])
 
 
@@ -171,8 +172,8 @@ def _of_arguments(
 ) -> list[Any]:
     """The cotangents that are asked for; NaN for lanes where they are `wrong`."""
     run = operation.run
-    totals = {**back.totals(operation.tape, carry), **_owned(layout, carry)}
-    of_shared = _shared_cotangents(operation, _arguments(operation, args), totals)
+    sums = {**totals(operation.tape, carry), **_owned(layout, carry)}
+    of_shared = _shared_cotangents(operation, _arguments(operation, args), sums)
     out = []
     for k, v in enumerate(run.names):
         if not operation.moved[k]:
@@ -216,7 +217,7 @@ def by_segments(
         head = state.carry[HEAD]
         carry = back.at_records(layout, carry, jnp.where(alive, head, -1) if operation.skips else head)
         carry = backwards(operation.executable, layout, here, carry, operation.stride)
-        return place - 1, back.settled(operation.tape, carry, here, operation.stride)
+        return place - 1, settled(operation.tape, carry, here, operation.stride)
 
     ended = jax.lax.while_loop(lambda c: c[0] >= 0, segment, (left[SEGMENTS] - 1, began))
     return dict(ended[1])

@@ -156,7 +156,5 @@ def marked(machine: Machine, state: State, marks: int) -> tuple[State, dict[str,
 
 def _once(go: jax.Array, change: Any, values: Values) -> Values:
     """`change(values)` if `go`. A conditional would copy them."""
-    done: Values = jax.lax.while_loop(
-        lambda c: c[0], lambda c: (jnp.zeros((), bool), change(c[1])), (go, values)
-    )[1]
+    done: Values = jax.lax.while_loop(lambda c: c[0], lambda c: (jnp.zeros((), bool), change(c[1])), (go, values))[1]
     return done

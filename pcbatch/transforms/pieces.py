@@ -79,7 +79,9 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[A
     return [look(v) for v in jaxpr.outvars]
 
 
-def _piece(jaxpr: Any, eqns: Sequence[Any], outs: Sequence[Any], consts: Mapping[Any, Any], dear: bool = False) -> Piece:
+def _piece(
+    jaxpr: Any, eqns: Sequence[Any], outs: Sequence[Any], consts: Mapping[Any, Any], dear: bool = False
+) -> Piece:
     made = {v for eqn in eqns for v in eqn.outvars}
     used = list(dict.fromkeys(v for e in eqns for v in e.invars if isinstance(v, jex.Var) and v not in made))
     ins = [v for v in used if v not in consts]
@@ -136,4 +138,4 @@ def _is_dear(eqn: Any) -> bool:
     if eqn.primitive.name != "dot_general":
         return eqn.primitive.name in LIBRARY
     (contract, _), _ = eqn.params["dimension_numbers"]
-    return math.prod(eqn.invars[0].aval.shape[d] for d in contract) >= DEAR
+    return bool(math.prod(eqn.invars[0].aval.shape[d] for d in contract) >= DEAR)

@@ -6,7 +6,7 @@ and reverse mode is refused. An `Operation` says instead what each transformatio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,7 +18,7 @@ from pcbatch.transforms.lifted import Axis, Lifted
 
 
 @runtime_checkable
-class Operation(Protocol):
+class Operation(Hashable, Protocol):
     """A function of arrays, as data: equal operations are the same function."""
 
     @property
@@ -45,7 +45,11 @@ class Operation(Protocol):
         cotangent is None where it is zero."""
 
 
-_run = jex.Primitive("pcbatch")
+# What of JAX has no types.
+_run: Any = jex.Primitive("pcbatch")
+_struct: Any = jax.ShapeDtypeStruct
+_is_unknown: Any = ad.is_undefined_primal
+
 _run.multiple_results = True
 
 
@@ -71,17 +75,21 @@ def types_of(operation: Operation, avals: Sequence[Any]) -> list[Any]:
 
 def _described(aval: Any) -> Any:
     more = {name: found for name in ("weak_type", "vma") if (found := getattr(aval, name, None))}
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, **more)
+    return _struct(aval.shape, aval.dtype, **more)
 
 
-@_run.def_impl
 def _impl(*args: Any, operation: Operation) -> list[Any]:
     return list(operation.now(*args))
 
 
-@_run.def_abstract_eval
+_run.def_impl(_impl)
+
+
 def _abstract(*avals: Any, operation: Operation) -> list[Any]:
     return types_of(operation, avals)
+
+
+_run.def_abstract_eval(_abstract)
 
 
 def _lowered(*args: Any, operation: Operation) -> list[Any]:
@@ -115,11 +123,9 @@ ad.primitive_jvps[_run] = _jvp
 
 def _transpose(cotangents: Sequence[Any], *args: Any, operation: Operation) -> list[Any]:
     given = [None if isinstance(ct, ad.Zero) else ct for ct in cotangents]
-    known = [None if ad.is_undefined_primal(x) else x for x in args]
+    known = [None if _is_unknown(x) else x for x in args]
     pulled = operation.pull(given, known)
-    return [
-        ad.Zero(x.aval) if ct is None and ad.is_undefined_primal(x) else ct for ct, x in zip(pulled, args, strict=True)
-    ]
+    return [ad.Zero(x.aval) if ct is None and _is_unknown(x) else ct for ct, x in zip(pulled, args, strict=True)]
 
 
 ad.primitive_transposes[_run] = _transpose

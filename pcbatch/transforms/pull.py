@@ -119,7 +119,7 @@ def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: Abstrac
 
     def function(*values: Any) -> list[Any]:
         new = dict(zip(ins, values, strict=True))
-        chosen = [type(x)(new.get(k, x.value)) for k, x in enumerate(operands)]  # type: ignore[union-attr,call-arg]
+        chosen = [type(x)(new.get(k, x.value)) for k, x in enumerate(operands)]  # type: ignore[union-attr]
         found = _batched(step.fn, chosen, width)
         return [found[k].value for k in outs]  # type: ignore[union-attr]
 

@@ -1,9 +1,9 @@
 """The tape: what a run leaves behind for its gradient.
 
-Every block that floating numbers go through has buffers of its own, [capacity, ...]. A visit appends a record for each
-of its active lanes: the values that the block's pullback reads, and a link to the lane's record before it
-(one number, see `Tape.code`), so no trace of program counters and no masks are kept, and lanes may be undone in any order.
-Counters go on beyond the capacity: a tape that was too short says how long it must be.
+Every block that floating numbers go through has buffers of its own. A visit appends a record for each of its active
+lanes: the values that the block's pullback reads, and a link to the lane's record before it (one number, see
+`Tape.code`), so no trace of program counters and no masks are kept, and lanes may be undone in any order. Counters go
+on beyond the room that there is: a tape that was too short says how long it must be.
 """
 
 from __future__ import annotations
@@ -230,7 +230,8 @@ def _read(
 
 def _struct(type_: ArrayType, width: tuple[int, ...]) -> Any:
     stored = storage_type(type_)
-    return jax.ShapeDtypeStruct((*width, *stored.shape), jnp.dtype(stored.dtype))
+    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    return make((*width, *stored.shape), jnp.dtype(stored.dtype))
 
 
 # Recording
@@ -328,5 +329,3 @@ def rounded(n: int) -> int:
     while size < n:
         size = size * 3 // 2 if size & (size - 1) == 0 else size * 4 // 3
     return size
-
-

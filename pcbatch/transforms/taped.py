@@ -165,7 +165,9 @@ def grown(taped: Taped, *args: Any) -> list[Any]:
     """A taped run with as much room as it needs, found by trying."""
     executable, lanes = taped.executable, taped.run.lanes
     limit, key = executable.options.max_tape, (taped.tape.shared, lanes)
-    rows = traced_rows(taped) if limit is not None else executable.tapes.get(key, (17 * lanes,) * len(taped.tape.blocks))
+    rows = (
+        traced_rows(taped) if limit is not None else executable.tapes.get(key, (17 * lanes,) * len(taped.tape.blocks))
+    )
     depth = executable.depth
     while True:
         sized = replace(taped, room=(rows, depth), silent=taped.silent or executable.prints)

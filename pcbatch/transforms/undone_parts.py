@@ -80,7 +80,8 @@ def take_stored(eqn: Any, array: Any, indices: Any, window: Window, mask: jax.Ar
         empty = jnp.zeros(array.shape, array.dtype)
         return jax.lax.scatter_add(empty, where, updates, numbers, mode=DROP)
 
-    (taken,) = jax.linear_transpose(stored, jax.ShapeDtypeStruct(shape, array.dtype))(array)
+    described: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    (taken,) = jax.linear_transpose(stored, described(shape, array.dtype))(array)
     if eqn.primitive.name == "scatter-add":
         return taken, array
     return taken, jax.lax.scatter(array, where, jnp.zeros(shape, array.dtype), numbers, mode=DROP)

@@ -215,7 +215,9 @@ def matrix_power(x, n, weight):
     return x
 
 
-@program(ints(0, 5), floats(0.5, 2), shared((np.float32(0.5), {"b": np.float32(2), "none": None})), in_axes=(0, 0, None))
+@program(
+    ints(0, 5), floats(0.5, 2), shared((np.float32(0.5), {"b": np.float32(2), "none": None})), in_axes=(0, 0, None)
+)
 def trees_of_weights(n, x, weights):
     w, more = weights
     state = {"x": x, "seen": (), "n": n}

@@ -1,7 +1,7 @@
 """Random programs over floating numbers, for derivatives: smooth steps, loops, recursion, branches, arrays in part.
 
-As in `random_programs`, a program is text that some bytes stand for. Every number stays between -2 and 2, so derivatives
-of long runs stay small; where a derivative is infinite, lanes do not look at the value.
+As in `random_programs`, a program is text that some bytes stand for. Every number stays between -2 and 2, so
+derivatives of long runs stay small; where a derivative is infinite, lanes do not look at the value.
 """
 
 from __future__ import annotations
@@ -237,7 +237,17 @@ class Writer(Tape):
         """One, and what is in it."""
         self.budget -= 1
         plain = (self.assign, self.assign, self.assign, self.store, self.store, self.count)
-        nested = (self.branch, self.branch, self.loop, self.loop, self.times, self.rows, self.call, self.call, self.guarded)
+        nested = (
+            self.branch,
+            self.branch,
+            self.loop,
+            self.loop,
+            self.times,
+            self.rows,
+            self.call,
+            self.call,
+            self.guarded,
+        )
         nested += (self.leave,)
         return self.pick(plain if self.budget <= 0 else (*plain, *nested))()
 
@@ -330,7 +340,8 @@ class Writer(Tape):
             return self.assign()
         self.calls -= 1
         fuel = "fuel - 1" if self.function else f"{self.pick(self.names.int)} % 4"
-        called = f"f{self.pick(callable_)}({self.scalar(1)}, {self.vector(1)}, {self.pick(('c', self.scalar(0)))}, W, {fuel})"
+        args = f"{self.scalar(1)}, {self.vector(1)}, {self.pick(('c', self.scalar(0)))}, W, {fuel}"
+        called = f"f{self.pick(callable_)}({args})"
         s, v = self.pick(self.names.open("scalar")), self.pick(self.names.open("vector"))
         forms = (
             f"{s}, {v} = {called}",
