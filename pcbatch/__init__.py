@@ -25,6 +25,8 @@ from pcbatch.results import Stats as Stats
 from pcbatch.runtime.blocks import Blocks as Blocks
 from pcbatch.runtime.schedule import Policy as Policy
 from pcbatch.runtime.status import Status as Status
+from pcbatch.tape_use import BlockTapeUse as BlockTapeUse
+from pcbatch.tape_use import TapeUse as TapeUse
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "BlockPlan",
     "BlockProfile",
     "BlockStats",
+    "BlockTapeUse",
     "Blocks",
     "CompileError",
     "Dense",
@@ -47,6 +50,7 @@ __all__ = [
     "Stats",
     "Status",
     "Strips",
+    "TapeUse",
     "Timeline",
     "UsageError",
     "batch",

@@ -197,6 +197,9 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
             `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
+        max_tape: records of each block that a gradient inside `jit` has room for, for each lane on average; None: 256, or
+            fewer of large records. Outside `jit` the tape grows unless this is set. See `f.tape`.
+        checkpoints: states of the machine that a gradient keeps instead of a tape, running what is between them again.
         max_memory: bytes, or a text such as "8GB", that the state of a machine may take on each device. What would take
             more is refused before it is made, and stacks do not grow beyond it. None: half of what the device has.
         devices: where lanes run: None (JAX's default device), a number, "all", devices of JAX or a mesh. A call may say

@@ -10,6 +10,7 @@ from pcbatch.errors import PcbatchError
 from pcbatch.explained import Explanation
 from pcbatch.options import checked_lanes
 from pcbatch.profile import Profile
+from pcbatch.tape_use import TapeUse, tape_use
 
 if TYPE_CHECKING:
     from pcbatch.arguments import Arguments
@@ -61,6 +62,25 @@ class Inspected:
             return compiled.profile(self.__name__, given, checked_lanes(lanes), mesh)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
+
+    def tape(self, /, *args: Any, **kwargs: Any) -> TapeUse:
+        """What a gradient of this call would record: how often each block is visited, and how large the records are.
+
+        Runs the lanes once. `f.tape(...).max_tape` is the least `max_tape` with which the gradient fits inside `jit`.
+
+        Example:
+            >>> f = f.with_options(max_tape=f.tape(xs).max_tape)  # doctest: +SKIP
+        """
+        __tracebackhide__ = True
+        try:
+            self.mesh_of_call(kwargs)
+            return tape_use(*self.with_options(max_tape=None)._compiled(args, kwargs))
+        except PcbatchError as error:
+            raise error.with_traceback(None) from None
+
+    def with_options(self, **changes: Any) -> Any:
+        """With some options changed."""
+        raise NotImplementedError
 
     def mesh_of_call(self, kwargs: dict[str, Any]) -> Mesh | None:
         """The devices of a call."""

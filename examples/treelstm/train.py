@@ -77,9 +77,10 @@ class Gradient(NamedTuple):
 
 def recursive(depth: int) -> Gradient:
     """The recursion of one tree, batched by pcbatch. No tree is higher than `depth`."""
-    model = loss.with_options(max_depth=depth + 1)
 
     def value_and_grad(weights: Any, batch: Trees) -> tuple[jax.Array, Any]:
+        # No block is visited more often than there are nodes, so the tape is never full.
+        model = loss.with_options(max_depth=depth + 1, max_tape=batch.left.shape[-1])
         return jax.value_and_grad(lambda w: jnp.mean(model(w, batch)))(weights)
 
     return Gradient(lambda trees: trees, value_and_grad)

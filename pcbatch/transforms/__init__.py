@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pcbatch.transforms.run import Program, traced_run
+from pcbatch.transforms.run import Program, records_of, traced_run
 
-__all__ = ["Program", "traced_run"]
+__all__ = ["Program", "records_of", "traced_run"]

@@ -17,6 +17,7 @@ from pcbatch.transforms import reverse
 from pcbatch.transforms.fold import folded, spread, unfolded_outs
 from pcbatch.transforms.lifted import Axis, Lifted
 from pcbatch.transforms.primitive import bind
+from pcbatch.transforms.taped import Taped, grown
 
 PER_LANE = ("values", "status", "pc", "depths", "back", "shown")  # fields of an outcome with a value for each lane
 
@@ -144,3 +145,15 @@ def _applied(
     operands = [*mapped.values(), *common.values(), *([] if end is None else [end])]
     outcome: Outcome = jax.tree.unflatten(run.structure(), bind(run, *map(jnp.asarray, operands)))
     return outcome
+
+
+def records_of(program: Program, args: Mapping[str, Any], lanes: int) -> list[tuple[str, int, int]]:
+    """What a gradient with respect to all floating arguments records: labels of blocks, records, and bytes of each."""
+    mapped, common = program.executable.split(args)
+    names, operands = (*mapped, *common), [*mapped.values(), *common.values()]
+    run = Run(program, names, tuple(v in mapped for v in names), lanes)
+    moved = tuple(bool(jnp.issubdtype(x.dtype, jnp.inexact)) for x in operands)
+    plan = reverse.tape_of(program, reverse.wanted(run, moved))
+    taped = Taped(run, plan)
+    left = taped.split(grown(taped, *operands))[1]
+    return [(block.code.block.label, int(left[block.count]), block.bytes()) for block in plan.blocks]

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import pcbatch
 from examples.treelstm import by_hand, data, model
 
 MOST, HIDDEN = 8, 6
@@ -150,14 +149,6 @@ class TestByHand:
         assert np.all(todo.left < first) and np.all(todo.right < first)
 
 
-LANDING = pytest.mark.xfail(
-    reason="needs reverse mode through batched functions",
-    raises=(ValueError, TypeError, NotImplementedError, pcbatch.PcbatchError),
-    strict=False,
-)
-
-
-@LANDING
 @pytest.mark.parametrize("everywhere", [True, False])
 def test_the_gradient_of_the_batched_recursion(everywhere):
     of = trees(everywhere)
@@ -168,7 +159,6 @@ def test_the_gradient_of_the_batched_recursion(everywhere):
     close(jax.jit(jax.grad(lambda w: jnp.mean(batched(w, of))))(weights()), expected)
 
 
-@LANDING
 def test_every_lane_has_its_own_gradient():
     of = trees()
     found = jax.jacrev(lambda w: model.loss(w, of))(weights())

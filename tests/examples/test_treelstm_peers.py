@@ -6,16 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-import pcbatch
 from benchmarks import trees as benchmark
 from examples.treelstm import by_hand, data, model
 
 pytestmark = pytest.mark.promotion("standard")  # as users write
-LANDING = pytest.mark.xfail(
-    reason="needs reverse mode through batched functions",
-    raises=(ValueError, TypeError, NotImplementedError, pcbatch.PcbatchError),
-    strict=False,
-)
 
 
 @pytest.fixture
@@ -64,7 +58,6 @@ def test_the_recursion_in_pytorch(small):
         np.testing.assert_allclose(slope[name], expected[1][name], rtol=1e-4, atol=1e-6, err_msg=name)
 
 
-@LANDING
 def test_all_ways_to_train_agree(small):
     pytest.importorskip("optax")
     benchmark.check_gradients(small)

@@ -15,7 +15,6 @@ import pytest
 
 optax = pytest.importorskip("optax")
 
-import pcbatch  # noqa: E402
 from examples.treelstm import baselines, checkpoint, data  # noqa: E402
 from examples.treelstm.__main__ import main  # noqa: E402
 from examples.treelstm.train import (  # noqa: E402
@@ -32,11 +31,7 @@ from examples.treelstm.train import (  # noqa: E402
 )
 
 pytestmark = pytest.mark.promotion("standard")  # as Optax is written
-LANDING = pytest.mark.xfail(
-    reason="needs reverse mode through batched functions",
-    raises=(ValueError, TypeError, NotImplementedError, pcbatch.PcbatchError),
-    strict=False,
-)
+
 SMALL = Settings(trees=24, held_out=7, most=5, hidden=4, batch=4, epochs=2, rate=1e-2)
 HAND = level_by_level(width=8)
 
@@ -79,7 +74,6 @@ class TestTraining:
         shares = np.bincount(known.train.label[:, 0]) / 500
         assert baselines.majority(known.train, known.train) == pytest.approx(shares.max())
 
-    @LANDING
     def test_a_step_by_pcbatch_is_that_by_hand(self):
         known, before = make_data(SMALL), start(SMALL)
         few = known.train.pick(slice(0, SMALL.batch))
@@ -100,7 +94,6 @@ class TestResuming:
             train(SMALL, known, HAND, save=stops_after(stop, Saver(path, SMALL, 1)))
         same(train(SMALL, known, HAND, resume(path, SMALL)), whole)
 
-    @LANDING
     def test_so_it_is_with_the_gradient_of_the_recursion(self, tmp_path):
         known, path = make_data(SMALL), tmp_path / "state.npz"
         gradient = recursive(data.highest(known.train))
