@@ -247,7 +247,9 @@ def check_elements(call: Call, jit: bool = False, **options: Any) -> None:
         return jax.vjp(function, *floats)[1](cts)
 
     mapped = jax.vmap(pulled)
-    stacked = (jax.tree.map(lambda *xs: jnp.stack(xs), *pair) for pair in (tuple(one.floats for one in both), tuple(cts)))
+    stacked = (
+        jax.tree.map(lambda *xs: jnp.stack(xs), *pair) for pair in (tuple(one.floats for one in both), tuple(cts))
+    )
     found = (jax.jit(mapped) if jit else mapped)(*stacked)
     for k, one in enumerate(both):
         want = plain_pullback(one, cts[k], fails[k])

@@ -22,7 +22,7 @@ from tests.derivatives import (
 from tests.programs import PROGRAMS, Program
 from tests.programs.differentiable import DIFFERENTIABLE
 
-pytestmark = [pytest.mark.promotion("standard"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.promotion("standard")
 
 LANES = 5
 # They take floating numbers, and give none.
@@ -75,7 +75,9 @@ def shared_call(program: Program) -> Call | None:
             axes[k], args[k] = None, jax.tree.map(lambda x: x[0], arg)
     if axes.count(None) == leaf_axes(call.in_axes, call.args).count(None):
         return None
-    return replace(call, batched=program.batched().with_options(in_axes=tuple(axes)), args=tuple(args), in_axes=tuple(axes))
+    return replace(
+        call, batched=program.batched().with_options(in_axes=tuple(axes)), args=tuple(args), in_axes=tuple(axes)
+    )
 
 
 SHARED = tuple(p for p in CHOSEN if p.mode and len(p.args(1)) > 1 and not isinstance(p.in_axes, dict))

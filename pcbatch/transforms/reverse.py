@@ -40,7 +40,7 @@ from pcbatch.transforms.deferred import deferred
 from pcbatch.transforms.fold import folded, unfolded_outs
 from pcbatch.transforms.lifted import Axis, Lifted, at_once, one_by_one
 from pcbatch.transforms.primitive import bind, types_of
-from pcbatch.transforms.pull import any_in_record
+from pcbatch.transforms.pull import any_in_record, sheltered
 from pcbatch.transforms.pushed import Pushed, is_inexact, lifted, pushed, refuse
 from pcbatch.transforms.tape import HEAD, Tape, TapedLayout, TapedStage
 
@@ -470,7 +470,7 @@ def _shared_cotangents(operation: Backward, arguments: Mapping[str, Any], sums: 
 
     def shared(*values: Any) -> dict[str, Any]:
         new = dict(zip(wanted, values, strict=True))
-        found = machine.stored({**arguments, **new}, operation.run.lanes)[0]
+        found = machine.stored({**arguments, **new}, operation.run.lanes, sheltered)[0]
         return {v: found[v] for v in sums}
 
     pulled = jax.vjp(shared, *(arguments[v] for v in wanted))[1](dict(sums))

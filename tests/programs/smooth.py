@@ -237,7 +237,17 @@ class Writer(Tape):
         """One, and what is in it."""
         self.budget -= 1
         plain = (self.assign, self.assign, self.assign, self.store, self.store, self.count)
-        nested = (self.branch, self.branch, self.loop, self.loop, self.times, self.rows, self.call, self.call, self.guarded)
+        nested = (
+            self.branch,
+            self.branch,
+            self.loop,
+            self.loop,
+            self.times,
+            self.rows,
+            self.call,
+            self.call,
+            self.guarded,
+        )
         nested += (self.leave,)
         return self.pick(plain if self.budget <= 0 else (*plain, *nested))()
 

@@ -134,8 +134,8 @@ MUTANTS = (
     Mutant(
         "fold-back",
         "transforms/fold.py",
-        "return array.reshape(-1, size, *array.shape[1:])",
-        "return array.reshape(size, -1, *array.shape[1:]).swapaxes(0, 1)",
+        "return array.reshape(array.shape[0] // size, size, *array.shape[1:])",
+        "return array.reshape(size, array.shape[0] // size, *array.shape[1:]).swapaxes(0, 1)",
         "lanes and elements are exchanged on the way out",
         (f"{JAX}::test_vmap_of_derivatives[loop-grad-x]",),
     ),
