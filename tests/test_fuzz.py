@@ -1,4 +1,5 @@
-"""Random programs against five oracles: with `--full` 2,000 through the interpreters of every stage, 200 through JAX.
+"""Random programs against five oracles: with `--full` 2,000 through the interpreters of every stage, 200 through JAX;
+and the derivatives of 40.
 
 Every batch follows from its seed; `make fuzz SEED=n` runs more of them.
 """
@@ -9,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from tests.fuzz import draw_programs, interpreters_batch, jax_batch
+from tests.fuzz import draw_programs, gradients_batch, interpreters_batch, jax_batch
 from tests.programs.census import CONSTRUCTS, census
 from tests.programs.random_programs import RandomProgram, load_plain
 
@@ -24,6 +25,11 @@ def test_all_stages_mean_what_plain_python_means(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_batched_programs_mean_what_plain_python_means(seed: int) -> None:
     jax_batch(1000 + seed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_derivatives_are_those_of_plain_python(seed: int) -> None:
+    gradients_batch(2000 + seed, 2)
 
 
 def test_programs_hold_every_construct() -> None:

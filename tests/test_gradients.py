@@ -24,7 +24,7 @@ from tests.derivatives import (
 from tests.programs import PROGRAMS, Program
 from tests.programs.differentiable import DIFFERENTIABLE
 
-pytestmark = [pytest.mark.promotion("standard"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.promotion("standard")
 
 LANES = 5
 # They take floating numbers, and give none.

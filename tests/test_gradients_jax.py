@@ -16,7 +16,7 @@ from jax.test_util import check_grads
 import pcbatch
 from pcbatch import UsageError
 
-pytestmark = [pytest.mark.promotion("standard"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.promotion("standard")
 
 MATRIX = jnp.asarray(np.random.default_rng(3).normal(size=(6, 6)), jnp.float32) / 3
 ROWS = jnp.asarray(np.random.default_rng(4).uniform(-1, 1, (4, 6)), jnp.float32)
@@ -307,12 +307,22 @@ def test_weak_types_and_python_numbers() -> None:
 def test_strict_promotion() -> None:
     f = pcbatch.batch(lambda x: x * x if x > 0.7 else jnp.sin(x))
     square = jax.hessian(lambda x: f(x).sum())(NUMBER)
-    close(jnp.diag(square), [-np.sin(0.1), -np.sin(0.5), 2, 2])
+    close(jnp.diag(square), jnp.array([-np.sin(0.1), -np.sin(0.5), 2, 2], jnp.float32))
 
 
 def test_without_jit_and_with_debug_nans() -> None:
     f = pcbatch.batch(lambda x: x * x if x > 0.7 else jnp.log(x))
+    want = jnp.array([10.0, 2, 2, 4])
     with jax.disable_jit():
-        close(jax.grad(lambda x: f(x).sum())(NUMBER), [10, 2, 2, 4])
+        close(jax.grad(lambda x: f(x).sum())(NUMBER), want)
     with jax.debug_nans(True):
-        close(jax.grad(lambda x: f(x).sum())(NUMBER), [10, 2, 2, 4])
+        close(jax.grad(lambda x: f(x).sum())(NUMBER), want)
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)])
+def test_functions_without_a_step(axes: tuple[Any, Any]) -> None:
+    f = pcbatch.batch(lambda x, n, w: (x, n), in_axes=(0, 0, None))
+    args = [v if axis is None else jnp.stack([v, v]) for v, axis in zip((NUMBER, jnp.float32(2)), axes, strict=True)]
+    derivative = jax.grad(lambda x, w: f(x, NUMBERS, w)[0].sum(), (0, 1))
+    of_x, of_w = jax.vmap(derivative, axes)(*args)
+    assert of_x.tolist() == [[1.0] * 4] * 2 and of_w.tolist() == [0.0] * 2

@@ -17,7 +17,7 @@ from tests.programs import REGISTRY, Program
 from tests.programs.differentiable import DIFFERENTIABLE
 from tests.test_independence import replaced
 
-pytestmark = [pytest.mark.promotion("standard"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.promotion("standard")
 
 LANES = 6
 PROGRAMS = {p.name: p for p in (*REGISTRY.values(), *DIFFERENTIABLE)}

@@ -126,7 +126,7 @@ def unrolled(x: Any, n: Any, w: Any) -> Any:
     """The same as `steps`, of which JAX knows the gradient."""
 
     def one(x: Any, n: Any) -> Any:
-        body = lambda x, i: (jnp.where(i < n, 0.9 * jnp.tanh(w @ x) + 0.1 * x, x), None)  # noqa: E731
+        body = lambda x, i: (jnp.where(i < n, 0.9 * jnp.tanh(w @ x) + 0.1 * x, x), None)
         return jax.lax.scan(body, x, jnp.arange(300))[0]
 
     return jax.vmap(one)(x, n)
@@ -155,9 +155,9 @@ def test_shared_matrices(options: dict[str, Any], lanes: int, longest: int) -> N
 def test_marks_under_vmap_and_forward_over_reverse() -> None:
     marked = grow.with_options(checkpoints=2)
     xs = jnp.linspace(0.1, 4.0, 6).reshape(2, 3)
-    loss = lambda f: lambda x: jnp.sum(jnp.sin(f(x, 1.01)))  # noqa: E731
+    loss = lambda f: lambda x: jnp.sum(jnp.sin(f(x, 1.01)))
     np.testing.assert_allclose(jax.vmap(jax.grad(loss(marked)))(xs), jax.vmap(jax.grad(loss(grow)))(xs), rtol=1e-5)
-    twice = lambda f: jax.jvp(jax.grad(loss(f)), (xs[0],), (xs[1],))[1]  # noqa: E731
+    twice = lambda f: jax.jvp(jax.grad(loss(f)), (xs[0],), (xs[1],))[1]
     np.testing.assert_allclose(twice(marked), twice(grow), rtol=1e-4)
 
 
@@ -166,7 +166,7 @@ class TestTapeUse:
 
     def test_the_number_is_enough_and_the_least(self) -> None:
         use = grow.tape(self.xs, 1.2)
-        loss = lambda f: lambda x: jnp.sum(f(x, 1.2))  # noqa: E731
+        loss = lambda f: lambda x: jnp.sum(f(x, 1.2))
         expected = jax.grad(loss(grow))(self.xs)
         fits = jax.jit(jax.grad(loss(grow.with_options(max_tape=use.max_tape))))(self.xs)
         np.testing.assert_allclose(fits, expected)

@@ -7,7 +7,7 @@ product with a shared matrix is one matrix product. Masks, frames and the progra
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, assert_never
 
@@ -149,12 +149,12 @@ class BlockCode:
         return type_
 
 
-def evaluate(op: PureOp, env: Values) -> None:
-    """Run one pure operation for one lane."""
+def evaluate(op: PureOp, env: Values, around: Callable[[Any], Any] = lambda fn: fn) -> None:
+    """Run one pure operation for one lane; `around` what a primitive does."""
     match op:
         case Prim(dsts=dsts, expr=expr):
             assert expr.fn is not None
-            value = expr.fn(*(env[v] for v in expr.ins))
+            value = around(expr.fn)(*(env[v] for v in expr.ins))
             env.update(zip(dsts, (value,) if len(dsts) == 1 else value, strict=True))
         case Move(dst=dst, src=src):
             env[dst] = env[src]

@@ -76,14 +76,17 @@ class Machine:
         carry["pc"] = jnp.full_like(carry["pc"], self.layout.exit)
         return State(carry, shared, jnp.zeros((), jnp.int32))
 
-    def stored(self, args: Mapping[str, Any], inputs: int) -> tuple[Values, Values]:
-        """What all lanes share, computed once, and the parameters per input, [inputs, ...]; all in storage form."""
+    def stored(
+        self, args: Mapping[str, Any], inputs: int, around: Callable[[Any], Any] = lambda fn: fn
+    ) -> tuple[Values, Values]:
+        """What all lanes share, computed once (`around` its primitives), and the parameters per input, [inputs, ...]; all
+        in storage form."""
         program = self.program
         stored = {v: to_storage(value, _type(program, v)) for v, value in args.items()}
         shared = {v: stored.pop(v) for v in list(stored) if program.vars[v].storage is Storage.SHARED}
         env = {v: from_storage(value, _type(program, v)) for v, value in shared.items()}
         for op in program.prologue:
-            evaluate(op, env)
+            evaluate(op, env, around)
         shared = {v: to_storage(value, _type(program, v)) for v, value in env.items()}
         per_input = {
             v: jnp.broadcast_to(value, (inputs, *value.shape))

@@ -30,7 +30,7 @@ from pcbatch.transforms.kept import settled, totals
 from pcbatch.transforms.lifted import Axis, Lifted, at_once, one_by_one
 from pcbatch.transforms.marked import MARK, SEGMENT, SEGMENTS, STRIDE, segment_machine, segment_rows, taping
 from pcbatch.transforms.primitive import bind
-from pcbatch.transforms.pull import any_in_record
+from pcbatch.transforms.pull import any_in_record, sheltered
 from pcbatch.transforms.pushed import pushed, refuse
 from pcbatch.transforms.tape import HEAD, Tape
 from pcbatch.transforms.taped import FULL, ROOM, STATUS, folded_part, run_now
@@ -251,7 +251,7 @@ def _shared_cotangents(operation: Backward, arguments: Mapping[str, Any], sums: 
 
     def shared(*values: Any) -> dict[str, Any]:
         new = dict(zip(wanted, values, strict=True))
-        found = machine.stored({**arguments, **new}, operation.run.lanes)[0]
+        found = machine.stored({**arguments, **new}, operation.run.lanes, sheltered)[0]
         return {v: found[v] for v in sums}
 
     pulled = jax.vjp(shared, *(arguments[v] for v in wanted))[1](dict(sums))

@@ -16,7 +16,7 @@ def folded(array: Any, axis: int | None, size: int) -> Any:
     if axis is None:
         return jnp.repeat(array, size, axis=0)
     behind = jnp.moveaxis(array, axis, 1)
-    return behind.reshape(-1, *behind.shape[2:])
+    return behind.reshape(behind.shape[0] * size, *behind.shape[2:])
 
 
 def spread(array: Any, axis: int | None, lanes: int, size: int) -> Any:
@@ -24,12 +24,12 @@ def spread(array: Any, axis: int | None, lanes: int, size: int) -> Any:
     if axis is None:
         return jnp.broadcast_to(array, (lanes * size, *array.shape))
     front = jnp.moveaxis(array, axis, 0)
-    return jnp.broadcast_to(front, (lanes, *front.shape)).reshape(-1, *front.shape[1:])
+    return jnp.broadcast_to(front, (lanes, *front.shape)).reshape(lanes * size, *front.shape[1:])
 
 
 def unfolded(array: Any, size: int) -> Any:
     """[lanes, size, ...] of what a folded run gives; the elements along axis 1."""
-    return array.reshape(-1, size, *array.shape[1:])
+    return array.reshape(array.shape[0] // size, size, *array.shape[1:])
 
 
 def unfolded_outs(outs: Sequence[Any], per_lane: Sequence[bool], size: int) -> tuple[list[Any], list[int | None]]:

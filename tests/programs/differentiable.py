@@ -280,3 +280,29 @@ def only_compared(n, xs, x, limit):
     for k in range(n):
         x = jnp.sin(x) if xs[k] > limit else x * 0.5
     return x + xs.sum() * limit
+
+
+@program(
+    cycle(0, 1, 2, 0, 0.3, dtype=np.float32),
+    ints(0, 3),
+    floats(0.1, 1, 8),
+    shared(abs(MATRIX)),
+    in_axes=(0, 0, 0, None),
+)
+def products_not_looked_at(x, n, v, w):
+    """As `not_looked_at`, in a product with what lanes share."""
+    y = jnp.log(w @ (v * x))
+    v = w @ v
+    z = heavy(v, n + (y[0] > 9)).sum()
+    if x < 0.5:
+        return z * w[0, 0]
+    return y.sum() * z
+
+
+@program(ints(0, 4), floats(-1, 1, 24), floats(-1, 1), shared(MATRIX), in_axes=(0, 0, 0, None))
+def numbers_of_a_shared_matrix_are_stored(n, xs, x, w):
+    while n > 0:
+        x = jnp.sin(x + xs[n])
+        xs = xs.at[2].set(w[0, 1])
+        n = n - 1
+    return xs, x

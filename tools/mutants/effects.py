@@ -143,8 +143,8 @@ MUTANTS = (
     Mutant(
         "fail-message-of-another",
         "failures.py",
-        "values = {v: np.asarray(shown[v])[lane] for v",
-        "values = {v: np.asarray(shown[v])[0] for v",
+        "values = {v: np.asarray(jax.lax.stop_gradient(shown[v]))[lane] for v",
+        "values = {v: np.asarray(jax.lax.stop_gradient(shown[v]))[0] for v",
         "every message shows the values of the first lane",
         FAIL,
     ),

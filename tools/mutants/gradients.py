@@ -1,0 +1,142 @@
+"""Defects in derivatives: pullbacks, tapes, the backward machine, elements of `vmap`."""
+
+from __future__ import annotations
+
+from tools.mutants.mutant import Mutant
+
+LANES = "tests/test_gradients_lanes.py"
+JAX = "tests/test_gradients_jax.py"
+
+
+def programs(*names: str) -> tuple[str, ...]:
+    """Cotangents of these programs."""
+    return tuple(f"tests/test_gradients.py::test_cotangents[{name}]" for name in names)
+
+
+MUTANTS = (
+    # body, pull
+    Mutant(
+        "pull-unmasked",
+        "transforms/pull.py",
+        "here = None if step.linear or common else",
+        "here = None if True else",
+        "zero times an infinite derivative is NaN where a lane does not need a value",
+        programs("not_looked_at"),
+    ),
+    Mutant(
+        "pull-sums-all",
+        "transforms/pull.py",
+        "return jnp.where(lane_mask(here, value), value, value[jnp.argmax(here)][None])",
+        "return value",
+        "records that do not need a product take part in the sum over records",
+        programs("products_not_looked_at"),
+    ),
+    Mutant(
+        "pull-store-by-lane",
+        "transforms/pull.py",
+        "ct.sum(0) if isinstance(value, Common) else ct",
+        "ct",
+        "what lanes store of a shared value has a cotangent for each lane",
+        programs("numbers_of_a_shared_matrix_are_stored"),
+    ),
+    Mutant(
+        "body-all-linear",
+        "transforms/body.py",
+        "return eqn.primitive.name in LINEAR or not floats",
+        "return True",
+        "every pullback counts as one that only moves cotangents",
+        programs("not_looked_at"),
+    ),
+    # back
+    Mutant(
+        "back-junk",
+        "transforms/back.py",
+        "BackCode(k, block, risky, needs_lanes=risky)",
+        "BackCode(k, block)",
+        "inner loops are run again on records of lanes that are elsewhere",
+        programs("loops_that_end_on_one_side"),
+    ),
+    Mutant(
+        "back-as-written",
+        "transforms/back.py",
+        "return {name: new.get(name, carry[name]) for name in self.written(code)}",
+        "return new",
+        "a block that only compares a number of an array leaves out the array",
+        programs("only_compared"),
+    ),
+    # reverse
+    Mutant(
+        "reverse-failed-lanes",
+        "transforms/reverse.py",
+        "wrong = (alive & ~ok) | full",
+        "wrong = (alive & ~alive) | full",
+        "lanes that failed have gradients of zero",
+        (f"{LANES}::test_a_lane_that_fails_has_no_gradient",),
+    ),
+    Mutant(
+        "reverse-full-tape",
+        "transforms/reverse.py",
+        "wrong = (alive & ~ok) | full",
+        "wrong = alive & ~ok",
+        "a tape that is full gives gradients of the records that it has",
+        (f"{LANES}::TestTape",),
+    ),
+    Mutant(
+        "reverse-poisons-all",
+        "transforms/reverse.py",
+        "wrong = (alive & ~ok) | full",
+        "wrong = ~ok | full",
+        "lanes that failed spoil what lanes share, though nobody looks at them",
+        (f"{LANES}::test_a_lane_that_fails_does_not_disturb_who_leaves_it_out",),
+    ),
+    Mutant(
+        "reverse-everybody-enters",
+        "transforms/reverse.py",
+        "jnp.where(alive, head, -1) if operation.skips else head",
+        "head",
+        "lanes without cotangents are undone as well",
+        (f"{LANES}::test_lanes_without_cotangents_change_nothing",),
+        equivalent="their cotangents stay zero; it takes time only",
+    ),
+    Mutant(
+        "reverse-max-tape",
+        "transforms/reverse.py",
+        "needed = -(-max(counts) // lanes)",
+        "needed = max(counts) // lanes",
+        "the number that PCB423 says is too small",
+        (f"{LANES}::TestTape",),
+    ),
+    Mutant(
+        "machine-tangents-of-failures",
+        "runtime/machine.py",
+        "return spoilt(where, value), spoilt(where, tangents[1])",
+        "return spoilt(where, value), tangents[1]",
+        "tangents of lanes that failed are numbers",
+        (f"{LANES}::test_a_lane_that_fails_has_no_gradient",),
+    ),
+    # vmap
+    Mutant(
+        "lifted-one-by-one",
+        "transforms/lifted.py",
+        "        if not self.at_once:\n",
+        "        if True:\n",
+        "tangents of a tape are those of other records, if elements were recorded together",
+        (f"{JAX}::test_vmap_of_derivatives[loop-hessian-x]",),
+    ),
+    Mutant(
+        "fold-order",
+        "transforms/fold.py",
+        "behind = jnp.moveaxis(array, axis, 1)",
+        "behind = jnp.moveaxis(array, axis, 0)",
+        "lanes and elements are exchanged on the way in",
+        (f"{JAX}::test_vmap_of_derivatives[loop-grad-x]",),
+    ),
+    Mutant(
+        "fold-back",
+        "transforms/fold.py",
+        "return array.reshape(array.shape[0] // size, size, *array.shape[1:])",
+        "return array.reshape(size, array.shape[0] // size, *array.shape[1:]).swapaxes(0, 1)",
+        "lanes and elements are exchanged on the way out",
+        (f"{JAX}::test_vmap_of_derivatives[loop-grad-x]",),
+    ),
+)
