@@ -12,11 +12,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh
 
 from pcbatch.arguments import Arguments, as_jax, prepare, signature, usage
 from pcbatch.compiled import Compiled, compile_signature
-from pcbatch.devices import mesh_of
 from pcbatch.errors import PcbatchError
 from pcbatch.frontend.target import Target
 from pcbatch.inspection import Inspected
@@ -28,8 +26,11 @@ from pcbatch.lowering.trace import inside_primitive
 from pcbatch.mapping import run_map
 from pcbatch.methods import BoundMethod, ClassMethod, method_options
 from pcbatch.options import Options
+from pcbatch.placement import asked, bare
 from pcbatch.results import Result
+from pcbatch.runtime.spread import Devices
 from pcbatch.runtime.stream import Progress
+from pcbatch.runtime.surroundings import no_mesh
 
 _plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)
 
@@ -135,13 +136,9 @@ class Batched(Inspected):
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
-    def _mesh(self, kwargs: dict[str, Any]) -> Mesh | None:
+    def _mesh(self, kwargs: dict[str, Any]) -> Devices:
         """The devices of a call; takes them out of its keyword arguments, unless the function has such parameters."""
-        params = signature(self.fn).parameters
-        found = {name: kwargs.pop(name) for name in ("devices", "mesh") if name in kwargs and name not in params}
-        if not any(value is not None for value in found.values()):
-            return mesh_of(self.options.devices)
-        return mesh_of(found.get("devices"), found.get("mesh"))
+        return asked(signature(self.fn).parameters, kwargs, self.options.devices)
 
     def plain(self, /, *args: Any, **kwargs: Any) -> Any:
         """One example in plain Python; batched functions that it calls run plainly too.
@@ -160,7 +157,8 @@ class Batched(Inspected):
         __tracebackhide__ = True
         try:
             mesh = self._mesh(kwargs)
-            return Lowered(self.fn, *self._compiled(args, kwargs), mesh=mesh)
+            compiled, given = self._compiled(args, kwargs)
+            return Lowered(self.fn, compiled, given, mesh=bare(compiled.placed(given, mesh)))
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
@@ -191,7 +189,8 @@ class Batched(Inspected):
         key = (given.key, settings(), self.fn.__code__)  # reloading tools put new code into old functions
         compiled = self._cache.get(key)
         if compiled is None:
-            compiled = compile_signature(self.fn, self._is_batched, self.options, given)
+            with no_mesh():  # what is traced for one lane is kept, and used elsewhere
+                compiled = compile_signature(self.fn, self._is_batched, self.options, given)
             self._cache[key] = compiled
         return compiled
 
@@ -259,8 +258,8 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
             `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
-        devices: where lanes run: None (JAX's default device), a number, "all", devices of JAX or a mesh. A call may say
-            otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`.
+        devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
+            lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/jax.md.
         stats: count visits and active lanes per block; see `Result.stats`.
 
     Returns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from pcbatch.arguments import Arguments, usage
 from pcbatch.blame import Attempt
@@ -30,6 +30,7 @@ from pcbatch.lowering.jax_types import as_result, storage_type, zeros
 from pcbatch.lowering.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
+from pcbatch.placement import bare, settled
 from pcbatch.profile import Profile, profile_of
 from pcbatch.results import BlockStats, Result, Stats
 from pcbatch.runtime import wide
@@ -37,9 +38,10 @@ from pcbatch.runtime.chunks import Flow, Piece
 from pcbatch.runtime.local import LocalExecutable
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.pc import PcExecutable
-from pcbatch.runtime.spread import Spread
+from pcbatch.runtime.spread import Devices, Spread
 from pcbatch.runtime.status import Site, Status
 from pcbatch.runtime.stream import Progress
+from pcbatch.runtime.surroundings import alone
 
 
 class Executable(Protocol):
@@ -49,22 +51,22 @@ class Executable(Protocol):
     def depth(self) -> int:
         """The nested calls that `lower` leaves room for."""
 
-    def run(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Outcome:
+    def run(self, args: Any, lanes: int, mesh: Devices = None) -> Outcome:
         """Run all lanes to their end, spread over the devices of a mesh."""
 
-    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Mesh | None, progress: Progress | None) -> Outcome:
+    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Devices, progress: Progress | None) -> Outcome:
         """Run all inputs through so many lanes."""
 
-    def map_chunks(self, pieces: Iterable[Piece], common: Any, flow: Flow, mesh: Mesh | None) -> Outcome:
+    def map_chunks(self, pieces: Iterable[Piece], common: Any, flow: Flow, mesh: Devices) -> Outcome:
         """Run inputs that come piece by piece."""
 
-    def lower(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Any:
+    def lower(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of a run."""
 
-    def outcome(self, result: Any, depth: int, lanes: int, mesh: Mesh | None) -> Outcome:
+    def outcome(self, result: Any, depth: int, lanes: int, mesh: Devices) -> Outcome:
         """What the executable of `lower(...).compile()` gave, with room for so many nested calls."""
 
-    def jaxpr(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Any:
+    def jaxpr(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
         """The jaxpr of a run."""
 
 
@@ -92,25 +94,35 @@ class Compiled:
                     out[next(params)] = value
         return out
 
-    def execute(self, given: Arguments, mesh: Mesh | None = None) -> Outcome:
+    def execute(self, given: Arguments, mesh: Devices = None) -> Outcome:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
-        return self._execute(given, lambda args: self.executable.run(args, given.lanes, mesh))
+        where = self.placed(given, mesh)
+        return self._execute(given, where, lambda args: self.executable.run(args, given.lanes, bare(where)))
 
     def stream(
-        self, given: Arguments, lanes: int | None, mesh: Mesh | None = None, progress: Progress | None = None
+        self, given: Arguments, lanes: int | None, mesh: Devices = None, progress: Progress | None = None
     ) -> Outcome:
         """Run the inputs of a call through so many lanes."""
-        return self._execute(given, lambda args: self.executable.map(args, given.lanes, lanes, mesh, progress))
+        where = self.placed(given, mesh)
+        return self._execute(
+            given, where, lambda args: self.executable.map(args, given.lanes, lanes, bare(where), progress)
+        )
 
-    def explain(self, name: str, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Explanation:
+    def placed(self, given: Arguments, asked: Devices) -> Devices:
+        """Where the lanes of a call run."""
+        if isinstance(self.executable, LocalExecutable) or not given.lanes:
+            return asked
+        return settled(asked, given)
+
+    def explain(self, name: str, given: Arguments, lanes: int | None, mesh: Devices = None) -> Explanation:
         """How the inputs of a call would run, through so many lanes of each device (None: as a plain call does)."""
         executable = self._counted("explain_schedule")
-        each = Spread(mesh, given.lanes).each
+        each = Spread(self.placed(given, mesh), given.lanes).each
         width = max(1, executable.width(each) if lanes is None else min(lanes, each))
         said = self.options.schedule != "auto"
         return explain(name, executable.machine, executable.costs, self.infos, each, width, said)
 
-    def profile(self, name: str, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Profile:
+    def profile(self, name: str, given: Arguments, lanes: int | None, mesh: Devices = None) -> Profile:
         """Run the inputs of a call with statistics over time."""
         plan = self.explain(name, given, lanes, mesh)
         if tracing(self.args(given)):
@@ -130,7 +142,7 @@ class Compiled:
         return self.executable
 
     def stream_chunks(
-        self, given: Arguments, pieces: Callable[[], Iterable[Piece]], flow: Flow, mesh: Mesh | None
+        self, given: Arguments, pieces: Callable[[], Iterable[Piece]], flow: Flow, mesh: Devices
     ) -> Outcome:
         """Run inputs that come piece by piece. `given`: some of them, for what they share, or all."""
         if given.lanes == 0:
@@ -149,14 +161,16 @@ class Compiled:
         args = self.args(given)
         return {v: x for v, x in args.items() if (t := types[v].type) is not None and np.ndim(x) > len(t.shape)}
 
-    def _execute(self, given: Arguments, run: Callable[[Any], Outcome]) -> Outcome:
+    def _execute(self, given: Arguments, where: Devices, run: Callable[[Any], Outcome]) -> Outcome:
         if given.lanes == 0:
             return self._empty()
         args = self.args(given)
-        outcome = self._attempt(given, partial(run, args)).run()
-        if self.prints and not tracing(args):
+        traced = tracing(args)
+        with nullcontext() if traced else alone():
+            outcome = self._attempt(given, partial(run, args)).run()
+        if self.prints and not traced:
             self._flush()
-        return outcome
+        return outcome if traced else _home(outcome, where)
 
     def _flush(self) -> None:
         """What lanes print stands before what the caller prints next."""
@@ -226,6 +240,19 @@ def compile_signature(fn: FunctionType, is_batched: BatchedTest, options: Option
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg))
     where = partial(_where, stages.opt)
     return Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where)
+
+
+def _home(outcome: Outcome, where: Devices) -> Outcome:
+    """With the results as fits the mesh that they are on, or that is around."""
+    match where:
+        case NamedSharding() if len(outcome.status) % Spread(where, 0).devices == 0:
+            sharding = where
+        case Mesh() if not jax.sharding.get_mesh().empty:
+            sharding = NamedSharding(jax.sharding.get_mesh(), PartitionSpec())
+        case _:
+            return outcome
+    values, status = jax.device_put((outcome.values, outcome.status), sharding)
+    return replace(outcome, values=values, status=status)
 
 
 def _on_host(leaf: Any) -> Any:

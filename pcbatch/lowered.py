@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from jax.sharding import Mesh
+import jax
+from jax.sharding import NamedSharding
 
 from pcbatch import frontend
 from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled
 from pcbatch.frontend.target import BatchedTest
 from pcbatch.pipeline import Stages, compile_stages, show
+from pcbatch.runtime.spread import Devices
 
 STAGES = ("ast", "cfg", "stack", "opt", "schedule", "jaxpr", "stablehlo")
 NEEDS_TYPES = "lower the function for arguments, or for `jax.ShapeDtypeStruct`s: `f.lower(x)`"
@@ -26,7 +28,7 @@ class Lowered:
     compiled: Compiled | None
     given: Arguments | None
     program: Stages | None = None
-    mesh: Mesh | None = None
+    mesh: Devices = None
 
     @staticmethod
     def untyped(fn: FunctionType, is_batched: BatchedTest) -> Lowered:
@@ -97,7 +99,7 @@ class CompiledBatch:
     given: Arguments
     executable: Any
     depth: int
-    mesh: Mesh | None = None
+    mesh: Devices = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments of the types that it was compiled for; as `f(...)`, failed lanes included."""
@@ -109,6 +111,8 @@ class CompiledBatch:
                 help="call the function itself: it compiles what it has not compiled yet",
             )
         values = self.compiled.args(given)
+        if isinstance(self.mesh, NamedSharding):
+            values = jax.device_put(values, self.executable.input_shardings[0][0])
         read = self.compiled.executable.outcome
         outcome = self.compiled.attempt(
             given, lambda: read(self.executable(values), self.depth, given.lanes, self.mesh)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 
 from pcbatch.arguments import Arguments, on_device, usage
 from pcbatch.errors import UsageError
@@ -20,6 +19,7 @@ from pcbatch.results import Result
 from pcbatch.runtime.chunks import Flow, Piece
 from pcbatch.runtime.local import no_map
 from pcbatch.runtime.outcome import tracing
+from pcbatch.runtime.spread import Devices, Spread
 from pcbatch.runtime.stream import Progress
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class MapOptions:
     lanes: int | None
     chunk: int | None
     progress: Progress | None
-    mesh: Mesh | None
+    mesh: Devices
 
     @property
     def devices(self) -> int:
         """How many there are."""
-        return 1 if self.mesh is None else int(self.mesh.size)
+        return Spread(self.mesh, 0).devices
 
     def whole(self, inputs: int) -> int:
         """So many inputs or a few more: as many for each device."""
