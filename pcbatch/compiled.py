@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding
 
 from pcbatch.arguments import Arguments, usage
 from pcbatch.blame import Attempt
@@ -38,7 +38,7 @@ from pcbatch.runtime.chunks import Flow, Piece
 from pcbatch.runtime.local import LocalExecutable
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.pc import PcExecutable
-from pcbatch.runtime.spread import Devices, Spread
+from pcbatch.runtime.spread import Devices, Spread, partition_spec, seen
 from pcbatch.runtime.status import Site, Status
 from pcbatch.runtime.stream import Progress
 from pcbatch.runtime.surroundings import alone
@@ -218,8 +218,10 @@ class Compiled:
 
     def check(self, name: str, outcome: Outcome, given: Arguments) -> None:
         """Raise BatchRuntimeError if a lane failed, unless this is being traced."""
-        if isinstance(outcome.status, jax.core.Tracer) or not np.any(np.asarray(outcome.status)):
+        if isinstance(outcome.status, jax.core.Tracer) or not np.any(seen(outcome.status)):
             return
+        outcome = jax.tree.map(seen, outcome)
+        given = replace(given, arrays={name: tuple(map(seen, leaves)) for name, leaves in given.arrays.items()})
         pc, back = np.asarray(outcome.pc), None if outcome.back is None else np.asarray(outcome.back)
         raise_failures(
             name,
@@ -248,7 +250,7 @@ def _home(outcome: Outcome, where: Devices) -> Outcome:
         case NamedSharding() if len(outcome.status) % Spread(where, 0).devices == 0:
             sharding = where
         case Mesh() if not jax.sharding.get_mesh().empty:
-            sharding = NamedSharding(jax.sharding.get_mesh(), PartitionSpec())
+            sharding = NamedSharding(jax.sharding.get_mesh(), partition_spec())
         case _:
             return outcome
     values, status = jax.device_put((outcome.values, outcome.status), sharding)

@@ -15,6 +15,7 @@ import numpy as np
 from pcbatch.arguments import Arguments, on_device, usage
 from pcbatch.errors import UsageError
 from pcbatch.lowering.trace import is_key_array
+from pcbatch.placement import dealing
 from pcbatch.results import Result
 from pcbatch.runtime.chunks import Flow, Piece
 from pcbatch.runtime.local import no_map
@@ -263,7 +264,7 @@ def _streamed(
     def pieces() -> Iterator[Piece]:
         return regroup(((compiled.mapped(part), part.lanes) for part in parts()), flow.size)
 
-    outcome = compiled.stream_chunks(given, pieces, flow, options.mesh)
+    outcome = compiled.stream_chunks(given, pieces, flow, dealing(options.mesh))
     inputs = len(outcome.status)
     if flow.progress is not None:
         flow.progress(inputs, inputs)

@@ -10,12 +10,12 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 import jax
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding
 
 from pcbatch.arguments import Arguments, usage
 from pcbatch.devices import mesh_of
 from pcbatch.runtime.outcome import tracing
-from pcbatch.runtime.spread import Devices, lane_axes
+from pcbatch.runtime.spread import Devices, lane_axes, partition_spec
 from pcbatch.runtime.surroundings import is_explicit, manual_axes, mesh_around
 
 
@@ -57,6 +57,20 @@ def bare(devices: Devices) -> Devices:
             return devices
 
 
+def dealing(devices: Devices) -> Mesh | None:
+    """The devices that chunks of the host are dealt to: one for each machine."""
+    found = bare(devices)
+    if isinstance(found, NamedSharding):
+        axes = lane_axes(found)
+        one = tuple(slice(None) if name in axes else slice(1) for name in found.mesh.axis_names)
+        found = Mesh(found.mesh.devices[one], found.mesh.axis_names)
+    if found is not None and any(device.process_index != jax.process_index() for device in found.devices.flat):
+        title = "chunks are sent to devices of other processes"
+        help = "let each process map its own inputs: give it `devices=jax.local_devices()`"
+        raise usage("PCB414", title, "results of chunks are on the host, and each process has one", help=help)
+    return found
+
+
 def _bare(mesh: Mesh) -> Mesh:
     return Mesh(mesh.devices, mesh.axis_names)
 
@@ -73,9 +87,9 @@ def _lying(given: Arguments) -> Devices:
     found = [(mapped, sharding) for mapped, x in _leaves(given) if (sharding := _sharding(x)) is not None]
     for mapped, sharding in found:
         if mapped and lane_axes(sharding) and _divides(sharding, given.lanes):
-            return NamedSharding(sharding.mesh, _spec(lane_axes(sharding)))
+            return NamedSharding(sharding.mesh, partition_spec(lane_axes(sharding)))
     typed = next((sharding for _, sharding in found if is_explicit(sharding.mesh)), None)
-    return None if typed is None else NamedSharding(typed.mesh, _spec(None))
+    return None if typed is None else NamedSharding(typed.mesh, partition_spec(None))
 
 
 def _sharding(array: Any) -> NamedSharding | None:
@@ -96,7 +110,7 @@ def _divides(sharding: NamedSharding, lanes: int) -> bool:
 
 def _in_trace(said: Mesh | NamedSharding, given: Arguments) -> Devices:
     """Inside a trace lanes lie in blocks: JAX would deal and collect by collectives, and needs none for blocks."""
-    wanted = said if isinstance(said, NamedSharding) else NamedSharding(said, _spec(said.axis_names))
+    wanted = said if isinstance(said, NamedSharding) else NamedSharding(said, partition_spec(said.axis_names))
     known = _lying(given)
     around: Any = known.mesh if isinstance(known, NamedSharding) else mesh_around()
     if around.empty:
@@ -106,8 +120,3 @@ def _in_trace(said: Mesh | NamedSharding, given: Arguments) -> Devices:
         title = f"`devices` or `mesh` is not the mesh that is around: {dict(around.shape)}"
         raise usage("PCB414", title, help="leave them out, or say how lanes lie on it: `devices=jax.P(...)`")
     return NamedSharding(around, wanted.spec)
-
-
-def _spec(*axes: Any) -> Any:
-    spec: Any = PartitionSpec  # untyped in some releases of JAX
-    return spec(*axes)

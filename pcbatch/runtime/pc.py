@@ -23,7 +23,7 @@ from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.schedule import POLICIES, Policy
-from pcbatch.runtime.spread import Dealt, Devices, Spread
+from pcbatch.runtime.spread import Dealt, Devices, Spread, seen
 from pcbatch.runtime.status import Status
 from pcbatch.runtime.stream import FOREVER, Progress, Stream, started
 
@@ -224,7 +224,7 @@ class PcExecutable:
 
     def may_grow(self, status: Any, depth: int, spread: Spread) -> bool:
         """Has a lane no room, and may there be more? Waits for the run to end."""
-        full = bool(np.any(spread.seen(status) == int(Status.STACK_FULL)))
+        full = bool(np.any(seen(status) == int(Status.STACK_FULL)))
         return self.grows and full and 2 * depth <= self.deepest(spread.each)
 
     def remember(self, depth: int) -> None:

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from pcbatch.lowering.trace import is_key_array
 from pcbatch.runtime.surroundings import is_explicit, manual_axes, plainly, varying
 
 Devices = Mesh | NamedSharding | None  # dealt to all of a mesh; in blocks, as a leading axis lies; JAX's default device
@@ -90,7 +91,7 @@ class Spread:
         """An argument where it can be dealt out. Outside traces."""
         if not self.blocks:
             return array
-        return jax.device_put(array, self._on(_spec() if self.inputs % self.devices else self._front))
+        return _sent(array, self._on(partition_spec() if self.inputs % self.devices else self._front), self.far)
 
     def described(self, mapped: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments to lower for: in blocks, the types and shardings that those of a run will have."""
@@ -103,15 +104,20 @@ class Spread:
 
         return {
             **jax.tree.map(on(self._on(self._front)), dict(mapped)),
-            **jax.tree.map(on(self._on(_spec())), dict(common)),
+            **jax.tree.map(on(self._on(partition_spec())), dict(common)),
         }
 
     def placed(self, dealt: Dealt) -> Dealt:
         """On its devices: to each its part and no more. Outside traces; the transfer may still go on."""
         if self.over is None:
             return dealt
-        mapped, end, names = jax.device_put((dealt.mapped, dealt.end, dealt.names), self._on(self._front))
-        return Dealt(mapped, jax.device_put(dealt.common, self._on(_spec())), end, names)
+        parts, whole, far = self._on(self._front), self._on(partition_spec()), self.far
+        if not far:
+            mapped, end, names = jax.device_put((dealt.mapped, dealt.end, dealt.names), parts)
+            return Dealt(mapped, jax.device_put(dealt.common, whole), end, names)
+        mapped = dealt.mapped if self.blocks else {v: _sent(x, parts, far) for v, x in dealt.mapped.items()}
+        common = {v: _sent(x, whole, far) for v, x in dealt.common.items()}
+        return Dealt(mapped, common, *jax.tree.map(lambda x: _sent(x, parts, far), (dealt.end, dealt.names)))
 
     def fetched(self, tree: Any) -> Any:
         """What the devices have left, on the first of them. Outside traces.
@@ -120,12 +126,6 @@ class Spread:
         with one thread for all devices they never meet. (With devices of other processes there is no other way.)
         """
         return tree if self.over is None or self.far else jax.device_put(tree, self.mesh.devices.flat[0])
-
-    def seen(self, array: Any) -> np.ndarray:
-        """What the devices have left, on the host of every process. Outside traces."""
-        if self.far and not array.is_fully_replicated:
-            array = jax.jit(lambda x: x, out_shardings=self._on(_spec()))(array)
-        return np.asarray(array)
 
     def ends(self, inputs: int) -> Any:
         """How many of a device's inputs are real, of so many: int32[] or int32[devices]."""
@@ -159,7 +159,7 @@ class Spread:
 
     def total(self, add: Callable[[Any], Any], array: Any) -> Any:
         """`add([devices, ...])`."""
-        return array if self.over is None else self._everywhere(add(self._typed(array, _spec())))
+        return array if self.over is None else self._everywhere(add(self._typed(array, partition_spec())))
 
     def run(self, body: Callable[[Any, Any], Any], dealt: Any, common: Any) -> Any:
         """`body(dealt, common)` on every device; what it gives has the devices in front."""
@@ -171,8 +171,8 @@ class Spread:
             return jax.tree.map(lambda x: x[None], out)
 
         dealt = jax.tree.map(lambda x: self._typed(x, self._front), dealt)
-        common = jax.tree.map(lambda x: self._typed(x, _spec()), common)
-        return self._mapped(local, (self._front, _spec()), dealt, common)
+        common = jax.tree.map(lambda x: self._typed(x, partition_spec()), common)
+        return self._mapped(local, (self._front, partition_spec()), dealt, common)
 
     def _mapped(self, local: Callable[..., Any], specs: tuple[Any, ...], *args: Any) -> Any:
         """`local` on every device, on what each has of the arguments."""
@@ -197,14 +197,34 @@ class Spread:
         if not isinstance(self.mesh, Mesh) or not self.far:
             return array
         constrained: Any = jax.lax.with_sharding_constraint  # untyped in some releases of JAX
-        return constrained(array, self._on(_spec()))
+        return constrained(array, self._on(partition_spec()))
 
     @property
     def _front(self) -> Any:
-        return _spec(self.axes or None)
+        return partition_spec(self.axes or None)
 
     def _on(self, spec: Any) -> NamedSharding:
         return NamedSharding(self.mesh, spec)
+
+
+def seen(array: Any) -> Any:
+    """An array of a run, as the host sees it; of several processes, each sees all of it. Outside traces."""
+    if is_key_array(array):
+        return array
+    if isinstance(array, jax.Array) and not (array.is_fully_addressable or array.is_fully_replicated):
+        everywhere = NamedSharding(array.sharding.mesh, partition_spec())  # type: ignore[attr-defined]
+        array = jax.jit(lambda x: x, out_shardings=everywhere)(array)
+    return np.asarray(array)
+
+
+def _sent(array: Any, sharding: NamedSharding, far: bool) -> Any:
+    """An array on these devices; `far`: some are those of other processes, where JAX sends less."""
+    if not far or not isinstance(array, jax.Array):
+        return jax.device_put(array, sharding)
+    if is_key_array(array):
+        wrap = partial(jax.random.wrap_key_data, impl=jax.random.key_impl(array))
+        return jax.jit(wrap)(_sent(jax.jit(jax.random.key_data)(array), sharding, far))
+    return jax.device_put(np.asarray(array) if array.is_fully_addressable else array, sharding)
 
 
 def lane_axes(sharding: NamedSharding) -> tuple[str, ...]:
@@ -213,6 +233,7 @@ def lane_axes(sharding: NamedSharding) -> tuple[str, ...]:
     return first if isinstance(first, tuple) else () if first is None else (first,)
 
 
-def _spec(*axes: Any) -> Any:
+def partition_spec(*axes: Any) -> Any:
+    """`jax.P(*axes)`."""
     spec: Any = PartitionSpec  # untyped in some releases of JAX
     return spec(*axes)

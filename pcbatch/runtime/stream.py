@@ -21,7 +21,7 @@ from pcbatch.runtime import queue
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.queue import Queue
-from pcbatch.runtime.spread import Dealt, Spread
+from pcbatch.runtime.spread import Dealt, Spread, seen
 
 if TYPE_CHECKING:
     from pcbatch.runtime.machine import State
@@ -96,7 +96,7 @@ class Stream:
         widths = tuple(_widths(self.lanes, self.executable))
         sizes: dict[str, Any] = {"lanes": self.lanes, "slots": self.spread.each, "depth": self.depth}
         left: Left = self.call(_whole, given, **sizes, widths=widths, grows=self.grows)
-        if left.begun is None or not any(full := [bool(np.any(f)) for f in left.full]):
+        if left.begun is None or not any(full := [bool(np.any(seen(f))) for f in left.full]):
             return self.executable.gathered(left.outcome, self.spread)
         q = left.begun.queue
         stage = [*left.stages, Stage(q.state, q.item)][full.index(True)]
@@ -149,8 +149,8 @@ class Stream:
             if self.progress is None and not self.grows and narrower == 0 and not more:
                 return begun, pause  # nothing to decide: the caller need not wait
             if self.progress is not None:
-                self.progress(before + int(np.sum(pause.done)), total)
-            if self.grows and bool(np.any(pause.full)):
+                self.progress(before + int(np.sum(seen(pause.done))), total)
+            if self.grows and bool(np.any(seen(pause.full))):
                 begun = begun._replace(queue=self._grown(q))
             elif _ended(pause, narrower, more):
                 return begun, pause
@@ -174,7 +174,7 @@ def _widths(lanes: int, executable: PcExecutable) -> Iterator[tuple[int, int]]:
 
 
 def _ended(pause: Pause, narrower: int, more: bool) -> bool:
-    left, live = np.asarray(pause.left), np.asarray(pause.live)
+    left, live = seen(pause.left), seen(pause.live)
     return bool(np.all(left == 0)) and (more or bool(np.all(live <= narrower)))
 
 
