@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax.experimental import multihost_utils
 
 import pcbatch
@@ -15,9 +16,7 @@ from examples.nuts.hamiltonian import Sample
 from examples.nuts.sampler import nuts
 from examples.nuts.targets import gaussian
 from tests.programs.compare import to_numpy
-from tests.test_map import Pair, deep, fib, fragile, walk
-
-Place = Callable[[Any], Any]  # whole arrays -> arrays whose leading axis is spread over all devices
+from tests.test_map import deep, fib, fragile, walk, walks
 
 
 def numbers(inputs: int) -> np.ndarray:
@@ -42,56 +41,46 @@ def chains(lanes: int) -> tuple[Any, tuple[Any, ...]]:
     )
 
 
-def run(place: Place, mesh: Any) -> dict[str, Any]:
+def run(mesh: Any) -> dict[str, Any]:
     """All results."""
+    spec = jax.P(mesh.axis_names)
+
+    def place(tree: Any) -> Any:
+        return jax.tree.map(lambda leaf: placed(leaf, jax.NamedSharding(mesh, spec)), tree)
+
     step, args = chains(24)
     ns, steps = place(numbers(24)), (*place(args[:3]), *args[3:])
-    keys = jax.random.split(jax.random.key(3), 8)
-    limits, starts = (
-        np.linspace(1, 30, 8, dtype=np.float32),
-        np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32),
-    )
-    walks = walk.with_options(in_axes=(0, None, 0))
-    walking = (Pair(place(keys), {"limit": place(limits)}), 0.9 * np.eye(3, dtype=np.float32), place(starts))
+    calls = place(np.array([3, 200, 0, 1, 70, 130, 5, 9], np.int32))
     found = {
         "fib": fib(ns),
         "fib.run": fib.run(ns),
         "fib.map": fib.map(ns, lanes=2),
+        "fib in jit": jax.jit(fib)(ns),
+        "fib in shard_map": jax.jit(jax.shard_map(fib, mesh=mesh, in_specs=spec, out_specs=spec))(ns),
         "nuts": step(*steps),
         "nuts.run": step.run(*steps),
         "nuts.map": step.map(*steps, lanes=2),
-        "fib in jit": jax.jit(fib)(ns),
-        "nuts in jit": jax.jit(step)(*steps),
-        "deep": deep(place(np.array([3, 200, 0, 1, 70, 130, 5, 9], np.int32))),
-        "deep.map": deep.with_options().map(place(np.array([3, 200, 0, 1, 70, 130, 5, 9], np.int32)), lanes=1),
-        "walk": walks.run(*walking),
-        "fragile": fragile.run(place(numbers(24))),
+        "deep": deep(calls),
+        "fragile": fragile.run(ns),
         "whole": fib.run(numbers(21), mesh=mesh),
         "whole, map": fib.map(numbers(21), mesh=mesh, lanes=2),
         "whole, failing": fragile.run(numbers(21), mesh=mesh),
-        "told": np.int32(failure(place, mesh)),
+        "whole, keys": walk.run(*walks(5), mesh=mesh),
     }
-    if mesh is not None:
-        spec = jax.P(mesh.axis_names)
-        found["in shard_map"] = jax.jit(jax.shard_map(fib, mesh=mesh, in_specs=spec, out_specs=spec))(ns)
-    return {name: (x.value, x.status) if isinstance(x, pcbatch.Result) else x for name, x in found.items()}
+    complain(place, mesh)
+    return {
+        name: (x.value, x.status, x.stats.trips) if isinstance(x, pcbatch.Result) else x for name, x in found.items()
+    }
 
 
-def failure(place: Place, mesh: Any) -> int:
-    """A lane that fails is told of in every process, with its number and its input."""
-    try:
+def complain(place: Callable[[Any], Any], mesh: Any) -> None:
+    """A lane that fails is told of in every process, with its number and its input; so is what cannot be."""
+    with pytest.raises(pcbatch.BatchRuntimeError, match=r"7 \(n=5\): 5 is not allowed"):
         fragile(place(np.array([1, 2, 3, 4, 4, 3, 2, 5], np.int32)))
-    except pcbatch.BatchRuntimeError as error:
-        assert "7 (n=5): 5 is not allowed" in str(error), str(error)
-    else:
-        raise AssertionError("nothing was raised")
-    if mesh is not None:
-        try:
+    if jax.process_count() > 1:
+        with pytest.raises(pcbatch.UsageError, match=r"devices=jax.local_devices\(\)"):
             fib.map(numbers(21), mesh=mesh, chunk=5)
-        except pcbatch.UsageError as error:
-            assert "devices=jax.local_devices()" in str(error)
     assert fib.map(numbers(21), devices=jax.local_devices(), chunk=5).value.shape == (21,)
-    return 1
 
 
 def placed(leaf: Any, sharding: jax.NamedSharding) -> Any:

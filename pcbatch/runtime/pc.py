@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, update_wrapper
 from inspect import signature
@@ -17,7 +17,7 @@ from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.jax_types import from_storage, is_key
 from pcbatch.options import Options
-from pcbatch.runtime import emit, layout, plans, queue, timeline, wide, xla
+from pcbatch.runtime import emit, layout, partition, plans, queue, timeline, wide, xla
 from pcbatch.runtime.chunks import Chunks, Flow, Piece
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.outcome import Outcome, tracing
@@ -26,6 +26,7 @@ from pcbatch.runtime.schedule import POLICIES, Policy
 from pcbatch.runtime.spread import Dealt, Devices, Spread, seen
 from pcbatch.runtime.status import Status
 from pcbatch.runtime.stream import FOREVER, Progress, Stream, started
+from pcbatch.runtime.surroundings import plainly
 
 START_DEPTH = 32  # first guess for a recursive program outside `jit`
 TRACED_DEPTH = 64  # what a recursive program gets inside `jit`, where stacks cannot grow
@@ -118,8 +119,7 @@ class PcExecutable:
         if width < spread.each:
             return self.map(args, lanes, width, mesh)
         if tracing(args):
-            out = self._whole(args, spread=spread, depth=self.traced_depth(), keep=False, traced=True)[0]
-            return self.collected(out, spread=spread)
+            return self._in_trace(partial(self._whole_in_trace, depth=self.traced_depth()), args, spread)
         given = args if mesh is None else self.placed(args, spread)
         out, state = self._start(spread.each)(given, spread=spread, depth=self.depth, keep=self.grows)
         depth = self.depth
@@ -128,6 +128,18 @@ class PcExecutable:
             out, state = self.jitted(PcExecutable._again, spread.each)(state, spread=spread, depth=depth)
         self.remember(depth)
         return self.gathered(out, spread)
+
+    def _in_trace(self, run: Callable[..., Outcome], args: Mapping[str, Any], spread: Spread) -> Outcome:
+        """`run(args, spread=...)`; if nobody has said where lanes run, XLA may spread them."""
+        if spread.over is not None or self.prints:
+            return self.collected(run(args, spread=spread), spread=spread)
+        some: partition.Run = lambda args, lanes: run(args, spread=Spread(None, lanes))  # noqa: E731
+        whole = partial(partition.split_by_xla, some, lanes=spread.inputs)
+        out: Outcome = plainly(whole, *self.split(args))
+        return out
+
+    def _whole_in_trace(self, args: Mapping[str, Any], *, spread: Spread, depth: int) -> Outcome:
+        return self._whole(args, spread=spread, depth=depth, keep=False, traced=True)[0]
 
     def _start(self, lanes: int) -> Any:
         return self.jitted(PcExecutable._whole, lanes)
@@ -250,7 +262,7 @@ class PcExecutable:
         spread = Spread(mesh, inputs)
         width = min(lanes or self.costs.stream_lanes(spread.each), spread.each)
         if tracing(args):
-            return self.collected(self._stream(args, spread, width, self.traced_depth()), spread=spread)
+            return self._in_trace(partial(self._stream, lanes=width, depth=self.traced_depth()), args, spread)
         return Stream(self, spread, width, progress).run(self.placed(args, spread))
 
     def map_chunks(
@@ -268,13 +280,13 @@ class PcExecutable:
         stream = Stream(self, replace(spread, inputs=spread.each * spread.devices), width, flow.progress)
         return Chunks(stream, flow.total, iter(pieces)).run(common)
 
-    def _stream(self, args: Mapping[str, Any], spread: Spread, lanes: int, depth: int) -> Outcome:
+    def _stream(self, args: Mapping[str, Any], *, spread: Spread, lanes: int, depth: int) -> Outcome:
         """One program, for traces: nothing can be decided between its parts."""
         given = self.dealt(args, spread)
         machine = self._traced
 
         def body(given: Dealt, common: Any) -> Outcome:
-            begun, stored = started(self, given, common, spread, lanes, spread.each, depth)
+            begun, stored = started(self, given, common, spread, min(lanes, spread.each), spread.each, depth)
             return self.drained(queue.run(machine, begun, stored), depth)
 
         out: Outcome = spread.run(body, given.without_common(), given.common)
