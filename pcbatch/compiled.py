@@ -30,7 +30,7 @@ from pcbatch.lowering.jax_types import as_result, storage_type, zeros
 from pcbatch.lowering.trace import is_key_array
 from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
-from pcbatch.placement import bare, settled
+from pcbatch.placement import bare, is_default, settled
 from pcbatch.profile import Profile, profile_of
 from pcbatch.results import BlockStats, Result, Stats
 from pcbatch.runtime import wide
@@ -111,7 +111,7 @@ class Compiled:
     def placed(self, given: Arguments, asked: Devices) -> Devices:
         """Where the lanes of a call run."""
         if isinstance(self.executable, LocalExecutable) or not given.lanes:
-            return asked
+            return None if is_default(asked) else asked
         return settled(asked, given)
 
     def explain(self, name: str, given: Arguments, lanes: int | None, mesh: Devices = None) -> Explanation:

@@ -11,8 +11,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from pcbatch.arguments import usage
+from pcbatch.runtime.outcome import tracing
 from pcbatch.runtime.spread import Devices
-from pcbatch.runtime.surroundings import manual_axes, mesh_around
+from pcbatch.runtime.surroundings import mesh_around
 
 AXIS = "lanes"
 ALL = "all"
@@ -71,8 +72,7 @@ def mesh_of(devices: Any, mesh: Any = None) -> Devices:
         case _ if mesh is not None:
             title = f"mesh must be a `jax.sharding.Mesh` or a `jax.NamedSharding`, not {found!r}"
             raise usage("PCB414", title, help="or give `devices=4`")
-    chosen = _chosen(devices)
-    return None if len(chosen) == 1 and chosen[0] == jax.devices()[0] else Mesh(np.array(chosen), (AXIS,))
+    return Mesh(np.array(_chosen(devices)), (AXIS,))
 
 
 def _of_the_context(spec: PartitionSpec) -> NamedSharding:
@@ -80,8 +80,7 @@ def _of_the_context(spec: PartitionSpec) -> NamedSharding:
     if around.empty:
         help = "call it inside `with jax.set_mesh(mesh):`, or give `devices=jax.NamedSharding(mesh, spec)`"
         raise usage("PCB414", f"devices is {spec!r}, and there is no mesh around", help=help)
-    concrete = None if manual_axes(around) else jax.sharding.get_mesh()
-    mesh: Any = around if concrete is None or concrete.empty else concrete
+    mesh: Any = around if tracing(()) else jax.sharding.get_mesh()
     return NamedSharding(mesh, spec)
 
 

@@ -41,9 +41,15 @@ def _refuse_inside_shard_map() -> None:
 
 def settled(wanted: Devices, given: Arguments) -> Devices:
     """Where the lanes of a call run. `wanted`: what the call says."""
-    if wanted is None:
-        return _lying(given)
+    lying = _lying(given)
+    if wanted is None or (lying is None and is_default(wanted)):
+        return lying
     return _in_trace(wanted, given) if tracing(given.arrays) else wanted
+
+
+def is_default(devices: Devices) -> bool:
+    """Is it the device that JAX takes by itself?"""
+    return isinstance(devices, Mesh) and devices.size == 1 and devices.devices.flat[0] == jax.devices()[0]
 
 
 def bare(devices: Devices) -> Devices:
@@ -59,7 +65,7 @@ def bare(devices: Devices) -> Devices:
 
 def dealing(devices: Devices) -> Mesh | None:
     """The devices that chunks of the host are dealt to: one for each machine."""
-    found = bare(devices)
+    found = None if is_default(devices) else bare(devices)
     if isinstance(found, NamedSharding):
         axes = lane_axes(found)
         one = tuple(slice(None) if name in axes else slice(1) for name in found.mesh.axis_names)

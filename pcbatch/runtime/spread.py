@@ -131,10 +131,9 @@ class Spread:
         """How many of a device's inputs are real, of so many: int32[] or int32[devices]."""
         if self.over is None:
             return np.int32(inputs)
-        device = np.arange(self.devices, dtype=np.int32)
         if self.blocks:
-            return np.clip(inputs - device * self.each, 0, self.each).astype(np.int32)
-        return np.maximum(0, inputs - device + self.devices - 1) // self.devices
+            return np.clip(inputs - self.each * np.arange(self.devices, dtype=np.int32), 0, self.each).astype(np.int32)
+        return np.maximum(0, inputs - np.arange(self.devices, dtype=np.int32) + self.devices - 1) // self.devices
 
     def deal(self, array: Any) -> Any:
         """[inputs, ...] as [devices, each, ...]."""
