@@ -2,8 +2,7 @@
 
 One device; `devices=` and `mesh=`; arrays that lie on the devices already; the same inside `jax.jit`, inside
 `jax.shard_map`, and on a mesh with explicit axes. Besides times, the collectives in the program that XLA makes: in the
-loop of a machine each of them would be one per trip. `one machine over all` is what XLA makes of a machine that it
-splits by operations: a run inside `jit` with a policy of its own would look like that without `pcbatch.runtime.partition`.
+loop of a machine each of them would be one per trip.
 
 XLA gets one thread per device unless NPROC says otherwise.
 """
@@ -33,12 +32,11 @@ def ways(f: Any, ns: np.ndarray, devices: int) -> dict[str, tuple[Callable[[], A
     mesh = jax.make_mesh((devices,), ("x",), axis_types=(AxisType.Auto,))
     typed = jax.make_mesh((devices,), ("x",), axis_types=(AxisType.Explicit,))
     spec = jax.P("x")
-    here, there, known = jax.device_put(ns), jax.device_put(ns, jax.NamedSharding(mesh, spec)), typed
+    here, there = jax.device_put(ns), jax.device_put(ns, jax.NamedSharding(mesh, spec))
     known = jax.device_put(ns, jax.NamedSharding(typed, spec))
     inside = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec))
     jitted = jax.jit(f)
     asked = jax.jit(lambda ns: f(ns, mesh=mesh))
-    split = jax.jit(jax.vmap(f))  # a machine that XLA splits operation by operation, as it does any loop
     return {
         "one device": (lambda: f(here), None),
         "devices=": (lambda: f(ns, devices=devices), None),
@@ -48,7 +46,6 @@ def ways(f: Any, ns: np.ndarray, devices: int) -> dict[str, tuple[Callable[[], A
         "in jit, mesh=": (lambda: asked(here), asked.lower(here)),
         "in jit, explicit axes": (lambda: jitted(known), jitted.lower(known)),
         "in shard_map": (lambda: inside(there), inside.lower(there)),
-        "one machine over all": (lambda: split(there[None])[0], split.lower(there[None])),
     }
 
 

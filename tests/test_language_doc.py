@@ -29,7 +29,7 @@ CASES = [
     for line, block in blocks(name)
 ]
 # The examples of these pages go on from one another.
-for page in ("docs/map.md", "docs/schedule.md"):
+for page in ("docs/jax.md", "docs/map.md", "docs/schedule.md"):
     CASES.append(pytest.param("".join(block for _, block in blocks(page)), id=page))
 
 

@@ -105,11 +105,14 @@ def test_inside_shard_map_and_outside_again(vma: bool) -> None:
     """What is compiled in one place is used in all others."""
     f = pcbatch.batch(fib.fn)
     expected = fib(NUMBERS)
+    other, typed = (jax.make_mesh((2,), ("z",), axis_types=(kind,)) for kind in (AxisType.Auto, AxisType.Explicit))
     places = {
         "inside": lambda: jax.jit(mapped(f, check_vma=vma))(NUMBERS),
         "outside": lambda: f(NUMBERS),
         "explicit": lambda: f(split(NUMBERS, AxisType.Explicit)),
         "jit": lambda: jax.jit(f)(split(NUMBERS)),
+        "another": lambda: jax.jit(jax.shard_map(f, mesh=other, in_specs=jax.P("z"), out_specs=jax.P("z")))(NUMBERS),
+        "another, explicit": lambda: jax.jit(f)(jax.device_put(NUMBERS, NamedSharding(typed, jax.P("z")))),
         "inside, without jit": lambda: mapped(f, check_vma=vma)(NUMBERS),
     }
     for place in (*places, *reversed(places)):

@@ -15,7 +15,10 @@ PRINTS = (f"{MAP}::TestPrinting",)
 ITERATORS = (f"{MAP}::test_any_sizes_of_an_iterator", *STRUCTURES)
 DEVICES = ("tests/test_devices.py::test_dealing",)
 BLOCKS = ("tests/test_meshes.py::test_blocks",)
-SURROUNDED = ("tests/test_meshes.py::test_inside_shard_map_and_outside_again",)
+SURROUNDED = (
+    "tests/test_meshes.py::test_inside_shard_map_and_outside_again",
+    "tests/test_meshes.py::test_results_vary_inside_shard_map",
+)
 SHARDED = ("tests/test_meshes.py::test_inside_jit_each_device_has_a_machine",)
 LYING = ("tests/test_meshes.py::test_lanes_stay_where_they_lie",)
 
@@ -106,8 +109,8 @@ MUTANTS = (
     Mutant(
         "stream-no-growth",
         "runtime/stream.py",
-        "            if self.grows and bool(np.any(pause.full)):\n",
-        "            if self.grows and bool(np.all(pause.left == 0)) and bool(np.any(pause.full)):\n",
+        "            if self.grows and bool(np.any(seen(pause.full))):\n",
+        "            if self.grows and bool(np.all(seen(pause.left) == 0)) and bool(np.any(seen(pause.full))):\n",
         "stacks grow at the end only",
         GROWTH,
     ),
@@ -208,6 +211,14 @@ MUTANTS = (
         'to="varying") for x in arrays] if axes else list(arrays)',
         'to="varying") for x in arrays] if False else list(arrays)',
         "results of lanes that differ from device to device pass for the same on all",
+        SURROUNDED,
+    ),
+    Mutant(
+        "surroundings-around",
+        "runtime/surroundings.py",
+        "    if mesh_around().empty and all(t.sharding.mesh.empty for t in types):\n",
+        "    if True:\n",
+        "the machine is traced in the mesh around it",
         SURROUNDED,
     ),
     Mutant(
