@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
@@ -41,7 +41,7 @@ from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Devices, Spread, partition_spec, seen
 from pcbatch.runtime.status import Site, Status
 from pcbatch.runtime.stream import Progress
-from pcbatch.runtime.surroundings import alone
+from pcbatch.runtime.surroundings import alone, mesh_around
 
 
 class Executable(Protocol):
@@ -165,12 +165,15 @@ class Compiled:
         if given.lanes == 0:
             return self._empty()
         args = self.args(given)
-        traced = tracing(args)
-        with nullcontext() if traced else alone():
-            outcome = self._attempt(given, partial(run, args)).run()
-        if self.prints and not traced:
+        attempt = self._attempt(given, partial(run, args))
+        usual = where is None and mesh_around().empty and not self.prints  # nothing to ask, which costs time
+        if usual or tracing(args):
+            return attempt.run()
+        with alone():
+            outcome = attempt.run()
+        if self.prints:
             self._flush()
-        return outcome if traced else _home(outcome, where)
+        return _home(outcome, where)
 
     def _flush(self) -> None:
         """What lanes print stands before what the caller prints next."""

@@ -208,12 +208,10 @@ class Spread:
 
 def seen(array: Any) -> Any:
     """An array of a run, as the host sees it; of several processes, each sees all of it. Outside traces."""
-    if is_key_array(array):
-        return array
     if isinstance(array, jax.Array) and not (array.is_fully_addressable or array.is_fully_replicated):
         everywhere = NamedSharding(array.sharding.mesh, partition_spec())  # type: ignore[attr-defined]
         array = jax.jit(lambda x: x, out_shardings=everywhere)(array)
-    return np.asarray(array)
+    return array if is_key_array(array) else np.asarray(array)
 
 
 def _sent(array: Any, sharding: NamedSharding, far: bool) -> Any:

@@ -44,6 +44,8 @@ def mesh_around() -> AbstractMesh:
 
 def manual_axes(mesh: Any) -> frozenset[str]:
     """The axes that a `shard_map` around this has taken."""
+    if mesh.empty:
+        return frozenset()
     types = zip(mesh.axis_names, mesh.axis_types, strict=True)
     return frozenset(name for name, type_ in types if type_ == AxisType.Manual)
 
