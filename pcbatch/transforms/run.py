@@ -8,11 +8,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh
 
+from pcbatch.lowering.jax_types import is_symbolic
 from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.partition import split_by_xla
 from pcbatch.runtime.pc import PcExecutable
-from pcbatch.runtime.spread import Dealt, Spread
+from pcbatch.runtime.spread import Dealt, Devices, Spread
+from pcbatch.runtime.surroundings import plainly
 from pcbatch.transforms import reverse
 from pcbatch.transforms.fold import folded, spread, unfolded_outs
 from pcbatch.transforms.lifted import Axis, Lifted
@@ -56,8 +58,20 @@ class Run:
         end = args[-1] if self.ends else None
         return Dealt({v: x for v, here, x in pairs if here}, {v: x for v, here, x in pairs if not here}, end, None)
 
+    @property
+    def splits(self) -> bool:
+        """May XLA split it by lanes, where nobody has said where they run?"""
+        return not (self.ends or self.smooth or self.program.executable.prints or is_symbolic(self.lanes))
+
     def traced(self, *args: Any) -> Sequence[Any]:
-        return jax.tree.leaves(self.outcome(*args))
+        if not self.splits:
+            return jax.tree.leaves(self.outcome(*args))
+        executable, given = self.program.executable, self.given(*args)
+
+        def some(args: Mapping[str, Any], lanes: int) -> Outcome:
+            return executable.traced(Dealt(*executable.split(args), None, None), lanes, self.through)
+
+        return jax.tree.leaves(split_by_xla(some, given.mapped, given.common, self.lanes))
 
     def now(self, *args: Any) -> Sequence[Any]:
         if self.ends:
@@ -113,21 +127,25 @@ class Run:
 
 
 def traced_run(
-    program: Program, args: Mapping[str, Any], lanes: int, through: int | None = None, mesh: Mesh | None = None
+    program: Program, args: Mapping[str, Any], lanes: int, through: int | None = None, mesh: Devices = None
 ) -> Outcome:
     """A run of a call that JAX traces; `through`: the width of the machine, if inputs are to wait for lanes."""
     executable = program.executable
     spread = Spread(mesh, lanes)
-    if mesh is None:
+    if spread.over is None:
         return _applied(program, *executable.split(args), lanes, through)
+
+    def run(given: Dealt, common: Mapping[str, Any]) -> Outcome:
+        return executable.traced(replace(given, common=common), spread.each, through)
 
     def body(given: Dealt, common: Mapping[str, Any]) -> Outcome:
         if given.names is not None:  # what lanes are called is known to no operation
-            return executable.traced(replace(given, common=common), spread.each, through)
+            return plainly(run, given, common)
         return _applied(program, given.mapped, common, spread.each, through, given.end)
 
     dealt = executable.dealt(args, spread)
-    return executable.collected(spread.run(body, dealt.without_common(), dealt.common), spread=spread)
+    outcome: Outcome = spread.around(body, dealt.without_common(), dealt.common)
+    return executable.collected(outcome, spread=spread)
 
 
 def _applied(
