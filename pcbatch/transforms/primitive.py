@@ -90,12 +90,12 @@ def _placed(types: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
     """The types of results for operands of these types: they vary over the axes that some operand varies over."""
     axes = max((aval.manual_axis_type for aval in avals), key=lambda found: len(found.varying), default=None)
     mesh = next((aval.sharding.mesh for aval in avals if not aval.sharding.mesh.empty), None)
-    if mesh is None and not (axes and axes.varying):
-        return list(types)
-    found = [type_.update(manual_axis_type=axes) for type_ in types]
     if mesh is None:
-        return found
-    return [x.update(sharding=NamedSharding(mesh, partition_spec(*[None] * len(x.shape)))) for x in found]
+        return list(types)
+    return [
+        type_.update(manual_axis_type=axes, sharding=NamedSharding(mesh, partition_spec(*[None] * len(type_.shape))))
+        for type_ in types
+    ]
 
 
 @_run.def_impl

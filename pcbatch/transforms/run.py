@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import AbstractMesh
 
 from pcbatch.lowering.jax_types import is_symbolic
 from pcbatch.runtime.outcome import Outcome
@@ -143,9 +144,14 @@ def traced_run(
             return plainly(run, given, common)
         return _applied(program, given.mapped, common, spread.each, through, given.end)
 
-    dealt = executable.dealt(args, spread)
-    outcome: Outcome = spread.around(body, dealt.without_common(), dealt.common)
-    return executable.collected(outcome, spread=spread)
+    def whole(args: Mapping[str, Any]) -> Outcome:
+        dealt = executable.dealt(args, spread)
+        outcome: Outcome = spread.around(body, dealt.without_common(), dealt.common)
+        return executable.collected(outcome, spread=spread)
+
+    # Of a mesh that is in types alone, `jit` knows the devices from the arguments.
+    run_it: Callable[..., Outcome] = jax.jit(whole) if isinstance(spread.mesh, AbstractMesh) else whole
+    return run_it(dict(args))
 
 
 def _applied(
