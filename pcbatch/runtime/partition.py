@@ -69,13 +69,31 @@ def split_by_xla(run: Run, mapped: Mapping[str, Any], common: Mapping[str, Any],
     operands = [_raw(x) for x in given]
     closed = jax.make_jaxpr(part(lanes))(*operands)
     out_tree, out_impls, kinds = made
-    if closed.effects or closed.consts and any(isinstance(x, jax.core.Tracer) for x in closed.consts):
+    if closed.effects or any(isinstance(x, jax.core.Tracer) or is_key_array(x) for x in closed.consts):
         out = jex.jaxpr_as_fun(closed)(*operands)
     else:
         flags = tuple(k < len(mapped) for k in range(len(given)))  # in the order of the tree
-        out = _bound(Job(closed, part, lanes, flags, tuple(kinds)), operands)
+        job = Job(closed, part, lanes, flags, tuple(kinds))
+        out = _bound(_with_constants(job, operands), [*closed.consts, *operands])
     outcome: Outcome = jax.tree.unflatten(out_tree, map(_wrapped, out, out_impls))
     return outcome
+
+
+def _with_constants(job: Job, operands: Sequence[Any]) -> Job:
+    """The same with the constants of its jaxpr as operands in front: what XLA is asked about may hold none."""
+    closed, count = job.closed, len(job.closed.consts)
+    if not count:
+        return job
+
+    def whole(*given: Any) -> list[Any]:
+        out: list[Any] = jex.jaxpr_as_fun(jex.ClosedJaxpr(closed.jaxpr, list(given[:count])))(*given[count:])
+        return out
+
+    def part(lanes: int) -> Callable[..., list[Any]]:
+        return lambda *given: job.part(lanes)(*given[count:])
+
+    lifted = jax.make_jaxpr(whole)(*closed.consts, *operands)
+    return replace(job, closed=lifted, part=part, mapped=(False,) * count + job.mapped)
 
 
 def _kinds(outcome: Outcome) -> Outcome:

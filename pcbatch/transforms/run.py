@@ -150,8 +150,9 @@ def traced_run(
         return executable.collected(outcome, spread=spread)
 
     # Of a mesh that is in types alone, `jit` knows the devices from the arguments.
-    run_it: Callable[..., Outcome] = jax.jit(whole) if isinstance(spread.mesh, AbstractMesh) else whole
-    return run_it(dict(args))
+    run_it: Any = jax.jit(whole) if isinstance(spread.mesh, AbstractMesh) else whole
+    outcome: Outcome = run_it(dict(args))
+    return outcome
 
 
 def _applied(
