@@ -203,6 +203,54 @@ def powers(x, w):
     return x
 
 
+@pcbatch.batch(in_axes=(0, None))
+def grown(x, w):
+    y = x
+    while y < 3.0:
+        y = y * w["a"] + jnp.sin(x) * w["b"] + 0.3
+    return y * y
+
+
+def loss(f: Any) -> Callable[..., Any]:
+    return jax.grad(lambda *args: f(*args).sum(), (0, 1))
+
+
+def derivatives() -> None:
+    """Of arguments of lanes, and of weights that devices share."""
+    xs, w = jnp.linspace(0.3, 2.5, 8), {"a": jnp.float32(1.3), "b": jnp.float32(0.7)}
+    expected = loss(grown)(xs, w)
+    for kind in (AUTO, EXPLICIT):
+        made = mesh(kind)
+        sharded = jax.device_put(xs, on(made, "x"))
+        found = [jax.jit(loss(grown))(sharded, w), jax.jit(loss(lambda *args: grown(*args, mesh=made)))(xs, w)]
+        specs = (jax.P("x"), jax.P())
+        for vma in (True, False):
+            around = jax.shard_map(grown, mesh=made, in_specs=specs, out_specs=specs[0], check_vma=vma)
+            found.append(jax.jit(loss(around))(sharded, w))
+        within = jax.shard_map(loss(grown), mesh=made, in_specs=specs, out_specs=specs)
+        found.append(jax.jit(within)(sharded, w))
+        for each in found:
+            jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5), each, expected)
+
+
+TABLE = jnp.asarray([0.5, 0.25, 0.125, 1.0], jnp.float32)
+
+
+@pcbatch.batch
+def looked_up(x, k):
+    while x < 9.0:
+        x = x + TABLE[k]
+    return x
+
+
+def constants() -> None:
+    """What a program holds goes to every device."""
+    xs, ks = jnp.arange(8.0), jnp.arange(8) % 4
+    args = jax.device_put((xs, ks), on(mesh(), "x"))
+    assert_same_bits(jax.jit(looked_up)(*args), looked_up(xs, ks))
+    assert not collectives(looked_up, *args)
+
+
 def explicit_types() -> None:
     """Arguments sharded along other axes than the lanes, and weights, are brought together before the loop."""
     xs, w = np.ones((8, 4), np.float32) * np.arange(8, dtype=np.float32)[:, None], np.eye(4, dtype=np.float32)
@@ -361,7 +409,7 @@ def policies() -> None:
 
 CASES = (
     shard_map, partly_manual, nested, around, jit, transformed, explicit, explicit_types, contexts, lying, growing,
-    asked_inside_jit, uneven, failing, printing, lowered, local, policies,
+    asked_inside_jit, uneven, failing, printing, lowered, local, policies, derivatives, constants,
 )  # fmt: skip
 
 

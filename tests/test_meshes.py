@@ -44,6 +44,8 @@ CASES = (
     "lowered",
     "local",
     "policies",
+    "derivatives",
+    "constants",
 )
 NUMBERS = np.random.default_rng(5).integers(0, 12, 12).astype(np.int32)
 
