@@ -28,6 +28,7 @@ from pcbatch.methods import BoundMethod, ClassMethod, method_options
 from pcbatch.named import Named
 from pcbatch.options import Options
 from pcbatch.running import Runs
+from pcbatch.runtime.surroundings import no_mesh
 from pcbatch.staged import Staged
 
 _plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)
@@ -125,7 +126,8 @@ class Batched(Runs, Staged, Inspected, Named):
         with self._compiling:  # threads that come meanwhile wait for it
             compiled = self._cache.get(key)
             if compiled is None:
-                compiled = compile_signature(self.fn, self._is_batched, self.options, given, self.program, apart)
+                with no_mesh():  # what is traced for one lane is kept, and used elsewhere
+                    compiled = compile_signature(self.fn, self._is_batched, self.options, given, self.program, apart)
                 if not compiled.captures:  # else it is good for this trace alone
                     self._cache[key] = compiled
             return compiled
@@ -197,13 +199,13 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
             at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
             `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
-        max_tape: records of each block that a gradient inside `jit` has room for, for each lane on average; None: 256, or
-            fewer of large records. Outside `jit` the tape grows unless this is set. See `f.tape`.
+        max_tape: records of each block that a gradient inside `jit` has room for, for each lane on average. None: 256,
+            or fewer of large records. Outside `jit` the tape grows unless this is set. See `f.tape`.
         checkpoints: states of the machine that a gradient keeps instead of a tape, running what is between them again.
         max_memory: bytes, or a text such as "8GB", that the state of a machine may take on each device. What would take
             more is refused before it is made, and stacks do not grow beyond it. None: half of what the device has.
-        devices: where lanes run: None (JAX's default device), a number, "all", devices of JAX or a mesh. A call may say
-            otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`.
+        devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
+            lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/jax.md.
         stats: count visits and active lanes per block; see `Result.stats`.
 
     Returns:

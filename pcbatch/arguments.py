@@ -309,6 +309,8 @@ def _lane_axis_first_of_shape(name: str, leaf: Any, axis: int | None, sizes: dic
         return leaf
     _check_axis(name, leaf.shape, axis)
     _check_size(name, leaf.shape[axis], sizes)
+    if axis in (0, -len(leaf.shape)):
+        return leaf  # with its sharding
     return jax.eval_shape(lambda x: jnp.moveaxis(x, axis, 0), leaf)
 
 

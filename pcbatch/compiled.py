@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding
 
 from pcbatch.arguments import Arguments, is_axis, usage
 from pcbatch.axes import checked, placed
@@ -34,6 +34,7 @@ from pcbatch.lowering.trace import is_key_array
 from pcbatch.lowering.uniform import same_results
 from pcbatch.options import Options
 from pcbatch.pipeline import Stages, compile_stages
+from pcbatch.placement import bare, is_default, settled
 from pcbatch.profile import Profile, profile_of
 from pcbatch.results import BlockStats, Result, Stats
 from pcbatch.runtime import wide
@@ -41,8 +42,9 @@ from pcbatch.runtime.chunks import Flow, Piece
 from pcbatch.runtime.local import LocalExecutable
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.pc import PcExecutable
-from pcbatch.runtime.spread import Spread
+from pcbatch.runtime.spread import Devices, Spread, partition_spec, seen
 from pcbatch.runtime.status import Site, Status
+from pcbatch.runtime.surroundings import alone, mesh_around
 from pcbatch.transforms import Program, traced_run
 
 
@@ -53,22 +55,22 @@ class Executable(Protocol):
     def depth(self) -> int:
         """The nested calls that `lower` leaves room for."""
 
-    def run(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Outcome:
+    def run(self, args: Any, lanes: int, mesh: Devices = None) -> Outcome:
         """Run all lanes to their end, spread over the devices of a mesh."""
 
-    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Mesh | None) -> Outcome:
+    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Devices) -> Outcome:
         """Run all inputs through so many lanes."""
 
-    def map_chunks(self, pieces: Iterable[Piece], common: Any, flow: Flow, mesh: Mesh | None) -> Outcome:
+    def map_chunks(self, pieces: Iterable[Piece], common: Any, flow: Flow, mesh: Devices) -> Outcome:
         """Run inputs that come piece by piece."""
 
-    def lower(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Any:
+    def lower(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of a run."""
 
-    def outcome(self, result: Any, depth: int, lanes: int, mesh: Mesh | None) -> Outcome:
+    def outcome(self, result: Any, depth: int, lanes: int, mesh: Devices) -> Outcome:
         """What the executable of `lower(...).compile()` gave, with room for so many nested calls."""
 
-    def jaxpr(self, args: Any, lanes: int, mesh: Mesh | None = None) -> Any:
+    def jaxpr(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
         """The jaxpr of a run."""
 
 
@@ -103,16 +105,17 @@ class Compiled:
         """Arguments that the function has captured of an outer trace."""
         return self.stages.captures if isinstance(self.executable, PcExecutable) else {}
 
-    def execute(self, given: Arguments, mesh: Mesh | None = None) -> Outcome:
+    def execute(self, given: Arguments, mesh: Devices = None) -> Outcome:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
+        where = self.placed(given, mesh)
 
         def run(args: Any) -> Outcome:
             program = self._operation(args)
             if program is None:
-                return self.executable.run(args, given.lanes, mesh)
-            return traced_run(program, args, given.lanes, mesh=mesh)
+                return self.executable.run(args, given.lanes, bare(where))
+            return traced_run(program, args, given.lanes, mesh=bare(where))
 
-        return self._execute(given, run)
+        return self._execute(given, where, run)
 
     def _operation(self, args: Any) -> Program | None:
         """What a run is an operation of, if JAX traces it."""
@@ -125,27 +128,34 @@ class Compiled:
         assert isinstance(self.executable, PcExecutable)
         return Program(self.executable, lambda apart: self.unshared(apart).program())
 
-    def stream(self, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Outcome:
+    def stream(self, given: Arguments, lanes: int | None, mesh: Devices = None) -> Outcome:
         """Run the inputs of a call through so many lanes."""
+        where = self.placed(given, mesh)
 
         def run(args: Any) -> Outcome:
             program = self._operation(args)
             if program is None:
-                return self.executable.map(args, given.lanes, lanes, mesh)
-            each = Spread(mesh, given.lanes).each
-            return traced_run(program, args, given.lanes, lanes or program.executable.costs.stream_lanes(each), mesh)
+                return self.executable.map(args, given.lanes, lanes, bare(where))
+            width = lanes or program.executable.costs.stream_lanes(Spread(where, given.lanes).each)
+            return traced_run(program, args, given.lanes, width, bare(where))
 
-        return self._execute(given, run)
+        return self._execute(given, where, run)
 
-    def explain(self, name: str, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Explanation:
+    def placed(self, given: Arguments, asked: Devices) -> Devices:
+        """Where the lanes of a call run."""
+        if isinstance(self.executable, LocalExecutable) or is_symbolic(given.lanes) or not given.lanes:
+            return None if is_default(asked) else asked
+        return settled(asked, given)
+
+    def explain(self, name: str, given: Arguments, lanes: int | None, mesh: Devices = None) -> Explanation:
         """How the inputs of a call would run, through so many lanes of each device (None: as a plain call does)."""
         executable = self._counted("explain_schedule")
-        each = Spread(mesh, given.lanes).each
+        each = Spread(self.placed(given, mesh), given.lanes).each
         width = max(1, executable.width(each) if lanes is None else min(lanes, each))
         said = self.options.schedule != "auto"
         return explain(name, executable.machine, executable.costs, self.infos, each, width, said)
 
-    def profile(self, name: str, given: Arguments, lanes: int | None, mesh: Mesh | None = None) -> Profile:
+    def profile(self, name: str, given: Arguments, lanes: int | None, mesh: Devices = None) -> Profile:
         """Run the inputs of a call with statistics over time."""
         plan = self.explain(name, given, lanes, mesh)
         if tracing(self.args(given)):
@@ -165,7 +175,7 @@ class Compiled:
         return self.executable
 
     def stream_chunks(
-        self, given: Arguments, pieces: Callable[[], Iterable[Piece]], flow: Flow, mesh: Mesh | None
+        self, given: Arguments, pieces: Callable[[], Iterable[Piece]], flow: Flow, mesh: Devices
     ) -> Outcome:
         """Run inputs that come piece by piece. `given`: some of them, for what they share, or all."""
         if given.lanes == 0:
@@ -183,14 +193,18 @@ class Compiled:
         args = self.args(given)
         return {v: x for v, x in args.items() if (t := types[v].type) is not None and np.ndim(x) > len(t.shape)}
 
-    def _execute(self, given: Arguments, run: Callable[[Any], Outcome]) -> Outcome:
+    def _execute(self, given: Arguments, where: Devices, run: Callable[[Any], Outcome]) -> Outcome:
         if given.lanes == 0:
             return self.empty()
         args = self.args(given)
-        outcome = self._attempt(given, partial(run, args)).run()
-        if not tracing(args):
-            self.flush()
-        return outcome
+        attempt = self._attempt(given, partial(run, args))
+        usual = where is None and mesh_around().empty and not self.prints  # nothing to ask, which costs time
+        if usual or tracing(args):
+            return attempt.run()
+        with alone():
+            outcome = attempt.run()
+        self.flush()
+        return _home(outcome, where)
 
     def flush(self) -> None:
         """What lanes print stands before what the caller prints next."""
@@ -246,8 +260,10 @@ class Compiled:
 
     def check(self, name: str, outcome: Outcome, given: Arguments) -> None:
         """Raise BatchRuntimeError if a lane failed, unless this is being traced."""
-        if isinstance(outcome.status, jax.core.Tracer) or not np.any(np.asarray(outcome.status)):
+        if isinstance(outcome.status, jax.core.Tracer) or not np.any(seen(outcome.status)):
             return
+        outcome = jax.tree.map(seen, outcome)
+        given = replace(given, arrays={name: tuple(map(seen, leaves)) for name, leaves in given.arrays.items()})
         pc, back = np.asarray(outcome.pc), None if outcome.back is None else np.asarray(outcome.back)
         raise_failures(
             name,
@@ -308,6 +324,19 @@ def _out_axes(name: str, stages: Stages, options: Options, shared: frozenset[str
         return (0,) * len(stages.result.leaves)
     leaves = {leaf for p in shared for leaf, _ in array_leaves(p, stages.params[p])}
     return checked(name, options.out_axes, stages.result, same_results(stages.cfg, frozenset(leaves)))
+
+
+def _home(outcome: Outcome, where: Devices) -> Outcome:
+    """With the results as fits the mesh that they are on, or that is around."""
+    match where:
+        case NamedSharding() if len(outcome.status) % Spread(where, 0).devices == 0:
+            sharding = where
+        case Mesh() if not jax.sharding.get_mesh().empty:
+            sharding = NamedSharding(jax.sharding.get_mesh(), partition_spec())
+        case _:
+            return outcome
+    values, status = jax.device_put((outcome.values, outcome.status), sharding)
+    return replace(outcome, values=values, status=status)
 
 
 def _on_host(leaf: Any) -> Any:

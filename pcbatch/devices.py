@@ -8,9 +8,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from pcbatch.arguments import usage
+from pcbatch.runtime.outcome import tracing
+from pcbatch.runtime.spread import Devices
+from pcbatch.runtime.surroundings import mesh_around
 
 AXIS = "lanes"
 ALL = "all"
@@ -50,22 +53,35 @@ def use_cpu_devices(count: int | None = None) -> int:
     return count
 
 
-def mesh_of(devices: Any, mesh: Mesh | None = None) -> Mesh | None:
-    """The mesh to spread lanes over; None for JAX's default device.
+def mesh_of(devices: Any, mesh: Any = None) -> Devices:
+    """What to spread lanes over; None for JAX's default device.
 
-    `devices`: None, a number, "all", devices of JAX, or a mesh.
+    `devices`: None, a number, "all", devices of JAX, a mesh, or how lanes lie on one: a `jax.NamedSharding`, or a
+    `jax.P` for the mesh of `jax.set_mesh`.
     """
     if mesh is not None and devices is not None:
         raise usage("PCB414", "`devices` and `mesh` are both given", help="leave one of them out")
-    if mesh is not None or isinstance(devices, Mesh):
-        found = mesh if mesh is not None else devices
-        if not isinstance(found, Mesh):
-            raise usage("PCB414", f"mesh must be a `jax.sharding.Mesh`, not {found!r}", help="or give `devices=4`")
-        return found
-    if devices is None:
-        return None
-    chosen = _chosen(devices)
-    return None if len(chosen) == 1 and chosen[0] == jax.devices()[0] else Mesh(np.array(chosen), (AXIS,))
+    found = devices if mesh is None else mesh
+    match found:
+        case None:
+            return None
+        case Mesh() | NamedSharding():
+            return found
+        case PartitionSpec():
+            return _of_the_context(found)
+        case _ if mesh is not None:
+            title = f"mesh must be a `jax.sharding.Mesh` or a `jax.NamedSharding`, not {found!r}"
+            raise usage("PCB414", title, help="or give `devices=4`")
+    return Mesh(np.array(_chosen(devices)), (AXIS,))
+
+
+def _of_the_context(spec: PartitionSpec) -> NamedSharding:
+    around = mesh_around()
+    if around.empty:
+        help = "call it inside `with jax.set_mesh(mesh):`, or give `devices=jax.NamedSharding(mesh, spec)`"
+        raise usage("PCB414", f"devices is {spec!r}, and there is no mesh around", help=help)
+    mesh: Any = around if tracing(()) else jax.sharding.get_mesh()
+    return NamedSharding(mesh, spec)
 
 
 def _chosen(devices: Any) -> Sequence[Any]:

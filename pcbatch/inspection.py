@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jax.sharding import Mesh
-
 from pcbatch.errors import PcbatchError
 from pcbatch.explained import Explanation
 from pcbatch.options import checked_lanes
 from pcbatch.profile import Profile
+from pcbatch.runtime.spread import Devices
 from pcbatch.tape_use import TapeUse, tape_use
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class Inspected:
         """With some options changed."""
         raise NotImplementedError
 
-    def mesh_of_call(self, kwargs: dict[str, Any]) -> Mesh | None:
+    def mesh_of_call(self, kwargs: dict[str, Any]) -> Devices:
         """The devices of a call."""
         raise NotImplementedError
 

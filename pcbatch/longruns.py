@@ -22,10 +22,13 @@ from pcbatch.keeping import check, check_kind, refused
 from pcbatch.lowering.abstract import Abstract
 from pcbatch.lowering.jax_types import to_aval
 from pcbatch.machines import Machine, checkpointing
+from pcbatch.placement import dealing
 from pcbatch.reports import reporting
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.paused import begin, like
 from pcbatch.runtime.pc import PcExecutable
+from pcbatch.runtime.spread import Devices, Spread
+from pcbatch.runtime.surroundings import alone
 from pcbatch.runtime.watch import Pace, Watch
 from pcbatch.wishes import Wishes, deadline
 
@@ -34,14 +37,14 @@ if TYPE_CHECKING:
 
 
 def start(
-    name: str, compiled: Compiled, given: Arguments, mesh: Mesh | None, what: str, lanes: int | None = None
+    name: str, compiled: Compiled, given: Arguments, mesh: Devices, what: str, lanes: int | None = None
 ) -> Machine:
     """A machine before its first trip. `what` asks for it, for messages."""
     executable = _executable(compiled, given, what)
     if given.lanes == 0:
         return Machine(name, compiled, given, None, None)
-    with compiled.blaming(given), jax.debug_nans(False), jax.debug_infs(False):
-        paused = begin(executable, compiled.args(given), given.lanes, lanes, mesh)
+    with compiled.blaming(given), jax.debug_nans(False), jax.debug_infs(False), alone():
+        paused = begin(executable, compiled.args(given), given.lanes, lanes, _dealt(compiled, given, mesh))
     return Machine(name, compiled, given, paused, None)
 
 
@@ -51,6 +54,11 @@ def _executable(compiled: Compiled, given: Arguments, what: str) -> PcExecutable
     if not isinstance(compiled.executable, PcExecutable):
         raise not_local(what)
     return compiled.executable
+
+
+def _dealt(compiled: Compiled, given: Arguments, mesh: Devices) -> Mesh | None:
+    """The devices that the inputs of a call are dealt to, wherever they lie."""
+    return dealing(compiled.placed(given, mesh))
 
 
 def traced(what: str) -> UsageError:
@@ -69,7 +77,7 @@ def not_local(what: str) -> UsageError:
 
 
 def watched(
-    name: str, compiled: Compiled, given: Arguments, mesh: Mesh | None, wishes: Wishes, lanes: int | None = None
+    name: str, compiled: Compiled, given: Arguments, mesh: Devices, wishes: Wishes, lanes: int | None = None
 ) -> Outcome:
     """A run to its end, or as far as the wishes let it come. `lanes`: as `f.map` is asked for."""
     _executable(compiled, given, wishes.asked)
@@ -94,7 +102,7 @@ def watched(
 
 
 def _begun(
-    name: str, compiled: Compiled, given: Arguments, mesh: Mesh | None, wishes: Wishes, lanes: int | None
+    name: str, compiled: Compiled, given: Arguments, mesh: Devices, wishes: Wishes, lanes: int | None
 ) -> Machine:
     path = wishes.checkpoint
     if path is None:
@@ -103,7 +111,8 @@ def _begun(
     if not path.exists():
         return replace(start(name, compiled, given, mesh, wishes.asked, lanes), _digest=digest)
     about, arrays = saved.read(path)
-    devices = 1 if mesh is None or not given.lanes else int(mesh.size)
+    mesh = _dealt(compiled, given, mesh)
+    devices = Spread(mesh, 0).devices if given.lanes else 1
     check(path, about, compiled, "run", inputs=(given.lanes, "inputs"), arguments=(digest, "arguments"),
           devices=(devices, "devices"))  # fmt: skip
     return restored(path, name, compiled, given, mesh, about, arrays)
@@ -120,7 +129,8 @@ def load(batched: Batched, path: Any, fixed: tuple[Any, ...], args: Any, kwargs:
     else:
         given = _described(file, batched, about, fixed)
     compiled = batched.program(given)
-    devices = 1 if mesh is None or not about["inputs"] else int(mesh.size)
+    mesh = dealing(mesh)
+    devices = Spread(mesh, 0).devices if about["inputs"] else 1
     if devices != about["devices"]:
         note = f"{about['devices']} then, {devices} now"
         raise refused(file, "was written for other devices", note, f"`f.load(path, devices={about['devices']})`")

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from jax.sharding import Mesh
+import jax
+from jax.sharding import NamedSharding
 
 from pcbatch import frontend
 from pcbatch.arguments import Arguments, prepare, usage
 from pcbatch.compiled import Compiled
 from pcbatch.frontend.target import BatchedTest
 from pcbatch.pipeline import Stages, compile_stages, show
+from pcbatch.runtime.spread import Devices
 from pcbatch.traced import Avals, Described
 
 STAGES = ("ast", "cfg", "stack", "opt", "schedule", "jaxpr", "stablehlo")
@@ -27,7 +29,7 @@ class Lowered(Described):
     compiled: Compiled | None
     given: Arguments | None
     program: Stages | None = None
-    mesh: Mesh | None = None
+    mesh: Devices = None
     avals: Avals | None = None
 
     @staticmethod
@@ -111,7 +113,7 @@ class CompiledBatch(Described):
     given: Arguments
     executable: Any
     depth: int
-    mesh: Mesh | None = None
+    mesh: Devices = None
     avals: Avals | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -124,6 +126,8 @@ class CompiledBatch(Described):
                 help="call the function itself: it compiles what it has not compiled yet",
             )
         values = self.compiled.args(given)
+        if isinstance(self.mesh, NamedSharding):
+            values = jax.device_put(values, self.executable.input_shardings[0][0])
         read = self.compiled.executable.outcome
         outcome = self.compiled.attempt(
             given, lambda: read(self.executable(values), self.depth, given.lanes, self.mesh)

@@ -21,6 +21,7 @@ from pcbatch.results import Result
 from pcbatch.runtime.arrays import named
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.paused import Paused, shape_of
+from pcbatch.runtime.surroundings import alone
 from pcbatch.runtime.watch import Pace, Standing, Watch
 from pcbatch.table import ranges, table
 from pcbatch.wishes import deadline, whole_number
@@ -142,7 +143,7 @@ class Machine:
         here = self._usable()
         if here is None or here.ended:
             return self
-        with self._compiled.blaming(self._given), _unchecked():
+        with self._compiled.blaming(self._given), _unchecked(), alone():
             later = (here if donate else here.copied()).advanced(watch)
         self._compiled.flush()
         return replace(self, _paused=later)
@@ -156,7 +157,7 @@ class Machine:
         here = self._usable()
         if here is None:
             return self._compiled.empty()
-        with _unchecked():
+        with _unchecked(), alone():
             return here.outcome()
 
     def progress(self) -> RunProgress:

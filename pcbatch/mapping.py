@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 
 from pcbatch.arguments import Arguments, on_device, usage
 from pcbatch.errors import UsageError
 from pcbatch.longruns import watched
 from pcbatch.lowering.trace import is_key_array
+from pcbatch.placement import dealing
 from pcbatch.results import Result
 from pcbatch.runtime.chunks import Flow, Piece
 from pcbatch.runtime.local import no_map
 from pcbatch.runtime.outcome import tracing
 from pcbatch.runtime.plans import STREAM
+from pcbatch.runtime.spread import Devices, Spread
 from pcbatch.streaming import watched_chunks
 from pcbatch.wishes import Wishes
 
@@ -39,13 +40,13 @@ class MapOptions:
 
     lanes: int | None
     chunk: int | None
-    mesh: Mesh | None
+    mesh: Devices
     wishes: Wishes | None
 
     @property
     def devices(self) -> int:
         """How many there are."""
-        return 1 if self.mesh is None else int(self.mesh.size)
+        return Spread(self.mesh, 0).devices
 
     def whole(self, inputs: int) -> int:
         """So many inputs or a few more: as many for each device."""
@@ -235,9 +236,9 @@ def _streamed(
         return regroup(((compiled.mapped(part), part.lanes) for part in parts()), flow.size)
 
     if options.wishes is None:
-        outcome = compiled.stream_chunks(given, pieces, flow, options.mesh)
+        outcome = compiled.stream_chunks(given, pieces, flow, dealing(options.mesh))
     else:
-        outcome = watched_chunks(compiled, given, pieces, flow, options.mesh, options.wishes)
+        outcome = watched_chunks(compiled, given, pieces, flow, dealing(options.mesh), options.wishes)
     return compiled.result(outcome, len(outcome.status))
 
 

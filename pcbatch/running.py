@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jax.sharding import Mesh
-
 from pcbatch import longruns
 from pcbatch.arguments import signature, types_of_fixed
-from pcbatch.devices import mesh_of
 from pcbatch.errors import PcbatchError
 from pcbatch.machines import Machine
 from pcbatch.mapping import run_map
 from pcbatch.options import Options
+from pcbatch.placement import asked
 from pcbatch.reports import Progress
 from pcbatch.results import Result
 from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.spread import Devices
 from pcbatch.wishes import Wishes
 
 if TYPE_CHECKING:
@@ -146,13 +145,9 @@ class Runs:
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
-    def mesh_of_call(self, kwargs: dict[str, Any]) -> Mesh | None:
+    def mesh_of_call(self, kwargs: dict[str, Any]) -> Devices:
         """The devices of a call; takes them out of its keyword arguments, unless the function has such parameters."""
-        params = signature(self.fn).parameters
-        found = {name: kwargs.pop(name) for name in ("devices", "mesh") if name in kwargs and name not in params}
-        if not any(value is not None for value in found.values()):
-            return mesh_of(self.options.devices)
-        return mesh_of(found.get("devices"), found.get("mesh"))
+        return asked(signature(self.fn).parameters, kwargs, self.options.devices)
 
     def types_of_fixed(self, fixed: tuple[Any, ...]) -> dict[str, Abstract]:
         """The types of the first parameters, which a method has from its object."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jax.sharding import Mesh
-
 from pcbatch.errors import PcbatchError
 from pcbatch.lowered import Lowered
+from pcbatch.placement import bare
+from pcbatch.runtime.spread import Devices
 from pcbatch.traced import Traced, avals_of
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ class Staged:
             mesh = self.mesh_of_call(kwargs)
             compiled, given = self._compiled(args, kwargs)
             avals = avals_of(self.fn, compiled, given.lanes, args, kwargs)
-            return Lowered(self.fn, compiled, given, mesh=mesh, avals=avals)
+            return Lowered(self.fn, compiled, given, mesh=bare(compiled.placed(given, mesh)), avals=avals)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
-    def mesh_of_call(self, kwargs: dict[str, Any]) -> Mesh | None:
+    def mesh_of_call(self, kwargs: dict[str, Any]) -> Devices:
         raise NotImplementedError
 
     def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:

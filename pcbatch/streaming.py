@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jax.sharding import Mesh
 
 from pcbatch import fingerprint, saved
 from pcbatch.arguments import Arguments
@@ -18,6 +17,7 @@ from pcbatch.keeping import check, header, refused
 from pcbatch.reports import reporting
 from pcbatch.runtime.chunks import AnotherStream, Flow, Held, Piece
 from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.spread import Devices, Spread
 from pcbatch.runtime.watch import Pace, Standing, Watch
 from pcbatch.wishes import Wishes, deadline
 
@@ -27,7 +27,7 @@ def watched_chunks(
     given: Arguments,
     pieces: Callable[[], Iterable[Piece]],
     flow: Flow,
-    mesh: Mesh | None,
+    mesh: Devices,
     wishes: Wishes,
 ) -> Outcome:
     """Inputs that come piece by piece, to their end, or as far as the wishes let them come."""
@@ -53,7 +53,7 @@ def watched_chunks(
     return outcome
 
 
-def _about(compiled: Compiled, given: Arguments, flow: Flow, mesh: Mesh | None) -> dict[str, Any]:
+def _about(compiled: Compiled, given: Arguments, flow: Flow, mesh: Devices) -> dict[str, Any]:
     mapped = compiled.mapped(given)
     common = {v: x for v, x in compiled.args(given).items() if v not in mapped}
     return {
@@ -62,7 +62,7 @@ def _about(compiled: Compiled, given: Arguments, flow: Flow, mesh: Mesh | None) 
         "chunk": flow.size,
         "total": flow.total,
         "asked": flow.lanes,
-        "devices": 1 if mesh is None else int(mesh.size),
+        "devices": Spread(mesh, 0).devices,
     }
 
 

@@ -63,6 +63,7 @@ ALLOWED = {
     "frontend": {"ir", *BASE},
     "lowering": {"ir", *BASE},
     "runtime": {"lowering", "ir", *BASE},
+    "transforms": {"runtime", "lowering", "ir", *BASE},
 }
 
 # Third-party modules with one place only, or with places where they must not be.

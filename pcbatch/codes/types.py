@@ -119,8 +119,8 @@ print(project(jnp.ones((5, 2))))
         "a value that no lane can hold, or a side effect",
         """
 Expressions run while compiling, once for all lanes, and their computation then runs for lanes that are elsewhere too.
-So they must not change a list or dict in place, print, or call back, and what they give must be made of arrays and
-numbers if it depends on a lane.
+So they must not change a list or dict in place, print, call back, or talk to other devices, and what they give must be
+made of arrays and numbers if it depends on a lane.
 """,
         bad="""
 import jax.numpy as jnp

@@ -21,6 +21,11 @@ from pcbatch.lowering.abstract import Abstract, Known, Leaf, is_array
 from pcbatch.lowering.jax_types import from_aval, to_aval
 from pcbatch.lowering.structure import flatten
 
+COLLECTIVE = (
+    "this is a collective of devices, and each lane runs at its own pace",
+    "call it on the results of all lanes: `jax.lax.psum(f(xs), axis)`",
+)
+
 _tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=False)
 
 
@@ -95,8 +100,14 @@ def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Trac
     token = _tracing.set(True)
     try:
         closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
+    except AssertionError as failed:
+        if "ManualAxisType" in str(failed):  # what JAX says inside a `shard_map` that keeps track of what varies
+            raise TraceError(*COLLECTIVE).with_traceback(failed.__traceback__) from None
+        raise
     finally:
         _tracing.reset(token)
+    if any(type(effect).__name__ == "NamedAxisEffect" for effect in closed.effects):
+        raise TraceError(*COLLECTIVE).with_traceback(_origin(closed))
     if closed.effects:
         error = TraceError(
             "this has a side effect, which would also run for lanes that are elsewhere",

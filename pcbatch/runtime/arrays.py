@@ -8,7 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding
+
+from pcbatch.runtime.spread import partition_spec, seen
 
 
 def named(tree: Any) -> dict[str, Any]:
@@ -27,8 +29,7 @@ def placed(types: Any, arrays: Mapping[str, np.ndarray], mesh: Mesh | None) -> A
     tree = jax.tree.structure(types)
     if mesh is None:
         return jax.tree.unflatten(tree, [jnp.array(x) for x in found])
-    spec: Any = PartitionSpec  # untyped in some releases of JAX
-    parts = NamedSharding(mesh, spec(mesh.axis_names))
+    parts = NamedSharding(mesh, partition_spec(mesh.axis_names))
     return jax.tree.unflatten(tree, [jax.device_put(x, parts) for x in found])
 
 
@@ -39,4 +40,4 @@ def trips_array(trips: int) -> Any:
 
 def total_of(counts: Any) -> int:
     """The sum over devices."""
-    return int(np.sum(np.asarray(counts), dtype=np.int64))
+    return int(np.sum(seen(counts), dtype=np.int64))

@@ -15,7 +15,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
@@ -35,7 +34,9 @@ from pcbatch.runtime.local_staged import Staged
 from pcbatch.runtime.local_tally import Tally, show
 from pcbatch.runtime.machine import final
 from pcbatch.runtime.outcome import Outcome, tracing
+from pcbatch.runtime.spread import Devices
 from pcbatch.runtime.status import Site, status_of
+from pcbatch.runtime.surroundings import plainly
 
 DEPTH_LIMIT = 10_000  # nested calls, where no other limit is set
 DEPTH_FLOOR = 256  # and what large variables leave of that at least
@@ -98,12 +99,13 @@ class LocalExecutable:
         """Likewise."""
         raise no_map()
 
-    def run(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Outcome:
+    def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Outcome:
         """Run all lanes to their end. Raises UsageError for a recursive program inside a trace."""
         _check_alone(mesh)
         traced = tracing(args)
         if not self.on_host:
-            out: Outcome = self._whole(args, lanes) if traced else self.jitted(args, lanes=lanes)
+            whole = partial(self._whole, lanes=lanes)
+            out: Outcome = plainly(whole, args) if traced else self.jitted(args, lanes=lanes)
             return self.outcome(out, self.depth, lanes, mesh)
         if traced:
             raise self._untraceable()
@@ -150,7 +152,7 @@ class LocalExecutable:
         totals = tuple(counts[key] for key in PER_BLOCK if key in counts)
         return Outcome(values, status, counts["trips"], totals, where, None, None, shown, 0)
 
-    def lower(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Any:
+    def lower(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of the whole run; UsageError for a recursive program, which is many programs."""
         _check_alone(mesh)
         if self.on_host:
@@ -162,11 +164,11 @@ class LocalExecutable:
         """The nested calls that a lane may make; 0: as many as it likes."""
         return self.options.max_depth or 0
 
-    def outcome(self, result: Outcome, depth: int, lanes: int, mesh: Mesh | None) -> Outcome:
+    def outcome(self, result: Outcome, depth: int, lanes: int, mesh: Devices) -> Outcome:
         """What the compiled form of `lower` gave."""
         return replace(result, depth=depth)
 
-    def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Any:
+    def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """The jaxpr of the whole run; likewise."""
         _check_alone(mesh)
         if self.on_host:
@@ -202,7 +204,7 @@ def no_map() -> UsageError:
     return UsageError(Diagnostic("PCB415", title, helps=('use `strategy="pc"`',)))
 
 
-def _check_alone(mesh: Mesh | None) -> None:
+def _check_alone(mesh: Devices) -> None:
     if mesh is not None:
         title = '`strategy="local"` runs on one device'
         help = 'leave out `devices` and `mesh`, or use `strategy="pc"`'

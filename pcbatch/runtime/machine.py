@@ -79,7 +79,7 @@ class Machine:
     def stored(
         self, args: Mapping[str, Any], inputs: int, around: Callable[[Any], Any] = lambda fn: fn
     ) -> tuple[Values, Values]:
-        """What all lanes share, computed once (`around` its primitives), and the parameters per input, [inputs, ...]; all
+        """What all lanes share, computed once (`around` wraps primitives), and the parameters per input, [inputs, ...];
         in storage form."""
         program = self.program
         stored = {v: to_storage(value, _type(program, v)) for v, value in args.items()}

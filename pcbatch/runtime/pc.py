@@ -12,7 +12,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 
 from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
@@ -25,7 +24,7 @@ from pcbatch.runtime.memory import Memory
 from pcbatch.runtime.outcome import KEEPING, Outcome
 from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.schedule import POLICIES, Policy
-from pcbatch.runtime.spread import Dealt, Spread
+from pcbatch.runtime.spread import Dealt, Devices, Spread, seen
 from pcbatch.runtime.status import Status
 from pcbatch.runtime.stream import Stream, started
 from pcbatch.runtime.watch import FOREVER, Pace
@@ -130,7 +129,7 @@ class PcExecutable:
 
     # All lanes at once
 
-    def run(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Outcome:
+    def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Outcome:
         """Run all lanes to their end. Outside traces."""
         spread = Spread(mesh, lanes)
         width = self.width(spread.each)
@@ -224,11 +223,11 @@ class PcExecutable:
 
     def placed(self, args: Mapping[str, Any], spread: Spread) -> Dealt:
         """The same, on these devices. Only outside traces."""
-        if spread.mesh is None:
+        if spread.over is None:
             return self.dealt(args, spread)
         mapped, common = self.split(args)
         # Each by itself, where it is: arguments may be on several devices.
-        dealt = {v: self.jitted(_deal, spread.each)(x, spread=spread) for v, x in mapped.items()}
+        dealt = {v: self.jitted(_deal, spread.each)(spread.laid(x), spread=spread) for v, x in mapped.items()}
         names = spread.dealt({}, {}, self.prints).names
         return spread.placed(Dealt(dealt, common, spread.ends(spread.inputs), names))
 
@@ -266,23 +265,27 @@ class PcExecutable:
 
     def gathered(self, out: Outcome, spread: Spread) -> Outcome:
         """The same of what is still on the devices. Outside traces."""
-        if spread.mesh is None:
+        if spread.over is None:
             return out
-        found: Outcome = self.jitted(PcExecutable.collected, spread.each)(spread.fetched(out), spread=spread)
-        return found
+        if not spread.blocks:
+            found: Outcome = self.jitted(PcExecutable.collected, spread.each)(spread.fetched(out), spread=spread)
+            return found
+        # The results of lanes stay where they are.
+        rows: Outcome = self.jitted(_rows, spread.each)(replace(out, trips=None, counts=()), spread=spread)
+        totals = spread.fetched((out.trips, out.counts))
+        trips, counts = self.jitted(_totals, spread.each)(totals, spread=spread)
+        return replace(rows, trips=trips, counts=counts)
 
     def collected(self, out: Outcome, *, spread: Spread) -> Outcome:
         """What devices left, in the order of the inputs; counts are summed over them."""
-        if spread.mesh is None:
+        if spread.over is None:
             return out
-        lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
-        values, status, pc, depths, back, shown = jax.tree.map(spread.collect, lanes)
-        counts = tuple(functools.reduce(wide.plus, count) for count in out.counts)
-        return Outcome(values, status, jnp.sum(out.trips), counts, pc, depths, back, shown, out.depth, out.line)
+        trips, counts = _totals(self, (out.trips, out.counts), spread=spread)
+        return replace(_rows(self, out, spread=spread), trips=trips, counts=counts)
 
     def may_grow(self, status: Any, depth: int, spread: Spread) -> bool:
         """Has a lane no room, and may there be more? Waits for the run to end."""
-        full = bool(np.any(np.asarray(status) == int(Status.STACK_FULL)))
+        full = bool(np.any(seen(status) == int(Status.STACK_FULL)))
         return self.grows and full and self.may_deepen(depth, spread, spread.each)
 
     def may_deepen(self, depth: int, spread: Spread, width: int) -> bool:
@@ -317,7 +320,7 @@ class PcExecutable:
         args: Mapping[str, Any],
         inputs: int,
         lanes: int | None = None,
-        mesh: Mesh | None = None,
+        mesh: Devices = None,
     ) -> Outcome:
         """Run all inputs through so many lanes (on each device). Outside traces."""
         spread = Spread(mesh, inputs)
@@ -334,7 +337,7 @@ class PcExecutable:
         pieces: Iterable[Piece],
         common: Mapping[str, Any],
         flow: Flow,
-        mesh: Mesh | None = None,
+        mesh: Devices = None,
     ) -> Outcome:
         """Run inputs that come piece by piece from the host; what they leave is on the host, in NumPy arrays."""
         spread = Spread(mesh, flow.size)
@@ -349,16 +352,19 @@ class PcExecutable:
 
     # Looking at it
 
-    def lower(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Any:
+    def lower(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of the whole run at the depth that a call would start with."""
         spread = Spread(mesh, lanes)
-        return self._start(spread.each).lower(args, spread=spread, depth=self.depth, keep=False)
+        mapped, common = self.split(args)
+        return self._start(spread.each).lower(
+            spread.described(mapped, common), spread=spread, depth=self.depth, keep=False
+        )
 
-    def outcome(self, result: tuple[Outcome, State | None], depth: int, lanes: int, mesh: Mesh | None) -> Outcome:
+    def outcome(self, result: tuple[Outcome, State | None], depth: int, lanes: int, mesh: Devices) -> Outcome:
         """What the compiled form of `lower` gave."""
         return replace(self.collected(result[0], spread=Spread(mesh, lanes)), depth=depth)
 
-    def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Mesh | None = None) -> Any:
+    def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """The jaxpr of the whole run."""
         whole = partial(self._whole, spread=Spread(mesh, lanes), depth=self.depth, keep=False)
         return jax.make_jaxpr(lambda args: jax.tree.leaves(whole(args)))(args)
@@ -366,6 +372,20 @@ class PcExecutable:
 
 def _deal(executable: PcExecutable, array: Any, *, spread: Spread) -> Any:
     return spread.deal(array)
+
+
+def _rows(executable: PcExecutable, out: Outcome, *, spread: Spread) -> Outcome:
+    """What lanes left, in the order of the inputs."""
+    lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
+    values, status, pc, depths, back, shown = jax.tree.map(spread.collect, lanes)
+    return replace(out, values=values, status=status, pc=pc, depths=depths, back=back, shown=shown)
+
+
+def _totals(executable: PcExecutable, each: tuple[Any, Any], *, spread: Spread) -> tuple[Any, Any]:
+    """Trips and counts of all devices."""
+    trips, counts = each
+    plus = partial(functools.reduce, wide.plus)
+    return spread.total(jnp.sum, trips), tuple(spread.total(plus, count) for count in counts)
 
 
 def _named(function: Any, executable: PcExecutable) -> Any:

@@ -23,7 +23,7 @@ from pcbatch.runtime.arrays import total_of
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.outcome import Outcome
 from pcbatch.runtime.queue import Queue
-from pcbatch.runtime.spread import Dealt, Spread
+from pcbatch.runtime.spread import Dealt, Spread, seen
 from pcbatch.runtime.watch import FOREVER, Standing, Watch
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Stream:
         widths = tuple(_widths(self.lanes, self.executable))
         sizes: dict[str, Any] = {"lanes": self.lanes, "slots": self.spread.each, "depth": self.depth}
         left: Left = self.call(_whole, given, **sizes, widths=widths, grows=self.grows)
-        if left.begun is None or not any(full := [bool(np.any(f)) for f in left.full]):
+        if left.begun is None or not any(full := [bool(np.any(seen(f))) for f in left.full]):
             return self.executable.gathered(left.outcome, self.spread)
         q = left.begun.queue
         stage = [*left.stages, Stage(q.state, q.item)][full.index(True)]
@@ -164,12 +164,12 @@ class Stream:
                 meanwhile = None
             if watch is None and not self.grows and narrower == 0 and not more:
                 return begun, pause  # nothing to decide: the caller need not wait
-            full = self.grows and bool(np.any(pause.full))
+            full = self.grows and bool(np.any(seen(pause.full)))
             self.standing = self._after(pause, before, total)
             if full:
                 begun = begun._replace(queue=self._grown(q))
             going = watch is None or watch.ran(
-                int(np.max(np.asarray(pause.trips))), self.standing, partial(self.snapshot, begun)
+                int(np.max(seen(pause.trips))), self.standing, partial(self.snapshot, begun)
             )
             if not going or (not full and _ended(pause, narrower, more)):
                 return begun, pause
@@ -201,7 +201,7 @@ def _widths(lanes: int, executable: PcExecutable) -> Iterator[tuple[int, int]]:
 
 
 def _ended(pause: Pause, narrower: int, more: bool) -> bool:
-    left, live = np.asarray(pause.left), np.asarray(pause.live)
+    left, live = seen(pause.left), seen(pause.live)
     return bool(np.all(left == 0)) and (more or bool(np.all(live <= narrower)))
 
 

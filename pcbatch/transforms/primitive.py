@@ -13,7 +13,11 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import jax.extend.core as jex
 from jax.interpreters import ad, batching, mlir
+from jax.sharding import NamedSharding
 
+from pcbatch.runtime.partition import asking
+from pcbatch.runtime.spread import partition_spec
+from pcbatch.runtime.surroundings import alone, no_mesh, varied
 from pcbatch.transforms.lifted import Axis, Lifted
 
 
@@ -55,8 +59,14 @@ _run.multiple_results = True
 
 def bind(operation: Operation, *args: Any) -> list[Any]:
     """Apply an operation, under whatever transformation is at work."""
-    results: list[Any] = _run.bind(*args, operation=operation)
+    # Operands vary over the same axes of a `shard_map`: so do their cotangents, and JAX sums what has to be summed.
+    results: list[Any] = _run.bind(*varied(args), operation=operation, asking=_asking(operation))
     return results
+
+
+def _asking(operation: Operation) -> Any:
+    """Something in which JAX sees that devices must be known when this is lowered, if XLA may split it by lanes."""
+    return asking() if getattr(operation, "splits", False) else None
 
 
 @lru_cache(maxsize=512)
@@ -68,38 +78,55 @@ def _jitted(operation: Operation) -> Any:
 def types_of(operation: Operation, avals: Sequence[Any]) -> list[Any]:
     """The types of an operation's results."""
     known = operation.types(avals)
-    if known is not None:
-        return list(known)
-    return list(_jitted(operation).trace(*map(_described, avals)).jaxpr.out_avals)
+    return _placed(_traced(operation, avals).out_avals if known is None else known, avals)
 
 
-def _described(aval: Any) -> Any:
-    more = {name: found for name in ("weak_type", "vma") if (found := getattr(aval, name, None))}
-    return _struct(aval.shape, aval.dtype, **more)
+def _traced(operation: Operation, avals: Sequence[Any]) -> jex.ClosedJaxpr:
+    """An operation as if nothing stood around it: the machine knows of one device (see `surroundings`)."""
+    with no_mesh():
+        shapes = [_struct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals]
+        closed: jex.ClosedJaxpr = _jitted(operation).trace(*shapes).jaxpr
+        return closed
 
 
-def _impl(*args: Any, operation: Operation) -> list[Any]:
-    return list(operation.now(*args))
+def _placed(types: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
+    """The types of results for operands of these types: they vary over the axes that some operand varies over."""
+    axes = max((aval.manual_axis_type for aval in avals), key=lambda found: len(found.varying), default=None)
+    mesh = next((aval.sharding.mesh for aval in avals if not aval.sharding.mesh.empty), None)
+    if mesh is None:
+        return list(types)
+    return [
+        type_.update(manual_axis_type=axes, sharding=NamedSharding(mesh, partition_spec(*[None] * len(type_.shape))))
+        for type_ in types
+    ]
+
+
+def _impl(*args: Any, operation: Operation, asking: Any) -> list[Any]:
+    with alone():
+        return list(operation.now(*args))
 
 
 _run.def_impl(_impl)
 
 
-def _abstract(*avals: Any, operation: Operation) -> list[Any]:
+def _abstract(*avals: Any, operation: Operation, asking: Any) -> list[Any]:
     return types_of(operation, avals)
 
 
 _run.def_abstract_eval(_abstract)
 
 
-def _lowered(*args: Any, operation: Operation) -> list[Any]:
-    return list(_jitted(operation)(*args))
+def _lowered(ctx: Any, *operands: Any, operation: Operation, asking: Any) -> Any:
+    closed = _traced(operation, ctx.avals_in)
+    plain = ctx.replace(avals_in=list(closed.in_avals), avals_out=list(closed.out_avals))
+    with no_mesh():
+        return mlir.lower_fun(_jitted(operation), multiple_results=True)(plain, *operands)
 
 
-mlir.register_lowering(_run, mlir.lower_fun(_lowered, multiple_results=True))
+mlir.register_lowering(_run, _lowered)
 
 
-def _batch(args: Sequence[Any], axes: Sequence[Axis], *, operation: Operation) -> Any:
+def _batch(args: Sequence[Any], axes: Sequence[Axis], *, operation: Operation, asking: Any) -> Any:
     size = next(x.shape[axis] for x, axis in zip(args, axes, strict=True) if axis is not None)
     found = operation.lifted(size, axes)
     operands = [found.operand(k, x, axis) for k, (x, axis) in enumerate(zip(args, axes, strict=True))]
@@ -109,7 +136,7 @@ def _batch(args: Sequence[Any], axes: Sequence[Axis], *, operation: Operation) -
 batching.primitive_batchers[_run] = _batch
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, operation: Operation) -> Any:
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, operation: Operation, asking: Any) -> Any:
     outs, pushed = operation.push(primals, [None if isinstance(t, ad.Zero) else t for t in tangents])
     return list(outs), [_zero(out) if t is None else t for out, t in zip(outs, pushed, strict=True)]
 
@@ -121,7 +148,7 @@ def _zero(primal: Any) -> Any:
 ad.primitive_jvps[_run] = _jvp
 
 
-def _transpose(cotangents: Sequence[Any], *args: Any, operation: Operation) -> list[Any]:
+def _transpose(cotangents: Sequence[Any], *args: Any, operation: Operation, asking: Any) -> list[Any]:
     given = [None if isinstance(ct, ad.Zero) else ct for ct in cotangents]
     known = [None if _is_unknown(x) else x for x in args]
     pulled = operation.pull(given, known)

@@ -8,11 +8,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh
+from jax.sharding import AbstractMesh
 
+from pcbatch.lowering.jax_types import is_symbolic
 from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.partition import split_by_xla
 from pcbatch.runtime.pc import PcExecutable
-from pcbatch.runtime.spread import Dealt, Spread
+from pcbatch.runtime.spread import Dealt, Devices, Spread
+from pcbatch.runtime.surroundings import plainly
 from pcbatch.transforms import reverse
 from pcbatch.transforms.fold import folded, spread, unfolded_outs
 from pcbatch.transforms.lifted import Axis, Lifted
@@ -57,8 +60,20 @@ class Run:
         end = args[-1] if self.ends else None
         return Dealt({v: x for v, here, x in pairs if here}, {v: x for v, here, x in pairs if not here}, end, None)
 
+    @property
+    def splits(self) -> bool:
+        """May XLA split it by lanes, where nobody has said where they run?"""
+        return not (self.ends or self.smooth or self.program.executable.prints or is_symbolic(self.lanes))
+
     def traced(self, *args: Any) -> Sequence[Any]:
-        return jax.tree.leaves(self.outcome(*args))
+        if not self.splits:
+            return jax.tree.leaves(self.outcome(*args))
+        executable, given = self.program.executable, self.given(*args)
+
+        def some(args: Mapping[str, Any], lanes: int) -> Outcome:
+            return executable.traced(Dealt(*executable.split(args), None, None), lanes, self.through)
+
+        return jax.tree.leaves(split_by_xla(some, given.mapped, given.common, self.lanes))
 
     def now(self, *args: Any) -> Sequence[Any]:
         if self.ends:
@@ -114,21 +129,32 @@ class Run:
 
 
 def traced_run(
-    program: Program, args: Mapping[str, Any], lanes: int, through: int | None = None, mesh: Mesh | None = None
+    program: Program, args: Mapping[str, Any], lanes: int, through: int | None = None, mesh: Devices = None
 ) -> Outcome:
     """A run of a call that JAX traces; `through`: the width of the machine, if inputs are to wait for lanes."""
     executable = program.executable
     spread = Spread(mesh, lanes)
-    if mesh is None:
+    if spread.over is None:
         return _applied(program, *executable.split(args), lanes, through)
+
+    def run(given: Dealt, common: Mapping[str, Any]) -> Outcome:
+        return executable.traced(replace(given, common=common), spread.each, through)
 
     def body(given: Dealt, common: Mapping[str, Any]) -> Outcome:
         if given.names is not None:  # what lanes are called is known to no operation
-            return executable.traced(replace(given, common=common), spread.each, through)
+            told: Outcome = plainly(run, given, common)
+            return told
         return _applied(program, given.mapped, common, spread.each, through, given.end)
 
-    dealt = executable.dealt(args, spread)
-    return executable.collected(spread.run(body, dealt.without_common(), dealt.common), spread=spread)
+    def whole(args: Mapping[str, Any]) -> Outcome:
+        dealt = executable.dealt(args, spread)
+        outcome: Outcome = spread.around(body, dealt.without_common(), dealt.common)
+        return executable.collected(outcome, spread=spread)
+
+    # Of a mesh that is in types alone, `jit` knows the devices from the arguments.
+    run_it: Any = jax.jit(whole) if isinstance(spread.mesh, AbstractMesh) else whole
+    outcome: Outcome = run_it(dict(args))
+    return outcome
 
 
 def _applied(

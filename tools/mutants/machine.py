@@ -89,8 +89,8 @@ MUTANTS = (
     Mutant(
         "pc-never-grows",
         "runtime/pc.py",
-        "np.any(np.asarray(status) == int(Status.STACK_FULL))",
-        "np.any(np.asarray(status) == int(Status.STEP_LIMIT))",
+        "np.any(seen(status) == int(Status.STACK_FULL))",
+        "np.any(seen(status) == int(Status.STEP_LIMIT))",
         "stacks grow for the wrong reason",
         GROWTH,
     ),

@@ -14,6 +14,13 @@ PROGRAMS = (f"{MAP}::TestPrograms",)
 PRINTS = (f"{MAP}::TestPrinting",)
 ITERATORS = (f"{MAP}::test_any_sizes_of_an_iterator", *STRUCTURES)
 DEVICES = ("tests/test_devices.py::test_dealing",)
+BLOCKS = ("tests/test_meshes.py::test_blocks",)
+SURROUNDED = (
+    "tests/test_meshes.py::test_inside_shard_map_and_outside_again",
+    "tests/test_meshes.py::test_results_vary_inside_shard_map",
+)
+SHARDED = ("tests/test_meshes.py::test_inside_jit_each_device_has_a_machine",)
+LYING = ("tests/test_meshes.py::test_lanes_stay_where_they_lie",)
 
 MUTANTS = (
     # queue
@@ -102,8 +109,8 @@ MUTANTS = (
     Mutant(
         "stream-no-growth",
         "runtime/stream.py",
-        "            full = self.grows and bool(np.any(pause.full))\n",
-        "            full = self.grows and bool(np.all(pause.left == 0)) and bool(np.any(pause.full))\n",
+        "            full = self.grows and bool(np.any(seen(pause.full)))\n",
+        "            full = self.grows and bool(np.all(seen(pause.left) == 0)) and bool(np.any(seen(pause.full)))\n",
         "stacks grow at the end only",
         GROWTH,
     ),
@@ -185,10 +192,66 @@ MUTANTS = (
     Mutant(
         "spread-order",
         "runtime/spread.py",
-        "        return jnp.swapaxes(array, 0, 1).reshape(-1, *array.shape[2:])[: self.inputs]\n",
-        "        return array.reshape(-1, *array.shape[2:])[: self.inputs]\n",
+        "        rows = jnp.swapaxes(array, 0, 1).reshape(-1, *array.shape[2:])[: self.inputs]\n",
+        "        rows = array.reshape(-1, *array.shape[2:])[: self.inputs]\n",
         "results stand in the order of the devices",
         DEVICES,
+    ),
+    Mutant(
+        "spread-block-ends",
+        "runtime/spread.py",
+        "np.clip(inputs - self.each * np.arange(self.devices, dtype=np.int32), 0, self.each)",
+        "np.clip(inputs - self.each * np.arange(self.devices, dtype=np.int32), 0, self.each - 1)",
+        "a device with a full block leaves out its last input",
+        BLOCKS,
+    ),
+    Mutant(
+        "surroundings-vary",
+        "runtime/surroundings.py",
+        'to="varying") for x in arrays] if axes else list(arrays)',
+        'to="varying") for x in arrays] if False else list(arrays)',
+        "results of lanes that differ from device to device pass for the same on all",
+        SURROUNDED,
+    ),
+    Mutant(
+        "surroundings-around",
+        "runtime/surroundings.py",
+        "    if mesh_around().empty and all(t.sharding.mesh.empty for t in types):\n",
+        "    if True:\n",
+        "the machine is traced in the mesh around it",
+        SURROUNDED,
+    ),
+    Mutant(
+        "surroundings-kept",
+        "api.py",
+        "            with no_mesh():  # what is traced for one lane is kept, and used elsewhere\n",
+        "            if True:\n",
+        "what was compiled inside a shard_map remembers its mesh",
+        SURROUNDED,
+    ),
+    Mutant(
+        "partition-trips",
+        "runtime/partition.py",
+        "    if not axes or kind == LANES:\n",
+        "    if not axes or kind in (LANES, TRIPS):\n",
+        "the trips of one device pass for those of all",
+        SHARDED,
+    ),
+    Mutant(
+        "partition-one-machine",
+        "runtime/partition.py",
+        "    return not manual and devices > 1 and",
+        "    return False and not manual and devices > 1 and",
+        "all devices run one machine, and ask one another at every trip",
+        SHARDED,
+    ),
+    Mutant(
+        "placement-forgets",
+        "placement.py",
+        "        if mapped and lane_axes(sharding) and",
+        "        if False and lane_axes(sharding) and",
+        "lanes that lie on several devices run in one machine",
+        LYING,
     ),
     # mapping
     Mutant(

@@ -1,0 +1,93 @@
+"""What stands around a call: the mesh of a `jax.shard_map` or of `jax.set_mesh`, and keeping it out of the machine.
+
+Inside a `shard_map` JAX tracks over which axes of the mesh a value varies, and on a mesh with explicit axes the type of
+an array says how it is sharded. The machine is made of loops whose carried state starts as constants, and of jaxprs
+that were traced for one lane elsewhere, so it would have to cast at hundreds of places. It needs none of that: it runs
+on one device, on the part of the arrays that this device has. So it is traced as if nothing stood around it, and only
+its arguments and results have the types of the place (`plainly`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import numpy as np
+from jax.sharding import AbstractMesh, AxisType, Mesh
+
+
+def no_mesh() -> AbstractContextManager[Any]:
+    """Trace as if there were no mesh around."""
+    mesh: Any = AbstractMesh  # untyped in some releases of JAX
+    context: AbstractContextManager[Any] = jax.sharding.use_abstract_mesh(mesh((), ()))
+    return context
+
+
+def alone() -> AbstractContextManager[Any]:
+    """Run programs of our own as if there were no mesh around. Outside traces."""
+    if mesh_around().empty:
+        return nullcontext()
+    set_mesh: Any = jax.set_mesh  # untyped in some releases of JAX
+    context: AbstractContextManager[Any] = set_mesh(Mesh(np.empty((), dtype=object), ()))
+    return context
+
+
+def mesh_around() -> AbstractMesh:
+    """The mesh that this is traced in; an empty one, if none."""
+    around: Any = jax.sharding.get_abstract_mesh()
+    found: AbstractMesh = around
+    return found
+
+
+def manual_axes(mesh: Any) -> frozenset[str]:
+    """The axes that a `shard_map` around this has taken."""
+    if mesh.empty:
+        return frozenset()
+    types = zip(mesh.axis_names, mesh.axis_types, strict=True)
+    return frozenset(name for name, type_ in types if type_ == AxisType.Manual)
+
+
+def is_explicit(mesh: Any) -> bool:
+    """Are shardings over some axes part of types?"""
+    return any(type_ == AxisType.Explicit for type_ in mesh.axis_types)
+
+
+def varying(args: Any) -> frozenset[str]:
+    """The axes that some of these arrays vary over, as far as JAX tracks it."""
+    types: Any = [jax.typeof(leaf) for leaf in jax.tree.leaves(args)]
+    return frozenset[str]().union(*(t.manual_axis_type.varying for t in types))
+
+
+def varied(arrays: Sequence[Any]) -> list[Any]:
+    """The same, varying over all axes that one of them varies over."""
+    axes = varying(list(arrays))
+    if not axes:
+        return list(arrays)
+    missing = [tuple(sorted(axes - varying([x]))) for x in arrays]
+    return [jax.lax.pcast(x, more, to="varying") if more else x for x, more in zip(arrays, missing, strict=True)]
+
+
+def plainly(fn: Callable[..., Any], *args: Any) -> Any:
+    """`fn(*args)`, traced as if nothing stood around it. Results vary over all axes that an argument varies over."""
+    flat, tree = jax.tree.flatten(args)
+    types: list[Any] = [jax.typeof(leaf) for leaf in flat]
+    if mesh_around().empty and all(t.sharding.mesh.empty for t in types):
+        return fn(*args)
+
+    def bare(*flat: Any) -> Any:
+        with no_mesh():
+            return fn(*jax.tree.unflatten(tree, flat))
+
+    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    shapes = [make(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
+    # One equation, a jitted function, is all of it that the surroundings see.
+    closed, like = jax.make_jaxpr(jax.jit(bare), return_shape=True)(*shapes)
+    out = _cast(jex.jaxpr_as_fun(closed)(*flat), varying(args))
+    return jax.tree.unflatten(jax.tree.structure(like), out)
+
+
+def _cast(arrays: Sequence[Any], axes: frozenset[str]) -> list[Any]:
+    return [jax.lax.pcast(x, tuple(sorted(axes)), to="varying") for x in arrays] if axes else list(arrays)

@@ -1,0 +1,99 @@
+"""Programs that `two_processes.py` runs on the devices of one process or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import multihost_utils
+
+import pcbatch
+from examples.nuts.hamiltonian import Sample
+from examples.nuts.sampler import nuts
+from examples.nuts.targets import gaussian
+from tests.programs.compare import to_numpy
+from tests.test_map import deep, fib, fragile, walk, walks
+
+
+def numbers(inputs: int) -> np.ndarray:
+    """Numbers whose runs differ in length."""
+    return np.random.default_rng(inputs).integers(0, 14, inputs).astype(np.int32)
+
+
+def chains(lanes: int) -> tuple[Any, tuple[Any, ...]]:
+    """A step of NUTS, and arguments of it."""
+    target = gaussian(3)
+    q = jnp.asarray(target.start(1, lanes), jnp.float32)
+    state = Sample(q, *jax.vmap(target.logp_and_grad)(q))
+    noise = jax.random.normal(jax.random.key(2), q.shape)
+    keys = jax.random.split(jax.random.key(3), lanes)
+    step = nuts(target.logp_and_grad, max_tree_depth=5).transition
+    return step.with_options(in_axes=(0, 0, 0, None, None)), (
+        keys,
+        noise,
+        state,
+        np.float32(0.4),
+        np.ones(3, np.float32),
+    )
+
+
+def run(mesh: Any) -> dict[str, Any]:
+    """All results."""
+    spec = jax.P(mesh.axis_names)
+
+    def place(tree: Any) -> Any:
+        return jax.tree.map(lambda leaf: placed(leaf, jax.NamedSharding(mesh, spec)), tree)
+
+    step, args = chains(24)
+    ns, steps = place(numbers(24)), (*place(args[:3]), *args[3:])
+    calls = place(np.array([3, 200, 0, 1, 70, 130, 5, 9], np.int32))
+    found = {
+        "fib": fib(ns),
+        "fib.run": fib.run(ns),
+        "fib.map": fib.map(ns, lanes=2),
+        "fib in jit": jax.jit(fib)(ns),
+        "fib in shard_map": jax.jit(jax.shard_map(fib, mesh=mesh, in_specs=spec, out_specs=spec))(ns),
+        "nuts": step(*steps),
+        "nuts.run": step.run(*steps),
+        "nuts.map": step.map(*steps, lanes=2),
+        "deep": deep(calls),
+        "fragile": fragile.run(ns),
+        "whole": fib.run(numbers(21), mesh=mesh),
+        "whole, map": fib.map(numbers(21), mesh=mesh, lanes=2),
+        "whole, failing": fragile.run(numbers(21), mesh=mesh),
+        "whole, keys": walk.run(*walks(5), mesh=mesh),
+    }
+    complain(place, mesh)
+    return {
+        name: (x.value, x.status, x.stats.trips) if isinstance(x, pcbatch.Result) else x for name, x in found.items()
+    }
+
+
+def complain(place: Callable[[Any], Any], mesh: Any) -> None:
+    """A lane that fails is told of in every process, with its number and its input; so is what cannot be."""
+    with pytest.raises(pcbatch.BatchRuntimeError, match=r"7 \(n=5\): 5 is not allowed"):
+        fragile(place(np.array([1, 2, 3, 4, 4, 3, 2, 5], np.int32)))
+    if jax.process_count() > 1:
+        with pytest.raises(pcbatch.UsageError, match=r"devices=jax.local_devices\(\)"):
+            fib.map(numbers(21), mesh=mesh, chunk=5)
+    assert fib.map(numbers(21), devices=jax.local_devices(), chunk=5).value.shape == (21,)
+
+
+def placed(leaf: Any, sharding: jax.NamedSharding) -> Any:
+    """An array that every process has, on the devices of all."""
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return jax.jit(jax.random.wrap_key_data)(placed(jax.random.key_data(leaf), sharding))
+    return jax.device_put(np.asarray(leaf), sharding)
+
+
+def whole(leaf: Any) -> np.ndarray:
+    """A result, as every process sees it."""
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.jit(jax.random.key_data)(leaf)
+    if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable:
+        return np.asarray(multihost_utils.process_allgather(leaf, tiled=True))
+    return to_numpy(leaf)
