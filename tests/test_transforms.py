@@ -181,3 +181,8 @@ class TestTapeUse:
     def test_without_lanes_or_floats(self) -> None:
         assert grow.tape(self.xs[:0], 1.2).max_tape == 1
         assert fib.tape(jnp.arange(3)).bytes == 0
+
+    def test_a_full_tape_ends(self) -> None:
+        """Its links would lead in circles."""
+        gradient = jax.jit(jax.grad(lambda x: jnp.sum(grow.with_options(max_tape=1)(x, 1.01))))
+        assert np.all(np.isnan(gradient(jnp.linspace(0.1, 1.0, 3))))

@@ -152,7 +152,9 @@ def undone(
     if operation.marked:
         carry = by_segments(operation, layout, known, alive, left, began)
     else:
-        began = back.at_records(layout, began, jnp.where(alive, left[HEAD], -1) if operation.skips else left[HEAD])
+        # Links of a tape that was full lead anywhere, in circles too.
+        head = jnp.where(left[FULL], -1, left[HEAD])
+        began = back.at_records(layout, began, jnp.where(alive, head, -1) if operation.skips else head)
         carry = backwards(operation.executable, layout, known, began, operation.stride)
         carry = settled(plan, carry, known, operation.stride)
     return _of_arguments(operation, args, layout, carry, (alive & ~ok) | left[FULL])
