@@ -117,6 +117,19 @@ class TestCaptured:
         np.testing.assert_allclose(found, jax.grad(self.plain)(1.2), rtol=1e-5)
         np.testing.assert_allclose(jax.grad(jax.jit(self.loss))(1.2, self.xs), jax.grad(self.plain)(1.2), rtol=1e-5)
 
+    def test_two_of_them(self) -> None:
+        def loss(w: Any, b: Any) -> Any:
+            @pcbatch.batch
+            def inner(x: Any) -> Any:
+                while x < 3.0:
+                    x = x * w + b
+                return x
+
+            return inner(jnp.array([0.5])).sum()
+
+        found = jax.grad(loss, (0, 1))(2.0, 0.5)  # 0.5, 1.5, 3.5: x' = w x + b twice
+        np.testing.assert_allclose(found, [2.0 * 2.0 * 0.5 + 0.5, 2.0 + 1.0])
+
     def test_elements_may_differ_in_it(self) -> None:
         found = jax.vmap(self.loss, (0, None))(jnp.array([1.2, 1.5]), self.xs)
         np.testing.assert_allclose(found, [self.plain(1.2), self.plain(1.5)], rtol=1e-5)

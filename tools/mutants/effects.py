@@ -191,8 +191,8 @@ MUTANTS = (
     Mutant(
         "prints-not-chosen",
         "runtime/emit/port.py",
-        "step(stage, code, carry, window, block == code.index)",
-        "step(stage, code, carry, window)",
+        "stage.step(code, carry, window, block == code.index)",
+        "stage.step(code, carry, window)",
         "under `vmap` a block prints that the policy did not choose",
         PRINT,
     ),

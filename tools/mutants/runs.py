@@ -35,8 +35,8 @@ MUTANTS = (
     Mutant(
         "arrays-first-device",
         "runtime/arrays.py",
-        "return int(np.sum(np.asarray(counts), dtype=np.int64))",
-        "return int(np.asarray(counts).flat[0])",
+        "return int(np.sum(seen(counts), dtype=np.int64))",
+        "return int(np.asarray(seen(counts)).flat[0])",
         "what the first device has done is taken for all",
         DEVICES,
     ),

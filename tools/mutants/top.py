@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         "cache-config",
         "api.py",
-        "key = (given.key, settings(), self.fn.__code__)",
-        "key = (given.key, self.fn.__code__)",
+        "key = (given.key, settings(), self.fn.__code__, apart)",
+        "key = (given.key, self.fn.__code__, apart)",
         "a program compiled under another configuration of JAX is used again",
         ("tests/test_runtime.py::TestDtypes",),
     ),

@@ -113,8 +113,8 @@ MUTANTS = (
     Mutant(
         "parts-given-back",
         "runtime/parts.py",
-        "return [look(v) if k in stored else moved(look(v), window) for",
-        "return [look(v) if k in stored else look(v) for",
+        "outs = [look(v) if k in stored else moved(look(v), window) for",
+        "outs = [look(v) if k in stored else look(v) for",
         "a register that is given back under another name is that of all lanes",
         PARTS,
     ),
