@@ -1,6 +1,7 @@
 """Derivatives of a batched function against those of the plain one, lane by lane.
 
-The plain function runs in plain Python under `jax.vjp` and `jax.jvp`: values stay known, so `if` and `while` go their way.
+The plain function runs in plain Python under `jax.vjp` and `jax.jvp`: values stay known, so `if` and `while` go their
+way.
 """
 
 from __future__ import annotations

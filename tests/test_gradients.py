@@ -1,5 +1,5 @@
-"""Derivatives of every differentiable program are those of the plain function, lane by lane: in both modes, of arguments
-per lane and of shared ones, in 64 bits, under `jit` and `vmap`, however the machine runs."""
+"""Derivatives of every differentiable program are those of the plain function, lane by lane: in both modes, of
+arguments per lane and of shared ones, in 64 bits, under `jit` and `vmap`, however the machine runs."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def shared_call(program: Program) -> Call | None:
     )
 
 
-SHARED = tuple(p for p in CHOSEN if p.mode and len(p.args(1)) > 1 and not isinstance(p.in_axes, dict))
+SHARED = tuple(p for p in CHOSEN if len(p.args(1)) > 1 and not isinstance(p.in_axes, dict))
 
 
 def way(program: Program) -> dict[str, Any]:

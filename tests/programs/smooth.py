@@ -1,7 +1,7 @@
 """Random programs over floating numbers, for derivatives: smooth steps, loops, recursion, branches, arrays in part.
 
-As in `random_programs`, a program is text that some bytes stand for. Every number stays between -2 and 2, so derivatives
-of long runs stay small; where a derivative is infinite, lanes do not look at the value.
+As in `random_programs`, a program is text that some bytes stand for. Every number stays between -2 and 2, so
+derivatives of long runs stay small; where a derivative is infinite, lanes do not look at the value.
 """
 
 from __future__ import annotations
@@ -340,7 +340,8 @@ class Writer(Tape):
             return self.assign()
         self.calls -= 1
         fuel = "fuel - 1" if self.function else f"{self.pick(self.names.int)} % 4"
-        called = f"f{self.pick(callable_)}({self.scalar(1)}, {self.vector(1)}, {self.pick(('c', self.scalar(0)))}, W, {fuel})"
+        given = f"{self.scalar(1)}, {self.vector(1)}, {self.pick(('c', self.scalar(0)))}"
+        called = f"f{self.pick(callable_)}({given}, W, {fuel})"
         s, v = self.pick(self.names.open("scalar")), self.pick(self.names.open("vector"))
         forms = (
             f"{s}, {v} = {called}",

@@ -47,6 +47,14 @@ MUTANTS = (
         "every pullback counts as one that only moves cotangents",
         programs("not_looked_at"),
     ),
+    Mutant(
+        "pull-shared-unmasked",
+        "transforms/reverse.py",
+        "operation.run.lanes, sheltered)[0]",
+        "operation.run.lanes)[0]",
+        "what is computed once for all lanes, and not needed, spoils gradients",
+        ("tests/test_gradients.py::test_cotangents_of_what_lanes_share[not_looked_at]",),
+    ),
     # back
     Mutant(
         "back-junk",
