@@ -82,7 +82,7 @@ def shared_call(program: Program) -> Call | None:
     )
 
 
-SHARED = tuple(p for p in CHOSEN if p.mode and len(p.args(1)) > 1 and not isinstance(p.in_axes, dict))
+SHARED = tuple(p for p in CHOSEN if len(p.args(1)) > 1 and not isinstance(p.in_axes, dict))
 
 
 def way(program: Program) -> dict[str, Any]:

@@ -165,6 +165,14 @@ def test_shared_matrices(options: dict[str, Any], lanes: int, longest: int) -> N
         assert float(jnp.linalg.norm(mine - theirs) / jnp.linalg.norm(theirs)) < 1e-5
 
 
+def test_more_is_kept_at_the_end_than_one_pullback_takes() -> None:
+    x = jnp.linspace(-1.0, 1.0, 700 * 8).reshape(700, 8)
+    w = jnp.linspace(-0.5, 0.5, 64).reshape(8, 8)
+    n = jnp.full((700,), 2)
+    found = jax.grad(lambda w: jnp.sum(steps(x, n, w)))(w)
+    np.testing.assert_allclose(found, jax.grad(lambda w: jnp.sum(unrolled(x, n, w)))(w), rtol=1e-4)
+
+
 def test_marks_under_vmap_and_forward_over_reverse() -> None:
     marked = grow.with_options(checkpoints=2)
     xs = jnp.linspace(0.1, 4.0, 6).reshape(2, 3)

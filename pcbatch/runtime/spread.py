@@ -213,6 +213,7 @@ class Spread:
 
 def seen(array: Any) -> Any:
     """An array of a run, as the host sees it; of several processes, each sees all of it. Outside traces."""
+    array = jax.lax.stop_gradient(array)  # of what JAX differentiates outside `jit`, the value is known
     if isinstance(array, jax.Array) and not (array.is_fully_addressable or array.is_fully_replicated):
         everywhere = NamedSharding(array.sharding.mesh, partition_spec())  # type: ignore[attr-defined]
         array = jax.jit(lambda x: x, out_shardings=everywhere)(array)

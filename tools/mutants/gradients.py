@@ -47,6 +47,14 @@ MUTANTS = (
         "every pullback counts as one that only moves cotangents",
         programs("not_looked_at"),
     ),
+    Mutant(
+        "pull-shared-unmasked",
+        "transforms/backward.py",
+        "operation.run.lanes, sheltered)[0]",
+        "operation.run.lanes)[0]",
+        "what is computed once for all lanes, and not needed, spoils gradients",
+        ("tests/test_gradients.py::test_cotangents_of_what_lanes_share[not_looked_at]",),
+    ),
     # back
     Mutant(
         "back-junk",
@@ -154,7 +162,7 @@ MUTANTS = (
         "for _ in range(2):",
         "for _ in range(1):",
         "of what is kept at the end, only the first records are used",
-        ("tests/test_transforms.py::test_shared_matrices",),
+        ("tests/test_transforms.py::test_more_is_kept_at_the_end_than_one_pullback_takes",),
     ),
     Mutant(
         "marked-stride",
