@@ -291,7 +291,7 @@ def only_compared(n, xs, x, limit):
 )
 def products_not_looked_at(x, n, v, w):
     """As `not_looked_at`, in a product with what lanes share."""
-    y = jnp.log(w @ (v * x))
+    y = jnp.log(w @ (v / jnp.maximum(x, 0.0)))
     v = w @ v
     z = heavy(v, n + (y[0] > 9)).sum()
     if x < 0.5:
