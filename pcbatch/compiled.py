@@ -263,7 +263,7 @@ class Compiled:
         if isinstance(outcome.status, jax.core.Tracer) or not np.any(seen(outcome.status)):
             return
         outcome = jax.tree.map(seen, outcome)
-        given = replace(given, arrays={name: tuple(map(seen, leaves)) for name, leaves in given.arrays.items()})
+        given = replace(given, arrays={name: tuple(map(_still_seen, leaves)) for name, leaves in given.arrays.items()})
         pc, back = np.asarray(outcome.pc), None if outcome.back is None else np.asarray(outcome.back)
         raise_failures(
             name,
@@ -337,6 +337,12 @@ def _home(outcome: Outcome, where: Devices) -> Outcome:
             return outcome
     values, status = jax.device_put((outcome.values, outcome.status), sharding)
     return replace(outcome, values=values, status=status)
+
+
+def _still_seen(leaf: Any) -> Any:
+    """An argument as the host sees it, unless it has been given away."""
+    gone = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_deleted()
+    return leaf if gone else seen(leaf)
 
 
 def _on_host(leaf: Any) -> Any:

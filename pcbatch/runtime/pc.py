@@ -162,8 +162,7 @@ class PcExecutable:
         if through is None and (width is lanes or width == lanes):
             return self._whole(given, spread=spread, depth=depth, keep=False, traced=True)[0]
         end = jnp.int32(lanes) if given.end is None else given.end
-        names = jnp.arange(lanes, dtype=jnp.int32) if self.prints else None
-        given = replace(given, end=end, names=names)
+        given = replace(given, end=end)
         begun, stored = started(self, given, given.common, spread, width, lanes, depth)
         return self.drained(queue.run(self._traced, begun, stored), depth)
 

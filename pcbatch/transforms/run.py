@@ -45,6 +45,7 @@ class Run:
     through: int | None = None  # the width of the machine, if inputs are to wait for lanes
     ends: bool = False
     smooth: bool = False  # for JAX's forward mode
+    elements: int = 1  # of `vmap`s that are folded into the lanes
     name: str = "run"
 
     def __repr__(self) -> str:
@@ -58,7 +59,11 @@ class Run:
         """The operands as arguments of a machine."""
         pairs = list(zip(self.names, self.mapped, args, strict=False))
         end = args[-1] if self.ends else None
-        return Dealt({v: x for v, here, x in pairs if here}, {v: x for v, here, x in pairs if not here}, end, None)
+        mapped = {v: x for v, here, x in pairs if here}
+        names = None  # lanes that print are called what they are called in their element
+        if self.program.executable.prints:
+            names = jnp.arange(self.lanes, dtype=jnp.int32) // self.elements
+        return Dealt(mapped, {v: x for v, here, x in pairs if not here}, end, names)
 
     @property
     def splits(self) -> bool:
@@ -76,7 +81,7 @@ class Run:
         return jax.tree.leaves(split_by_xla(some, given.mapped, given.common, self.lanes))
 
     def now(self, *args: Any) -> Sequence[Any]:
-        if self.ends:
+        if self.ends or (self.elements > 1 and self.program.executable.prints):
             return list(jax.jit(self.traced)(*args))
         executable, given = self.program.executable, dict(zip(self.names, args, strict=True))
         if self.through is not None:
@@ -101,7 +106,7 @@ class Run:
         apart = {v for v, here, axis in flags if not here and axis is not None}
         mapped = tuple(here or v in apart for v, here in zip(self.names, self.mapped, strict=True))
         program = self.program.unshared(frozenset(apart)) if apart else self.program
-        return replace(self, program=program, mapped=mapped, lanes=self.lanes * size)
+        return replace(self, program=program, mapped=mapped, lanes=self.lanes * size, elements=self.elements * size)
 
     def folded_operand(self, run: Run, size: int, k: int, x: Any, axis: Axis) -> Any:
         """An operand of the folded run."""

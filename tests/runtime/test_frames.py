@@ -25,9 +25,10 @@ def plan_of(types: Mapping[str, ArrayType]) -> Frames:
     columns: dict[str, Column] = {}
     widths = {"frames": frames.RETURN_COLUMN}
     for v, type_ in types.items():
-        buffer = frames.NAMES[words.word(type_)]
+        word = words.word(type_)
+        buffer = frames.NAMES[word]
         start = widths.get(buffer, 0)
-        widths[buffer] = start + words.width(type_)
+        widths[buffer] = start + words.width(type_, word)
         columns[v] = Column(buffer, start, widths[buffer], type_)
     return Frames(columns, widths)
 

@@ -78,7 +78,7 @@ def _run(found: Cut, arrays: Sequence[jax.Array], window: Window, mask: jax.Arra
         Whole(x) if k in found.registers else Common(x[0]) if k in common else Batch(window.read(x))
         for k, x in enumerate(arrays)
     ]
-    outs = [_array(out) for out in parts.run(found, operands, window, mask)]
+    outs = [_array(out) for out in parts.run(found, operands, window, mask)[0]]
     return Ran(outs, mask, window.source, window.write(jnp.zeros(LANES, bool), mask, mask))
 
 
@@ -258,7 +258,7 @@ class TestStores:
         assert found is not None
         mask = jnp.arange(lanes) % 2 == 0
         window = everyone(mask)
-        (out,) = parts.run(found, [Whole(xs), Batch(index)], window, mask)
+        ((out,), _) = parts.run(found, [Whole(xs), Batch(index)], window, mask)
         assert isinstance(out, Whole)
         want = np.where(np.asarray(mask)[:, None], np.eye(SIZE, dtype=np.int32)[np.asarray(index)], 0)
         assert np.array_equal(out.array, want)
@@ -272,9 +272,8 @@ def test_a_register_that_is_given_back_is_a_value() -> None:
     assert found is not None and found.registers == {1}
     mask = jnp.array(MASKS[0], bool)
     window = everyone(mask)
-    whole, _ = parts.run(
-        found, [Whole(jnp.asarray(XS)), Whole(jnp.asarray(ws)), Batch(jnp.asarray(INSIDE))], window, mask
-    )
+    operands = [Whole(jnp.asarray(XS)), Whole(jnp.asarray(ws)), Batch(jnp.asarray(INSIDE))]
+    whole, _ = parts.run(found, operands, window, mask)[0]
     assert isinstance(whole, Batch)
 
 

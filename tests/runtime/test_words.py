@@ -32,11 +32,12 @@ def back(value: jax.Array) -> jax.Array:
     type_ = ArrayType(str(value.dtype), tuple(value.shape[1:]))
 
     def there_and_back(x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        packed = words.pack(x, x.shape[0])
+        packed = words.pack(x, x.shape[0], words.word(type_))
         return packed, words.unpack(packed, type_)
 
     packed, again = jax.jit(there_and_back)(value)
-    assert packed.shape == (value.shape[0], words.width(type_)) and packed.dtype == words.word(type_)
+    word = words.word(type_)
+    assert packed.shape == (value.shape[0], words.width(type_, word)) and packed.dtype == word
     assert again.shape == value.shape and again.dtype == value.dtype
     return again
 
@@ -92,7 +93,7 @@ def test_each_pair_of_bytes_comes_back(dtype: str) -> None:
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=8))
 def test_floats_keep_their_payloads(numbers: list[int]) -> None:
     value = np.array(numbers, np.uint32).view(np.float32)
-    assert np.asarray(words.pack(jnp.asarray(value), len(numbers)))[:, 0].tolist() == numbers
+    assert np.asarray(words.pack(jnp.asarray(value), len(numbers), words.SMALL))[:, 0].tolist() == numbers
     type_ = ArrayType("float32", ())
     again = np.asarray(words.unpack(jnp.asarray(numbers, jnp.uint32)[:, None], type_))
     assert again.view(np.uint32).tolist() == numbers
@@ -105,11 +106,12 @@ def test_other_narrow_floats(dtype: str) -> None:
 
 
 def test_a_complex_number_takes_two_words() -> None:
-    assert words.width(ArrayType("complex64", (3,))) == 6 and words.word(ArrayType("complex64", (3,))) == np.uint32
+    type_ = ArrayType("complex64", (3,))
+    assert words.word(type_) == np.uint32 and words.width(type_, words.SMALL) == 6
 
 
 @pytest.mark.usefixtures("x64")
 def test_eight_bytes_take_one_long_word() -> None:
     for dtype, width in (("float64", 1), ("int64", 1), ("uint64", 1), ("complex128", 2)):
         type_ = ArrayType(dtype, ())
-        assert words.word(type_) == np.uint64 and words.width(type_) == width
+        assert words.word(type_) == np.uint64 and words.width(type_, words.LARGE) == width
