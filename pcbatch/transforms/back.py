@@ -25,8 +25,8 @@ from pcbatch.runtime.layout import Layout, reg
 from pcbatch.runtime.window import Window
 from pcbatch.runtime.words import is_float
 from pcbatch.transforms.body import POP, READ, SHARED, Load, Store
-from pcbatch.transforms.kept import RECORDS, deferred_keys, kept, make_room, masked, total
-from pcbatch.transforms.pull import pull, replay, taken_in
+from pcbatch.transforms.kept import RECORDS, deferred_keys, kept, make_room, total
+from pcbatch.transforms.pull import add, masked, pull, replay, taken_in
 from pcbatch.transforms.rows import append, together
 from pcbatch.transforms.tape import BlockTape, Tape
 from pcbatch.transforms.undone_parts import add_loaded, take_stored
@@ -78,12 +78,6 @@ class BackLayout:
     def exit(self) -> int:
         """The program counter of a lane that has nothing left to undo."""
         return len(self.codes)
-
-    @property
-    def order(self) -> np.ndarray[Any, Any]:
-        """The program counter for each block of the tape."""
-        places = {id(code.tape): code.index for code in self.codes}
-        return np.array([places[id(block)] for block in self.tape.blocks], np.int32)
 
     @property
     def owned(self) -> tuple[str, ...]:
@@ -149,10 +143,7 @@ def _places(layout: BackLayout, record: jax.Array) -> jax.Array:
     """The program counters of lanes at these records."""
     blocks = len(layout.tape.blocks)
     dtype = next(np.dtype(t) for t in (np.int8, np.int16, np.int32) if layout.exit <= np.iinfo(t).max)
-    if list(layout.order) == list(range(blocks))[::-1]:
-        place = blocks - 1 - record % blocks
-    else:
-        place = jnp.asarray(layout.order)[record % blocks]
+    place = blocks - 1 - record % blocks  # the opposite order: see `layout_of`
     return jnp.where(record >= 0, place, layout.exit).astype(dtype)
 
 
@@ -235,9 +226,9 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
         saved = layout.frames.read(_buffers(layout, carry), window, depth, tape.frames)
     cotangents: dict[int, Any] = {}
     for v, number in body.updates.items():
-        _plus(cotangents, number, masked(mask, old[v]))
+        add(cotangents, number, masked(mask, old[v]))
     for v, number in body.saves.items():
-        _plus(cotangents, number, masked(mask, saved[v]))
+        add(cotangents, number, masked(mask, saved[v]))
     memory = _Registers(carry, window, mask, {})
     found = pull(body, env, cotangents, window.width, memory)
 
@@ -267,10 +258,6 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
         depth,
         link,
     )
-
-
-def _plus(cotangents: dict[int, Any], number: int, value: Any) -> None:
-    cotangents[number] = cotangents[number] + value if number in cotangents else value
 
 
 def _buffers(layout: BackLayout, carry: Values) -> Values:

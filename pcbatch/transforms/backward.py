@@ -30,14 +30,14 @@ from pcbatch.transforms.kept import settled, totals
 from pcbatch.transforms.lifted import Axis, Lifted, at_once, one_by_one
 from pcbatch.transforms.marked import MARK, SEGMENT, SEGMENTS, STRIDE, segment_machine, segment_rows, taping
 from pcbatch.transforms.primitive import bind
-from pcbatch.transforms.pull import any_in_record, sheltered
+from pcbatch.transforms.pull import any_in_record, masked, sheltered
 from pcbatch.transforms.pushed import pushed, refuse
 from pcbatch.transforms.tape import HEAD, Tape
-from pcbatch.transforms.taped import FULL, ROOM, STATUS, folded_part, run_now
+from pcbatch.transforms.taped import FULL, ROOM, STATUS, OfRun, folded_part, run_now
 
 
 @dataclass(frozen=True, repr=False)
-class Backward:
+class Backward(OfRun):
     """Operands: the arguments of a run, the parts of its tape, and the cotangents of the floating leaves of its value.
     Gives those of the arguments that are `moved`."""
 
@@ -48,15 +48,6 @@ class Backward:
     stride: int = 1  # lanes of the run that was recorded, for each lane here
     marked: bool = False  # was the run marked, and not recorded?
     name: str = "backward run"
-
-    def __repr__(self) -> str:
-        return f"{self.name}[lanes={self.run.lanes}]"
-
-    @property
-    def executable(self) -> PcExecutable:
-        """What has run."""
-        found: PcExecutable = self.run.program.executable
-        return found
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -147,7 +138,7 @@ def undone(
     known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **left}
     alive = any_in_record(list(cotangents.values())) if cotangents else jnp.zeros((lanes,), bool)
     ok = left[STATUS] == int(Status.OK)
-    given = {v: jnp.where(lane_mask(ok, x), x, jnp.zeros((), x.dtype)) for v, x in cotangents.items()}
+    given = {v: masked(ok, x) for v, x in cotangents.items()}
     began = back.start(layout, given, left[ROOM].shape[0], lanes, known)
     if operation.marked:
         carry = by_segments(operation, layout, known, alive, left, began)

@@ -90,10 +90,6 @@ class Body:
     edge: Mapping[int, ArrayType]  # values whose cotangents the trips know, and those of `later` are made of
     dear: tuple[Source, ...]  # results that may be recorded
 
-    def loads(self) -> Iterator[Load]:
-        """What it loads of registers."""
-        yield from (step for step in self.steps if isinstance(step, Load))
-
     def stores(self) -> Iterator[Store]:
         """What it stores into registers."""
         yield from (step for step in self.steps if isinstance(step, Store))

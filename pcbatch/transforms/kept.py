@@ -14,9 +14,8 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.layout import reg
-from pcbatch.runtime.window import lane_mask
 from pcbatch.transforms.body import SHARED
-from pcbatch.transforms.pull import any_in_record, pull_shared, replay, taken_in
+from pcbatch.transforms.pull import any_in_record, masked, pull_shared, replay, taken_in
 from pcbatch.transforms.tape import BlockTape, Tape
 
 RECORDS = 512  # of one pullback of what lanes share, unless there are more lanes
@@ -93,8 +92,3 @@ def settled(tape: Tape, carry: Values, known: Values, stride: int) -> Values:
 def totals(tape: Tape, carry: Values) -> Values:
     """The cotangents of shared values, by name, when everything is `settled`."""
     return {v: carry[total(v)] for block in tape.blocks for v in block.deferred}
-
-
-def masked(mask: jax.Array, value: Any) -> Any:
-    """The value in the places of the mask, zero elsewhere."""
-    return jnp.where(lane_mask(mask, value), value, jnp.zeros((), value.dtype))

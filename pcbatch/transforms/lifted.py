@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from pcbatch.transforms.jitted import jitted
+
 if TYPE_CHECKING:
     from pcbatch.transforms.primitive import Operation
 
@@ -57,7 +59,7 @@ class Many:
         return list(jax.lax.map(one, [x for x, here in zip(args, self.mapped, strict=True) if here]))
 
     def now(self, *args: Any) -> Sequence[Any]:
-        return list(jax.jit(self.traced)(*args))
+        return list(jitted(self)(*args))
 
     def types(self, avals: Sequence[Any]) -> None:
         """As traced."""

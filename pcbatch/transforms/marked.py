@@ -8,7 +8,7 @@ every second one is dropped and the stride doubles.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -24,8 +24,8 @@ from pcbatch.runtime.spread import Spread
 from pcbatch.transforms.lifted import Axis, Lifted, one_by_one
 from pcbatch.transforms.primitive import bind
 from pcbatch.transforms.pushed import pushed
-from pcbatch.transforms.tape import Tape, TapedLayout, TapedStage
-from pcbatch.transforms.taped import FULL, ROOM, STATUS, Taped, run_now
+from pcbatch.transforms.tape import Tape, TapedStage, recording
+from pcbatch.transforms.taped import FULL, ROOM, STATUS, OfRun, Taped, run_now
 
 SEGMENT = 64  # trips
 MARK = "mark:"  # state keys of saved states
@@ -50,9 +50,7 @@ def segment_machine(executable: PcExecutable, tape: Tape | None = None, lanes: i
     each_once = replace(smooth, emitter=Guard(), schedule=Sweep(), modes=_dense(len(smooth.layout.codes)))
     if tape is None:
         return each_once
-    parts = {f.name: getattr(smooth.layout, f.name) for f in fields(smooth.layout)}
-    codes = tuple(replace(code, keeps_loads=True) for code in smooth.layout.codes)
-    layout = TapedLayout(**{**parts, "codes": codes}, tape=tape, rows_of_blocks=segment_rows(tape, lanes))
+    layout = recording(smooth.layout, tape, segment_rows(tape, lanes))
     return replace(each_once, layout=layout, stage=TapedStage)
 
 
@@ -61,7 +59,7 @@ def _dense(blocks: int) -> Any:
 
 
 @dataclass(frozen=True, repr=False)
-class Marked:
+class Marked(OfRun):
     """A run that leaves marks: gives the leaves of the outcome, and then the marks (see `keys`)."""
 
     run: Any  # a `Run`
@@ -69,15 +67,6 @@ class Marked:
     marks: int
     depth: int | None = None  # room for nested calls; None: as fits
     name: str = "marked run"
-
-    def __repr__(self) -> str:
-        return f"{self.name}[lanes={self.run.lanes}]"
-
-    @property
-    def executable(self) -> PcExecutable:
-        """What runs."""
-        found: PcExecutable = self.run.program.executable
-        return found
 
     @property
     def keys(self) -> tuple[str, ...]:

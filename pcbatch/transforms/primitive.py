@@ -7,7 +7,6 @@ and reverse mode is refused. An `Operation` says instead what each transformatio
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -18,6 +17,7 @@ from jax.sharding import NamedSharding
 from pcbatch.runtime.partition import asking
 from pcbatch.runtime.spread import partition_spec
 from pcbatch.runtime.surroundings import alone, no_mesh, varied
+from pcbatch.transforms.jitted import jitted
 from pcbatch.transforms.lifted import Axis, Lifted
 
 
@@ -69,12 +69,6 @@ def _asking(operation: Operation) -> Any:
     return asking() if getattr(operation, "splits", False) else None
 
 
-@lru_cache(maxsize=512)
-def _jitted(operation: Operation) -> Any:
-    """The operation as a function of JAX, which keeps what it has traced: machines are traced once per type."""
-    return jax.jit(lambda *args: list(operation.traced(*args)))
-
-
 def types_of(operation: Operation, avals: Sequence[Any]) -> list[Any]:
     """The types of an operation's results."""
     known = operation.types(avals)
@@ -85,7 +79,7 @@ def _traced(operation: Operation, avals: Sequence[Any]) -> jex.ClosedJaxpr:
     """An operation as if nothing stood around it: the machine knows of one device (see `surroundings`)."""
     with no_mesh():
         shapes = [_struct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals]
-        closed: jex.ClosedJaxpr = _jitted(operation).trace(*shapes).jaxpr
+        closed: jex.ClosedJaxpr = jitted(operation).trace(*shapes).jaxpr
         return closed
 
 
@@ -120,7 +114,7 @@ def _lowered(ctx: Any, *operands: Any, operation: Operation, asking: Any) -> Any
     closed = _traced(operation, ctx.avals_in)
     plain = ctx.replace(avals_in=list(closed.in_avals), avals_out=list(closed.out_avals))
     with no_mesh():
-        return mlir.lower_fun(_jitted(operation), multiple_results=True)(plain, *operands)
+        return mlir.lower_fun(jitted(operation), multiple_results=True)(plain, *operands)
 
 
 mlir.register_lowering(_run, _lowered)

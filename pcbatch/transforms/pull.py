@@ -82,7 +82,7 @@ def pull(body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory
                     memory.loaded(step, _values(step.ins, env, width), cts[step.out])
             case Store():
                 if is_inexact(env[step.ins[1]]):
-                    _add(cts, step.ins[1], memory.stored(step, _values(step.ins[:1], env, width)))
+                    add(cts, step.ins[1], memory.stored(step, _values(step.ins[:1], env, width)))
     return cts
 
 
@@ -129,7 +129,7 @@ def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: Abstrac
         if here is not None:
             needed = jnp.any(here) if k in commons else lane_mask(here, ct)
             ct = jnp.where(needed, ct, jnp.zeros((), ct.dtype))
-        _add(cts, step.ins[k], ct)
+        add(cts, step.ins[k], ct)
 
 
 def sheltered(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,14 +140,19 @@ def sheltered(fn: Callable[..., Any]) -> Callable[..., Any]:
         floats = [ct for ct in jax.tree.leaves(cotangents) if jnp.issubdtype(ct.dtype, jnp.inexact)]
         here = reduce(jnp.logical_or, (jnp.any(ct != 0) for ct in floats), jnp.zeros((), bool))
 
-        def masked(ct: Any) -> Any:
+        def needed(ct: Any) -> Any:
             return jnp.where(here, ct, jnp.zeros((), ct.dtype)) if jnp.issubdtype(ct.dtype, jnp.inexact) else ct
 
-        return jax.tree.map(masked, pullback(cotangents))
+        return jax.tree.map(needed, pullback(cotangents))
 
     found.defvjp(lambda *args: jax.vjp(fn, *args), pull)
     run: Callable[..., Any] = found
     return run
+
+
+def masked(mask: jax.Array, value: Any) -> Any:
+    """The value in the places of the mask, zero elsewhere."""
+    return jnp.where(lane_mask(mask, value), value, jnp.zeros((), value.dtype))
 
 
 def _borrowed(value: Any, here: jax.Array) -> Any:
@@ -170,7 +175,8 @@ def spread_over(operand: Operand, width: int) -> Any:
     return operand.value  # type: ignore[union-attr]
 
 
-def _add(cts: dict[int, Any], number: int, ct: Any) -> None:
+def add(cts: dict[int, Any], number: int, ct: Any) -> None:
+    """Add to the cotangent of a value."""
     cts[number] = cts[number] + ct if number in cts else ct
 
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
+from pcbatch.transforms.jitted import jitted
 from pcbatch.transforms.lifted import Axis, Lifted, at_once
 from pcbatch.transforms.primitive import Operation, bind
 
@@ -41,7 +42,7 @@ class Pushed:
         return [t for x, t in zip(outs, tangents, strict=True) if is_inexact(x)]
 
     def now(self, *args: Any) -> Sequence[Any]:
-        return list(jax.jit(self.traced)(*args))
+        return list(jitted(self)(*args))
 
     def types(self, avals: Sequence[Any]) -> None:
         """As traced."""

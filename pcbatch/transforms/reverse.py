@@ -23,13 +23,13 @@ from pcbatch.transforms.marked import Marked, taping
 from pcbatch.transforms.primitive import bind, types_of
 from pcbatch.transforms.pushed import Pushed, is_inexact, lifted, pushed, refuse
 from pcbatch.transforms.tape import HEAD, Tape
-from pcbatch.transforms.taped import Taped, folded_part, run_now
+from pcbatch.transforms.taped import OfRun, Taped, folded_part, run_now
 
 # The linear part
 
 
 @dataclass(frozen=True, repr=False)
-class Tangent:
+class Tangent(OfRun):
     """Operands: the arguments of a run, the parts of its tape (if there is one), and the tangents of those arguments
     that are `moved`. Gives the tangents of the floating results."""
 
@@ -39,9 +39,6 @@ class Tangent:
     why: Exception | None = field(default=None, compare=False)  # there is no tape
     spoilt: bool = False  # is the tape that of another run?
     name: str = "tangents of run"
-
-    def __repr__(self) -> str:
-        return f"{self.name}[lanes={self.run.lanes}]"
 
     @property
     def _args(self) -> int:
@@ -61,7 +58,7 @@ class Tangent:
         return Pushed(smooth, self.moved).traced(*args[:count], *args[count + self._left :])
 
     def now(self, *args: Any) -> Sequence[Any]:
-        return run_now(self, self.run.program.executable, self.run.lanes, *args)
+        return run_now(self, self.executable, self.run.lanes, *args)
 
     def types(self, avals: Sequence[Any]) -> Sequence[Any]:
         return [x.to_tangent_aval() for x in types_of(self.run, avals[: self._args]) if is_inexact(x)]

@@ -18,6 +18,7 @@ from pcbatch.runtime.spread import Dealt, Devices, Spread
 from pcbatch.runtime.surroundings import plainly
 from pcbatch.transforms import reverse
 from pcbatch.transforms.fold import folded, spread, unfolded_outs
+from pcbatch.transforms.jitted import jitted
 from pcbatch.transforms.lifted import Axis, Lifted
 from pcbatch.transforms.primitive import bind
 from pcbatch.transforms.taped import Taped, grown
@@ -82,7 +83,7 @@ class Run:
 
     def now(self, *args: Any) -> Sequence[Any]:
         if self.ends or (self.elements > 1 and self.program.executable.prints):
-            return list(jax.jit(self.traced)(*args))
+            return list(jitted(self)(*args))
         executable, given = self.program.executable, dict(zip(self.names, args, strict=True))
         if self.through is not None:
             return jax.tree.leaves(executable.map(given, self.lanes, self.through))

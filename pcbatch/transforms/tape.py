@@ -9,7 +9,7 @@ on beyond the room that there is: a tape that was too short says how long it mus
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import jax
@@ -121,10 +121,6 @@ class Tape:
             made[block.count] = jnp.zeros((), jnp.int32)
             made |= {block.key(name): array for name, array in block.rows.empty(count).items()}
         return made
-
-    def bytes(self, rows: Sequence[int]) -> int:
-        """Of all buffers."""
-        return sum(n * block.bytes() for n, block in zip(rows, self.blocks, strict=True))
 
 
 def plan(layout: Layout, shared: frozenset[str]) -> Tape:
@@ -287,13 +283,16 @@ class TapedLayout(Layout):
     tape: Tape = Tape(())
     rows_of_blocks: tuple[int, ...] = ()
 
-    def stage(self, shared: Values, apart: bool) -> TapedStage:
-        """What steps need."""
-        return TapedStage(self, shared, apart)
-
     def extra(self, lanes: int) -> Values:
         """What is carried besides."""
         return self.tape.empty(lanes, self.rows_of_blocks)
+
+
+def recording(layout: Layout, tape: Tape, rows: Sequence[int]) -> TapedLayout:
+    """The layout of a machine that records, with so many rows for each block."""
+    parts = {f.name: getattr(layout, f.name) for f in fields(layout)}
+    codes = tuple(replace(code, keeps_loads=True) for code in layout.codes)
+    return TapedLayout(**{**parts, "codes": codes}, tape=tape, rows_of_blocks=tuple(rows))
 
 
 def _recorded(layout: TapedLayout, block: BlockTape, carry: Values, window: Window, computed: Computed) -> Values:

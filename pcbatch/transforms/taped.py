@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -22,10 +21,11 @@ from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Spread
 from pcbatch.transforms import tape
 from pcbatch.transforms.fold import folded, unfolded_outs
+from pcbatch.transforms.jitted import jitted
 from pcbatch.transforms.lifted import Axis, Lifted, one_by_one
 from pcbatch.transforms.primitive import Operation, bind
 from pcbatch.transforms.pushed import is_inexact, pushed
-from pcbatch.transforms.tape import HEAD, Tape, TapedLayout, TapedStage
+from pcbatch.transforms.tape import HEAD, Tape, TapedStage, recording
 
 ROOM = "tape:room"  # bool[depth]: how many nested calls there was room for, as a shape
 STATUS = "tape:status"  # int32[lanes]
@@ -34,15 +34,11 @@ TRACED_VISITS = 256  # records of a block for each lane, on average, where the t
 TRACED_BYTES = 2**27  # of such a tape
 
 
-@dataclass(frozen=True, repr=False)
-class Taped:
-    """A run that leaves its tape: gives the leaves of the outcome and then the parts of the tape."""
+class OfRun:
+    """What operations that are made of a `Run` have in common."""
 
-    run: Any  # a `Run`
-    tape: Tape
-    room: tuple[tuple[int, ...], int] | None = None  # rows of each block's buffers, and depth; None: as fits
-    silent: bool = False  # has another run printed what lanes have to say?
-    name: str = "taped run"
+    run: Any
+    name: str
 
     def __repr__(self) -> str:
         return f"{self.name}[lanes={self.run.lanes}]"
@@ -52,6 +48,17 @@ class Taped:
         """What runs."""
         found: PcExecutable = self.run.program.executable
         return found
+
+
+@dataclass(frozen=True, repr=False)
+class Taped(OfRun):
+    """A run that leaves its tape: gives the leaves of the outcome and then the parts of the tape."""
+
+    run: Any  # a `Run`
+    tape: Tape
+    room: tuple[tuple[int, ...], int] | None = None  # rows of each block's buffers, and depth; None: as fits
+    silent: bool = False  # has another run printed what lanes have to say?
+    name: str = "taped run"
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -130,11 +137,10 @@ def _stored(layout: Layout, name: str) -> Any:
 def taped_machine(executable: PcExecutable, tape: Tape, rows: Sequence[int], silent: bool) -> Machine:
     """The machine that records."""
     smooth = executable.smooth
-    parts = {f.name: getattr(smooth.layout, f.name) for f in fields(smooth.layout)}
-    machine = smooth if silent else executable.machine
-    codes = tuple(replace(code, keeps_loads=True) for code in machine.layout.codes)
-    layout = TapedLayout(**{**parts, "codes": codes}, tape=tape, rows_of_blocks=tuple(rows))
-    return replace(smooth, layout=layout, emitter=Guard(), stage=TapedStage)
+    codes = (smooth if silent else executable.machine).layout.codes
+    return replace(
+        smooth, layout=recording(replace(smooth.layout, codes=codes), tape, rows), emitter=Guard(), stage=TapedStage
+    )
 
 
 def traced_rows(taped: Taped) -> tuple[int, ...]:
@@ -150,15 +156,8 @@ def traced_rows(taped: Taped) -> tuple[int, ...]:
 def run_now(operation: Operation, executable: PcExecutable, lanes: int, *args: Any) -> list[Any]:
     """The result for arrays that are known, outside traces."""
     options = xla.compiler_options(executable.kernel, lanes, in_place=False)  # XLA gets a backward run wrong with it
-    found: list[Any] = _compiled(operation, None if options is None else tuple(options.items()))(*args)
+    found: list[Any] = jitted(operation, None if options is None else tuple(options.items()))(*args)
     return found
-
-
-@lru_cache(maxsize=256)
-def _compiled(operation: Operation, options: tuple[tuple[str, Any], ...] | None) -> Any:
-    return jax.jit(
-        lambda *args: list(operation.traced(*args)), compiler_options=None if options is None else dict(options)
-    )
 
 
 def grown(taped: Taped, *args: Any) -> list[Any]:
