@@ -12,6 +12,7 @@ import pytest
 from tools import kill_runs
 
 CTRL_C = """
+import signal
 import sys
 import jax.numpy as jnp
 import pcbatch
@@ -27,6 +28,7 @@ def endless(n):
     return steps
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what shells start in the background ignores Ctrl-C
 looks = 0
 
 
