@@ -27,7 +27,7 @@ from pcbatch.runtime.words import is_float
 from pcbatch.transforms.body import POP, READ, SHARED, Load, Store
 from pcbatch.transforms.kept import RECORDS, deferred_keys, kept, make_room, total
 from pcbatch.transforms.pull import add, masked, pull, replay, taken_in
-from pcbatch.transforms.rows import append, together
+from pcbatch.transforms.rows import append, ordered, together
 from pcbatch.transforms.tape import BlockTape, Tape
 from pcbatch.transforms.undone_parts import add_loaded, take_stored
 
@@ -305,7 +305,7 @@ def _written(stage: BackStage, tape: BlockTape, carry: Values, window: Window, d
             tape, {key: carry[key] for key in deferred_keys(tape)}, stage.known, stage.stride, window.width
         )
         end, order = mine[kept(tape, "n")], together(window, mask)
-        mine |= {kept(tape, name): append(mine[kept(tape, name)], end, x, order) for name, x in packed.items()}
+        mine |= {kept(tape, name): append(mine[kept(tape, name)], end, ordered(x, order)) for name, x in packed.items()}
         out |= {**mine, kept(tape, "n"): end + jnp.sum(mask, dtype=jnp.int32)}
     record = window.write(carry[RECORD], done.record, mask)
     return {**out, RECORD: record, "pc": window.write(carry["pc"], _places(layout, done.record), mask)}

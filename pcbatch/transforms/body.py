@@ -53,6 +53,7 @@ class Node:
     ins: tuple[int, ...]
     outs: tuple[int, ...]
     linear: bool  # is its pullback harmless whatever the values are?
+    chooses: bool = False  # the second or third of `ins` by the first: a lane needs only the one that it gets
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class _Builder:
                     self._set(dst, self._value(src))
                 case Select():
                     ins = tuple(map(self._value, (op.cond, op.on_true, op.on_false)))
-                    self._node(lambda c, a, b: [jnp.where(c, a, b)], ins, (op.dst,), linear=True)
+                    self._node(lambda c, a, b: [jnp.where(c, a, b)], ins, (op.dst,), linear=True, chooses=True)
                 case Prim():
                     self._prim(position, op)
         return self
@@ -192,9 +193,11 @@ class _Builder:
             return self.env.setdefault(name, self._new())
         return self.env[name]
 
-    def _node(self, fn: Callable[..., Any], ins: tuple[int, ...], dsts: Sequence[str], linear: bool) -> None:
+    def _node(
+        self, fn: Callable[..., Any], ins: tuple[int, ...], dsts: Sequence[str], linear: bool, chooses: bool = False
+    ) -> None:
         outs = tuple(self._new() for _ in dsts)
-        self._step(fn, ins, outs, linear, [self.code.type(dst) for dst in dsts])
+        self._step(Node(fn, ins, outs, linear, chooses), [self.code.type(dst) for dst in dsts])
         for dst, out in zip(dsts, outs, strict=True):
             self._set(dst, out)
 
@@ -214,15 +217,9 @@ class _Builder:
         assert many is not None
         self._node(many, ins, op.dsts, linear=is_linear(op.expr.fn))
 
-    def _step(
-        self,
-        fn: Callable[..., Any],
-        ins: tuple[int, ...],
-        outs: tuple[int, ...],
-        linear: bool,
-        types: Sequence[ArrayType],
-    ) -> None:
-        self.steps.append(Node(fn, ins, outs, linear))
+    def _step(self, step: Node, types: Sequence[ArrayType]) -> None:
+        self.steps.append(step)
+        ins, outs = step.ins, step.outs
         floats = {n: type_ for n, type_ in zip(outs, types, strict=True) if is_float(type_)}
         follows = any(i in self.follows or i in self.later for i in ins)
         if all(i in self.common for i in ins):
@@ -243,7 +240,7 @@ class _Builder:
             names = tuple(env[v] for v in part.ins)
             outs = tuple(self._new() for _ in part.outs)
             types = [ArrayType(str(v.aval.dtype), tuple(v.aval.shape)) for v in part.outs]
-            self._step(jex.jaxpr_as_fun(part.closed), names, outs, only_linear(part.closed.jaxpr), types)
+            self._step(Node(jex.jaxpr_as_fun(part.closed), names, outs, only_linear(part.closed.jaxpr)), types)
             env.update(zip(part.outs, outs, strict=True))
             if part.dear and not set(outs) & self.common:
                 self.dear += [Source(MADE, str(n), n, type_) for n, type_ in zip(outs, types, strict=True)]
@@ -252,7 +249,7 @@ class _Builder:
     def _constant(self, literal: Any) -> int:
         number = self._new()
         type_ = ArrayType(str(literal.aval.dtype), tuple(literal.aval.shape))
-        self._step(lambda: [jnp.asarray(literal.val, literal.aval.dtype)], (), (number,), True, [type_])
+        self._step(Node(lambda: [jnp.asarray(literal.val, literal.aval.dtype)], (), (number,), linear=True), [type_])
         return number
 
     def _cut(self, position: int, op: Prim, found: Cut) -> None:

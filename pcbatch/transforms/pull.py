@@ -5,13 +5,15 @@ touch of large registers is undone in their cotangents, in place (`Memory`).
 
 A step of which a lane does not need the result (an arm of a selection that it has not taken, a value that it never
 looks at, all of a lane without cotangents) has a cotangent of zero there. Its pullback must then give zero, but
-`0 * inf` is NaN: so the result is masked wherever values may matter.
+`0 * inf` is NaN: so the result is masked wherever values may matter. Who needs a value is known without looking at its
+cotangent: whoever needs what was made of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol
 
@@ -69,30 +71,50 @@ def _batched(fn: Callable[..., Any], operands: Sequence[Operand], width: int) ->
     return [Batch(value) for value in jax.vmap(fn, in_axes=axes, axis_size=width)(*values)]
 
 
+@dataclass
+class _Cotangents:
+    """Of values, by number, and the records that need the values: bool[records]."""
+
+    of: dict[int, Any]
+    needed: dict[int, jax.Array]
+
+    def add(self, number: int, ct: Any, here: jax.Array | None) -> None:
+        """Add to the cotangent of a value; `here`: which records are those of; None: all of them together."""
+        add(self.of, number, ct)
+        if here is not None:
+            self.needed[number] = self.needed[number] | here if number in self.needed else here
+
+
+def _given(cotangents: Mapping[int, Any], env: Env) -> _Cotangents:
+    records = {n: ct for n, ct in cotangents.items() if isinstance(env[n], Batch)}
+    return _Cotangents(dict(cotangents), {n: _any_in_record(ct) for n, ct in records.items()})
+
+
 def pull(body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory: Memory) -> dict[int, Any]:
     """The cotangents of all values of the records, from those of what leaves the block, [width, ...]."""
-    cts = {number: ct for number, ct in cotangents.items() if isinstance(env[number], Batch)}
+    cts = _given({number: ct for number, ct in cotangents.items() if isinstance(env[number], Batch)}, env)
     wanted = _dependent(body, env)
     for step in reversed(body.steps):
         match step:
             case Node():
                 _undo(step, env, cts, width, wanted)
             case Load():
-                if is_inexact(env[step.out]) and step.out in cts:
-                    memory.loaded(step, _values(step.ins, env, width), cts[step.out])
+                if is_inexact(env[step.out]) and step.out in cts.of:
+                    memory.loaded(step, _values(step.ins, env, width), cts.of[step.out])
             case Store():
                 if is_inexact(env[step.ins[1]]):
-                    add(cts, step.ins[1], memory.stored(step, _values(step.ins[:1], env, width)))
-    return cts
+                    stored = memory.stored(step, _values(step.ins[:1], env, width))
+                    cts.add(step.ins[1], stored, _any_in_record(stored))
+    return cts.of
 
 
 def pull_shared(body: Body, env: Env, cotangents: Mapping[int, Any], width: int) -> dict[int, Any]:
     """The cotangents of what lanes share, summed over the records, from those at the edge of what is left for later."""
-    cts = {n: ct.sum(0) if isinstance(env[n], Common) else ct for n, ct in cotangents.items()}
+    cts = _given({n: ct.sum(0) if isinstance(env[n], Common) else ct for n, ct in cotangents.items()}, env)
     for step in reversed(body.steps):
         if isinstance(step, Node):
             _undo(step, env, cts, width, body.later)
-    return cts
+    return cts.of
 
 
 def _dependent(body: Body, env: Env) -> set[int]:
@@ -104,17 +126,17 @@ def _dependent(body: Body, env: Env) -> set[int]:
     return found
 
 
-def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: AbstractSet[int]) -> None:
-    outs = [k for k, out in enumerate(step.outs) if out in cts and is_inexact(env[out])]
+def _undo(step: Node, env: Env, cts: _Cotangents, width: int, wanted: AbstractSet[int]) -> None:
+    outs = [k for k, out in enumerate(step.outs) if out in cts.of and is_inexact(env[out])]
     ins = [k for k, i in enumerate(step.ins) if i in wanted]
     if not outs or not ins:
         return
-    given = [cts[step.outs[k]] for k in outs]
+    given = [cts.of[step.outs[k]] for k in outs]
     operands = [env[i] for i in step.ins]
-    common = isinstance(env[step.outs[0]], Common)  # then all that goes in is
-    here = None if step.linear or common else reduce(jnp.logical_or, map(_any_in_record, given))
+    needing = [cts.needed[step.outs[k]] for k in outs if step.outs[k] in cts.needed]
+    here = reduce(jnp.logical_or, needing) if needing else None  # None: all that goes in is common
     commons = [k for k in ins if isinstance(operands[k], Common)]
-    if here is not None and commons:  # sums over records take no part of them
+    if here is not None and commons and not step.linear:  # sums over records take no part of them
         operands = [x if isinstance(x, Common) else Batch(_borrowed(x.value, here)) for x in operands]  # type: ignore[union-attr]
 
     def function(*values: Any) -> list[Any]:
@@ -126,10 +148,18 @@ def _undo(step: Node, env: Env, cts: dict[int, Any], width: int, wanted: Abstrac
     values = [operands[k].value for k in ins]  # type: ignore[union-attr]
     pulled = jax.vjp(function, *values)[1](given)
     for k, ct in zip(ins, pulled, strict=True):
-        if here is not None:
-            needed = jnp.any(here) if k in commons else lane_mask(here, ct)
-            ct = jnp.where(needed, ct, jnp.zeros((), ct.dtype))
-        add(cts, step.ins[k], ct)
+        if here is not None and not step.linear:
+            mask = jnp.any(here) if k in commons else lane_mask(here, ct)
+            ct = jnp.where(mask, ct, jnp.zeros((), ct.dtype))
+        cts.add(step.ins[k], ct, None if k in commons else _needing(step, k, here, operands))
+
+
+def _needing(step: Node, k: int, here: jax.Array | None, operands: Sequence[Operand]) -> jax.Array | None:
+    """The records that need an operand, of those that need what is made of it."""
+    if here is None or not step.chooses or k == 0:
+        return here
+    first: jax.Array = operands[0].value  # type: ignore[union-attr]
+    return here & (first if k == 1 else ~first)
 
 
 def sheltered(fn: Callable[..., Any]) -> Callable[..., Any]:

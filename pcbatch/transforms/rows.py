@@ -78,9 +78,13 @@ def _is_small(dtype: np.dtype[Any]) -> bool:
     return dtype == np.bool_ or (np.issubdtype(dtype, np.integer) and np.can_cast(dtype, WORD))
 
 
-def append(buffer: jax.Array, end: jax.Array, rows: Any, order: jax.Array | None) -> jax.Array:
-    """The buffer with the rows of a window behind its `end` records; `order` as `together` gives it."""
-    rows = rows if order is None else rows.at[order].get(mode="clip")
+def ordered(rows: Any, order: jax.Array | None) -> Any:
+    """The rows of a window, those that take part first; `order` as `together` gives it."""
+    return rows if order is None else rows.at[order].get(mode="clip")
+
+
+def append(buffer: jax.Array, end: jax.Array, rows: Any) -> jax.Array:
+    """The buffer with the rows of a window behind its `end` records."""
     return jax.lax.dynamic_update_slice_in_dim(buffer, rows, end, 0)
 
 

@@ -19,14 +19,14 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.jax_types import storage_type
-from pcbatch.runtime.code import BlockCode, Effects, Values
+from pcbatch.runtime.code import BlockCode, Values
 from pcbatch.runtime.emit.base import Computed, Stage, stepped
 from pcbatch.runtime.layout import Layout, reg
 from pcbatch.runtime.window import Window
 from pcbatch.runtime.words import is_float
 from pcbatch.transforms.body import LOADED, MADE, POP, READ, SHARED, Body, Load, Source, Store, body_of
 from pcbatch.transforms.pull import Env, pull, pull_shared, replay, spread_over, taken_in
-from pcbatch.transforms.rows import Rows, append, together
+from pcbatch.transforms.rows import Rows, append, ordered, together
 from pcbatch.transforms.rows import plan as plan_rows
 
 SMALL = 32  # elements of a shared value of whose cotangent each lane keeps a sum of its own
@@ -250,24 +250,19 @@ class TapedStage(Stage):
         block = self.layout.tape.block(code.index)
         return out if block is None else out | _recorded(self.layout, block, carry, window, computed)
 
-    def extra(self, code: BlockCode, carry: Values, window: Window, popped: Values, done: Effects) -> Values:
-        """Results inside the block that are to be recorded. (XLA finds that they are computed already.)"""
+    def extra(self, code: BlockCode, carry: Values, window: Window, popped: Values, computed: Computed) -> Values:
+        """The records of the window, as rows of each buffer: read before anything is written."""
         assert isinstance(self.layout, TapedLayout)
         block = self.layout.tape.block(code.index)
-        made = [] if block is None else [s for s in block.saved if s.kind == MADE]
-        if block is None or not made:
+        if block is None:
             return {}
-        values: Values = {}
-        for source in block.body.sources:
-            match source.kind:
-                case "read":
-                    values[source.key] = window.read(carry[reg(source.name)], source.name in code.turned)
-                case "pop":
-                    values[source.key] = popped[source.name]
-                case "loaded":
-                    values[source.key] = done.loaded[source.name]
-        env = replay(block.body, taken_in(block.body, values, self.shared, window.width), window.width)
-        return {s.key: spread_over(env[s.number], window.width) for s in made}
+        values = _seen(block, carry, window, popped, computed)
+        if any(s.kind == MADE for s in block.saved):  # XLA finds that they are computed already
+            env = replay(block.body, taken_in(block.body, values, self.shared, window.width), window.width)
+            values |= {s.key: spread_over(env[s.number], window.width) for s in block.saved if s.kind == MADE}
+        values |= {"link": window.read(carry[HEAD]), "depth": computed.depth, "lane": window.source}
+        order = together(window, computed.mask)
+        return {name: ordered(rows, order) for name, rows in block.rows.packed(values).items()}
 
     def written(self, code: BlockCode) -> tuple[str, ...]:
         names = Stage.written(self, code)
@@ -295,31 +290,27 @@ def recording(layout: Layout, tape: Tape, rows: Sequence[int]) -> TapedLayout:
     return TapedLayout(**{**parts, "codes": codes}, tape=tape, rows_of_blocks=tuple(rows))
 
 
+def _seen(block: BlockTape, carry: Values, window: Window, popped: Values, computed: Computed) -> Values:
+    """The sources of a block for each lane, in storage form, by key."""
+    found: Values = {}
+    for source in block.body.sources:
+        match source.kind:
+            case "read":
+                found[source.key] = window.read(carry[reg(source.name)], source.name in block.code.turned)
+            case "pop":
+                found[source.key] = popped[source.name]
+            case "loaded":
+                found[source.key] = computed.done.loaded[source.name]
+    return found
+
+
 def _recorded(layout: TapedLayout, block: BlockTape, carry: Values, window: Window, computed: Computed) -> Values:
     mask, before = computed.mask, carry[block.count]
-    values = {s.key: _seen(layout, s, carry, window, computed) for s in block.saved}
-    extra = {"link": window.read(carry[HEAD]), "depth": computed.depth, "lane": window.source}
-    packed = block.rows.packed({**values, **extra})
-    order = together(window, mask)
-    out = {block.key(name): append(carry[block.key(name)], before, rows, order) for name, rows in packed.items()}
+    out = {block.key(name): append(carry[block.key(name)], before, rows) for name, rows in computed.extra.items()}
     rank = jnp.cumsum(mask, dtype=jnp.int32)
     out[block.count] = jnp.minimum(before, MOST) + rank[-1]
     out[HEAD] = window.write(carry[HEAD], layout.tape.code(before + rank - 1, block), mask)
     return out
-
-
-def _seen(layout: TapedLayout, source: Source, carry: Values, window: Window, computed: Computed) -> Any:
-    """A source as the block saw it, in storage form."""
-    match source.kind:
-        case "read":
-            return window.read(carry[reg(source.name)], reg(source.name) in layout.turned)
-        case "pop":
-            assert layout.frames is not None and computed.depth is not None
-            return layout.frames.read(carry, window, computed.depth, (source.name,))[source.name]
-        case "made":
-            return computed.extra[source.key]
-        case _:
-            return computed.done.loaded[source.name]
 
 
 def rounded(n: int) -> int:

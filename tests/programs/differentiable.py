@@ -171,6 +171,19 @@ def not_looked_at(x, n, v, w):
     return y * z
 
 
+@program(cycle(0.5, 1, 2, 0, 0.3, dtype=np.float32), floats(0.5, 2))
+def steep_arms(x, w):
+    """Slopes are infinite, or of no number, in the arms that lanes do not take."""
+    for _ in range(2):
+        if x > 0.5:
+            y = jnp.exp(-jnp.sqrt(x - 0.5)) * w
+        else:
+            y = jnp.cos(x + jnp.log1p(x * w))
+        z = jnp.sqrt(1.25 - y) if y < 1.25 else jnp.log(y / 1.25)
+        x = z * y + x
+    return x
+
+
 def _down(step: int) -> Any:
     return lambda n: jax.lax.while_loop(lambda s: s[0] != 0, lambda s: (s[0] - step, s[1] + 1), (n, 0))[1]
 

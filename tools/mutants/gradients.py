@@ -18,10 +18,18 @@ MUTANTS = (
     Mutant(
         "pull-unmasked",
         "transforms/pull.py",
-        "here = None if step.linear or common else",
-        "here = None if True else",
+        "if here is not None and not step.linear:",
+        "if False:",
         "zero times an infinite derivative is NaN where a lane does not need a value",
         programs("not_looked_at"),
+    ),
+    Mutant(
+        "pull-both-arms",
+        "transforms/pull.py",
+        "return here & (first if k == 1 else ~first)",
+        "return here",
+        "a step in an arm of a selection is undone in lanes that have not taken it",
+        programs("steep_arms"),
     ),
     Mutant(
         "pull-sums-all",
@@ -34,8 +42,8 @@ MUTANTS = (
     Mutant(
         "pull-store-by-lane",
         "transforms/pull.py",
-        "cts = {n: ct.sum(0) if isinstance(env[n], Common) else ct for n, ct in cotangents.items()}",
-        "cts = dict(cotangents)",
+        "{n: ct.sum(0) if isinstance(env[n], Common) else ct for n, ct in cotangents.items()}",
+        "dict(cotangents)",
         "what lanes store of a shared value has a cotangent for each lane",
         programs("numbers_of_a_shared_matrix_are_stored"),
     ),

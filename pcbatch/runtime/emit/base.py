@@ -66,7 +66,7 @@ class Stage:
         new visit if it `goes_on` with one."""
         return stepped(self, code, carry, window, chosen, goes_on)[0]
 
-    def extra(self, code: BlockCode, carry: Values, window: Window, popped: Values, done: Effects) -> Values:
+    def extra(self, code: BlockCode, carry: Values, window: Window, popped: Values, computed: Computed) -> Values:
         """What else to compute with a step, for those who extend it."""
         return {}
 
@@ -121,7 +121,8 @@ def _compute(stage: Stage, code: BlockCode, carry: Values, window: Window) -> Co
         popped = layout.frames.read(carry, window, depth, code.pops)
     done = code.run(window, {v: carry[reg(v)] for v in code.reads}, popped, stage.shared, mask)
     leap = _leap(layout, code, carry, window, depth, done.conditions)
-    return Computed(mask, late, depth, done, leap, stage.extra(code, carry, window, popped, done))
+    computed = Computed(mask, late, depth, done, leap, {})
+    return computed._replace(extra=stage.extra(code, carry, window, popped, computed))
 
 
 def _mixes(code: BlockCode, window: Window) -> bool:
