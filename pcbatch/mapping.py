@@ -18,7 +18,7 @@ from pcbatch.lowering.trace import is_key_array
 from pcbatch.placement import dealing
 from pcbatch.results import Result
 from pcbatch.runtime.chunks import Flow, Piece
-from pcbatch.runtime.local import no_map
+from pcbatch.runtime.local import needs_pc
 from pcbatch.runtime.outcome import tracing
 from pcbatch.runtime.plans import STREAM
 from pcbatch.runtime.spread import Devices, Spread
@@ -58,7 +58,7 @@ def run_map(
 ) -> Result:
     """`batched.map(...)`. `fixed`: arguments before those of the caller, the same for all inputs."""
     if batched.options.strategy == "local":
-        raise no_map()
+        raise needs_pc("`map`")
     _positive("lanes", options["lanes"])
     _positive("chunk", options["chunk"])
     streams = any(isinstance(arg, Iterator) for arg in args)
