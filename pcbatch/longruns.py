@@ -24,7 +24,7 @@ from pcbatch.machines import Machine, checkpointing
 from pcbatch.placement import dealing
 from pcbatch.reports import reporting
 from pcbatch.runtime.local import needs_pc
-from pcbatch.runtime.outcome import Outcome, tracing
+from pcbatch.runtime.outcome import Outcome, sought, tracing
 from pcbatch.runtime.paused import begin, like
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Devices, Spread
@@ -90,7 +90,7 @@ def watched(
     if watch.why == "interrupted":
         raise Interrupted(machine)
     outcome = machine.outcome()
-    if _debugging() and non_finite_lanes(outcome):
+    if sought() and non_finite_lanes(outcome):
         return compiled.execute(given, mesh)  # which says where they come from
     return outcome
 
@@ -178,8 +178,3 @@ def restored(
     if not types.fits(arrays):
         raise saved.unreadable(path, "its arrays are not those of such a state")
     return Machine(name, compiled, given, types.restored(arrays), digest)
-
-
-def _debugging() -> bool:
-    config: Any = jax.config
-    return bool(config.jax_debug_nans or config.jax_debug_infs)
