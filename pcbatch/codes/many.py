@@ -1,4 +1,4 @@
-"""Codes 414 to 419: devices, and many inputs through few lanes."""
+"""Codes 414, 415 and 417 to 419: devices, and many inputs through few lanes."""
 
 from __future__ import annotations
 
