@@ -25,7 +25,7 @@ from pcbatch.lowering.frames import spans, user_frames
 from pcbatch.lowering.jax_types import to_aval
 from pcbatch.lowering.trace import JaxprFn
 from pcbatch.lowering.witness import find
-from pcbatch.runtime.outcome import KEEPING, Outcome
+from pcbatch.runtime.outcome import KEEPING, Outcome, sought
 
 RERUN_LANES = 64  # lanes that are run again, one by one, in search of a NaN
 
@@ -74,7 +74,7 @@ class Attempt:
 
     def _without_debugging(self, error: FloatingPointError) -> Outcome:
         """Lanes that failed give NaN on purpose. Anything else that is not finite has a line to blame."""
-        kinds = tuple(kind for kind, on in _watched().items() if on)
+        kinds = sought()
         with jax.debug_nans(False), jax.debug_infs(False):
             token = KEEPING.set(True)
             try:
@@ -100,11 +100,6 @@ class Attempt:
         notes = (f"lane {self.describe(lane)}", f"checked because `jax_debug_{found.kind}s` is on")
         helps = ("test the operands with `if` before this line, or replace them with `jnp.where`",)
         return Diagnostic("PCB910", title, Label(found.place, label), found.helpers, notes, helps)
-
-
-def _watched() -> dict[str, bool]:
-    config: Any = jax.config
-    return {"nan": bool(config.jax_debug_nans), "inf": bool(config.jax_debug_infs)}
 
 
 def _located(program: CfgProgram, error: Exception, origin: BaseException) -> Diagnostic | None:

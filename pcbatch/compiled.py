@@ -39,13 +39,13 @@ from pcbatch.profile import Profile, profile_of
 from pcbatch.results import BlockStats, Result, Stats
 from pcbatch.runtime import wide
 from pcbatch.runtime.chunks import Flow, Piece
-from pcbatch.runtime.local import LocalExecutable
+from pcbatch.runtime.local import LocalExecutable, needs_pc
 from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Devices, Spread, partition_spec, seen
 from pcbatch.runtime.status import Site, Status
 from pcbatch.runtime.surroundings import alone, mesh_around
-from pcbatch.transforms import Program, traced_run
+from pcbatch.transforms import Program, forward_only, traced_run
 
 
 class Executable(Protocol):
@@ -111,9 +111,10 @@ class Compiled:
 
         def run(args: Any) -> Outcome:
             program = self._operation(args)
-            if program is None:
-                return self.executable.run(args, given.lanes, bare(where))
-            return traced_run(program, args, given.lanes, mesh=bare(where))
+            if program is not None:
+                return traced_run(program, args, given.lanes, mesh=bare(where))
+            outcome = self.executable.run(args, given.lanes, bare(where))
+            return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
         return self._execute(given, where, run)
 
@@ -170,8 +171,7 @@ class Compiled:
 
     def _counted(self, what: str) -> PcExecutable:
         if not isinstance(self.executable, PcExecutable):
-            title = f'`{what}` needs program counters, and `strategy="local"` has none'
-            raise usage("PCB415", title, help='use `strategy="pc"`')
+            raise needs_pc(f"`{what}`")
         return self.executable
 
     def stream_chunks(

@@ -15,7 +15,6 @@ from pcbatch import fingerprint, saved
 from pcbatch.arguments import Arguments, usage
 from pcbatch.blame import non_finite_lanes
 from pcbatch.compiled import Compiled
-from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.interrupts import Interrupted, interruptible
 from pcbatch.keeping import check, check_kind, refused
@@ -24,7 +23,8 @@ from pcbatch.lowering.jax_types import to_aval
 from pcbatch.machines import Machine, checkpointing
 from pcbatch.placement import dealing
 from pcbatch.reports import reporting
-from pcbatch.runtime.outcome import Outcome, tracing
+from pcbatch.runtime.local import needs_pc
+from pcbatch.runtime.outcome import Outcome, sought, tracing
 from pcbatch.runtime.paused import begin, like
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Devices, Spread
@@ -52,7 +52,7 @@ def _executable(compiled: Compiled, given: Arguments, what: str) -> PcExecutable
     if tracing(compiled.args(given)):
         raise traced(what)
     if not isinstance(compiled.executable, PcExecutable):
-        raise not_local(what)
+        raise needs_pc(f"`{what}`")
     return compiled.executable
 
 
@@ -68,12 +68,6 @@ def traced(what: str) -> UsageError:
     help = "call it outside of `jax.jit`, `jax.vmap`, `jax.grad` and other transformations; inside, `max_steps` ends "
     help += "lanes that go on for too long"
     return usage("PCB441", title, note, help=help)
-
-
-def not_local(what: str) -> UsageError:
-    """Lanes of the other strategy are not between trips at any time."""
-    title = f'`{what}` needs program counters, and `strategy="local"` has none'
-    return UsageError(Diagnostic("PCB415", title, helps=('use `strategy="pc"`',)))
 
 
 def watched(
@@ -96,7 +90,7 @@ def watched(
     if watch.why == "interrupted":
         raise Interrupted(machine)
     outcome = machine.outcome()
-    if _debugging() and non_finite_lanes(outcome):
+    if sought() and non_finite_lanes(outcome):
         return compiled.execute(given, mesh)  # which says where they come from
     return outcome
 
@@ -184,8 +178,3 @@ def restored(
     if not types.fits(arrays):
         raise saved.unreadable(path, "its arrays are not those of such a state")
     return Machine(name, compiled, given, types.restored(arrays), digest)
-
-
-def _debugging() -> bool:
-    config: Any = jax.config
-    return bool(config.jax_debug_nans or config.jax_debug_infs)

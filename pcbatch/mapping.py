@@ -18,8 +18,8 @@ from pcbatch.lowering.trace import is_key_array
 from pcbatch.placement import dealing
 from pcbatch.results import Result
 from pcbatch.runtime.chunks import Flow, Piece
-from pcbatch.runtime.local import no_map
-from pcbatch.runtime.outcome import tracing
+from pcbatch.runtime.local import needs_pc
+from pcbatch.runtime.outcome import sought, tracing
 from pcbatch.runtime.plans import STREAM
 from pcbatch.runtime.spread import Devices, Spread
 from pcbatch.streaming import watched_chunks
@@ -58,7 +58,7 @@ def run_map(
 ) -> Result:
     """`batched.map(...)`. `fixed`: arguments before those of the caller, the same for all inputs."""
     if batched.options.strategy == "local":
-        raise no_map()
+        raise needs_pc("`map`")
     _positive("lanes", options["lanes"])
     _positive("chunk", options["chunk"])
     streams = any(isinstance(arg, Iterator) for arg in args)
@@ -156,7 +156,7 @@ def _chunks(
         help = "let the iterator give a chunk, if only one of no inputs: their types tell those of the result"
         raise usage("PCB418", "the iterator given to `map` has no chunks", help=help)
     first = held[-1]
-    if _debugging():  # what goes wrong is looked for in a second run
+    if sought():  # what goes wrong is looked for in a second run
         held += coming
         whole = _joined(held)
         return _slices(batched, whole, options.whole(options.chunk or max(1, first.lanes)), options)
@@ -209,11 +209,6 @@ def _check_alike(first: Arguments, given: Arguments, number: int) -> None:
 
 def _same(a: Any, b: Any) -> bool:
     return a is b or np.array_equal(_on_host(a), _on_host(b))
-
-
-def _debugging() -> bool:
-    config: Any = jax.config
-    return bool(config.jax_debug_nans or config.jax_debug_infs)
 
 
 def _joined(parts: list[Arguments]) -> Arguments:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 
 from pcbatch.arguments import usage
+from pcbatch.runtime.local import needs_pc
 from pcbatch.runtime.outcome import tracing
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.table import number, table
@@ -59,8 +60,7 @@ class TapeUse:
 def tape_use(compiled: Compiled, given: Arguments) -> TapeUse:
     """Run the inputs of a call once, and count."""
     if not isinstance(compiled.executable, PcExecutable):
-        title = 'gradients need program counters, and `strategy="local"` has none'
-        raise usage("PCB415", title, help='use `strategy="pc"`')
+        raise needs_pc("`tape`")
     args = compiled.args(given)
     if tracing(args):
         help = "call it outside of `jax.jit` and other transformations"

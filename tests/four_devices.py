@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import io
-import traceback
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
+from tests.four import main
+from tests.programs.batched import Pair, collatz, countdown, deep, fragile, same, walk, walks
 from tests.programs.compare import assert_same_bits
-from tests.test_map import Pair, collatz, countdown, deep, fragile, walk, walks
 
 SIZES = (1, 3, 101)
 
@@ -24,12 +23,6 @@ SIZES = (1, 3, 101)
 def numbers(inputs: int) -> np.ndarray:
     """Numbers whose sequences differ in length."""
     return np.random.default_rng(inputs).integers(1, 900, inputs).astype(np.int32)
-
-
-def same(result: pcbatch.Result, run: pcbatch.Result) -> None:
-    """Values and statuses."""
-    assert_same_bits(result.value, run.value)
-    assert_same_bits(jnp.asarray(result.status), jnp.asarray(run.status))
 
 
 def calls() -> None:
@@ -181,17 +174,5 @@ CASES = (
 )  # fmt: skip
 
 
-def main() -> None:
-    """Run every case."""
-    assert pcbatch.use_cpu_devices(4) == len(jax.devices()) == 4
-    for case in CASES:
-        try:
-            case()
-            verdict = "ok"
-        except Exception:
-            verdict = repr(traceback.format_exc())
-        print(f"{case.__name__.strip('_')}: {verdict}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    main(CASES)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
-import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,8 +16,10 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 
 import pcbatch
+from tests import four
+from tests.four import main
+from tests.programs.batched import collatz, countdown, deep, fib, fragile, same, walk, walks
 from tests.programs.compare import assert_same_bits
-from tests.test_map import collatz, countdown, deep, fib, fragile, walk, walks
 
 AUTO, EXPLICIT = AxisType.Auto, AxisType.Explicit
 NUMBERS = np.random.default_rng(4).integers(1, 13, 24).astype(np.int32)
@@ -52,14 +52,7 @@ def ways(f: Any) -> Iterator[Callable[..., Any]]:
 
 
 def collectives(f: Any, *args: Any) -> list[str]:
-    text = jax.jit(f).lower(*args).compile().as_text()
-    return re.findall(r"= \S+ ((?:all|collective|reduce-scatter)[a-z-]*)\(", text)
-
-
-def same(result: pcbatch.Result, run: pcbatch.Result) -> None:
-    """Values and statuses."""
-    assert_same_bits(result.value, run.value)
-    assert_same_bits(np.asarray(result.status), np.asarray(run.status))
+    return four.collectives(jax.jit(f).lower(*args).compile().as_text())
 
 
 def shard_map() -> None:
@@ -413,17 +406,5 @@ CASES = (
 )  # fmt: skip
 
 
-def main() -> None:
-    """Run every case."""
-    assert pcbatch.use_cpu_devices(4) == len(jax.devices()) == 4
-    for case in CASES:
-        try:
-            case()
-            verdict = "ok"
-        except Exception:
-            verdict = repr(traceback.format_exc())
-        print(f"{case.__name__}: {verdict}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    main(CASES)

@@ -15,8 +15,8 @@ import pcbatch
 from examples.nuts.hamiltonian import Sample
 from examples.nuts.sampler import nuts
 from examples.nuts.targets import gaussian
+from tests.programs.batched import deep, fib, fragile, walk, walks
 from tests.programs.compare import to_numpy
-from tests.test_map import deep, fib, fragile, walk, walks
 
 
 def numbers(inputs: int) -> np.ndarray:

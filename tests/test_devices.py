@@ -5,10 +5,6 @@ What needs four devices runs in a process of its own, `tests/four_devices.py`: t
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,45 +14,18 @@ import pytest
 
 import pcbatch
 from pcbatch.runtime.spread import Spread
-
-ROOT = Path(__file__).parents[1]
-CASES = (
-    "calls",
-    "shared",
-    "deep",
-    "failures",
-    "chunks",
-    "structures",
-    "prints",
-    "committed",
-    "placed",
-    "meshes",
-    "inside_jit",
-    "lowered",
-    "statistics",
-    "many",
-)
-
-
-def python(*command: str, **more: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), **more}
-    return subprocess.run([sys.executable, "-W", "error", *command], cwd=ROOT, env=env, capture_output=True, text=True)
+from tests import four_devices
+from tests.four import name_of, python, report
 
 
 @pytest.fixture(scope="module")
-def report() -> dict[str, str]:
-    done = python("-m", "tests.four_devices", JAX_NUM_CPU_DEVICES="4")
-    assert done.returncode == 0, done.stderr
-    return dict(line.split(": ", 1) for line in done.stdout.splitlines())
+def verdicts() -> dict[str, str]:
+    return report(four_devices.__name__)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_four_devices(case: str, report: dict[str, str]) -> None:
-    assert report[case] == "ok"
-
-
-def test_no_case_is_forgotten(report: dict[str, str]) -> None:
-    assert set(report) == set(CASES)
+@pytest.mark.parametrize("case", [*map(name_of, four_devices.CASES)])
+def test_four_devices(case: str, verdicts: dict[str, str]) -> None:
+    assert verdicts[case] == "ok"
 
 
 @pytest.mark.parametrize("inputs", range(1, 10))

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests import four_meshes
+from tests.four import name_of
+
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "jax.md"
 HEAD = "| what works | how | test |"
 TEST = re.compile(r"`(tests/[\w/]+\.py)::([\w:]+)`|\[[^\]]*\]\(\.\./(tests/[\w/]+\.py)::([\w:]+)\)")
+FOUR = re.compile(r"`four_meshes\.py: ([\w, ]+)`")
 
 
 def rows() -> Iterator[tuple[int, str]]:
@@ -53,3 +57,8 @@ def test_a_row_names_its_test(row: str) -> None:
     assert named, "no test is named"
     for path, name, *linked in named:
         assert (name or linked[1]) in defined(path or linked[0]), (path, name)
+
+
+def test_cases_of_four_devices_exist() -> None:
+    named = [name for names in FOUR.findall(PAGE.read_text("utf-8")) for name in names.split(", ")]
+    assert len(named) > 10 and set(named) <= set(map(name_of, four_meshes.CASES))

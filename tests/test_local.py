@@ -442,6 +442,86 @@ class TestShared:
         assert np.asarray(batched(False, np.int32(7), i32(1, 2))).tolist() == [8, 9]
 
 
+@pcbatch.batch
+def grow(x, w):
+    n = 0
+    while x < 100.0:
+        x = x * w
+        n += 1
+    return jnp.sin(x), n
+
+
+class TestDerivatives:
+    """JAX differentiates the loops of a staged program forwards, and is not asked to backwards."""
+
+    X, W = jnp.array([1.0, 40.0, 200.0]), jnp.float32(1.5)
+    batched = staticmethod(local(grow, in_axes=(0, None)))
+
+    def both(self, derivative: Any) -> None:
+        """The same as under the other strategy, and inside `jit`."""
+        want = derivative(lambda w: self.batched.with_options(strategy="pc")(self.X, w)[0])
+        for f in (lambda w: self.batched(self.X, w)[0], lambda w: self.batched.run(self.X, w).value[0]):
+            np.testing.assert_allclose(derivative(f), want, rtol=1e-5)
+            np.testing.assert_allclose(derivative(jax.jit(f)), want, rtol=1e-5)
+            np.testing.assert_allclose(jax.jit(lambda f=f: derivative(f))(), want, rtol=1e-5)
+
+    @pytest.mark.parametrize(
+        "derivative",
+        [
+            lambda f: jax.jvp(f, (TestDerivatives.W,), (jnp.float32(2),)),
+            lambda f: jax.jacfwd(f)(TestDerivatives.W),
+            lambda f: jax.jacfwd(jax.jacfwd(f))(TestDerivatives.W),
+            lambda f: jax.linearize(f, TestDerivatives.W)[1](jnp.float32(2)),
+            lambda f: jax.vmap(jax.jacfwd(f))(TestDerivatives.W + jnp.arange(2.0)),
+            lambda f: jax.jacfwd(lambda w: jax.vmap(f)(w + jnp.arange(2.0)))(TestDerivatives.W),
+        ],
+        ids=["jvp", "jacfwd", "twice", "linearize", "vmap_outside", "vmap_inside"],
+    )
+    def test_forwards(self, derivative: Any) -> None:
+        self.both(derivative)
+
+    @pytest.mark.parametrize(
+        "derivative",
+        [
+            jax.grad,
+            jax.jacrev,
+            lambda f: lambda w: jax.vjp(f, w)[1](w),
+            lambda f: jax.vmap(jax.grad(f), axis_size=2, in_axes=None),
+            lambda f: jax.grad(lambda w: jnp.sum(jax.vmap(f)(jnp.stack([w, w])))),
+            lambda f: jax.grad(lambda w: jax.jvp(f, (w,), (w,))[1]),
+            lambda f: jax.grad(jax.checkpoint(f)),
+        ],
+        ids=["grad", "jacrev", "vjp", "vmap_outside", "vmap_inside", "jvp", "checkpoint"],
+    )
+    def test_backwards(self, derivative: Any) -> None:
+        def f(w):
+            return jnp.sum(self.batched(self.X, w)[0])
+
+        def captured(w):
+            return jnp.sum(local(lambda x: grow(x, w)[0])(self.X))
+
+        for g in (derivative(f), jax.jit(derivative(f)), derivative(jax.jit(f)), derivative(captured)):
+            with pytest.raises(UsageError) as info:
+                g(self.W)
+            (found,) = info.value.diagnostics
+            assert found.code == "PCB415" and 'strategy="pc"' in found.helps[0] and "jax.jacfwd(f)" in found.helps[1]
+
+    def test_also_of_a_straight_line(self) -> None:
+        with pytest.raises(UsageError, match="PCB415"):
+            jax.grad(lambda x: local(lambda x: x * x)(x).sum())(self.X)
+
+    def test_what_elements_share(self) -> None:
+        f = local(lambda x, w: (jnp.sin(x), x * w), in_axes=(0, None))
+        of_x, of_both = jax.vmap(lambda w: f(self.X, w))(self.W + jnp.arange(2.0))
+        assert_lanes_equal(of_x, [jnp.sin(self.X)] * 2)
+        assert_lanes_equal(of_both, [self.X * 1.5, self.X * 2.5])
+
+    def test_what_needs_no_cotangents(self) -> None:
+        assert jax.grad(lambda w: w * self.batched(self.X, 1.5)[0].sum())(self.W).shape == ()
+        assert jax.grad(lambda w: w * self.batched(self.X, w)[1].sum().astype(jnp.float32))(self.W) == 15
+        assert jax.grad(lambda w: w * jax.lax.stop_gradient(self.batched(self.X, w)[0]).sum())(self.W).shape == ()
+
+
 def test_no_lanes() -> None:
     for fn in (fib, two_calls):
         assert local(fn)(i32()).shape == (0,)

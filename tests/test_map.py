@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import hypothesis.strategies as st
 import jax
@@ -19,75 +19,10 @@ from pcbatch import Status
 from pcbatch.mapping import regroup
 from pcbatch.runtime import chunks, plans, stream, watch
 from tests.programs import PROGRAMS, Program, select
+from tests.programs.batched import collatz, countdown, deep, fragile, same, walk, walks
 from tests.programs.compare import assert_same_bits
 
 pytestmark = pytest.mark.promotion("standard")
-
-
-@pcbatch.batch
-def collatz(n):
-    count = 0
-    while n != 1:
-        n = n // 2 if n % 2 == 0 else 3 * n + 1
-        count += 1
-    return count
-
-
-@pcbatch.batch
-def deep(n):
-    if n == 0:
-        return 0
-    return 1 + deep(n - 1)
-
-
-@pcbatch.batch
-def fib(n):
-    if n <= 1:
-        return 1
-    return fib(n - 2) + fib(n - 1)
-
-
-@pcbatch.batch(max_steps=60, stats=True)
-def fragile(n):
-    assert n != 5, f"{n} is not allowed"
-    count = 0
-    while count < n:
-        if count == 11:
-            raise ValueError(f"{n} goes beyond eleven")
-        count += 1
-    while n < 0:
-        count += 1
-    return count
-
-
-class Pair(NamedTuple):
-    """A pytree with a key in it."""
-
-    key: Any
-    values: dict[str, Any]
-
-
-@pcbatch.batch(in_axes=(0, None, 1))
-def walk(pair, matrix, start):
-    key, x = pair.key, start
-    while jnp.sum(x * x) < pair.values["limit"]:
-        key, sub = jax.random.split(key)
-        x = matrix @ x + jax.random.normal(sub, (3,))
-    return Pair(key, {"limit": x[0]}), x
-
-
-def walks(inputs: int) -> tuple[Any, ...]:
-    """Arguments for `walk`: NumPy arrays beside typed keys, one of them along its second axis."""
-    rng = np.random.default_rng(0)
-    limits = rng.uniform(1, 30, inputs).astype(np.float32)
-    pair = Pair(jax.random.split(jax.random.key(3), inputs), {"limit": limits})
-    return pair, np.eye(3, dtype=np.float32) * 0.9, rng.normal(size=(3, inputs)).astype(np.float32)
-
-
-def assert_same(mapped: pcbatch.Result, run: pcbatch.Result) -> None:
-    """Values and statuses."""
-    assert_same_bits(mapped.value, run.value)
-    assert_same_bits(jnp.asarray(mapped.status), jnp.asarray(run.status))
 
 
 NUMBERS = np.random.default_rng(1).integers(1, 900, 101).astype(np.int32)
@@ -105,17 +40,17 @@ class TestEveryProgram:
     def test_fewer_lanes(self, program: Program) -> None:
         with program.mode():
             f, args = program.batched(), program.args(7)
-            assert_same(f.map(*args, lanes=3), f.run(*args))
+            same(f.map(*args, lanes=3), f.run(*args))
 
     @pytest.mark.parametrize("program", PROGRAMS[::4], ids=lambda program: program.name)
     def test_chunks(self, program: Program) -> None:
         with program.mode():
             f, args = program.batched(), program.args(7)
             run = f.run(*args)
-            assert_same(f.map(*args, lanes=2, chunk=4), run)
+            same(f.map(*args, lanes=2, chunk=4), run)
             if not isinstance(program.in_axes, dict):
                 parts = (select(args, program.in_axes, slice(k, k + 2)) for k in range(0, 7, 2))
-                assert_same(f.map(parts, lanes=3), run)
+                same(f.map(parts, lanes=3), run)
 
     @pytest.mark.parametrize("program", PROGRAMS[1::8], ids=lambda program: program.name)
     def test_inside_jit(self, program: Program) -> None:
@@ -185,13 +120,13 @@ class TestGrowth:
         monkeypatch.setattr("pcbatch.runtime.memory.Memory.has_room", lambda *_: False)
         numbers = np.arange(80, dtype=np.int32)
         mapped = deep.with_options().map(numbers, **how)
-        assert_same(mapped, deep.with_options().run(numbers))
+        same(mapped, deep.with_options().run(numbers))
         assert set(mapped.status.tolist()) == {Status.OK, Status.STACK_FULL}
 
     def test_a_limit_of_the_user(self) -> None:
         f = deep.with_options(max_depth=50)
-        assert_same(f.map(self.numbers, lanes=3), f.run(self.numbers))
-        assert_same(f.map(self.numbers, lanes=3, chunk=3), f.run(self.numbers))
+        same(f.map(self.numbers, lanes=3), f.run(self.numbers))
+        same(f.map(self.numbers, lanes=3, chunk=3), f.run(self.numbers))
 
 
 class TestFailures:
@@ -201,7 +136,7 @@ class TestFailures:
     def test_statuses(self, how: Any) -> None:
         """Steps are counted anew for each input, and a lane that has failed takes the next."""
         mapped = fragile.map(self.numbers, **how)
-        assert_same(mapped, fragile.run(self.numbers))
+        same(mapped, fragile.run(self.numbers))
         assert mapped.status.tolist() == [0, 4, 0, 2, 5, 4, 5, 0, 5, 0, 2, 0]
 
     @pytest.mark.parametrize("chunk", [None, 5])
@@ -253,7 +188,7 @@ class TestStructures:
     def test_keys_shared_arguments_and_axes(self, how: Any) -> None:
         args = walks(30)
         mapped = walk.map(*args, lanes=4, **how)
-        assert_same(mapped, walk.run(*args))
+        same(mapped, walk.run(*args))
         assert jnp.issubdtype(mapped.value[0].key.dtype, jax.dtypes.prng_key)
 
     def test_chunks_are_arrays_of_numpy(self) -> None:
@@ -294,15 +229,15 @@ class TestStructures:
     def test_doubles_become_what_jax_has(self) -> None:
         f = pcbatch.batch(lambda_half)
         xs = np.linspace(1, 50, 20)
-        assert_same(f.map(xs, lanes=3, chunk=6), f.run(xs))
+        same(f.map(xs, lanes=3, chunk=6), f.run(xs))
         with jax.enable_x64(True):
             assert f.map(xs, lanes=3, chunk=6).value.dtype == np.float64
-            assert_same(f.map(xs, lanes=3, chunk=6), f.run(xs))
+            same(f.map(xs, lanes=3, chunk=6), f.run(xs))
 
     def test_shared_by_keyword_beside_an_iterator(self) -> None:
         f = pcbatch.batch(lambda_power, in_axes={"n": None})
         xs = np.arange(6, dtype=np.float32)
-        assert_same(f.map(iter([xs[:4], xs[4:]]), n=3), f.run(xs, n=3))
+        same(f.map(iter([xs[:4], xs[4:]]), n=3), f.run(xs, n=3))
 
     def test_an_iterator_may_use_its_buffer_again(self) -> None:
         def parts() -> Iterator[np.ndarray]:
@@ -484,14 +419,6 @@ class TestPrinting:
         countdown.map(numbers, lanes=64)
         expected = [f"[lane {k}] 1 left" for k in range(64)] + [f"[lane 63] {n} left" for n in range(2, 10)]
         assert self.lines(capfd) == sorted(expected)
-
-
-@pcbatch.batch
-def countdown(n):
-    while n > 0:
-        print(n, "left")
-        n -= 1
-    return n
 
 
 class TestRefusals:

@@ -6,7 +6,6 @@ This process has two devices. What needs four runs in `tests/four_meshes.py`, wh
 
 from __future__ import annotations
 
-import re
 import socket
 import subprocess
 import sys
@@ -21,32 +20,11 @@ from jax.sharding import AxisType, NamedSharding
 
 import pcbatch
 from pcbatch.runtime.spread import Spread, partition_spec
+from tests import four_meshes
+from tests.four import ROOT, collectives, name_of, report
+from tests.programs.batched import collatz, deep, fib, fragile, walk, walks
 from tests.programs.compare import assert_same_bits
-from tests.test_devices import ROOT, python
-from tests.test_map import collatz, deep, fib, fragile, walk, walks
 
-CASES = (
-    "shard_map",
-    "partly_manual",
-    "nested",
-    "around",
-    "jit",
-    "transformed",
-    "explicit",
-    "explicit_types",
-    "contexts",
-    "lying",
-    "growing",
-    "asked_inside_jit",
-    "uneven",
-    "failing",
-    "printing",
-    "lowered",
-    "local",
-    "policies",
-    "derivatives",
-    "constants",
-)
 NUMBERS = np.random.default_rng(5).integers(0, 12, 12).astype(np.int32)
 
 
@@ -63,25 +41,14 @@ def mapped(f: Any, **how: Any) -> Any:
     return jax.shard_map(f, mesh=mesh(), in_specs=jax.P("x"), out_specs=jax.P("x"), **how)
 
 
-def collectives(text: str) -> list[str]:
-    """Those of a program of HLO."""
-    return re.findall(r"= \S+ ((?:all|collective|reduce-scatter)[a-z-]*)\(", text)
-
-
 @pytest.fixture(scope="module")
-def report() -> dict[str, str]:
-    done = python("-m", "tests.four_meshes", JAX_NUM_CPU_DEVICES="4")
-    assert done.returncode == 0, done.stderr
-    return dict(line.split(": ", 1) for line in done.stdout.splitlines())
+def verdicts() -> dict[str, str]:
+    return report(four_meshes.__name__)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_four_devices(case: str, report: dict[str, str]) -> None:
-    assert report[case] == "ok"
-
-
-def test_no_case_is_forgotten(report: dict[str, str]) -> None:
-    assert set(report) == set(CASES)
+@pytest.mark.parametrize("case", [*map(name_of, four_meshes.CASES)])
+def test_four_devices(case: str, verdicts: dict[str, str]) -> None:
+    assert verdicts[case] == "ok"
 
 
 @pytest.mark.parametrize("inputs", range(1, 10))

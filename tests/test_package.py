@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import pcbatch
+from tools import file_list
 
 PACKAGE = Path(pcbatch.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -139,6 +140,18 @@ def test_files_are_short_and_say_what_they_are(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count("\n") <= LONGEST_FILE
     assert not text or ast.get_docstring(ast.parse(text))
+
+
+def test_a_document_lists_all_files() -> None:
+    assert file_list.OUTPUT.read_text(encoding="utf-8") == file_list.document(), "run `python -m tools.file_list`"
+    folders = {path.parent.relative_to(PACKAGE).as_posix() for path in FILES}
+    assert folders == {folder or "." for folder in file_list.FOLDERS}
+
+
+def test_the_architecture_names_what_stands_in_no_folder() -> None:
+    text = (PACKAGE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    names = [path.name for path in FILES if path.parent == PACKAGE and not path.name.startswith("__")]
+    assert [name for name in names if f"{name}`" not in text] == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=identify)

@@ -19,47 +19,16 @@ import pcbatch
 from pcbatch import Machine, Status
 from pcbatch.runtime import watch
 from pcbatch.runtime.layout import PER_BLOCK
-from tests.programs import PROGRAMS, Program
+from tests.programs import PROGRAMS, Program, batched
+from tests.programs.batched import same
 from tests.programs.compare import assert_same_bits
 
 pytestmark = pytest.mark.promotion("standard")
 NUMBERS = np.random.default_rng(1).integers(1, 900, 41).astype(np.int32)
 
 
-@pcbatch.batch
-def collatz(n):
-    count = 0
-    while n != 1:
-        n = n // 2 if n % 2 == 0 else 3 * n + 1
-        count += 1
-    return count
-
-
-@pcbatch.batch(stats=True)
-def fib(n):
-    if n <= 1:
-        return 1
-    return fib(n - 2) + fib(n - 1)
-
-
-@pcbatch.batch
-def deep(n):
-    if n == 0:
-        return 0
-    return 1 + deep(n - 1)
-
-
-@pcbatch.batch(max_steps=40)
-def fragile(n):
-    assert n != 5, f"{n} is not allowed"
-    count = 0
-    while count < n:
-        if count == 11:
-            raise ValueError(f"{n} goes beyond eleven")
-        count += 1
-    while n < 0:
-        count += 1
-    return count
+collatz, deep = batched.collatz.with_options(), batched.deep.with_options()  # with stacks that have not grown
+fib, fragile = batched.fib.with_options(stats=True), batched.fragile.with_options(max_steps=40, stats=False)
 
 
 @pcbatch.batch
@@ -101,8 +70,7 @@ def walks(lanes: int) -> tuple[Any, ...]:
 
 def assert_same(found: pcbatch.Result, expected: pcbatch.Result) -> None:
     """Values, their weak types, statuses and trips."""
-    assert_same_bits(found.value, expected.value)
-    assert_same_bits(jnp.asarray(found.status), jnp.asarray(expected.status))
+    same(found, expected)
     assert int(found.stats.trips) == int(expected.stats.trips)
     for a, b in zip(jax.tree.leaves(found.value), jax.tree.leaves(expected.value), strict=True):
         assert jax.typeof(a).weak_type == jax.typeof(b).weak_type

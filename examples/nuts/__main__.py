@@ -13,6 +13,7 @@ import jax
 from examples.nuts import report
 from examples.nuts.run import Run, Settings, sample
 from examples.nuts.targets import TARGETS
+from examples.options import at_least, check_outputs, positive, write_json
 
 CHAINS, DRAWS, WARMUP = 32, 500, 300
 
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     numbers = report.metrics(run, rows)
     print(report.table(rows), report.summary(numbers), sep="\n\n")
     if options.json:
-        report.write_json(options.json, numbers)
+        write_json(options.json, numbers)
     if options.plot:
         from examples.nuts.plots import plot_all
 
@@ -63,14 +64,14 @@ def _sample(target: str, settings: Settings) -> Run:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m examples.nuts", description=__doc__)
     parser.add_argument("--target", choices=sorted(TARGETS), default="breast-cancer", help="default: %(default)s")
-    parser.add_argument("--chains", type=_at_least(1), default=CHAINS, help="default: %(default)s")
-    parser.add_argument("--draws", type=_at_least(1), default=DRAWS, help="draws kept per chain; default: %(default)s")
-    parser.add_argument("--warmup", type=_at_least(0), help=f"draws before; default: {WARMUP}, or 0 with --no-adapt")
-    parser.add_argument("--step-size", type=_positive, help="leapfrog step; adaptation starts from it")
+    parser.add_argument("--chains", type=at_least(1), default=CHAINS, help="default: %(default)s")
+    parser.add_argument("--draws", type=at_least(1), default=DRAWS, help="draws kept per chain; default: %(default)s")
+    parser.add_argument("--warmup", type=at_least(0), help=f"draws before; default: {WARMUP}, or 0 with --no-adapt")
+    parser.add_argument("--step-size", type=positive, help="leapfrog step; adaptation starts from it")
     parser.add_argument("--no-adapt", action="store_true", help="fixed step size, unit mass matrix, one batched call")
-    parser.add_argument("--max-depth", type=_at_least(1), default=10, help="of a tree; default: %(default)s")
-    parser.add_argument("--devices", type=_at_least(1), default=1, help="CPU devices to split the chains over")
-    parser.add_argument("--seed", type=_at_least(0), default=0)
+    parser.add_argument("--max-depth", type=at_least(1), default=10, help="of a tree; default: %(default)s")
+    parser.add_argument("--devices", type=at_least(1), default=1, help="CPU devices to split the chains over")
+    parser.add_argument("--seed", type=at_least(0), default=0)
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the numbers to this file")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="write pictures into this directory")
     return parser
@@ -82,32 +83,11 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
         parser.error("--no-adapt needs --step-size")
     if options.chains % options.devices:
         parser.error(f"--chains {options.chains} is not a multiple of --devices {options.devices}")
-    if options.json and not options.json.resolve().parent.is_dir():
-        parser.error(f"--json {options.json}: no such directory")
-    if options.plot and options.plot.exists() and not options.plot.is_dir():
-        parser.error(f"--plot {options.plot}: not a directory")
+    check_outputs(parser, {"json": options.json}, options.plot)
     if options.warmup is None:
         options.warmup = 0 if options.no_adapt else WARMUP
     if not options.no_adapt and options.warmup == 0:
         parser.error("--warmup 0 leaves no draws to adapt in: give --no-adapt and --step-size")
-
-
-def _at_least(least: int):  # type: ignore[no-untyped-def]
-    def number(text: str) -> int:
-        value = int(text)
-        if value < least:
-            raise argparse.ArgumentTypeError(f"{text} is less than {least}")
-        return value
-
-    number.__name__ = "integer"
-    return number
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
 
 
 if __name__ == "__main__":

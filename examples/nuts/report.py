@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import warnings
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -104,11 +102,6 @@ def summary(numbers: dict[str, Any]) -> str:
             f"largest R-hat {_shown(n['max_rhat'], '.3f')}, smallest ESS {_shown(n['min_ess'], '.0f')}",
         )
     )
-
-
-def write_json(path: Path, numbers: dict[str, Any]) -> None:
-    """Write the numbers to a file."""
-    path.write_text(json.dumps(numbers, indent=2, allow_nan=False) + "\n")
 
 
 def _finite(value: float) -> float | None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from examples.options import at_least, check_outputs, positive, write_json
 from examples.treelstm import report
 from examples.treelstm.checkpoint import CheckpointError
 from examples.treelstm.data import highest
@@ -58,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     numbers = report.metrics(settings, data, progress, progress.step - before, time.perf_counter() - began)
     print(report.summary(numbers))
     if options.json:
-        report.write_json(options.json, numbers)
+        write_json(options.json, numbers)
     if options.plot:
         from examples.treelstm.plots import plot_training
 
@@ -92,18 +93,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m examples.treelstm", description=__doc__)
     add = parser.add_argument
     shown = "default: %(default)s"
-    add("--trees", type=_at_least(1), default=DEFAULT.trees, help=f"to learn from; {shown}")
-    add("--held-out", type=_at_least(1), default=DEFAULT.held_out, help=f"other trees, for the accuracy; {shown}")
-    add("--most", type=_at_least(2), default=DEFAULT.most, help=f"leaves of a tree; {shown}")
+    add("--trees", type=at_least(1), default=DEFAULT.trees, help=f"to learn from; {shown}")
+    add("--held-out", type=at_least(1), default=DEFAULT.held_out, help=f"other trees, for the accuracy; {shown}")
+    add("--most", type=at_least(2), default=DEFAULT.most, help=f"leaves of a tree; {shown}")
     add("--loss", choices=("nodes", "root"), default="nodes", help=f"of all nodes or of the root alone; {shown}")
-    add("--hidden", type=_at_least(1), default=DEFAULT.hidden, help=f"size of a node's state; {shown}")
-    add("--batch", type=_at_least(1), default=DEFAULT.batch, help=f"trees in a minibatch; {shown}")
-    add("--epochs", type=_at_least(1), default=DEFAULT.epochs, help=shown)
-    add("--rate", type=_positive, default=DEFAULT.rate, help=f"learning rate of Adam; {shown}")
-    add("--seed", type=_at_least(0), default=DEFAULT.seed, help=shown)
+    add("--hidden", type=at_least(1), default=DEFAULT.hidden, help=f"size of a node's state; {shown}")
+    add("--batch", type=at_least(1), default=DEFAULT.batch, help=f"trees in a minibatch; {shown}")
+    add("--epochs", type=at_least(1), default=DEFAULT.epochs, help=shown)
+    add("--rate", type=positive, default=DEFAULT.rate, help=f"learning rate of Adam; {shown}")
+    add("--seed", type=at_least(0), default=DEFAULT.seed, help=shown)
     add("--by-hand", action="store_true", help="train with the batches of by_hand.py")
     add("--checkpoint", type=Path, metavar="FILE", help="write the state of the training into this file")
-    add("--every", type=_at_least(1), default=100, help=f"steps from checkpoint to checkpoint; {shown}")
+    add("--every", type=at_least(1), default=100, help=f"steps from checkpoint to checkpoint; {shown}")
     add("--resume", action="store_true", help="go on from the checkpoint, if there is one")
     add("--json", type=Path, metavar="OUT", help="write the numbers to this file")
     add("--plot", type=Path, metavar="DIR", help="write a picture of the training into this directory")
@@ -116,32 +117,9 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
         parser.error(f"--batch {options.batch} is more than --trees {options.trees}")
     if options.resume and not options.checkpoint:
         parser.error("--resume needs --checkpoint FILE")
-    for name in ("checkpoint", "json"):
-        path = getattr(options, name)
-        if path and not path.resolve().parent.is_dir():
-            parser.error(f"--{name} {path}: no such directory")
+    check_outputs(parser, {"checkpoint": options.checkpoint, "json": options.json}, options.plot)
     if options.checkpoint and options.checkpoint.exists() and not options.resume:
         parser.error(f"--checkpoint {options.checkpoint} exists: give --resume to go on from it, or remove it")
-    if options.plot and options.plot.exists() and not options.plot.is_dir():
-        parser.error(f"--plot {options.plot}: not a directory")
-
-
-def _at_least(least: int):  # type: ignore[no-untyped-def]
-    def number(text: str) -> int:
-        value = int(text)
-        if value < least:
-            raise argparse.ArgumentTypeError(f"{text} is less than {least}")
-        return value
-
-    number.__name__ = "integer"
-    return number
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
 
 
 if __name__ == "__main__":

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -71,8 +69,3 @@ def summary(numbers: dict[str, Any]) -> str:
             f"a bag of words {n['accuracy_bag_of_words']:.1%}",
         )
     )
-
-
-def write_json(path: Path, numbers: dict[str, Any]) -> None:
-    """Write the numbers to a file."""
-    path.write_text(json.dumps(numbers, indent=2, allow_nan=False) + "\n")

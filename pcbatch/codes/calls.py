@@ -1,4 +1,4 @@
-"""Codes 204 to 213: calls of batched functions."""
+"""Codes 204 to 208 and 213: calls of batched functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes 430 to 434: runs that are looked after, kept and gone on with, and how much memory they take."""
+"""Codes 440 to 444: runs that are looked after, kept and gone on with, and how much memory they take."""
 
 from __future__ import annotations
 

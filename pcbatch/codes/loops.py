@@ -1,4 +1,4 @@
-"""Codes 314 to 316: what loops go over."""
+"""Codes 314 to 317: what loops go over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes 414 to 419: devices, and many inputs through few lanes."""
+"""Codes 414, 415 and 417 to 419: devices, and many inputs through few lanes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ of its own already, and chunks go to devices of this process only.
         """
 With `strategy="local"` lanes wait for each other at calls, and Python makes the recursive ones. So a lane cannot take
 a new input while others still run, as `map` wants it, and all lanes are on one device. There are no policies and modes
-either, which `explain_schedule` and `profile` tell about.
+either, which `explain_schedule` and `profile` tell about, no state between trips, which `start` and `timeout=` need,
+and no tape, so no reverse mode: `jax.jvp` and `jax.jacfwd` work, `jax.grad` does not.
 """,
         bad=_COLLATZ + '\nprint(steps.with_options(strategy="local").map(jnp.arange(1, 9)).value)\n',
         good=_COLLATZ + '\nprint(steps.with_options(strategy="pc").map(jnp.arange(1, 9)).value)\n',

@@ -1,4 +1,4 @@
-"""Codes 201 to 212: names and nested functions."""
+"""Codes 201 to 203 and 209 to 212: names and nested functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes 401 to 407 and from 416: options and arguments."""
+"""Codes 401 to 407, 416, 420 and 421: options and arguments."""
 
 from __future__ import annotations
 

@@ -93,11 +93,11 @@ class LocalExecutable:
 
     def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any) -> Outcome:
         """Refused."""
-        raise no_map()
+        raise needs_pc("`map`")
 
     def map_chunks(self, pieces: Any, common: Any, flow: Any, mesh: Any) -> Outcome:
         """Likewise."""
-        raise no_map()
+        raise needs_pc("`map`")
 
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Outcome:
         """Run all lanes to their end. Raises UsageError for a recursive program inside a trace."""
@@ -198,10 +198,10 @@ class LocalExecutable:
         )
 
 
-def no_map() -> UsageError:
-    """Lanes that wait for each other cannot take new inputs by themselves."""
-    title = '`map` needs program counters, and `strategy="local"` has none'
-    return UsageError(Diagnostic("PCB415", title, helps=('use `strategy="pc"`',)))
+def needs_pc(what: str, *helps: str) -> UsageError:
+    """Lanes that wait for each other take no new inputs, are between trips at no time, and leave no tape."""
+    title = f'{what} needs program counters, and `strategy="local"` has none'
+    return UsageError(Diagnostic("PCB415", title, helps=('use `strategy="pc"`', *helps)))
 
 
 def _check_alone(mesh: Devices) -> None:

@@ -157,7 +157,7 @@ def _at_least(size: int) -> str:
 
 def _of_device(mesh: Any) -> int:
     devices = tuple(mesh.devices.flat) if mesh is not None else (jax.devices()[0],)
-    return int(SHARE * min(_memory(device) for device in devices) / (_sharing(devices)))
+    return int(SHARE * min(_memory(device) for device in devices) / _sharing(devices))
 
 
 def _sharing(devices: tuple[Any, ...]) -> int:

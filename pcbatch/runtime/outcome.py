@@ -40,6 +40,11 @@ class Outcome:
 KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # may a run use up no argument?
 
 
+def sought() -> tuple[str, ...]:
+    """What JAX is told to look for in results: "nan" (`jax_debug_nans`), "inf" (`jax_debug_infs`)."""
+    return tuple(kind for kind in ("nan", "inf") if getattr(jax.config, f"jax_debug_{kind}s", False))
+
+
 def tracing(args: Any) -> bool:
     """Is this call part of a program that JAX is tracing?"""
     # A call inside `jit` with concrete arguments is traced too: all that is computed there is.

@@ -17,7 +17,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.experimental.custom_partitioning import ArrayMapping, SdyShardingRule, custom_partitioning
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import mlir
 from jax.sharding import NamedSharding
 
 from pcbatch.lowering.trace import is_key_array
@@ -114,7 +114,7 @@ def _wrapped(array: Any, impl: Any) -> Any:
     return array if impl is None else jax.random.wrap_key_data(array, impl=impl)
 
 
-# The operation. Under other transformations it is what was traced.
+# The operation. It stands inside that of `transforms.run`, so no transformation meets it.
 
 lanes_p = jex.Primitive("pcbatch_lanes")
 lanes_p.multiple_results = True
@@ -143,23 +143,6 @@ def _impl_rule(*operands: Any, job: Job, split: Any) -> list[Any]:
     return out
 
 
-def _batched(operands: Sequence[Any], axes: Sequence[Any], *, job: Job, split: Any) -> tuple[list[Any], list[int]]:
-    out = jax.vmap(job.whole, in_axes=tuple(axes))(*operands)
-    return out, [0] * len(out)
-
-
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, job: Job, split: Any) -> tuple[list[Any], list[Any]]:
-    moving = [k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero)]
-
-    def moved(*some: Any) -> list[Any]:
-        operands = list(primals)
-        for k, x in zip(moving, some, strict=True):
-            operands[k] = x
-        return job.whole(*operands)
-
-    return jax.jvp(moved, [primals[k] for k in moving], [tangents[k] for k in moving])
-
-
 def _lowered(ctx: Any, *operands: Any, job: Job, split: jex.ClosedJaxpr) -> Any:
     function = jex.jaxpr_as_fun(split) if _is_spread(ctx.module_context) else job.whole
     return mlir.lower_fun(function, multiple_results=True)(ctx, *operands)
@@ -176,8 +159,6 @@ def _is_spread(module: Any) -> bool:
 _rules: Any = lanes_p  # untyped in some releases of JAX
 _rules.def_impl(_impl_rule)
 _rules.def_abstract_eval(lambda *operands, job, split: list(job.closed.out_avals))
-batching.primitive_batchers[lanes_p] = _batched
-ad.primitive_jvps[lanes_p] = _jvp
 mlir.register_lowering(lanes_p, _lowered)
 
 

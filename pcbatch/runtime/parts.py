@@ -261,12 +261,12 @@ def _load(eqn: Any, array: Any, rest: Sequence[Operand], window: Window) -> Any:
         numbers = params["dimension_numbers"]
         return jax.lax.gather(
             array,
-            with_lane(lane, indices),
+            _with_lane(lane, indices),
             jax.lax.GatherDimensionNumbers(
                 offset_dims=numbers.offset_dims,
-                collapsed_slice_dims=(0, *shift(numbers.collapsed_slice_dims)),
-                start_index_map=(0, *shift(numbers.start_index_map)),
-                operand_batching_dims=shift(numbers.operand_batching_dims),
+                collapsed_slice_dims=(0, *_shift(numbers.collapsed_slice_dims)),
+                start_index_map=(0, *_shift(numbers.start_index_map)),
+                operand_batching_dims=_shift(numbers.operand_batching_dims),
                 start_indices_batching_dims=numbers.start_indices_batching_dims,
             ),
             slice_sizes=(1, *params["slice_sizes"]),
@@ -286,20 +286,29 @@ def _start(index: jax.Array, last: int) -> jax.Array:
 
 def _store(eqn: Any, array: Any, rest: Sequence[Operand], window: Window, mask: jax.Array) -> Any:
     indices, updates = (value(operand, window) for operand in rest)
-    numbers = eqn.params["dimension_numbers"]
-    shifted = jax.lax.ScatterDimensionNumbers(
-        update_window_dims=shift(numbers.update_window_dims),
-        inserted_window_dims=(0, *shift(numbers.inserted_window_dims)),
-        scatter_dims_to_operand_dims=(0, *shift(numbers.scatter_dims_to_operand_dims)),
-        operand_batching_dims=shift(numbers.operand_batching_dims),
-        scatter_indices_batching_dims=shift(numbers.scatter_indices_batching_dims),
+    numbers = of_all_lanes(eqn.params["dimension_numbers"])
+    params = {**eqn.params, "dimension_numbers": numbers, "indices_are_sorted": False}
+    return eqn.primitive.bind(array, targets(indices, window, mask), updates, **params)
+
+
+def of_all_lanes(numbers: jax.lax.ScatterDimensionNumbers) -> jax.lax.ScatterDimensionNumbers:
+    """What the axes of a scatter into one lane's register are in a scatter into that of all lanes."""
+    return jax.lax.ScatterDimensionNumbers(
+        update_window_dims=_shift(numbers.update_window_dims),
+        inserted_window_dims=(0, *_shift(numbers.inserted_window_dims)),
+        scatter_dims_to_operand_dims=(0, *_shift(numbers.scatter_dims_to_operand_dims)),
+        operand_batching_dims=_shift(numbers.operand_batching_dims),
+        scatter_indices_batching_dims=_shift(numbers.scatter_indices_batching_dims),
     )
+
+
+def targets(indices: Any, window: Window, mask: jax.Array) -> jax.Array:
+    """Index vectors [width, ...] of such a scatter; out of range where a lane takes no part."""
     lanes = window.targets(mask).reshape(-1, *(1,) * (indices.ndim - 1))
-    params = {**eqn.params, "dimension_numbers": shifted, "indices_are_sorted": False}
-    return eqn.primitive.bind(array, with_lane(lanes, indices), updates, **params)
+    return _with_lane(lanes, indices)
 
 
-def with_lane(lane: jax.Array, indices: Any) -> jax.Array:
+def _with_lane(lane: jax.Array, indices: Any) -> jax.Array:
     """Index vectors with the lane in front."""
     wide = indices.astype(_index_dtype(indices.dtype))
     lanes = jnp.broadcast_to(lane.astype(wide.dtype), (*wide.shape[:-1], 1))
@@ -311,7 +320,7 @@ def _index_dtype(dtype: Any) -> Any:
     return dtype if integer_limits(dtype)[1] >= LIMIT else jnp.int32
 
 
-def shift(dims: Iterable[int]) -> tuple[int, ...]:
+def _shift(dims: Iterable[int]) -> tuple[int, ...]:
     """Axes of one lane's array as those of all lanes'."""
     return tuple(d + 1 for d in dims)
 

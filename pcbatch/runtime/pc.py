@@ -21,7 +21,7 @@ from pcbatch.runtime import emit, layout, plans, queue, timeline, wide, xla
 from pcbatch.runtime.chunks import Chunks, Flow, Piece
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.memory import Memory
-from pcbatch.runtime.outcome import KEEPING, Outcome
+from pcbatch.runtime.outcome import KEEPING, Outcome, sought
 from pcbatch.runtime.queue import Queue
 from pcbatch.runtime.schedule import POLICIES, Policy
 from pcbatch.runtime.spread import Dealt, Devices, Spread, seen
@@ -180,8 +180,7 @@ class PcExecutable:
     def _given_away(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arguments that a run must leave alone, and those that it may use up."""
         # Where a NaN came from is looked for in a second run.
-        watched = any(getattr(jax.config, flag, False) for flag in ("jax_debug_nans", "jax_debug_infs"))
-        away = frozenset() if watched or KEEPING.get() else self.donated
+        away = frozenset() if sought() or KEEPING.get() else self.donated
         return {v: x for v, x in args.items() if v not in away}, {v: x for v, x in args.items() if v in away}
 
     def _whole(

@@ -36,13 +36,12 @@ class Standing:
 
     def after(self, trips: int, live: int, lanes: int, **changes: Any) -> Standing:
         """After so many more trips (summed over devices) of machines of so many lanes in all."""
-        devices_trips = float(trips)
         return replace(
             self,
             live=live,
             trips=self.trips + trips,
-            busy=self.busy + devices_trips * (self.live + live) / 2,
-            offered=self.offered + devices_trips * lanes,
+            busy=self.busy + trips * (self.live + live) / 2,
+            offered=self.offered + float(trips) * lanes,
             **changes,
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pcbatch.runtime.parts import shift, with_lane
+from pcbatch.runtime.parts import of_all_lanes, targets
 from pcbatch.runtime.window import Window
 
 DROP = jax.lax.GatherScatterMode.FILL_OR_DROP
@@ -24,10 +24,8 @@ def add_loaded(
     """Cotangents [lanes, ...] of a register of which `eqn` has loaded a part at `indices` [width, ...]."""
     if eqn.primitive.name == "dynamic_slice":
         where = _vector([_clipped(i, size, n) for i, size, n in zip(indices, *_sizes(eqn, array), strict=True)])
-        axes = tuple(range(1, array.ndim))
-        numbers = jax.lax.ScatterDimensionNumbers(
-            update_window_dims=axes, inserted_window_dims=(0,), scatter_dims_to_operand_dims=tuple(range(array.ndim))
-        )
+        axes = tuple(range(array.ndim - 1))
+        numbers = jax.lax.ScatterDimensionNumbers(axes, (), axes)
     else:
         given = eqn.params["dimension_numbers"]
         where = indices[0]
@@ -35,14 +33,14 @@ def add_loaded(
             sizes = [(eqn.params["slice_sizes"][d], array.shape[d + 1]) for d in given.start_index_map]
             where = _vector([_clipped(where[..., k], *pair) for k, pair in enumerate(sizes)])
         numbers = jax.lax.ScatterDimensionNumbers(
-            update_window_dims=shift(given.offset_dims),
-            inserted_window_dims=(0, *shift(given.collapsed_slice_dims)),
-            scatter_dims_to_operand_dims=(0, *shift(given.start_index_map)),
-            operand_batching_dims=shift(given.operand_batching_dims),
-            scatter_indices_batching_dims=shift(given.start_indices_batching_dims),
+            update_window_dims=given.offset_dims,
+            inserted_window_dims=given.collapsed_slice_dims,
+            scatter_dims_to_operand_dims=given.start_index_map,
+            operand_batching_dims=given.operand_batching_dims,
+            scatter_indices_batching_dims=given.start_indices_batching_dims,
         )
-    lanes = _lanes(window, mask, where)
-    added: jax.Array = jax.lax.scatter_add(array, with_lane(lanes, where), cotangent, numbers, mode=DROP)
+    there = targets(where, window, mask)
+    added: jax.Array = jax.lax.scatter_add(array, there, cotangent, of_all_lanes(numbers), mode=DROP)
     return added
 
 
@@ -58,22 +56,10 @@ def _clipped(index: Any, size: int, n: int) -> Any:
     return jnp.clip(index, 0, n - size)
 
 
-def _lanes(window: Window, mask: jax.Array, indices: Any) -> jax.Array:
-    return window.targets(mask).reshape(-1, *(1,) * (indices.ndim - 1))
-
-
 def take_stored(eqn: Any, array: Any, indices: Any, window: Window, mask: jax.Array) -> tuple[Any, jax.Array]:
     """The cotangent of what `eqn` has stored at `indices` [width, ...] into a register, and the register's cotangents
     [lanes, ...] before."""
-    given = eqn.params["dimension_numbers"]
-    numbers = jax.lax.ScatterDimensionNumbers(
-        update_window_dims=shift(given.update_window_dims),
-        inserted_window_dims=(0, *shift(given.inserted_window_dims)),
-        scatter_dims_to_operand_dims=(0, *shift(given.scatter_dims_to_operand_dims)),
-        operand_batching_dims=shift(given.operand_batching_dims),
-        scatter_indices_batching_dims=shift(given.scatter_indices_batching_dims),
-    )
-    where = with_lane(_lanes(window, mask, indices), indices)
+    numbers, where = of_all_lanes(eqn.params["dimension_numbers"]), targets(indices, window, mask)
     shape = (window.width, *eqn.invars[2].aval.shape)
 
     def stored(updates: Any) -> Any:

@@ -154,8 +154,8 @@ MUTANTS = (
     Mutant(
         "donated-under-debugging",
         "runtime/pc.py",
-        "if watched or KEEPING.get() else",
-        "if watched else",
+        "if sought() or KEEPING.get() else",
+        "if sought() else",
         "arguments are gone when a NaN is looked for in them",
         DONATED,
     ),

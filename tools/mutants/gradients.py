@@ -14,6 +14,23 @@ def programs(*names: str) -> tuple[str, ...]:
 
 
 MUTANTS = (
+    # forward
+    Mutant(
+        "forward-only-nothing",
+        "transforms/forward.py",
+        "    if not smooth:\n        return outcome\n",
+        "    return outcome\n",
+        'JAX says that a `while_loop` has no reverse mode where `strategy="local"` has none',
+        ("tests/test_local.py::TestDerivatives::test_backwards",),
+    ),
+    Mutant(
+        "forward-only-axes",
+        "transforms/forward.py",
+        "return list(outs), list(axes)",
+        "return list(outs), [0 if axis is None else axis for axis in axes]",
+        "what does not differ between elements of a `vmap` is said to",
+        ("tests/test_local.py::TestDerivatives::test_what_elements_share",),
+    ),
     # body, pull
     Mutant(
         "pull-unmasked",
