@@ -21,7 +21,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from pcbatch.runtime import stream as streams
-from pcbatch.runtime.arrays import named, placed, total_of, trips_array
+from pcbatch.runtime.arrays import fitting, placed, total_of, trips_array
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.machine import State
 from pcbatch.runtime.outcome import Outcome
@@ -92,8 +92,7 @@ class Paused:
 
     def fits(self, arrays: Mapping[str, np.ndarray]) -> bool:
         """Are these arrays of the names, shapes and types of this state?"""
-        wanted = {name: (x.shape, x.dtype) for name, x in named(self.state).items()}
-        return wanted == {name: (x.shape, x.dtype) for name, x in arrays.items()}
+        return fitting(self.state, arrays)
 
     def restored(self, arrays: Mapping[str, np.ndarray]) -> Paused:
         """The same with arrays from elsewhere, by the names of `named`, on its devices."""
@@ -174,8 +173,8 @@ class AllLanes(Paused):
         return here
 
     def _run(self, watch: Watch) -> AllLanes:
-        run = self.executable.jitted(_run_all, self.lanes, (0,))
-        (carry, trips), seen = run(self.state[:2], self.state.shared, watch.limit(), spread=self.spread)
+        run, most = self.executable.jitted(_run_all, self.lanes, (0,)), watch.limit((self.depth, self.spread))
+        (carry, trips), seen = run(self.state[:2], self.state.shared, most, spread=self.spread)
         live, full = total_of(seen.live), total_of(seen.full) if self.grows else 0
         standing = self.standing.after(
             total_of(seen.trips),
@@ -186,7 +185,8 @@ class AllLanes(Paused):
         )
         here = replace(self, state=_Bare(carry, trips, self.state.shared), standing=standing)
         if full and not live:
-            here = here._grown()
+            with watch.aside():
+                here = here._grown()
         watch.ran(int(np.max(np.asarray(seen.trips))), here.standing, lambda: here)
         return here
 
