@@ -12,7 +12,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from pcbatch import fingerprint, saved
-from pcbatch.arguments import Arguments
+from pcbatch.arguments import Arguments, signature
 from pcbatch.blame import non_finite_lanes
 from pcbatch.compiled import Compiled
 from pcbatch.diagnostics import Diagnostic
@@ -131,6 +131,10 @@ def load(batched: Batched, path: Any, fixed: tuple[Any, ...], args: Any, kwargs:
 
 def _described(file: Path, batched: Batched, about: Mapping[str, Any], fixed: tuple[Any, ...]) -> Arguments:
     """The call that a machine was started with, as far as types go."""
+    then, now = list(about["types"]), list(signature(batched.fn).parameters)
+    if then != now:
+        note = f"it had other parameters: {', '.join(then)}; and here are: {', '.join(now)}"
+        raise refused(file, "was written by another program", note)
     types: dict[str, Abstract] = dict(batched.types_of_fixed(fixed))
     for name, found in about["types"].items():
         if name not in types and found is None:

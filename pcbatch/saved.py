@@ -99,7 +99,9 @@ def _plain(array: np.ndarray) -> np.ndarray:
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What `write` has written; StateError if this is no such file, or not all of it."""
     try:
-        if path.is_file() and not zipfile.is_zipfile(path):
+        if path.is_dir():
+            raise unreadable(path, "it is a folder")
+        if path.exists() and not (path.is_file() and zipfile.is_zipfile(path)):
             raise unreadable(path, "it was cut off, or it is no archive of arrays")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             header = json.loads(archive[HEADER].tobytes())
@@ -108,8 +110,6 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             arrays = {name: _shaped(archive[name], *kind) for name, kind in header["arrays"].items()}
     except FileNotFoundError:
         raise unreadable(path, "there is no such file") from None
-    except IsADirectoryError:
-        raise unreadable(path, "it is a folder") from None
     except (
         zipfile.BadZipFile,
         zlib.error,

@@ -220,7 +220,7 @@ class Chunks:
     def _outcome(self, begun: Begun) -> Outcome:
         executable, depth, watch = self.stream.executable, self.stream.depth, self.stream.watch
         self._gather()
-        if watch is not None and watch.save is not None:
+        if watch is not None and watch.save is not None and (self.held is not None or self.stream.standing.trips):
             watch.save(partial(self._held, begun))
         rows, trips, counts = self.stream.call(_last, begun.queue, begun.shared, depth=depth)
         self.left = _Left(rows, self._done(begun.queue))

@@ -108,10 +108,9 @@ class Watch:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """What is done in it (compiling, for the most part) takes nothing of the time."""
-        began = time.monotonic()
+        began, until, self.until = time.monotonic(), self.until, None
         yield
-        if self.until is not None:
-            self.until += time.monotonic() - began
+        self.until = None if until is None else until + time.monotonic() - began
 
     def limit(self, program: Hashable) -> np.int32:
         """The trips that the next run of this program may make."""
