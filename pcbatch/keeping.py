@@ -37,7 +37,8 @@ def check(path: Path, found: Mapping[str, Any], compiled: Compiled, kind: str, *
     call it) of these arguments and devices? StateError if not."""
     check_kind(path, found, kind)
     if found["program"] != compiled.fingerprint():
-        note = "its blocks, their primitives, the constants in them or the types of the arguments are not the same"
+        note = "its blocks, their primitives, the constants in them, the types of the arguments, or the options "
+        note += "`max_steps` and `stats`, are not the same"
         if found["jax"] != jax.__version__:
             note += f"; jax {found['jax']} wrote it, and this is jax {jax.__version__}"
         raise refused(path, "was written by another program", note)

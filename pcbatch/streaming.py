@@ -58,7 +58,8 @@ def watched_chunks(
 
 
 def _interrupted(path: Path | None) -> Interrupted:
-    return Interrupted(None, "stopped by Ctrl-C" + ("" if path is None else f"; {path} holds what is done"))
+    kept = "" if path is None or not path.exists() else f"; {path} holds what is done"
+    return Interrupted(None, "stopped by Ctrl-C" + kept)
 
 
 def _about(compiled: Compiled, given: Arguments, flow: Flow, mesh: Devices) -> dict[str, Any]:

@@ -127,6 +127,7 @@ def like(
     spread = Spread(mesh, inputs)
     kind = Queued if shape["queued"] else AllLanes
     lanes, depth = int(shape["lanes"]), int(shape["depth"])
+    executable.memory.check(spread, lanes, depth, spread.each if shape["queued"] else 0)
     state = kind.described(executable, args, spread, int(shape["width"]), depth)
     return kind(executable, spread, lanes, depth, bool(shape["grows"]), Standing(**shape["standing"]), state)
 
@@ -201,14 +202,27 @@ class AllLanes(Paused):
         standing = replace(self.standing, live=full, full=False)
         return replace(self, state=self.state._replace(carry=carry), depth=depth, standing=standing)
 
+    def restored(self, arrays: Mapping[str, np.ndarray]) -> AllLanes:
+        here = replace(self, state=placed(self.state, arrays, self.spread.mesh))
+        full = int(np.sum(here._pc() // (self._exit() + 1) == int(Status.STACK_FULL)))
+        room = self.executable.grows and self.executable.may_deepen(self.depth, self.spread, self.lanes)
+        if self.grows or not full or not room:
+            return here
+        # They had ended for want of memory, and may have more now.
+        standing = replace(self.standing, finished=self.spread.inputs - full, full=True)
+        return replace(here, grows=True, standing=standing)
+
     def outcome(self) -> Outcome:
         read = self.executable.jitted(_read_all, self.lanes)
         return _counted(self, read(self.state, spread=self.spread, depth=self.depth))
 
     def running(self) -> Running:
-        pc = np.asarray(self.state.carry["pc"]).reshape(self.spread.devices, -1)
+        pc = self._pc()
         live = pc < self._exit()
         return _in_order(pc[live], self._numbers(np.tile(np.arange(pc.shape[1]), pc.shape[0]))[live])
+
+    def _pc(self) -> np.ndarray:
+        return np.asarray(self.state.carry["pc"]).astype(np.int32).reshape(self.spread.devices, -1)
 
 
 @dataclass(frozen=True, slots=True)

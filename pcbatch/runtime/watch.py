@@ -88,6 +88,7 @@ class Watch:
     why: str | None = field(default=None, init=False)  # it has stopped
     _began: float = field(default=0.0, init=False)
     _asked: int = field(default=0, init=False)
+    _waits: float | None = field(default=None, init=False)
     _saved: float = field(default_factory=time.monotonic, init=False)
 
     @property
@@ -121,6 +122,8 @@ class Watch:
             most = min(most, max(1, int((self.until - self._began) / self.pace.each)))
         if self.trips is not None:
             most = min(most, self.trips)
+        if not most:  # it is compiled, which takes nothing of the time
+            self._waits, self.until = self.until, None
         self._asked = most
         return np.int32(most)
 
@@ -129,8 +132,8 @@ class Watch:
         now = time.monotonic()
         if trips == self._asked:  # else it ended before that
             self.pace.took(trips, now - self._began)
-        if self.until is not None and not self._asked:
-            self.until += now - self._began
+        if not self._asked and self._waits is not None:
+            self.until, self._waits = self._waits + now - self._began, None
         if self.trips is not None:
             self.trips -= trips
         if self.report is not None:
