@@ -120,7 +120,8 @@ class Machine:
 
         Args:
             max_trips: of the machine (of each device's, if there are several). None: no limit.
-            timeout: seconds after which it stops, between two programs of a fraction of a second.
+            timeout: seconds after which it stops, between two programs of a fraction of a second. Compiling is not
+                counted.
             progress: as in `f.run`.
             donate: give the memory of this machine to the new one: this one cannot be used any more.
 
