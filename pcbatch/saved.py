@@ -171,8 +171,8 @@ def checked_path(path: Any) -> Path:
             raise unwritable(str(found), "it is a folder")
         if not found.parent.is_dir():
             raise unwritable(str(found), f"there is no folder {found.parent}")
-        if found.exists() and not found.is_file():
-            raise unwritable(str(found), "it is a device, a pipe or a socket, and would become a file")
+        if os.path.lexists(found) and not found.is_file():
+            raise unwritable(str(found), "it is a device, a pipe or a link to itself, and would become a file")
         with _beside(found) as partial:
             partial.open("xb").close()
             partial.unlink()

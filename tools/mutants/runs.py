@@ -163,7 +163,7 @@ MUTANTS = (
     Mutant(
         "saved-over-a-device",
         "saved.py",
-        "        if found.exists() and not found.is_file():\n",
+        "        if os.path.lexists(found) and not found.is_file():\n",
         "        if False:\n",
         "a device is replaced by a file",
         (f"{HARD}::TestPaths",),
