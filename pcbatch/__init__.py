@@ -7,7 +7,10 @@ from pcbatch.api import unroll as unroll
 from pcbatch.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
+from pcbatch.errors import NonFiniteError as NonFiniteError
 from pcbatch.errors import PcbatchError as PcbatchError
+from pcbatch.errors import StateError as StateError
+from pcbatch.errors import TooLargeError as TooLargeError
 from pcbatch.errors import UsageError as UsageError
 from pcbatch.explained import BlockPlan as BlockPlan
 from pcbatch.explained import Explanation as Explanation
@@ -43,15 +46,18 @@ __all__ = [
     "Few",
     "Interrupted",
     "Machine",
+    "NonFiniteError",
     "PcbatchError",
     "Policy",
     "Profile",
     "Result",
+    "StateError",
     "Stats",
     "Status",
     "Strips",
     "TapeUse",
     "Timeline",
+    "TooLargeError",
     "UsageError",
     "batch",
     "inline",

@@ -37,7 +37,8 @@ def check(path: Path, found: Mapping[str, Any], compiled: Compiled, kind: str, *
     call it) of these arguments and devices? StateError if not."""
     check_kind(path, found, kind)
     if found["program"] != compiled.fingerprint():
-        note = "its blocks, their primitives, the constants in them or the types of the arguments are not the same"
+        note = "its blocks, their primitives, the constants in them, the types of the arguments, or the options "
+        note += "`max_steps` and `stats`, are not the same"
         if found["jax"] != jax.__version__:
             note += f"; jax {found['jax']} wrote it, and this is jax {jax.__version__}"
         raise refused(path, "was written by another program", note)
@@ -48,10 +49,10 @@ def check(path: Path, found: Mapping[str, Any], compiled: Compiled, kind: str, *
 
 def check_kind(path: Path, found: Mapping[str, Any], kind: str) -> None:
     """Was it written by the same methods, this version, under these settings?"""
+    if found.get("pcbatch") != _version():
+        raise refused(path, f"was written by pcbatch {found.get('pcbatch')}", f"this is pcbatch {_version()}")
     if found["kind"] != kind:
         raise refused(path, f"was written by {WHAT[found['kind']]}", f"it is read as one of {WHAT[kind]}")
-    if found["pcbatch"] != _version():
-        raise refused(path, f"was written by pcbatch {found['pcbatch']}", f"this is pcbatch {_version()}")
     for name, then, now in zip(SETTINGS, found["settings"], map(str, settings()), strict=True):
         if then != now:
             help = f"set it as it was, `jax.config.update({name!r}, {_literal(then)})`, before anything is computed"
@@ -63,6 +64,8 @@ def _literal(text: str) -> str:
 
 
 def _differ(what: str, then: object, now: object) -> str:
+    if then is None:
+        return f"the file does not tell the {what}: they were gone when it was written"
     if isinstance(then, str) and len(then) == 64:  # digests tell nobody anything
         return f"the {what} of this call are not those that the run began with"
     return f"{then} then, {now} now"

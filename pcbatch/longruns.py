@@ -12,7 +12,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from pcbatch import fingerprint, saved
-from pcbatch.arguments import Arguments, usage
+from pcbatch.arguments import Arguments, signature
 from pcbatch.blame import non_finite_lanes
 from pcbatch.compiled import Compiled
 from pcbatch.errors import UsageError
@@ -20,7 +20,7 @@ from pcbatch.interrupts import Interrupted, interruptible
 from pcbatch.keeping import check, check_kind, refused
 from pcbatch.lowering.abstract import Abstract
 from pcbatch.lowering.jax_types import to_aval
-from pcbatch.machines import Machine, checkpointing
+from pcbatch.machines import Machine, checkpointing, traced
 from pcbatch.placement import dealing
 from pcbatch.reports import reporting
 from pcbatch.runtime.local import needs_pc
@@ -44,7 +44,7 @@ def start(
     if given.lanes == 0:
         return Machine(name, compiled, given, None, None)
     with compiled.blaming(given), jax.debug_nans(False), jax.debug_infs(False), alone():
-        paused = begin(executable, compiled.args(given), given.lanes, lanes, _dealt(compiled, given, mesh))
+        paused = begin(executable, compiled.args(given), given.lanes, lanes, _dealt(compiled, given, mesh, what))
     return Machine(name, compiled, given, paused, None)
 
 
@@ -56,18 +56,9 @@ def _executable(compiled: Compiled, given: Arguments, what: str) -> PcExecutable
     return compiled.executable
 
 
-def _dealt(compiled: Compiled, given: Arguments, mesh: Devices) -> Mesh | None:
+def _dealt(compiled: Compiled, given: Arguments, mesh: Devices, what: str) -> Mesh | None:
     """The devices that the inputs of a call are dealt to, wherever they lie."""
-    return dealing(compiled.placed(given, mesh))
-
-
-def traced(what: str) -> UsageError:
-    """There is no host between the trips of a program that JAX traces."""
-    title = f"`{what}` is asked for inside a program that JAX traces"
-    note = "the host looks after such a run, between the programs that the devices run"
-    help = "call it outside of `jax.jit`, `jax.vmap`, `jax.grad` and other transformations; inside, `max_steps` ends "
-    help += "lanes that go on for too long"
-    return usage("PCB441", title, note, help=help)
+    return dealing(compiled.placed(given, mesh), what)
 
 
 def watched(
@@ -76,8 +67,8 @@ def watched(
     """A run to its end, or as far as the wishes let it come. `lanes`: as `f.map` is asked for."""
     _executable(compiled, given, wishes.asked)
     with reporting(wishes.progress, "lanes" if lanes is None else "inputs") as report, interruptible() as interrupted:
-        watch = Watch(Pace(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
         machine = _begun(name, compiled, given, mesh, wishes, lanes)
+        watch = Watch(Pace(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
         if report is not None and machine.standing is not None:
             report(machine.standing)
         if wishes.checkpoint is not None:
@@ -101,11 +92,10 @@ def _begun(
     path = wishes.checkpoint
     if path is None:
         return start(name, compiled, given, mesh, wishes.asked, lanes)
-    digest = fingerprint.of_arguments(given)
     if not path.exists():
-        return replace(start(name, compiled, given, mesh, wishes.asked, lanes), _digest=digest)
+        return start(name, compiled, given, mesh, wishes.asked, lanes).recognisable()
     about, arrays = saved.read(path)
-    mesh = _dealt(compiled, given, mesh)
+    mesh, digest = _dealt(compiled, given, mesh, wishes.asked), fingerprint.of_arguments(given)
     devices = Spread(mesh, 0).devices if given.lanes else 1
     check(path, about, compiled, "run", inputs=(given.lanes, "inputs"), arguments=(digest, "arguments"),
           devices=(devices, "devices"))  # fmt: skip
@@ -123,17 +113,22 @@ def load(batched: Batched, path: Any, fixed: tuple[Any, ...], args: Any, kwargs:
     else:
         given = _described(file, batched, about, fixed)
     compiled = batched.program(given)
-    mesh = dealing(mesh)
+    mesh = dealing(mesh, "load")
     devices = Spread(mesh, 0).devices if about["inputs"] else 1
     if devices != about["devices"]:
         note = f"{about['devices']} then, {devices} now"
         raise refused(file, "was written for other devices", note, f"`f.load(path, devices={about['devices']})`")
-    check(file, about, compiled, "run")
+    wanted = {"inputs": (given.lanes, "inputs")} if args or kwargs else {}
+    check(file, about, compiled, "run", **wanted)
     return restored(file, batched.__name__, compiled, replace(given, lanes=about["inputs"]), mesh, about, arrays)
 
 
 def _described(file: Path, batched: Batched, about: Mapping[str, Any], fixed: tuple[Any, ...]) -> Arguments:
     """The call that a machine was started with, as far as types go."""
+    then, now = list(about["types"]), list(signature(batched.fn).parameters)
+    if then != now:
+        note = f"it had other parameters: {', '.join(then)}; and here are: {', '.join(now)}"
+        raise refused(file, "was written by another program", note)
     types: dict[str, Abstract] = dict(batched.types_of_fixed(fixed))
     for name, found in about["types"].items():
         if name not in types and found is None:

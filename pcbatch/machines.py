@@ -14,12 +14,13 @@ from pcbatch import fingerprint, saved
 from pcbatch.arguments import Arguments, usage
 from pcbatch.compiled import Compiled
 from pcbatch.diagnostics import Loc
+from pcbatch.errors import UsageError
 from pcbatch.interrupts import Interrupted, interruptible
 from pcbatch.keeping import header
 from pcbatch.reports import reporting
 from pcbatch.results import Result
 from pcbatch.runtime.arrays import named
-from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.outcome import Outcome, tracing
 from pcbatch.runtime.paused import Paused, shape_of
 from pcbatch.runtime.surroundings import alone
 from pcbatch.runtime.watch import Pace, Standing, Watch
@@ -119,7 +120,8 @@ class Machine:
 
         Args:
             max_trips: of the machine (of each device's, if there are several). None: no limit.
-            timeout: seconds after which it stops, between two programs of a fraction of a second.
+            timeout: seconds after which it stops, between two programs of a fraction of a second. Compiling is not
+                counted.
             progress: as in `f.run`.
             donate: give the memory of this machine to the new one: this one cannot be used any more.
 
@@ -141,10 +143,14 @@ class Machine:
     def moved(self, watch: Watch, donate: bool = True) -> Machine:
         """`advance`, as a watch says."""
         here = self._usable()
+        if tracing(()):
+            raise traced("advance")
         if here is None or here.ended:
             return self
         with self._compiled.blaming(self._given), _unchecked(), alone():
-            later = (here if donate else here.copied()).advanced(watch)
+            with watch.aside():
+                own = here if donate else here.copied()
+            later = own.advanced(watch)
         self._compiled.flush()
         return replace(self, _paused=later)
 
@@ -155,6 +161,8 @@ class Machine:
     def outcome(self) -> Outcome:
         """The leaves of the result, and how lanes stand."""
         here = self._usable()
+        if tracing(()):
+            raise traced("result")
         if here is None:
             return self._compiled.empty()
         with _unchecked(), alone():
@@ -191,7 +199,7 @@ class Machine:
 
     def write(self, path: Any, keep: Callable[..., None] = saved.write) -> None:
         """`save`, to a path that was checked."""
-        here = self._usable()
+        here, known = self._usable(), self.recognisable()
         shape = None if here is None else shape_of(here)
         about = {
             **header(self._compiled, "run"),
@@ -201,19 +209,30 @@ class Machine:
             "mapped": {name: list(leaves) for name, leaves in self._given.mapped.items()},
             "inputs": self._given.lanes,
             "devices": 1 if here is None else here.spread.devices,
-            "arguments": self._digest,
+            "arguments": known._digest,
             "shape": shape,
         }
         keep(path, about, {} if here is None else named(here.state))
 
+    def recognisable(self) -> Machine:
+        """With a digest of the arguments that it was started with, if they are still there: a call with the same ones
+        may go on from its file."""
+        leaves = [x for leaves in self._given.arrays.values() for x in leaves]
+        gone = any(isinstance(x, jax.ShapeDtypeStruct) or getattr(x, "is_deleted", bool)() for x in leaves)
+        return self if self._digest or gone else replace(self, _digest=fingerprint.of_arguments(self._given))
+
+    def _given_away(self) -> bool:
+        return self._paused is not None and any(x.is_deleted() for x in jax.tree.leaves(self._paused.state))
+
     def _usable(self) -> Paused | None:
-        if self._paused is not None and any(leaf.is_deleted() for leaf in jax.tree.leaves(self._paused.state)):
+        if self._given_away():
             title = "this machine has given its memory to the one that `advance(..., donate=True)` made of it"
             raise usage("PCB440", title, help="go on with that one, or leave `donate` out")
         return self._paused
 
     def __repr__(self) -> str:
-        return f"<pcbatch.Machine {self._name}: {self.progress()}>"
+        how = "its memory was given to a later machine" if self._given_away() else self.progress()
+        return f"<pcbatch.Machine {self._name}: {how}>"
 
     def __copy__(self) -> Machine:
         return self
@@ -224,6 +243,15 @@ class Machine:
     def __reduce__(self) -> Any:
         title = "a machine is not pickled: it holds a compiled program"
         raise usage("PCB440", title, help="write it with `m.save(path)`, and read it with `f.load(path)`")
+
+
+def traced(what: str) -> UsageError:
+    """There is no host between the trips of a program that JAX traces."""
+    title = f"`{what}` is asked for inside a program that JAX traces"
+    note = "the host looks after such a run, between the programs that the devices run"
+    help = "call it outside of `jax.jit`, `jax.vmap`, `jax.grad` and other transformations; inside, `max_steps` ends "
+    help += "lanes that go on for too long"
+    return usage("PCB441", title, note, help=help)
 
 
 def checkpointing(machine: Machine, path: Any) -> Callable[[Any], None]:

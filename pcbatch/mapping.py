@@ -227,8 +227,8 @@ def _joined(parts: list[Arguments]) -> Arguments:
 def _streamed(
     compiled: Compiled, given: Arguments, parts: Callable[[], Iterator[Arguments]], flow: Flow, options: MapOptions
 ) -> Result:
-    def pieces() -> Iterator[Piece]:
-        return regroup(((compiled.mapped(part), part.lanes) for part in parts()), flow.size)
+    def pieces(stopped: Callable[[], bool] = lambda: False) -> Iterator[Piece]:
+        return regroup(((compiled.mapped(part), part.lanes) for part in parts()), flow.size, stopped)
 
     if options.wishes is None:
         outcome = compiled.stream_chunks(given, pieces, flow, dealing(options.mesh))
@@ -237,10 +237,13 @@ def _streamed(
     return compiled.result(outcome, len(outcome.status))
 
 
-def regroup(parts: Iterator[tuple[Mapping[str, Any], int]], size: int) -> Iterator[Piece]:
-    """Rows in pieces of `size`. They are copied: an iterator may use its buffers again."""
+def regroup(
+    parts: Iterator[tuple[Mapping[str, Any], int]], size: int, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[Piece]:
+    """Rows in pieces of `size`. They are copied: an iterator may use its buffers again. When the run is `stopped`, what
+    is not a whole piece by then is left out, unless it is all that there is."""
     rows: dict[str, np.ndarray] = {}
-    filled = 0
+    filled, first = 0, True
     for arrays, count in parts:
         taken = 0
         on_host = {v: _on_host(x) for v, x in arrays.items()} if count else {}
@@ -252,8 +255,10 @@ def regroup(parts: Iterator[tuple[Mapping[str, Any], int]], size: int) -> Iterat
             taken, filled = taken + step, filled + step
             if filled == size:
                 yield Piece(rows, size)
-                rows, filled = {}, 0
-    if filled:
+                rows, filled, first = {}, 0, False
+        if stopped() and (filled or not first):
+            break
+    if filled and (first or not stopped()):
         yield Piece(rows, filled)
 
 

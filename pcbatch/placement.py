@@ -14,6 +14,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from pcbatch.arguments import Arguments, usage
 from pcbatch.devices import mesh_of
+from pcbatch.errors import UsageError
 from pcbatch.runtime.outcome import tracing
 from pcbatch.runtime.spread import Devices, lane_axes, partition_spec
 from pcbatch.runtime.surroundings import is_explicit, manual_axes, mesh_around
@@ -63,18 +64,29 @@ def bare(devices: Devices) -> Devices:
             return devices
 
 
-def dealing(devices: Devices) -> Mesh | None:
-    """The devices that chunks of the host are dealt to: one for each machine."""
+def dealing(devices: Devices, what: str | None = None) -> Mesh | None:
+    """The devices that chunks of the host are dealt to, and runs that it looks after (which `what` asks for): one for
+    each machine."""
     found = None if is_default(devices) else bare(devices)
     if isinstance(found, NamedSharding):
         axes = lane_axes(found)
         one = tuple(slice(None) if name in axes else slice(1) for name in found.mesh.axis_names)
         found = Mesh(found.mesh.devices[one], found.mesh.axis_names)
     if found is not None and any(device.process_index != jax.process_index() for device in found.devices.flat):
+        raise _far(what)
+    return found
+
+
+def _far(what: str | None) -> UsageError:
+    """Each process looks after its own devices: clocks, files and Ctrl-C of several do not agree."""
+    if what is None:
         title = "chunks are sent to devices of other processes"
         help = "let each process map its own inputs: give it `devices=jax.local_devices()`"
-        raise usage("PCB414", title, "results of chunks are on the host, and each process has one", help=help)
-    return found
+        return usage("PCB414", title, "results of chunks are on the host, and each process has one", help=help)
+    title = f"`{what}` is asked for a run on devices of several processes"
+    note = "the host looks after such a run, and each process has one, with a clock and files of its own"
+    help = "let each process run its own inputs, and keep them in a file of its own: give it "
+    return usage("PCB414", title, note, help=help + "`devices=jax.local_devices()`")
 
 
 def _bare(mesh: Mesh) -> Mesh:

@@ -37,7 +37,8 @@ class Runs:
             *args, **kwargs: as in a call, and outside of `jit` these (docs/runs.md tells more):
             progress: True for a bar of tqdm, or a function that is called with the numbers of lanes that are done, and
                 of all.
-            timeout: seconds after which lanes that still run are left as they are, with `Status.RUNNING`.
+            timeout: seconds (compiling is not counted) after which lanes that still run are left as they are, with
+                `Status.RUNNING`.
             checkpoint: a path, where the run is kept. If the file is there, the run goes on from it.
             every: seconds between two checkpoints. (60 if left out.)
 

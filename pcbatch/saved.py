@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
+import time
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,9 @@ from pcbatch.errors import StateError
 
 FORMAT = 1
 HEADER = "pcbatch"  # the member that describes the others
-UNFINISHED = ".{name}.partial"
+FORSAKEN = 3600.0  # seconds without a write after which a file that was begun is taken for one of a killed process
+
+GIVE = 'give the path of a file in a folder that exists, such as "run.npz"'
 
 
 def write(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -31,14 +36,37 @@ def write(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> No
     held = {name: np.asarray(x) for name, x in arrays.items()}
     dtypes = {name: [str(x.dtype), list(x.shape)] for name, x in held.items()}
     header = json.dumps({"format": FORMAT, **about, "arrays": dtypes}).encode()
-    partial = path.with_name(UNFINISHED.format(name=path.name))
-    with partial.open("wb") as file:
-        members = {name: _plain(x) for name, x in held.items()}
-        np.savez(file, allow_pickle=False, **{HEADER: np.frombuffer(header, np.uint8)}, **members)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    with _beside(path) as partial:
+        with partial.open("xb") as file:
+            members = {name: _plain(x) for name, x in held.items()}
+            np.savez(file, allow_pickle=False, **{HEADER: np.frombuffer(header, np.uint8)}, **members)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
     _settle(path.parent)
+    _sweep(path)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A file in the same folder to be written and moved. Each writer has one of its own: two that write to one path do
+    not meet in the middle of a file."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield partial
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink()  # half a state would keep a full disk full
+        raise
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed processes have left beside it."""
+    with suppress(OSError):
+        for partial in path.parent.iterdir():
+            ours = partial.name.startswith(f".{path.name}.") and partial.suffix == ".partial"
+            if ours and time.time() - partial.stat().st_mtime > FORSAKEN:
+                partial.unlink()
 
 
 def write_if_possible(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -71,6 +99,10 @@ def _plain(array: np.ndarray) -> np.ndarray:
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What `write` has written; StateError if this is no such file, or not all of it."""
     try:
+        if path.is_dir():
+            raise unreadable(path, "it is a folder")
+        if path.exists() and not (path.is_file() and zipfile.is_zipfile(path)):
+            raise unreadable(path, "it was cut off, or it is no archive of arrays")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             header = json.loads(archive[HEADER].tobytes())
             if header["format"] != FORMAT:
@@ -78,8 +110,6 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             arrays = {name: _shaped(archive[name], *kind) for name, kind in header["arrays"].items()}
     except FileNotFoundError:
         raise unreadable(path, "there is no such file") from None
-    except IsADirectoryError:
-        raise unreadable(path, "it is a folder") from None
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -128,20 +158,24 @@ def path_of(path: Any) -> Path:
     try:
         return Path(os.fsdecode(os.fspath(path))).expanduser().resolve()
     except TypeError:
-        raise unwritable(repr(path), "a path is a string or a `pathlib.Path`") from None
+        raise no_path(repr(path), "a path is a string or a `pathlib.Path`") from None
+    except (ValueError, OSError, RuntimeError) as error:  # a zero byte, links in a circle, the home of nobody
+        raise no_path(repr(path), _reason(error)) from None
 
 
 def checked_path(path: Any) -> Path:
     """A path that can be written, so that nobody runs for hours to learn that it cannot."""
     found = path_of(path)
-    if found.is_dir():
-        raise unwritable(str(found), "it is a folder")
-    if not found.parent.is_dir():
-        raise unwritable(str(found), f"there is no folder {found.parent}")
-    partial = found.with_name(UNFINISHED.format(name=found.name))
     try:
-        partial.open("ab").close()
-        partial.unlink()
+        if found.is_dir():
+            raise unwritable(str(found), "it is a folder")
+        if not found.parent.is_dir():
+            raise unwritable(str(found), f"there is no folder {found.parent}")
+        if os.path.lexists(found) and not found.is_file():
+            raise unwritable(str(found), "it is a device, a pipe or a link to itself, and would become a file")
+        with _beside(found) as partial:
+            partial.open("xb").close()
+            partial.unlink()
     except OSError as error:
         raise unwritable(str(found), _reason(error)) from None
     return found
@@ -149,5 +183,9 @@ def checked_path(path: Any) -> Path:
 
 def unwritable(path: str, reason: str) -> StateError:
     """No state can be written there."""
-    help = 'give the path of a file in a folder that exists, such as "run.npz"'
-    return StateError(Diagnostic("PCB442", f"no run can be kept at {path}", notes=(reason,), helps=(help,)))
+    return StateError(Diagnostic("PCB442", f"no run can be kept at {path}", notes=(reason,), helps=(GIVE,)))
+
+
+def no_path(given: str, reason: str) -> StateError:
+    """There is nothing at such a path."""
+    return StateError(Diagnostic("PCB442", f"{given} is no path of a file", notes=(reason,), helps=(GIVE,)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from pcbatch.wishes import Wishes, deadline
 def watched_chunks(
     compiled: Compiled,
     given: Arguments,
-    pieces: Callable[[], Iterable[Piece]],
+    pieces: Callable[[Callable[[], bool]], Iterable[Piece]],
     flow: Flow,
     mesh: Devices,
     wishes: Wishes,
@@ -40,17 +41,25 @@ def watched_chunks(
         if path is not None:
             watch.save, watch.every = _keeping(path, about), wishes.every
         try:
-            outcome = compiled.stream_chunks(given, pieces, replace(flow, watch=watch, held=held), mesh)
+            coming = partial(pieces, lambda: not watch.look())
+            outcome = compiled.stream_chunks(given, coming, replace(flow, watch=watch, held=held), mesh)
         except AnotherStream:
             assert path is not None
+            if watch.why == "interrupted":  # while they were read again
+                raise _interrupted(path) from None
             note = "the chunks that the run has seen are read again, and these are not the same"
             raise refused(path, "was written for other inputs", note) from None
         if report is not None and not watch.stopped:
             inputs = len(outcome.status)
             report(Standing(inputs, finished=inputs, trips=int(outcome.trips)))
     if watch.why == "interrupted":
-        raise Interrupted(None, "stopped by Ctrl-C" + ("" if path is None else f"; {path} holds what is done"))
+        raise _interrupted(path)
     return outcome
+
+
+def _interrupted(path: Path | None) -> Interrupted:
+    kept = "" if path is None or not path.exists() else f"; {path} holds what is done"
+    return Interrupted(None, "stopped by Ctrl-C" + kept)
 
 
 def _about(compiled: Compiled, given: Arguments, flow: Flow, mesh: Devices) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pcbatch.arguments import usage
 from pcbatch.saved import checked_path
 
 EVERY = 60.0  # seconds between two checkpoints
+FOREVER = 1e12  # seconds; a number of trips can be made of it without overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ NAMES = tuple(Wishes.__dataclass_fields__)
 def seconds(name: str, value: Any) -> float:
     """A time."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if number and value >= 0 and not math.isnan(value):
-        return float(value)
+    if number and value >= 0:  # a NaN is not
+        return float(min(value, FOREVER))
     raise usage("PCB440", f"{name} must be a number of seconds, not {value!r}", help=f"write `{name}=60`")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -80,7 +82,28 @@ def complain(place: Callable[[Any], Any], mesh: Any) -> None:
     if jax.process_count() > 1:
         with pytest.raises(pcbatch.UsageError, match=r"devices=jax.local_devices\(\)"):
             fib.map(numbers(21), mesh=mesh, chunk=5)
+        long_runs(place, mesh)
     assert fib.map(numbers(21), devices=jax.local_devices(), chunk=5).value.shape == (21,)
+
+
+def long_runs(place: Callable[[Any], Any], mesh: Any) -> None:
+    """Each process looks after its own devices, and keeps its own runs."""
+    folder = Path(tempfile.mkdtemp())
+    for call in (
+        lambda: fib.start(numbers(21), mesh=mesh),
+        lambda: fib.run(place(numbers(24)), timeout=60),
+        lambda: fib.run(place(numbers(24)), checkpoint=folder / "run"),
+        lambda: fib.map(numbers(21), mesh=mesh, lanes=2, progress=print),
+    ):
+        with pytest.raises(pcbatch.UsageError, match="PCB414.*devices of several processes"):
+            call()
+    own = jax.local_devices()
+    m = fib.start(numbers(21), devices=own).advance(2)
+    m.save(folder / "own")
+    again = fib.load(folder / "own", devices=own).advance().result().value
+    assert np.array_equal(again, fib.run(numbers(21), devices=own, checkpoint=folder / "run").value)
+    with pytest.raises(pcbatch.UsageError, match=r"devices of several processes[\s\S]*devices=jax.local_devices\(\)"):
+        fib.load(folder / "own", mesh=mesh)
 
 
 def placed(leaf: Any, sharding: jax.NamedSharding) -> Any:

@@ -44,7 +44,7 @@ PAGES = (
 `devices=` takes a number, "all", devices of JAX, a mesh, or how lanes lie on one (a `jax.NamedSharding`, or a `jax.P`
 for the mesh of `jax.set_mesh`); `mesh=` a mesh or a sharding. JAX has one device for all cores of a CPU, unless
 `pcbatch.use_cpu_devices(4)` is called before anything else uses JAX. Inside a `jax.shard_map` every device has lanes
-of its own already, and chunks go to devices of this process only.
+of its own already, and chunks go to devices of this process only, as runs do that have a time limit or are kept.
 """,
         bad=_COLLATZ + "\nprint(steps(jnp.arange(1, 9), devices=4096))\n",
         good=_COLLATZ + '\nprint(steps(jnp.arange(1, 9), devices="all"))\n',

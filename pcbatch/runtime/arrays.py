@@ -23,9 +23,18 @@ def _part(key: Any) -> str:
     return str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))))
 
 
+def fitting(types: Any, arrays: Mapping[str, np.ndarray]) -> bool:
+    """Are these arrays of the names, shapes and types of this state? One device may be an axis in front, or none."""
+    wanted = named(types)
+    return wanted.keys() == arrays.keys() and all(
+        x.dtype == arrays[name].dtype and arrays[name].shape in (x.shape, (1, *x.shape), x.shape[x.shape[:1] == (1,) :])
+        for name, x in wanted.items()
+    )
+
+
 def placed(types: Any, arrays: Mapping[str, np.ndarray], mesh: Mesh | None) -> Any:
-    """A state of these types with arrays by the names of `named`."""
-    found = [arrays[name] for name in named(types)]
+    """A state of these types with arrays by the names of `named`, which are `fitting`."""
+    found = [arrays[name].reshape(x.shape) for name, x in named(types).items()]
     tree = jax.tree.structure(types)
     if mesh is None:
         return jax.tree.unflatten(tree, [jnp.array(x) for x in found])

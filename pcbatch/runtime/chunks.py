@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -104,7 +105,11 @@ class Chunks:
     def run(self, common: Mapping[str, Any]) -> Outcome:
         """Every piece, to the end of all its inputs, or until it is stopped. There must be one."""
         stream, self.done, self.seen = self.stream, _Gathered(self.total), hashlib.sha256()
-        begun, self.here, self.owners = self._begin(common) if self.held is None else self._resumed(self.held, common)
+        if self.held is None:
+            begun, self.here, self.owners = self._begin(common)
+        else:
+            with nullcontext() if stream.watch is None else stream.watch.aside():
+                begun, self.here, self.owners = self._resumed(self.held, common)
         stream.snapshot = self._held
         while stream.watch is None or stream.watch.look():
             turn = partial(stream.turns, before=self.here.first, total=self.total, meanwhile=self._meanwhile)
@@ -194,7 +199,7 @@ class Chunks:
     def _next(self, begun: Begun, here: _Sent, pause: Pause) -> Begun:
         """On to the next piece; what is done is left for `_gather`."""
         stream, owners = self.stream, self.owners
-        rows, q, stored = stream.call(_next, begun.queue, begun.shared, here.dealt, depth=stream.depth, donate=(0,))
+        rows, q, stored = stream.brief(_next, begun.queue, begun.shared, here.dealt, depth=stream.depth, donate=(0,))
         items = np.asarray(pause.item).reshape(len(owners), -1)
         device, lane = np.nonzero(items < owners.shape[1])
         running = items[device, lane]
@@ -215,7 +220,7 @@ class Chunks:
     def _outcome(self, begun: Begun) -> Outcome:
         executable, depth, watch = self.stream.executable, self.stream.depth, self.stream.watch
         self._gather()
-        if watch is not None and watch.save is not None:
+        if watch is not None and watch.save is not None and (self.held is not None or self.stream.standing.trips):
             watch.save(partial(self._held, begun))
         rows, trips, counts = self.stream.call(_last, begun.queue, begun.shared, depth=depth)
         self.left = _Left(rows, self._done(begun.queue))

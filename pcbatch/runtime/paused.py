@@ -21,7 +21,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from pcbatch.runtime import stream as streams
-from pcbatch.runtime.arrays import named, placed, total_of, trips_array
+from pcbatch.runtime.arrays import fitting, placed, total_of, trips_array
 from pcbatch.runtime.code import Values
 from pcbatch.runtime.machine import State
 from pcbatch.runtime.outcome import Outcome
@@ -92,8 +92,7 @@ class Paused:
 
     def fits(self, arrays: Mapping[str, np.ndarray]) -> bool:
         """Are these arrays of the names, shapes and types of this state?"""
-        wanted = {name: (x.shape, x.dtype) for name, x in named(self.state).items()}
-        return wanted == {name: (x.shape, x.dtype) for name, x in arrays.items()}
+        return fitting(self.state, arrays)
 
     def restored(self, arrays: Mapping[str, np.ndarray]) -> Paused:
         """The same with arrays from elsewhere, by the names of `named`, on its devices."""
@@ -128,6 +127,7 @@ def like(
     spread = Spread(mesh, inputs)
     kind = Queued if shape["queued"] else AllLanes
     lanes, depth = int(shape["lanes"]), int(shape["depth"])
+    executable.memory.check(spread, lanes, depth, spread.each if shape["queued"] else 0)
     state = kind.described(executable, args, spread, int(shape["width"]), depth)
     return kind(executable, spread, lanes, depth, bool(shape["grows"]), Standing(**shape["standing"]), state)
 
@@ -174,8 +174,8 @@ class AllLanes(Paused):
         return here
 
     def _run(self, watch: Watch) -> AllLanes:
-        run = self.executable.jitted(_run_all, self.lanes, (0,))
-        (carry, trips), seen = run(self.state[:2], self.state.shared, watch.limit(), spread=self.spread)
+        run, most = self.executable.jitted(_run_all, self.lanes, (0,)), watch.limit((self.depth, self.spread))
+        (carry, trips), seen = run(self.state[:2], self.state.shared, most, spread=self.spread)
         live, full = total_of(seen.live), total_of(seen.full) if self.grows else 0
         standing = self.standing.after(
             total_of(seen.trips),
@@ -186,7 +186,8 @@ class AllLanes(Paused):
         )
         here = replace(self, state=_Bare(carry, trips, self.state.shared), standing=standing)
         if full and not live:
-            here = here._grown()
+            with watch.aside():
+                here = here._grown()
         watch.ran(int(np.max(np.asarray(seen.trips))), here.standing, lambda: here)
         return here
 
@@ -201,14 +202,27 @@ class AllLanes(Paused):
         standing = replace(self.standing, live=full, full=False)
         return replace(self, state=self.state._replace(carry=carry), depth=depth, standing=standing)
 
+    def restored(self, arrays: Mapping[str, np.ndarray]) -> AllLanes:
+        here = replace(self, state=placed(self.state, arrays, self.spread.mesh))
+        full = int(np.sum(here._pc() // (self._exit() + 1) == int(Status.STACK_FULL)))
+        room = self.executable.grows and self.executable.may_deepen(self.depth, self.spread, self.lanes)
+        if self.grows or not full or not room:
+            return here
+        # They had ended for want of memory, and may have more now.
+        standing = replace(self.standing, finished=self.spread.inputs - full, full=True)
+        return replace(here, grows=True, standing=standing)
+
     def outcome(self) -> Outcome:
         read = self.executable.jitted(_read_all, self.lanes)
         return _counted(self, read(self.state, spread=self.spread, depth=self.depth))
 
     def running(self) -> Running:
-        pc = np.asarray(self.state.carry["pc"]).reshape(self.spread.devices, -1)
+        pc = self._pc()
         live = pc < self._exit()
         return _in_order(pc[live], self._numbers(np.tile(np.arange(pc.shape[1]), pc.shape[0]))[live])
+
+    def _pc(self) -> np.ndarray:
+        return np.asarray(self.state.carry["pc"]).astype(np.int32).reshape(self.spread.devices, -1)
 
 
 @dataclass(frozen=True, slots=True)

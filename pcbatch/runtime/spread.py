@@ -91,7 +91,7 @@ class Spread:
     def laid(self, array: Any) -> Any:
         """An argument where it can be dealt out. Outside traces."""
         if not self.blocks:
-            return array
+            return _untyped(array)
         return _sent(array, self._on(partition_spec() if self.inputs % self.devices else self._front), self.far)
 
     def described(self, mapped: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,6 +228,14 @@ def _sent(array: Any, sharding: NamedSharding, far: bool) -> Any:
         wrap = partial(jax.random.wrap_key_data, impl=jax.random.key_impl(array))
         return jax.jit(wrap)(_sent(jax.jit(jax.random.key_data)(array), sharding, far))
     return jax.device_put(np.asarray(array) if array.is_fully_addressable else array, sharding)
+
+
+def _untyped(array: Any) -> Any:
+    """Without a sharding in its type, which JAX would want to know of every array that is made of it."""
+    sharding = getattr(array, "sharding", None)
+    if not isinstance(sharding, NamedSharding) or not is_explicit(sharding.mesh):
+        return array
+    return jax.device_put(array, NamedSharding(Mesh(sharding.mesh.devices, sharding.mesh.axis_names), sharding.spec))
 
 
 def lane_axes(sharding: NamedSharding) -> tuple[str, ...]:

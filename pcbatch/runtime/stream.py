@@ -9,7 +9,8 @@ next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -125,9 +126,17 @@ class Stream:
         """A program, on every device."""
         return self.executable.jitted(function, self.lanes, donate)(*args, spread=self.spread, **static)
 
+    def brief(self, function: Any, *args: Any, **how: Any) -> Any:
+        """A program that does little once it is compiled: no part of the time that a run may take."""
+        with nullcontext() if self.watch is None else self.watch.aside():
+            return self.call(function, *args, **how)
+
+    def _program(self, q: Queue) -> Hashable:
+        return q.item.shape, q.slots, self.depth, self.grows, self.spread
+
     def begin(self, given: Dealt, slots: int) -> Begun:
         """Before the first refill."""
-        return Begun(*self.call(begin, given, lanes=self.lanes, slots=slots, depth=self.depth))
+        return Begun(*self.brief(begin, given, lanes=self.lanes, slots=slots, depth=self.depth))
 
     def to_the_end(self, begun: Begun, before: int, total: int | None) -> Begun:
         """Until every input of this queue has its results, in ever narrower machines; or until it is stopped."""
@@ -136,7 +145,7 @@ class Stream:
             if width > q.item.shape[-1]:
                 continue  # it is narrower already
             if width < q.item.shape[-1]:
-                state, item = self.call(_narrow, q.state, q.item, width=width, slots=q.slots)
+                state, item = self.brief(_narrow, q.state, q.item, width=width, slots=q.slots)
                 begun = begun._replace(queue=replace(q, state=state, item=item))
             begun, _ = self.turns(begun, narrower, before, total)
             if self.stopped:
@@ -156,7 +165,7 @@ class Stream:
         `meanwhile` is called when the first run has been started."""
         watch = self.watch
         while True:
-            limit = np.int32(FOREVER) if watch is None else watch.limit()
+            limit = np.int32(FOREVER) if watch is None else watch.limit(self._program(begun.queue))
             q, pause = self.call(_run, *begun, np.int32(narrower), limit, np.bool_(more), grows=self.grows, donate=(0,))
             begun = begun._replace(queue=q)
             if meanwhile is not None:
@@ -188,7 +197,7 @@ class Stream:
             self.grows = False
             return q
         self.depth *= 2
-        return replace(q, state=self.call(_grow, q.state, depth=self.depth))
+        return replace(q, state=self.brief(_grow, q.state, depth=self.depth))
 
 
 def _widths(lanes: int, executable: PcExecutable) -> Iterator[tuple[int, int]]:

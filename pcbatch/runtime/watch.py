@@ -7,7 +7,8 @@ enough that the host is soon asked.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,10 +49,12 @@ class Standing:
 
 @dataclass(slots=True)
 class Pace:
-    """How many trips the next run of a program may make. The first makes none: it waits for the compiler."""
+    """How many trips the next run of a program may make. The first makes none: it waits for the compiler. `met`: what
+    tells the programs apart that have been compiled."""
 
     trips: int = 0
     each: float | None = None  # seconds
+    met: set[Hashable] = field(default_factory=set)
 
     def took(self, trips: int, seconds: float) -> None:
         """So many trips took so long."""
@@ -70,8 +73,9 @@ Report = Callable[[Standing], object]
 class Watch:
     """What the host does between two runs of a program, and when it stops.
 
-    `trips`: how many there may be, on each device; `until`: a time of `time.monotonic`; `interrupted`: does somebody
-    want it to stop? `save` is called at least every so many seconds (`every`) with something that gives the state."""
+    `trips`: how many there may be, on each device; `until`: a time of `time.monotonic`, which moves on while programs
+    are compiled; `interrupted`: does somebody want it to stop? `save` is called at least every so many seconds
+    (`every`) with something that gives the state."""
 
     pace: Pace
     trips: int | None = None
@@ -83,6 +87,7 @@ class Watch:
     why: str | None = field(default=None, init=False)  # it has stopped
     _began: float = field(default=0.0, init=False)
     _asked: int = field(default=0, init=False)
+    _waits: float | None = field(default=None, init=False)
     _saved: float = field(default_factory=time.monotonic, init=False)
 
     @property
@@ -100,14 +105,24 @@ class Watch:
             self.why = "trips"
         return self.why is None
 
-    def limit(self) -> np.int32:
-        """The trips that the next run may make."""
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What is done in it (compiling, for the most part) takes nothing of the time."""
+        began, until, self.until = time.monotonic(), self.until, None
+        yield
+        self.until = None if until is None else until + time.monotonic() - began
+
+    def limit(self, program: Hashable) -> np.int32:
+        """The trips that the next run of this program may make."""
         self._began = time.monotonic()
-        most = self.pace.trips
-        if self.until is not None and self.pace.each:
+        most = self.pace.trips if program in self.pace.met else 0
+        self.pace.met.add(program)
+        if self.until is not None and self.pace.each and most:
             most = min(most, max(1, int((self.until - self._began) / self.pace.each)))
         if self.trips is not None:
             most = min(most, self.trips)
+        if not most:  # it is compiled, which takes nothing of the time
+            self._waits, self.until = self.until, None
         self._asked = most
         return np.int32(most)
 
@@ -116,6 +131,8 @@ class Watch:
         now = time.monotonic()
         if trips == self._asked:  # else it ended before that
             self.pace.took(trips, now - self._began)
+        if not self._asked and self._waits is not None:
+            self.until, self._waits = self._waits + now - self._began, None
         if self.trips is not None:
             self.trips -= trips
         if self.report is not None:

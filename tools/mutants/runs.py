@@ -10,6 +10,7 @@ GROWTH = (f"{RUNS}::TestAdvance::test_growing", f"{RUNS}::TestMemory::test_stack
 MEMORY = (f"{RUNS}::TestMemory",)
 FILES = (f"{RUNS}::TestFiles",)
 DEVICES = (f"{RUNS}::TestAdvance::test_devices",)
+HARD = "tests/test_runs_hard.py"
 KEPT = (f"{RUNS}::TestCheckpoints",)
 TIME = (f"{RUNS}::TestTime::test_modes", f"{RUNS}::TestTime::test_policies")
 
@@ -125,11 +126,60 @@ MUTANTS = (
         "what has not ended when the time is over has a result",
         (f"{RUNS}::TestTime",),
     ),
+    # around runs
+    Mutant(
+        "watch-compiling-counts",
+        "runtime/watch.py",
+        "self.until, self._waits = self._waits + now - self._began, None",
+        "self.until, self._waits = self._waits, None",
+        "a time limit is over before anything has run",
+        (f"{HARD}::TestTime",),
+    ),
+    Mutant(
+        "paused-full-for-ever",
+        "runtime/paused.py",
+        "        if self.grows or not full or not room:\n",
+        "        if True:\n",
+        "a kept run does not use the memory that it is given later",
+        (f"{HARD}::TestGoingOn",),
+    ),
+    Mutant(
+        "mapping-waits-for-a-piece",
+        "mapping.py",
+        "        if stopped() and (filled or not first):\n",
+        "        if False:\n",
+        "a slow iterator keeps a run from stopping",
+        (f"{HARD}::TestTime",),
+    ),
+    Mutant(
+        "spread-typed",
+        "runtime/spread.py",
+        "            return _untyped(array)\n",
+        "            return array\n",
+        "lanes with a sharding in their type are not dealt out",
+        (f"{HARD}::test_explicit_axes",),
+    ),
     # saved, fingerprint
+    Mutant(
+        "saved-over-a-device",
+        "saved.py",
+        "        if os.path.lexists(found) and not found.is_file():\n",
+        "        if False:\n",
+        "a device is replaced by a file",
+        (f"{HARD}::TestPaths",),
+    ),
+    Mutant(
+        "saved-one-partial",
+        "saved.py",
+        "{secrets.token_hex(4)}",
+        "0",
+        "two writers meet in one file",
+        (f"{HARD}::TestPaths",),
+    ),
     Mutant(
         "saved-in-place",
         "saved.py",
-        "path.with_name(UNFINISHED.format(name=path.name))",
+        'path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")',
         "path",
         "a write that fails destroys what was there",
         FILES,
