@@ -15,7 +15,6 @@ from pcbatch import fingerprint, saved
 from pcbatch.arguments import Arguments, signature
 from pcbatch.blame import non_finite_lanes
 from pcbatch.compiled import Compiled
-from pcbatch.errors import UsageError
 from pcbatch.interrupts import Interrupted, interruptible
 from pcbatch.keeping import check, check_kind, refused
 from pcbatch.lowering.abstract import Abstract
