@@ -9,6 +9,7 @@ core. Flags in the environment win: `XLA_FLAGS=--xla_backend_optimization_level=
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 from collections import Counter
@@ -16,12 +17,18 @@ from collections.abc import Iterator
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = " ".join(
-    ["--xla_backend_optimization_level=0", "--xla_cpu_multi_thread_eigen=false", os.environ.get("XLA_FLAGS", "")]
+    [
+        *("--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"),
+        *("--xla_cpu_multi_thread_eigen=false", os.environ.get("XLA_FLAGS", "")),
+    ]
 )
 
 import hypothesis
 import jax
 import pytest
+
+# Tests press Ctrl-C, which what a shell has started in the background ignores.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -6,7 +6,7 @@ import copy
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -332,13 +332,6 @@ class TestTime:
 
 
 class TestInterrupts:
-    @pytest.fixture(autouse=True)
-    def signals(self) -> Iterator[None]:
-        """As Python sets them up in the foreground: what shells start in the background ignores Ctrl-C."""
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        yield
-        signal.signal(signal.SIGINT, before)
-
     @staticmethod
     def press(at: int) -> Callable[[int, int | None], None]:
         """Ctrl-C when so many reports have come."""
