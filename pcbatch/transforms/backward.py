@@ -31,7 +31,7 @@ from pcbatch.transforms.lifted import Axis, Lifted, at_once, one_by_one
 from pcbatch.transforms.marked import MARK, SEGMENT, SEGMENTS, STRIDE, segment_machine, segment_rows, taping
 from pcbatch.transforms.primitive import bind
 from pcbatch.transforms.pull import any_in_record, masked, sheltered
-from pcbatch.transforms.pushed import pushed, refuse
+from pcbatch.transforms.pushed import pushed_linear, refuse
 from pcbatch.transforms.tape import HEAD, Tape
 from pcbatch.transforms.taped import FULL, ROOM, STATUS, OfRun, folded_part, run_now
 
@@ -48,6 +48,7 @@ class Backward(OfRun):
     stride: int = 1  # lanes of the run that was recorded, for each lane here
     marked: bool = False  # was the run marked, and not recorded?
     name: str = "backward run"
+    differentiates = True
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -115,10 +116,18 @@ class Backward(OfRun):
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
-        return outs, pushed(self, primals, tangents, outs)
+        return outs, pushed_linear(self, len(self.moved) + len(self.keys), primals, tangents, outs)
 
     def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise refuse()
+        count = len(self.moved) + len(self.keys)
+        if any(x is None for x in args[:count]) or self.stride != 1:
+            raise refuse()
+        from pcbatch.transforms.reverse import Tangent
+
+        moved = [x for x, here in zip(args, self.moved, strict=False) if here]
+        tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
+        found = bind(Tangent(self.run, self.moved, self.tape), *args[:count], *tangents)
+        return [*[None] * count, *found[: len(self.results)]]
 
 
 def _type(program: StackProgram, name: str) -> ArrayType:
@@ -219,7 +228,7 @@ def by_segments(
 def backwards(executable: PcExecutable, layout: back.BackLayout, known: Values, carry: Values, stride: int) -> Values:
     """Run the backward machine to its end."""
     machine, codes = executable.smooth, layout.codes
-    modes = machine.modes(int(carry[back.RECORD].shape[0]))
+    modes = machine.modes(carry[back.RECORD].shape[0])
     expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
     stage: Any = back.BackStage(layout, known, machine.apart, stride)
     shape: Any = layout

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from pcbatch.ir.stack import StackProgram
 from pcbatch.transforms.jitted import jitted
 
 if TYPE_CHECKING:
@@ -46,6 +47,14 @@ class Many:
     @property
     def name(self) -> str:
         return f"many {self.of.name}s"
+
+    @property
+    def steps(self) -> StackProgram:
+        return self.of.steps
+
+    @property
+    def differentiates(self) -> bool:
+        return self.of.differentiates
 
     def traced(self, *args: Any) -> Sequence[Any]:
         if self.at_once:
