@@ -20,6 +20,7 @@ pytestmark = pytest.mark.promotion("standard")
 
 Function = Callable[[Any, Any], Any]
 SCALARS = ("loop", "recursion")
+X = jnp.array([0.5, 0.7, 1.0, 1.5])
 
 
 # No elements
@@ -78,6 +79,68 @@ def test_export_for_any_number_of_lanes(name: str, checkpoints: int | None) -> N
     subject = SUBJECTS[name]
     close(call(subject.x, NUMBERS, subject.w), derivative(subject.x, NUMBERS, subject.w))
     close(call(subject.x[:1], NUMBERS[:1], subject.w), derivative(subject.x[:1], NUMBERS[:1], subject.w))
+
+
+@pytest.mark.parametrize("name", ["tree", "stores"])
+def test_export_with_a_matrix_that_lanes_share(name: str) -> None:
+    subject = SUBJECTS[name]
+    batched = subject.batched.with_options(max_depth=16)
+    derivative = jax.grad(lambda x, n, w: jnp.sum(jnp.sin(batched(x, n, w))), (0, 2))
+    (lanes,) = export.symbolic_shape("lanes")
+    types = jax.ShapeDtypeStruct((lanes, 6), jnp.float32), jax.ShapeDtypeStruct((lanes,), jnp.int32), subject.w
+    call = export.export(jax.jit(derivative))(*types).call
+    for k in (4, 1):
+        close(call(subject.x[:k], NUMBERS[:k], subject.w), derivative(subject.x[:k], NUMBERS[:k], subject.w))
+
+
+# Elements that take different ways
+
+
+def chosen(f: Function, same: bool) -> Any:
+    """`f` for elements with `i` 0; for the others itself of something else, or a step without a batch."""
+
+    def others(x: Any, w: Any) -> Any:
+        return f(x * 0.4, w) if same else jnp.sin(x) * jnp.sum(w)
+
+    def loss(x: Any, w: Any, i: Any) -> Any:
+        return jnp.sum(jnp.cos(jax.lax.cond(i == 0, lambda x, w: f(x, w) * x, others, x, w)))
+
+    return jax.grad(loss, (0, 1))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["", "jit"])
+@pytest.mark.parametrize("same", [False, True], ids=["", "same"])
+@pytest.mark.parametrize("name", SCALARS)
+def test_elements_on_different_ways(name: str, same: bool, wrap: Any) -> None:
+    """JAX computes both ways for all of them, with zeros or another's tape in place of what was not recorded."""
+    subject, ways = SUBJECTS[name], jnp.array([0, 1, 0])
+    x = jnp.stack([subject.x, subject.x * 0.5, subject.x * 0.8])
+    found = wrap(jax.vmap(chosen(subject, same), (0, None, 0)))(x, subject.w, ways)
+    want = [chosen(subject, same)(x[k], subject.w, ways[k]) for k in range(3)]
+    close(found, jax.tree.map(lambda *xs: jnp.stack(xs), *want))
+
+
+# Options that are about calls
+
+
+def test_tangents_of_donated_arguments() -> None:
+    f = pcbatch.batch(lambda x, n: x * x if n > 1 else x, donate_argnames="x")
+    x = jnp.array([1.0, 2.0, 3.0, 4.0])
+    value, tangent = jax.jvp(lambda x: f(x, NUMBERS), (x,), (x,))
+    assert value.tolist() == [1, 2, 3, 16] and tangent.tolist() == [2, 2, 3, 32]
+    assert jax.vmap(lambda x: f(x, NUMBERS))(x[None]).tolist() == [[1, 2, 3, 16]] and x.sum() == 10
+
+
+def test_elements_of_what_comes_without_lanes() -> None:
+    f = pcbatch.batch(lambda x, w: (x * w, 2 * w), in_axes=(0, None), out_axes=(0, None))
+    ws = jnp.array([1.0, 3.0])
+    product, twice = jax.vmap(f, (None, 0))(X, ws)
+    assert product.shape == (2, 4) and twice.tolist() == [2, 6]
+    assert jax.vmap(jax.grad(lambda w: f(X, w)[1]))(ws).tolist() == [2, 2]
+    with pytest.raises(UsageError):
+        jax.vmap(pcbatch.batch(lambda x, w: x * w, in_axes=(0, None), out_axes=None), (None, 0))(X, ws)
+    with pytest.raises(UsageError):  # the program of elements is not that of a call of these lanes
+        f.with_options(in_axes=0)(ws, ws)
 
 
 # Transposes
@@ -150,7 +213,6 @@ def spun_for_all(x: Any, w: Any) -> Any:
     return x
 
 
-X = jnp.array([0.5, 0.7, 1.0, 1.5])
 REFUSED: dict[str, tuple[str, Callable[[], Any]]] = {
     "jvp": ("only_reverse(x)", lambda: jax.jvp(lambda x: steps(x, NUMBERS), (X,), (X,))),
     "jvp in jit": ("only_reverse(x)", lambda: jax.jit(lambda x: jax.jvp(lambda x: steps(x, NUMBERS), (x,), (x,)))(X)),

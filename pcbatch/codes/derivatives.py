@@ -87,7 +87,9 @@ in either. A rule by `jax.custom_jvp` serves both modes, and a loop that is a st
 differentiated by pcbatch.
 """,
         bad=_HEAD
-        + _SINE.format(rule="custom_vjp", definition="defvjp(lambda x: (sine(x), x), lambda x, ct: (ct * jnp.cos(x),))"),
+        + _SINE.format(
+            rule="custom_vjp", definition="defvjp(lambda x: (sine(x), x), lambda x, ct: (ct * jnp.cos(x),))"
+        ),
         good=_HEAD + _SINE.format(rule="custom_jvp", definition="defjvps(lambda t, _, x: t * jnp.cos(x))"),
     ),
     Page(

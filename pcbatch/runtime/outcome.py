@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +40,16 @@ class Outcome:
 
 
 KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # may a run use up no argument?
+
+
+@contextmanager
+def keeping() -> Iterator[None]:
+    """Runs inside use up no argument."""
+    token = KEEPING.set(True)
+    try:
+        yield
+    finally:
+        KEEPING.reset(token)
 
 
 def tracing(args: Any) -> bool:

@@ -12,7 +12,7 @@ from jax.sharding import AbstractMesh
 
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.jax_types import is_symbolic
-from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.outcome import Outcome, keeping
 from pcbatch.runtime.partition import split_by_xla
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Dealt, Devices, Spread
@@ -94,7 +94,8 @@ class Run:
         executable, given = self.program.executable, dict(zip(self.names, args, strict=True))
         if self.through is not None:
             return jax.tree.leaves(executable.map(given, self.lanes, self.through))
-        return jax.tree.leaves(executable.run(given, self.lanes))
+        with keeping():  # tangents are asked for with the same arguments
+            return jax.tree.leaves(executable.run(given, self.lanes))
 
     def types(self, avals: Sequence[Any]) -> None:
         """As traced."""

@@ -30,6 +30,7 @@ from pcbatch.transforms.pushed import is_inexact, not_linear, pushed
 from pcbatch.transforms.tape import HEAD, Tape, TapedStage, recording
 
 ROOM = "tape:room"  # bool[depth]: how many nested calls there was room for, as a shape
+ELEMENTS = "tape:elements"  # bool[elements]: how many elements of `vmap`s were recorded together, as a shape
 STATUS = "tape:status"  # int32[lanes]
 FULL = "tape:full"  # bool[]: were there more records than room?
 TRACED_VISITS = 256  # records of a block for each lane, on average, where the tape cannot grow
@@ -70,7 +71,7 @@ class Taped(OfRun):
     @property
     def keys(self) -> tuple[str, ...]:
         """What the parts of the tape are called, in order."""
-        return (*self.tape.keys(), STATUS, FULL, ROOM)
+        return (*self.tape.keys(), STATUS, FULL, ELEMENTS, ROOM)
 
     def traced(self, *args: Any) -> Sequence[Any]:
         rows, depth = self.room or (traced_rows(self), self.executable.traced_depth())
@@ -82,7 +83,8 @@ class Taped(OfRun):
         left = {**{key: state.carry[key] for key in self.tape.keys()}, STATUS: outcome.status}
         over = [left[b.count] > n - lanes for b, n in zip(self.tape.blocks, rows, strict=True)]
         left[FULL] = jnp.any(jnp.array(over, bool))
-        return [*jax.tree.leaves(outcome), *(left[key] for key in self.keys[:-1]), jnp.zeros((depth,), bool)]
+        left |= {ELEMENTS: jnp.zeros((self.run.elements,), bool), ROOM: jnp.zeros((depth,), bool)}
+        return [*jax.tree.leaves(outcome), *(left[key] for key in self.keys)]
 
     def now(self, *args: Any) -> Sequence[Any]:
         if self.room is not None:
