@@ -1,4 +1,4 @@
-"""Derivatives where JAX asks for something unusual: no elements, any number of lanes, transposes, steps without rules."""
+"""Derivatives where JAX asks for something unusual: no elements, lanes left open, transposes, steps without rules."""
 
 from __future__ import annotations
 

@@ -96,8 +96,8 @@ differentiated by pcbatch.
         "PCB425",
         "a batched function under `jax.linear_transpose`",
         """
-JAX transposes functions whose every operation it knows to be linear. What a lane does depends on its values, and whether
-all of it is linear nobody can tell. The derivative of a linear function is that function, and its pullback the
+JAX transposes functions whose every operation it knows to be linear. What a lane does depends on its values, and nobody
+can tell whether all of it is linear. The derivative of a linear function is that function, and its pullback the
 transpose: ask for that.
 """,
         bad=_HEAD + _DOUBLED + "print(jax.linear_transpose(doubled, x)(x))\n",
