@@ -96,6 +96,18 @@ def test_export_with_a_matrix_that_lanes_share(name: str) -> None:
 # Elements that take different ways
 
 
+@pcbatch.batch(in_axes=(0, 0, None))
+def held(x: Any, n: Any, w: Any) -> Any:
+    total, y = jnp.zeros(6), x
+    while n > 0:
+        total = total + jnp.tanh(w @ x) * y  # `x` stays what it is: it is not recorded
+        y, n = y * x, n - 1
+    return total
+
+
+HELD = Subject(held, SUBJECTS["tree"].x, SUBJECTS["tree"].w)
+
+
 def chosen(f: Function, same: bool) -> Any:
     """`f` for elements with `i` 0; for the others itself of something else, or a step without a batch."""
 
@@ -110,10 +122,10 @@ def chosen(f: Function, same: bool) -> Any:
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["", "jit"])
 @pytest.mark.parametrize("same", [False, True], ids=["", "same"])
-@pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.parametrize("name", [*SCALARS, "held"])
 def test_elements_on_different_ways(name: str, same: bool, wrap: Any) -> None:
     """JAX computes both ways for all of them, with zeros or another's tape in place of what was not recorded."""
-    subject, ways = SUBJECTS[name], jnp.array([0, 1, 0])
+    subject, ways = {**SUBJECTS, "held": HELD}[name], jnp.array([0, 1, 0])
     x = jnp.stack([subject.x, subject.x * 0.5, subject.x * 0.8])
     found = wrap(jax.vmap(chosen(subject, same), (0, None, 0)))(x, subject.w, ways)
     want = [chosen(subject, same)(x[k], subject.w, ways[k]) for k in range(3)]
