@@ -132,6 +132,13 @@ def test_elements_on_different_ways(name: str, same: bool, wrap: Any) -> None:
     close(found, jax.tree.map(lambda *xs: jnp.stack(xs), *want))
 
 
+def test_elements_that_share_a_matrix() -> None:
+    """They are recorded together, and undone one after another."""
+    x = jnp.stack([HELD.x, HELD.x * 0.5, HELD.x * 0.8])
+    found = jax.vmap(gradient(HELD), (0, None))(x, HELD.w)
+    close(found, jax.tree.map(lambda *xs: jnp.stack(xs), *(gradient(HELD.plain)(one, HELD.w) for one in x)))
+
+
 # Options that are about calls
 
 

@@ -188,7 +188,7 @@ MUTANTS = (
         "return left[ELEMENTS].shape[-1] // self.run.elements if ELEMENTS in left else 1",
         "return 1",
         "where elements were recorded together, constants are those of other lanes",
-        (f"{EDGES}::test_elements_on_different_ways[held--]",),
+        (f"{EDGES}::test_elements_that_share_a_matrix",),
     ),
     Mutant(
         "batch-of-nothing",
