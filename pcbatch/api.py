@@ -120,14 +120,20 @@ class Batched(Runs, Staged, Inspected, Named):
             )
         return prepare(self.fn, self.options, args, kwargs, host=host)
 
-    def program(self, given: Arguments, apart: frozenset[str] = frozenset()) -> Compiled:
-        """The program for the types of a call; `apart`: what lanes do not share of an outer trace."""
+    def program(self, given: Arguments) -> Compiled:
+        """The program for the types of a call."""
+        compiled = self._typed(given)
+        compiled.places()  # what is wrong with them is said before anything runs
+        return compiled
+
+    def _typed(self, given: Arguments, apart: frozenset[str] = frozenset()) -> Compiled:
+        """The same for whatever is made of its results; `apart`: what lanes do not share of an outer trace."""
         key = (given.key, settings(), self.fn.__code__, apart)  # reloading tools put new code into old functions
         with self._compiling:  # threads that come meanwhile wait for it
             compiled = self._cache.get(key)
             if compiled is None:
                 with no_mesh():  # what is traced for one lane is kept, and used elsewhere
-                    compiled = compile_signature(self.fn, self._is_batched, self.options, given, self.program, apart)
+                    compiled = compile_signature(self.fn, self._is_batched, self.options, given, self._typed, apart)
                 if not compiled.captures:  # else it is good for this trace alone
                     self._cache[key] = compiled
             return compiled

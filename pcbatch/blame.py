@@ -25,7 +25,7 @@ from pcbatch.lowering.frames import spans, user_frames
 from pcbatch.lowering.jax_types import to_aval
 from pcbatch.lowering.trace import JaxprFn
 from pcbatch.lowering.witness import find
-from pcbatch.runtime.outcome import KEEPING, Outcome, sought
+from pcbatch.runtime.outcome import Outcome, keeping, sought
 
 RERUN_LANES = 64  # lanes that are run again, one by one, in search of a NaN
 
@@ -76,11 +76,8 @@ class Attempt:
         """Lanes that failed give NaN on purpose. Anything else that is not finite has a line to blame."""
         kinds = sought()
         with jax.debug_nans(False), jax.debug_infs(False):
-            token = KEEPING.set(True)
-            try:
+            with keeping():
                 outcome = self.go()
-            finally:
-                KEEPING.reset(token)
             lanes = non_finite_lanes(outcome)
             found = next(filter(None, (self._first_non_finite(lane, kinds) for lane in lanes[:RERUN_LANES])), None)
         if found is not None:

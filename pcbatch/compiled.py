@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from types import FunctionType
 from typing import Any, Protocol
 
@@ -84,8 +84,13 @@ class Compiled:
     infos: tuple[BlockStats, ...]
     params: tuple[str, ...]  # what the executable calls its arguments
     where: Callable[[int, int | None], Site]  # a final pc and return address -> where the lane stopped
-    out_axes: tuple[int | None, ...]  # of each leaf of the result
+    places: Callable[[], tuple[int | None, ...]]  # the axes of the lanes in each leaf of the result; refuses some
     unshared: Callable[[frozenset[str]], Compiled]  # the same for lanes that do not share some arguments
+
+    @property
+    def out_axes(self) -> tuple[int | None, ...]:
+        """The axis of the lanes in each leaf of the result, None where it comes without."""
+        return self.places()
 
     def args(self, given: Arguments) -> dict[str, Any]:
         """Array leaves of a call by the parameter that the executable takes them for."""
@@ -293,7 +298,8 @@ def compile_signature(
         return compile(replace(types, shared=shared), apart | (names & set(stages.captures)))
 
     stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), apart)
-    axes = _out_axes(fn.__name__, stages, options, given.shared)
+    # Asked for by calls alone: elements of a `vmap` may differ in what their lanes share.
+    axes = cache(partial(_out_axes, fn.__name__, stages, options, given.shared))
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         infos = _cfg_infos(stages.optimised_cfg)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -43,6 +45,16 @@ KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # may 
 def sought() -> tuple[str, ...]:
     """What JAX is told to look for in results: "nan" (`jax_debug_nans`), "inf" (`jax_debug_infs`)."""
     return tuple(kind for kind in ("nan", "inf") if getattr(jax.config, f"jax_debug_{kind}s", False))
+
+
+@contextmanager
+def keeping() -> Iterator[None]:
+    """Runs inside use up no argument."""
+    token = KEEPING.set(True)
+    try:
+        yield
+    finally:
+        KEEPING.reset(token)
 
 
 def tracing(args: Any) -> bool:

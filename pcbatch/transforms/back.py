@@ -25,7 +25,7 @@ from pcbatch.runtime.layout import Layout, reg
 from pcbatch.runtime.window import Window
 from pcbatch.runtime.words import is_float
 from pcbatch.transforms.body import POP, READ, SHARED, Load, Store
-from pcbatch.transforms.kept import RECORDS, deferred_keys, kept, make_room, total
+from pcbatch.transforms.kept import deferred_keys, kept, make_room, room, total
 from pcbatch.transforms.pull import add, masked, pull, replay, taken_in
 from pcbatch.transforms.rows import append, ordered, together
 from pcbatch.transforms.tape import BlockTape, Tape
@@ -134,7 +134,7 @@ def start(layout: BackLayout, cotangents: Mapping[str, Any], depth: int, lanes: 
     for block in layout.tape.blocks:
         if block.kept:
             carry[kept(block, "n")] = jnp.zeros((), jnp.int32)
-            carry |= {kept(block, name): x for name, x in block.kept_rows.empty(max(RECORDS, lanes) + lanes).items()}
+            carry |= {kept(block, name): x for name, x in block.kept_rows.empty(room(lanes)).items()}
             carry |= {total(v): jnp.zeros(jnp.shape(known[v]), known[v].dtype) for v in block.deferred}
     return carry
 

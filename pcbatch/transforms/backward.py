@@ -18,7 +18,6 @@ from pcbatch.runtime.code import Values
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.layout import reg
 from pcbatch.runtime.machine import State, spoilt
-from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.schedule import Drain, Sweep
 from pcbatch.runtime.spread import Dealt
 from pcbatch.runtime.status import Status
@@ -31,9 +30,9 @@ from pcbatch.transforms.lifted import Axis, Lifted, at_once, one_by_one
 from pcbatch.transforms.marked import MARK, SEGMENT, SEGMENTS, STRIDE, segment_machine, segment_rows, taping
 from pcbatch.transforms.primitive import bind
 from pcbatch.transforms.pull import any_in_record, masked, sheltered
-from pcbatch.transforms.pushed import pushed, refuse
+from pcbatch.transforms.pushed import pushed_linear, refuse
 from pcbatch.transforms.tape import HEAD, Tape
-from pcbatch.transforms.taped import FULL, ROOM, STATUS, OfRun, folded_part, run_now
+from pcbatch.transforms.taped import ELEMENTS, FULL, ROOM, STATUS, OfRun, folded_part, run_now
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,9 +44,9 @@ class Backward(OfRun):
     moved: tuple[bool, ...]
     tape: Tape
     skips: bool = True  # do lanes whose cotangents are all zero stay out of it?
-    stride: int = 1  # lanes of the run that was recorded, for each lane here
     marked: bool = False  # was the run marked, and not recorded?
     name: str = "backward run"
+    differentiates = True
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -83,9 +82,9 @@ class Backward(OfRun):
     def types(self, avals: Sequence[Any]) -> Sequence[Any]:
         return [x.to_tangent_aval() for x, here in zip(avals, self.moved, strict=False) if here]
 
-    def within(self, size: int, axes: Sequence[Axis]) -> Backward:
-        """The same for one of `size` elements, whose lanes were recorded together unless each has a tape of its own."""
-        return self if self._apart(axes) else replace(self, stride=self.stride * size)
+    def stride(self, left: Mapping[str, Any]) -> int:
+        """Lanes of the run that was recorded, for each lane here: elements may have been recorded together."""
+        return left[ELEMENTS].shape[-1] // self.run.elements if ELEMENTS in left else 1
 
     def _apart(self, axes: Sequence[Axis]) -> bool:
         """Has each element a tape of its own?"""
@@ -115,10 +114,18 @@ class Backward(OfRun):
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
-        return outs, pushed(self, primals, tangents, outs)
+        return outs, pushed_linear(self, len(self.moved) + len(self.keys), primals, tangents, outs)
 
     def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise refuse()
+        count = len(self.moved) + len(self.keys)
+        if any(x is None for x in args[:count]):
+            raise refuse()
+        from pcbatch.transforms.reverse import Tangent
+
+        moved = [x for x, here in zip(args, self.moved, strict=False) if here]
+        tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
+        found = bind(Tangent(self.run, self.moved, self.tape), *args[:count], *tangents)
+        return [*[None] * count, *found[: len(self.results)]]
 
 
 def _type(program: StackProgram, name: str) -> ArrayType:
@@ -146,8 +153,9 @@ def undone(
         # Links of a tape that was full lead anywhere, in circles too.
         head = jnp.where(left[FULL], -1, left[HEAD])
         began = back.at_records(layout, began, jnp.where(alive, head, -1) if operation.skips else head)
-        carry = backwards(operation.executable, layout, known, began, operation.stride)
-        carry = settled(plan, carry, known, operation.stride)
+        stride = operation.stride(left)
+        carry = backwards(operation, layout, known, began, stride)
+        carry = settled(plan, carry, known, stride)
     return _of_arguments(operation, args, layout, carry, (alive & ~ok) | left[FULL])
 
 
@@ -209,24 +217,32 @@ def by_segments(
         here = {**known, **{key: state.carry[key] for key in operation.tape.keys()}}
         head = state.carry[HEAD]
         carry = back.at_records(layout, carry, jnp.where(alive, head, -1) if operation.skips else head)
-        carry = backwards(operation.executable, layout, here, carry, operation.stride)
-        return place - 1, settled(operation.tape, carry, here, operation.stride)
+        carry = backwards(operation, layout, here, carry)
+        return place - 1, settled(operation.tape, carry, here, 1)
 
     ended = jax.lax.while_loop(lambda c: c[0] >= 0, segment, (left[SEGMENTS] - 1, began))
     return dict(ended[1])
 
 
-def backwards(executable: PcExecutable, layout: back.BackLayout, known: Values, carry: Values, stride: int) -> Values:
+def backwards(operation: Backward, layout: back.BackLayout, known: Values, carry: Values, stride: int = 1) -> Values:
     """Run the backward machine to its end."""
-    machine, codes = executable.smooth, layout.codes
-    modes = machine.modes(int(carry[back.RECORD].shape[0]))
+    machine, codes = operation.executable.smooth, layout.codes
+    modes = machine.modes(carry[back.RECORD].shape[0])
     expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
     stage: Any = back.BackStage(layout, known, machine.apart, stride)
     shape: Any = layout
     chosen = tuple(modes[c.tape.index] if c.index in expensive else Dense() for c in codes)
     blocks = Blocks(shape, Guard(), chosen, expensive, stage)
     policy = Drain() if expensive else Sweep()
-    ended: Values = jax.lax.while_loop(blocks.live, lambda c: policy.trip(blocks, c), carry)
+    # A trip undoes one record at least. Where elements of a `vmap` take different ways at a `cond`, JAX computes all of
+    # them, with zeros or another tape in place of one that was not made: what that gives is of no use, but it must end.
+    rows = [(known[b.count], known[next(iter(b.buffers.values()))].shape[0]) for b in operation.tape.blocks]
+    trips = sum((jnp.clip(n, 0, room) for n, room in rows), jnp.zeros((), jnp.int32))
+
+    def live(c: tuple[jax.Array, Values]) -> Any:
+        return (c[0] > 0) & blocks.live(c[1])
+
+    ended: Values = jax.lax.while_loop(live, lambda c: (c[0] - 1, policy.trip(blocks, c[1])), (trips, carry))[1]
     return ended
 
 

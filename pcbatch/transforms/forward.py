@@ -21,6 +21,8 @@ class ForwardOnly:
     before them when it goes backwards, and says more than that a `while_loop` has no reverse mode."""
 
     name: str = "forward mode only"
+    steps: None = None
+    differentiates: bool = False
 
     def __repr__(self) -> str:
         return self.name

@@ -17,6 +17,7 @@ from pcbatch.runtime.layout import reg
 from pcbatch.transforms.body import SHARED
 from pcbatch.transforms.pull import any_in_record, masked, pull_shared, replay, taken_in
 from pcbatch.transforms.tape import BlockTape, Tape
+from pcbatch.transforms.taped import STATUS
 
 RECORDS = 512  # of one pullback of what lanes share, unless there are more lanes
 
@@ -36,6 +37,12 @@ def deferred_keys(block: BlockTape) -> list[str]:
     return [*(kept(block, name) for name in ("n", *block.kept_rows.buffers)), *(total(v) for v in block.deferred)]
 
 
+def room(lanes: int) -> int:
+    """Rows for the cotangents that a block keeps: of one pullback, and of one more trip."""
+    most: int = jax.core.max_dim(RECORDS, lanes)  # of sizes that may be left open
+    return most + lanes
+
+
 def make_room(block: BlockTape, mine: Values, known: Values, stride: int, width: int) -> Values:
     """The `deferred_keys` of a block, with room for `width` more: the first records are used up, if there is none."""
     rows = next(mine[kept(block, name)].shape[0] for name in block.kept_rows.buffers)
@@ -52,7 +59,7 @@ def used_up(block: BlockTape, mine: Values, known: Values, stride: int) -> Value
     """The same, with the first records added to the sums. At most as many are left as there are lanes."""
     plan, n = block.kept_rows, kept(block, "n")
     rows = next(mine[kept(block, name)].shape[0] for name in plan.buffers)
-    chunk = max(RECORDS, rows // 2)  # see `start`
+    chunk = rows - known[STATUS].shape[0]  # see `room`
     given = plan.read({name: mine[kept(block, name)] for name in plan.buffers}, jnp.arange(chunk, dtype=jnp.int32))
     there = jnp.arange(chunk, dtype=jnp.int32) < mine[n]
     made = _pulled(block, given, there & any_in_record([given[str(number)] for number in block.kept]), known, stride)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from pcbatch.ir.stack import StackProgram
 from pcbatch.transforms.jitted import jitted
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ class Many:
     def name(self) -> str:
         return f"many {self.of.name}s"
 
+    @property
+    def steps(self) -> StackProgram | None:
+        return self.of.steps
+
+    @property
+    def differentiates(self) -> bool:
+        return self.of.differentiates
+
     def traced(self, *args: Any) -> Sequence[Any]:
         if self.at_once:
             axes = tuple(0 if here else None for here in self.mapped)
@@ -79,11 +88,6 @@ class Many:
 
         operation = replace(self, of=inner.operation)
         return Lifted(operation, operand, _of_each(inner.results), _of_each(inner.floats))
-
-    def within(self, size: int, axes: Sequence[Axis]) -> Operation:
-        """As one of `size` elements."""
-        within = getattr(self.of, "within", None)
-        return self if within is None else replace(self, of=within(size, axes))
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         from pcbatch.transforms.primitive import bind
@@ -121,8 +125,7 @@ def at_once(operation: Operation, size: int, axes: Sequence[Axis]) -> Lifted:
 
 def one_by_one(operation: Operation, size: int, axes: Sequence[Axis]) -> Lifted:
     """One element after another."""
-    within = getattr(operation, "within", None)
-    return _many(operation if within is None else within(size, axes), size, axes, False)
+    return _many(operation, size, axes, False)
 
 
 def _many(operation: Operation, size: int, axes: Sequence[Axis], at_once: bool) -> Lifted:

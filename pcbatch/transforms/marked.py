@@ -23,7 +23,7 @@ from pcbatch.runtime.schedule import Sweep
 from pcbatch.runtime.spread import Spread
 from pcbatch.transforms.lifted import Axis, Lifted, one_by_one
 from pcbatch.transforms.primitive import bind
-from pcbatch.transforms.pushed import pushed
+from pcbatch.transforms.pushed import not_linear, pushed
 from pcbatch.transforms.tape import Tape, TapedStage, recording
 from pcbatch.transforms.taped import FULL, ROOM, STATUS, OfRun, Taped, run_now
 
@@ -114,7 +114,7 @@ class Marked(OfRun):
         return outs, pushed(again, primals, tangents, outs)
 
     def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise AssertionError("a marked run is not linear")
+        raise not_linear()
 
 
 def marked(machine: Machine, state: State, marks: int) -> tuple[State, dict[str, Any]]:

@@ -7,18 +7,22 @@ and reverse mode is refused. An `Operation` says instead what each transformatio
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.extend.core as jex
+import jax.numpy as jnp
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding
 
+from pcbatch.ir.stack import StackProgram
 from pcbatch.runtime.partition import asking
 from pcbatch.runtime.spread import partition_spec
 from pcbatch.runtime.surroundings import alone, no_mesh, varied
 from pcbatch.transforms.jitted import jitted
 from pcbatch.transforms.lifted import Axis, Lifted
+from pcbatch.transforms.undifferentiable import blaming
 
 
 @runtime_checkable
@@ -28,6 +32,14 @@ class Operation(Hashable, Protocol):
     @property
     def name(self) -> str:
         """What jaxprs call it."""
+
+    @property
+    def steps(self) -> StackProgram | None:
+        """What lanes run, if it is known here."""
+
+    @property
+    def differentiates(self) -> bool:
+        """Does it differentiate these steps?"""
 
     def traced(self, *args: Any) -> Sequence[Any]:
         """Its result in JAX's operations."""
@@ -95,8 +107,13 @@ def _placed(types: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
     ]
 
 
+def _blaming(operation: Operation) -> AbstractContextManager[None]:
+    steps = operation.steps if operation.differentiates else None
+    return nullcontext() if steps is None else blaming(steps)
+
+
 def _impl(*args: Any, operation: Operation, asking: Any) -> list[Any]:
-    with alone():
+    with alone(), _blaming(operation):
         return list(operation.now(*args))
 
 
@@ -104,16 +121,17 @@ _run.def_impl(_impl)
 
 
 def _abstract(*avals: Any, operation: Operation, asking: Any) -> list[Any]:
-    return types_of(operation, avals)
+    with _blaming(operation):
+        return types_of(operation, avals)
 
 
 _run.def_abstract_eval(_abstract)
 
 
 def _lowered(ctx: Any, *operands: Any, operation: Operation, asking: Any) -> Any:
-    closed = _traced(operation, ctx.avals_in)
-    plain = ctx.replace(avals_in=list(closed.in_avals), avals_out=list(closed.out_avals))
-    with no_mesh():
+    with _blaming(operation), no_mesh():
+        closed = _traced(operation, ctx.avals_in)
+        plain = ctx.replace(avals_in=list(closed.in_avals), avals_out=list(closed.out_avals))
         return mlir.lower_fun(jitted(operation), multiple_results=True)(plain, *operands)
 
 
@@ -122,9 +140,21 @@ mlir.register_lowering(_run, _lowered)
 
 def _batch(args: Sequence[Any], axes: Sequence[Axis], *, operation: Operation, asking: Any) -> Any:
     size = next(x.shape[axis] for x, axis in zip(args, axes, strict=True) if axis is not None)
+    if size == 0:
+        return _of_no_element(operation, args, axes)
     found = operation.lifted(size, axes)
     operands = [found.operand(k, x, axis) for k, (x, axis) in enumerate(zip(args, axes, strict=True))]
     return found.results(bind(found.operation, *operands))
+
+
+def _of_no_element(operation: Operation, args: Sequence[Any], axes: Sequence[Axis]) -> tuple[list[Any], list[Axis]]:
+    """Of a `vmap` over nothing: when there are no lanes, nobody could tell how many belong to an element."""
+
+    def element(x: Any, axis: Axis) -> Any:
+        return _struct(x.shape if axis is None else (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype)
+
+    types = jax.eval_shape(lambda *xs: bind(operation, *xs), *map(element, args, axes))
+    return [jnp.zeros((0, *type_.shape), type_.dtype) for type_ in types], [0] * len(types)
 
 
 batching.primitive_batchers[_run] = _batch

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
+from pcbatch.ir.stack import StackProgram
 from pcbatch.transforms.jitted import jitted
 from pcbatch.transforms.lifted import Axis, Lifted, at_once
 from pcbatch.transforms.primitive import Operation, bind
@@ -22,6 +23,7 @@ class Pushed:
 
     of: Operation
     moved: tuple[bool, ...]
+    differentiates = True
 
     def __repr__(self) -> str:
         return f"{self.name}[{self.of!r}]"
@@ -29,6 +31,10 @@ class Pushed:
     @property
     def name(self) -> str:
         return f"tangents of {self.of.name}"
+
+    @property
+    def steps(self) -> StackProgram | None:
+        return self.of.steps
 
     def traced(self, *args: Any) -> Sequence[Any]:
         primals, given = args[: len(self.moved)], iter(args[len(self.moved) :])
@@ -88,6 +94,16 @@ def pushed(operation: Operation, primals: Sequence[Any], tangents: Sequence[Any]
     return [next(found) if is_inexact(x) else None for x in outs]
 
 
+def pushed_linear(
+    operation: Operation, first: int, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]
+) -> list[Any]:
+    """The same of one that is linear in its operands from the `first` on: of these alone, it is its own derivative."""
+    if any(t is not None for t in tangents[:first]):
+        return pushed(operation, primals, tangents, outs)
+    pairs = zip(primals[first:], tangents[first:], strict=True)
+    return bind(operation, *primals[:first], *(jnp.zeros_like(x) if t is None else t for x, t in pairs))
+
+
 def is_inexact(x: Any) -> bool:
     """Has this a tangent?"""
     return bool(jnp.issubdtype(x.dtype, jnp.inexact))
@@ -99,3 +115,11 @@ def refuse() -> UsageError:
     note = "its gradient undoes a run of the machine; that cannot be undone once more"
     help = "take the outer derivative in forward mode: `jax.jacfwd(jax.grad(f))`, `jax.jvp(jax.grad(f), ...)`"
     return UsageError(Diagnostic("PCB422", title, notes=(note,), helps=(help,)))
+
+
+def not_linear() -> UsageError:
+    """The transpose of a run, or of what records one."""
+    title = "a batched function is transposed"
+    note = "only linear functions can be, and nobody knows whether it is one"
+    help = "write `jax.vjp(f, x)[1]`, with any `x`: if `f` is linear, that is its transpose"
+    return UsageError(Diagnostic("PCB425", title, notes=(note,), helps=(help,)))

@@ -21,9 +21,10 @@ from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.lifted import Axis, Lifted, at_once
 from pcbatch.transforms.marked import Marked, taping
 from pcbatch.transforms.primitive import bind, types_of
-from pcbatch.transforms.pushed import Pushed, is_inexact, lifted, pushed, refuse
+from pcbatch.transforms.pushed import Pushed, is_inexact, lifted, pushed_linear, refuse
 from pcbatch.transforms.tape import HEAD, Tape
 from pcbatch.transforms.taped import OfRun, Taped, folded_part, run_now
+from pcbatch.transforms.undifferentiable import blaming
 
 # The linear part
 
@@ -39,6 +40,7 @@ class Tangent(OfRun):
     why: Exception | None = field(default=None, compare=False)  # there is no tape
     spoilt: bool = False  # is the tape that of another run?
     name: str = "tangents of run"
+    differentiates = True
 
     @property
     def _args(self) -> int:
@@ -86,7 +88,7 @@ class Tangent(OfRun):
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
-        return outs, pushed(self, primals, tangents, outs)
+        return outs, pushed_linear(self, self._args + self._left, primals, tangents, outs)
 
     def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         count = self._args
@@ -110,7 +112,8 @@ def push(run: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Seq
     found, why = None, None
     if any(isinstance(t, jax.core.Tracer) for t in given):  # else nothing can ask for a transpose
         try:
-            found = tape_of(run.program, wanted(run, moved))
+            with blaming(run.steps):
+                found = tape_of(run.program, wanted(run, moved))
         except Exception as error:  # it may be meant for forward mode
             why = error
     if found is None:

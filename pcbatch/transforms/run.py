@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import AbstractMesh
 
+from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.jax_types import is_symbolic
-from pcbatch.runtime.outcome import Outcome
+from pcbatch.runtime.outcome import Outcome, keeping
 from pcbatch.runtime.partition import split_by_xla
 from pcbatch.runtime.pc import PcExecutable
 from pcbatch.runtime.spread import Dealt, Devices, Spread
@@ -21,6 +22,7 @@ from pcbatch.transforms.fold import folded, spread, unfolded_outs
 from pcbatch.transforms.jitted import jitted
 from pcbatch.transforms.lifted import Axis, Lifted
 from pcbatch.transforms.primitive import bind
+from pcbatch.transforms.pushed import not_linear
 from pcbatch.transforms.taped import Taped, grown
 
 PER_LANE = ("values", "status", "pc", "depths", "back", "shown")  # fields of an outcome with a value for each lane
@@ -48,9 +50,14 @@ class Run:
     smooth: bool = False  # for JAX's forward mode
     elements: int = 1  # of `vmap`s that are folded into the lanes
     name: str = "run"
+    differentiates = False
 
     def __repr__(self) -> str:
         return f"{self.name}[lanes={self.lanes}]"
+
+    @property
+    def steps(self) -> StackProgram:
+        return self.program.executable.program
 
     def outcome(self, *args: Any) -> Outcome:
         """The run, in JAX's operations."""
@@ -87,7 +94,8 @@ class Run:
         executable, given = self.program.executable, dict(zip(self.names, args, strict=True))
         if self.through is not None:
             return jax.tree.leaves(executable.map(given, self.lanes, self.through))
-        return jax.tree.leaves(executable.run(given, self.lanes))
+        with keeping():  # tangents are asked for with the same arguments
+            return jax.tree.leaves(executable.run(given, self.lanes))
 
     def types(self, avals: Sequence[Any]) -> None:
         """As traced."""
@@ -131,7 +139,7 @@ class Run:
         return reverse.push(self, primals, tangents)
 
     def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise AssertionError("a run is not linear")
+        raise not_linear()
 
 
 def traced_run(

@@ -12,22 +12,25 @@ import numpy as np
 
 from pcbatch.diagnostics import Diagnostic
 from pcbatch.errors import UsageError
-from pcbatch.lowering.jax_types import storage_type
+from pcbatch.ir.stack import StackProgram
+from pcbatch.lowering.jax_types import is_symbolic, storage_type
 from pcbatch.runtime import xla
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.layout import Layout
 from pcbatch.runtime.machine import Machine, State
 from pcbatch.runtime.pc import PcExecutable
+from pcbatch.runtime.plans import WIDEST
 from pcbatch.runtime.spread import Spread
 from pcbatch.transforms import tape
 from pcbatch.transforms.fold import folded, unfolded_outs
 from pcbatch.transforms.jitted import jitted
 from pcbatch.transforms.lifted import Axis, Lifted, one_by_one
 from pcbatch.transforms.primitive import Operation, bind
-from pcbatch.transforms.pushed import is_inexact, pushed
+from pcbatch.transforms.pushed import is_inexact, not_linear, pushed
 from pcbatch.transforms.tape import HEAD, Tape, TapedStage, recording
 
 ROOM = "tape:room"  # bool[depth]: how many nested calls there was room for, as a shape
+ELEMENTS = "tape:elements"  # bool[elements]: how many elements of `vmap`s were recorded together, as a shape
 STATUS = "tape:status"  # int32[lanes]
 FULL = "tape:full"  # bool[]: were there more records than room?
 TRACED_VISITS = 256  # records of a block for each lane, on average, where the tape cannot grow
@@ -39,6 +42,7 @@ class OfRun:
 
     run: Any
     name: str
+    differentiates = False
 
     def __repr__(self) -> str:
         return f"{self.name}[lanes={self.run.lanes}]"
@@ -48,6 +52,10 @@ class OfRun:
         """What runs."""
         found: PcExecutable = self.run.program.executable
         return found
+
+    @property
+    def steps(self) -> StackProgram:
+        return self.executable.program
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +71,7 @@ class Taped(OfRun):
     @property
     def keys(self) -> tuple[str, ...]:
         """What the parts of the tape are called, in order."""
-        return (*self.tape.keys(), STATUS, FULL, ROOM)
+        return (*self.tape.keys(), STATUS, FULL, ELEMENTS, ROOM)
 
     def traced(self, *args: Any) -> Sequence[Any]:
         rows, depth = self.room or (traced_rows(self), self.executable.traced_depth())
@@ -75,7 +83,8 @@ class Taped(OfRun):
         left = {**{key: state.carry[key] for key in self.tape.keys()}, STATUS: outcome.status}
         over = [left[b.count] > n - lanes for b, n in zip(self.tape.blocks, rows, strict=True)]
         left[FULL] = jnp.any(jnp.array(over, bool))
-        return [*jax.tree.leaves(outcome), *(left[key] for key in self.keys[:-1]), jnp.zeros((depth,), bool)]
+        left |= {ELEMENTS: jnp.zeros((self.run.elements,), bool), ROOM: jnp.zeros((depth,), bool)}
+        return [*jax.tree.leaves(outcome), *(left[key] for key in self.keys)]
 
     def now(self, *args: Any) -> Sequence[Any]:
         if self.room is not None:
@@ -89,7 +98,7 @@ class Taped(OfRun):
 
     def with_room(self, left: Mapping[str, Any]) -> Taped:
         """The same, with the room that a run had."""
-        rows = tuple(int(left[next(iter(b.buffers.values()))].shape[-2]) for b in self.tape.blocks)
+        rows = tuple(left[next(iter(b.buffers.values()))].shape[-2] for b in self.tape.blocks)
         return replace(self, room=(rows, int(left[ROOM].shape[-1])))
 
     def types(self, avals: Sequence[Any]) -> None:
@@ -125,7 +134,7 @@ class Taped(OfRun):
         return outs, pushed(again, primals, tangents, outs)
 
     def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise AssertionError("a taped run is not linear")
+        raise not_linear()
 
 
 def _stored(layout: Layout, name: str) -> Any:
@@ -149,7 +158,8 @@ def traced_rows(taped: Taped) -> tuple[int, ...]:
     visits = taped.executable.options.max_tape
     if visits is None:
         each = max(1, sum(block.bytes() for block in blocks))
-        visits = max(16, min(TRACED_VISITS, TRACED_BYTES // (lanes * each)))
+        many = WIDEST if is_symbolic(lanes) else lanes
+        visits = max(16, min(TRACED_VISITS, TRACED_BYTES // (many * each)))
     return (lanes * (visits + 1),) * len(blocks)
 
 

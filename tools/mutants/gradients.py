@@ -6,6 +6,7 @@ from tools.mutants.mutant import Mutant
 
 LANES = "tests/test_gradients_lanes.py"
 JAX = "tests/test_gradients_jax.py"
+EDGES = "tests/test_gradients_edges.py"
 
 
 def programs(*names: str) -> tuple[str, ...]:
@@ -196,6 +197,55 @@ MUTANTS = (
         "saved = _once(count % stride != 0, mark, saved)",
         "marks are made between their places",
         ("tests/test_transforms.py::test_shared_matrices",),
+    ),
+    # where JAX asks for something unusual
+    Mutant(
+        "backward-endless",
+        "transforms/backward.py",
+        "return (c[0] > 0) & blocks.live(c[1])",
+        "return blocks.live(c[1])",
+        "a tape that another way of a `cond` has left is undone for ever",
+        (f"{EDGES}::test_elements_on_different_ways",),
+    ),
+    Mutant(
+        "backward-stride",
+        "transforms/backward.py",
+        "return left[ELEMENTS].shape[-1] // self.run.elements if ELEMENTS in left else 1",
+        "return 1",
+        "where elements were recorded together, constants are those of other lanes",
+        (f"{EDGES}::test_elements_that_share_a_matrix",),
+    ),
+    Mutant(
+        "batch-of-nothing",
+        "transforms/primitive.py",
+        "if size == 0:",
+        "if size == -1:",
+        "a `vmap` over no elements fails",
+        (f"{EDGES}::test_vmap_over_no_elements[value-]",),
+    ),
+    Mutant(
+        "run-gives-away",
+        "transforms/run.py",
+        "with keeping():",
+        "if True:",
+        "donated arguments are used up before their tangents are computed",
+        (f"{EDGES}::test_tangents_of_donated_arguments",),
+    ),
+    Mutant(
+        "linear-pushed",
+        "transforms/pushed.py",
+        "if any(t is not None for t in tangents[:first]):",
+        "if True:",
+        "what is linear is differentiated as if it were not",
+        (f"{EDGES}::test_what_is_linear_is_its_own_derivative[loop]",),
+    ),
+    Mutant(
+        "blame-nobody",
+        "transforms/undifferentiable.py",
+        "if found is not None:",
+        "if False:",
+        "what JAX does not differentiate has no line",
+        (f"{EDGES}::test_what_jax_does_not_differentiate_has_a_line[jvp]",),
     ),
     # captured values
     Mutant(
