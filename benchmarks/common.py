@@ -86,6 +86,19 @@ def interleaved_medians(
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def paired(first: Callable[[], Any], second: Callable[[], Any], repeats: int) -> tuple[float, float, float]:
+    """Median seconds of two things, and the median ratio of the second to the first in a pair of runs, one right after
+    the other and each of them first in turn: a machine that gets slower for a while slows down both."""
+    pairs: list[tuple[float, float]] = []
+    for k in range(-2, repeats):  # the first two warm up
+        order = (first, second) if k % 2 else (second, first)
+        times = [seconds(call) for call in order]
+        if k >= 0:
+            pairs.append((times[0], times[1]) if k % 2 else (times[1], times[0]))
+    median = statistics.median
+    return median(a for a, _ in pairs), median(b for _, b in pairs), median(b / a for a, b in pairs)
+
+
 def machine() -> dict[str, Any]:
     """Where the numbers come from."""
     return {

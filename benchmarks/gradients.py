@@ -10,7 +10,6 @@ plain recursion on a few lanes first.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
+from benchmarks.common import paired
 
 
 class Problem(NamedTuple):
@@ -146,22 +146,12 @@ def check(make: Callable[[int], Problem], lanes: int = 3) -> float:
     return float(np.max([np.linalg.norm(x - y) / np.linalg.norm(y) for x, y in pairs]))
 
 
-def seconds(f: Callable[..., Any], *args: Any) -> float:
-    start = time.perf_counter()
-    jax.block_until_ready(f(*args))
-    return time.perf_counter() - start
-
-
 def measure(problem: Problem, repeats: int) -> tuple[float, float, float]:
     """Median seconds of the forward run and of value and gradient, and the median ratio."""
     moved = tuple(problem.args[k] for k in problem.moved)
     forward = jax.jit(problem.forward)
     both = jax.jit(jax.value_and_grad(problem.forward, tuple(range(len(moved)))))
-    for _ in range(2):
-        seconds(forward, *moved), seconds(both, *moved)
-    pairs = [(seconds(forward, *moved), seconds(both, *moved)) for _ in range(repeats)]
-    ratios = [b / a for a, b in pairs]
-    return float(np.median([a for a, _ in pairs])), float(np.median([b for _, b in pairs])), float(np.median(ratios))
+    return paired(lambda: forward(*moved), lambda: both(*moved), repeats)
 
 
 def main() -> None:

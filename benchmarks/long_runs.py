@@ -1,8 +1,8 @@
 """What it costs to look after a run: `python -m benchmarks.long_runs [--repeats 11]`
 
 A run with `progress=` (or `timeout=`, or `checkpoint=`) is many programs of a fraction of a second each instead of one.
-Both take turns in one process on the same arguments; a row is the ratio of the medians. Some runs take seconds, as
-those do that one looks after, and some are as short as a few hundredths of a second.
+Both take turns in one process on the same arguments; a row is the median of the ratios of pairs. Some runs take
+seconds, as those do that one looks after, and some are as short as a few hundredths of a second.
 
 XLA gets one thread unless NPROC says otherwise.
 """
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
-from benchmarks.common import Row, interleaved_medians, report, seconds
+from benchmarks.common import Row, paired, report, seconds
 from benchmarks.queues import ode
 from benchmarks.recursions import fib
 from benchmarks.samplers import TREE_DEPTH, chain, chain_arguments, correlated
@@ -64,22 +64,24 @@ def compare(name: str, f: Any, args: tuple[Any, ...], mapped: bool, repeats: int
     """One program, and many."""
     run: Call = f.map if mapped else f.run
     told: list[int] = []
-    ways: dict[str, Call] = {
-        "one program": lambda: run(*args),
-        "looked after": lambda: run(*args, progress=lambda done, total: told.append(done)),
-    }
-    alone, watched = (call() for call in ways.values())
-    if digest(alone.value) != digest(watched.value):
+
+    def alone() -> Any:
+        return run(*args)
+
+    def watched() -> Any:
+        return run(*args, progress=lambda done, total: told.append(done))
+
+    if digest(alone().value) != digest(watched().value):
         raise SystemExit(f"{name}: the results differ")
-    seconds(ways["looked after"])  # which learns how many trips take how long
+    seconds(watched)  # which learns how many trips take how long
     told.clear()
-    seconds(ways["looked after"])
+    seconds(watched)
     programs = len(told)
-    times = interleaved_medians(ways, repeats)
-    ratio = times["looked after"] / times["one program"]
+    one, many, ratio = paired(alone, watched, repeats)
     return [
-        Row(f"{name}: one program", times["one program"], "s"),
-        Row(f"{name}: {programs} reports", ratio, "x", GOAL, False, "one program (s)", times["one program"]),
+        Row(f"{name}: one program", one, "s"),
+        Row(f"{name}: {programs} reports", ratio, "x", GOAL, False, "one program (s)", one),
+        Row(f"{name}: more than one program", 1e3 * (many - one), "ms"),
     ]
 
 
