@@ -60,8 +60,6 @@ def run(mesh: Any) -> dict[str, Any]:
         "fib in jit": jax.jit(fib)(ns),
         "fib in shard_map": jax.jit(jax.shard_map(fib, mesh=mesh, in_specs=spec, out_specs=spec))(ns),
         "nuts": step(*steps),
-        "nuts.run": step.run(*steps),
-        "nuts.map": step.map(*steps, lanes=2),
         "deep": deep(calls),
         "fragile": fragile.run(ns),
         "whole": fib.run(numbers(21), mesh=mesh),

@@ -41,10 +41,11 @@ def mapped(f: Any, **how: Any) -> Any:
     return jax.shard_map(f, mesh=mesh(), in_specs=jax.P("x"), out_specs=jax.P("x"), **how)
 
 
-def test_four_devices() -> None:
+def test_four_devices(request: pytest.FixtureRequest) -> None:
     """One test, so that one worker starts the process: its cases share what they compile."""
-    verdicts = report(four_meshes.__name__)
-    assert {name: verdicts.get(name) for name in map(name_of, four_meshes.CASES)} == dict.fromkeys(verdicts, "ok")
+    every = 1 if request.config.getoption("full") else 2
+    expected = dict.fromkeys(map(name_of, four_meshes.CASES[::every]), "ok")
+    assert report(four_meshes.__name__, every) == expected
 
 
 @pytest.mark.parametrize("inputs", range(1, 10))
@@ -234,7 +235,7 @@ def test_two_processes(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=500)
         assert process.returncode == 0, errors
     one, *two = [dict(np.load(file)) for file in files]
-    assert any(name.startswith("nuts.map") for name in one) and any(name.startswith("fib.run") for name in one)
+    assert any(name.startswith("nuts") for name in one) and any(name.startswith("fib.run") for name in one)
     for other in two:
         assert other.keys() == one.keys()
         for name, array in one.items():
