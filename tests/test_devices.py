@@ -20,7 +20,7 @@ from tests.four import name_of, python, report
 
 def test_four_devices(request: pytest.FixtureRequest) -> None:
     """One test, so that one worker starts the process: its cases share what they compile."""
-    every = 1 if request.config.getoption("full") else 2
+    every = 1 if request.config.getoption("full") else 4
     expected = dict.fromkeys(map(name_of, four_devices.CASES[::every]), "ok")
     assert report(four_devices.__name__, every) == expected
 

@@ -43,7 +43,7 @@ def mapped(f: Any, **how: Any) -> Any:
 
 def test_four_devices(request: pytest.FixtureRequest) -> None:
     """One test, so that one worker starts the process: its cases share what they compile."""
-    every = 1 if request.config.getoption("full") else 2
+    every = 1 if request.config.getoption("full") else 4
     expected = dict.fromkeys(map(name_of, four_meshes.CASES[::every]), "ok")
     assert report(four_meshes.__name__, every) == expected
 
