@@ -12,6 +12,7 @@ given, `emit.base` keeps the two apart.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -27,6 +28,7 @@ from pcbatch.lowering.trace import JaxprFn
 
 ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
+OLDER_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
 WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/performance.md
 
 
@@ -35,14 +37,19 @@ def compiler_options(kernel: float, lanes: int, in_place: bool = True) -> dict[s
     `in_place`: are reads of a buffer not kept apart from writes?"""
     if jax.default_backend() != "cpu":
         return None
-    wanted: list[dict[str, Any]] = [IN_PLACE] if in_place else []
+    wanted: list[dict[str, Any]] = [IN_PLACE] if in_place and not _older_emitters() else []
     wanted += [] if kernel * lanes >= WORTH_SPLITTING else [ONE_THREAD]
     return {k: v for option in wanted if _known(tuple(option.items())) for k, v in option.items()} or None
 
 
 def keeps_in_place() -> bool:
     """Can XLA be told to look at the order of reads and writes?"""
-    return jax.default_backend() == "cpu" and _known(tuple(IN_PLACE.items()))
+    return jax.default_backend() == "cpu" and not _older_emitters() and _known(tuple(IN_PLACE.items()))
+
+
+def _older_emitters() -> bool:
+    """Was XLA told to use them? With `IN_PLACE` they overwrite registers that are still read."""
+    return OLDER_EMITTERS in os.environ.get("XLA_FLAGS", "").lower().split()
 
 
 def typical_kernel(program: StackProgram) -> float:

@@ -61,3 +61,10 @@ def test_the_same_without_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
     for modes in (None, pcbatch.Few(2), pcbatch.Strips(1)):
         batched = pcbatch.batch(fib, modes=modes)
         assert batched(jnp.arange(9)).tolist() == [1, 1, 2, 3, 5, 8, 13, 21, 34]
+
+
+def test_older_emitters_of_xla_get_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together with the option they overwrite registers that are still read."""
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+    assert not xla.keeps_in_place()
+    assert xla.compiler_options(1.0, 2) == xla.ONE_THREAD
