@@ -15,14 +15,11 @@ import pytest
 import pcbatch
 from pcbatch.runtime.spread import Spread
 from tests import four_devices
-from tests.four import name_of, python, report
+from tests.four import check, python
 
 
 def test_four_devices(request: pytest.FixtureRequest) -> None:
-    """One test, so that one worker starts the process: its cases share what they compile."""
-    every = 1 if request.config.getoption("full") else 4
-    expected = dict.fromkeys(map(name_of, four_devices.CASES[::every]), "ok")
-    assert report(four_devices.__name__, every) == expected
+    check(four_devices, request.config.getoption("full"))
 
 
 @pytest.mark.parametrize("inputs", range(1, 10))

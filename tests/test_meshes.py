@@ -21,7 +21,7 @@ from jax.sharding import AxisType, NamedSharding
 import pcbatch
 from pcbatch.runtime.spread import Spread, partition_spec
 from tests import four_meshes
-from tests.four import ROOT, collectives, name_of, report
+from tests.four import ROOT, check, collectives
 from tests.programs.batched import collatz, deep, fib, fragile, walk, walks
 from tests.programs.compare import assert_same_bits
 
@@ -42,10 +42,7 @@ def mapped(f: Any, **how: Any) -> Any:
 
 
 def test_four_devices(request: pytest.FixtureRequest) -> None:
-    """One test, so that one worker starts the process: its cases share what they compile."""
-    every = 1 if request.config.getoption("full") else 4
-    expected = dict.fromkeys(map(name_of, four_meshes.CASES[::every]), "ok")
-    assert report(four_meshes.__name__, every) == expected
+    check(four_meshes, request.config.getoption("full"))
 
 
 @pytest.mark.parametrize("inputs", range(1, 10))

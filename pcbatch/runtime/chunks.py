@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -108,7 +107,7 @@ class Chunks:
         if self.held is None:
             begun, self.here, self.owners = self._begin(common)
         else:
-            with nullcontext() if stream.watch is None else stream.watch.aside():
+            with stream.aside():
                 begun, self.here, self.owners = self._resumed(self.held, common)
         stream.snapshot = self._held
         while stream.watch is None or stream.watch.look():

@@ -10,7 +10,7 @@ next.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -128,8 +128,12 @@ class Stream:
 
     def brief(self, function: Any, *args: Any, **how: Any) -> Any:
         """A program that does little once it is compiled: no part of the time that a run may take."""
-        with nullcontext() if self.watch is None else self.watch.aside():
+        with self.aside():
             return self.call(function, *args, **how)
+
+    def aside(self) -> AbstractContextManager[None]:
+        """What is done in it takes nothing of the time that a run may take, if somebody watches it."""
+        return nullcontext() if self.watch is None else self.watch.aside()
 
     def _program(self, q: Queue) -> Hashable:
         return q.item.shape, q.slots, self.depth, self.grows, self.spread

@@ -257,9 +257,9 @@ class TapedStage(Stage):
         if block is None:
             return {}
         values = _seen(block, carry, window, popped, computed)
-        if any(s.kind == MADE for s in block.saved):  # XLA finds that they are computed already
+        if made := [s for s in block.saved if s.kind == MADE]:  # XLA finds that they are computed already
             env = replay(block.body, taken_in(block.body, values, self.shared, window.width), window.width)
-            values |= {s.key: spread_over(env[s.number], window.width) for s in block.saved if s.kind == MADE}
+            values |= {s.key: spread_over(env[s.number], window.width) for s in made}
         values |= {"link": window.read(carry[HEAD]), "depth": computed.depth, "lane": window.source}
         order = together(window, computed.mask)
         return {name: ordered(rows, order) for name, rows in block.rows.packed(values).items()}
