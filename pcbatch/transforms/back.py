@@ -219,7 +219,9 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
         values[f"{SHARED}:{v}"] = jnp.broadcast_to(stage.known[v], (window.width, *jnp.shape(stage.known[v])))
     env = replay(body, taken_in(body, values, stage.known, window.width), window.width)
 
-    old = {v: window.read(carry[ct(v)], layout.turned(v)) for v in {*_reads(tape), *body.updates} & set(layout.floats)}
+    # In a fixed order, not that of a set: the text of the program is the key of JAX's persistent cache.
+    entering = [v for v in dict.fromkeys((*_reads(tape), *body.updates)) if v in layout.floats]
+    old = {v: window.read(carry[ct(v)], layout.turned(v)) for v in entering}
     saved = {}
     if layout.frames is not None and tape.frames:
         assert depth is not None
