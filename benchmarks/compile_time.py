@@ -26,7 +26,8 @@ import jax.numpy as jnp
 
 import pcbatch
 from benchmarks.common import Row, report
-from pcbatch import frontend, lowering, pipeline
+from pcbatch import frontend, lowering
+from pcbatch.compiler import pipeline
 
 SIZES = (10, 20, 40, 80, 160)
 OURS = 1.15  # the greatest exponent that we want
@@ -116,7 +117,7 @@ def watched(stages: Stages) -> Iterator[None]:
     places: list[tuple[ModuleType, str, str]] = [
         (frontend, "compile_functions", "frontend"),
         (pipeline, "verify", "verifier"),
-        (importlib.import_module("pcbatch.lowering.infer_types"), "trace", "primitives, by JAX"),
+        (importlib.import_module("pcbatch.lowering.typing.infer"), "trace", "primitives, by JAX"),
     ]
     for found in pkgutil.iter_modules(lowering.__path__):
         module = importlib.import_module(f"pcbatch.lowering.{found.name}")

@@ -1,10 +1,13 @@
 """pcbatch: write a function for one example; run it on a batch, each lane at its own pace."""
 
-from pcbatch.api import Batched as Batched
-from pcbatch.api import batch as batch
-from pcbatch.api import inline as inline
-from pcbatch.api import unroll as unroll
-from pcbatch.devices import use_cpu_devices as use_cpu_devices
+from pcbatch.api.batch import Batched as Batched
+from pcbatch.api.batch import batch as batch
+from pcbatch.api.batch import inline as inline
+from pcbatch.api.batch import unroll as unroll
+from pcbatch.call.devices import use_cpu_devices as use_cpu_devices
+from pcbatch.call.results import BlockStats as BlockStats
+from pcbatch.call.results import Result as Result
+from pcbatch.call.results import Stats as Stats
 from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
 from pcbatch.errors import NonFiniteError as NonFiniteError
@@ -12,24 +15,21 @@ from pcbatch.errors import PcbatchError as PcbatchError
 from pcbatch.errors import StateError as StateError
 from pcbatch.errors import TooLargeError as TooLargeError
 from pcbatch.errors import UsageError as UsageError
-from pcbatch.explained import BlockPlan as BlockPlan
-from pcbatch.explained import Explanation as Explanation
-from pcbatch.interrupts import Interrupted as Interrupted
-from pcbatch.machines import Machine as Machine
 from pcbatch.modes import Dense as Dense
 from pcbatch.modes import Few as Few
 from pcbatch.modes import Strips as Strips
-from pcbatch.profile import BlockProfile as BlockProfile
-from pcbatch.profile import Profile as Profile
-from pcbatch.profile import Timeline as Timeline
-from pcbatch.results import BlockStats as BlockStats
-from pcbatch.results import Result as Result
-from pcbatch.results import Stats as Stats
-from pcbatch.runtime.blocks import Blocks as Blocks
-from pcbatch.runtime.schedule import Policy as Policy
-from pcbatch.runtime.status import Status as Status
-from pcbatch.tape_use import BlockTapeUse as BlockTapeUse
-from pcbatch.tape_use import TapeUse as TapeUse
+from pcbatch.report.profile import BlockProfile as BlockProfile
+from pcbatch.report.profile import Profile as Profile
+from pcbatch.report.profile import Timeline as Timeline
+from pcbatch.report.schedule import BlockPlan as BlockPlan
+from pcbatch.report.schedule import Explanation as Explanation
+from pcbatch.report.tape import BlockTapeUse as BlockTapeUse
+from pcbatch.report.tape import TapeUse as TapeUse
+from pcbatch.runs.interrupts import Interrupted as Interrupted
+from pcbatch.runs.run_handle import Machine as Machine
+from pcbatch.runtime.vm.blocks import Blocks as Blocks
+from pcbatch.runtime.vm.policies import Policy as Policy
+from pcbatch.runtime.vm.status import Status as Status
 
 __version__ = "0.1.0"
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pcbatch.cli import main
+from pcbatch.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pcbatch.diagnostics import Diagnostic, render_all
+from pcbatch.diagnostics.diagnostic import Diagnostic, render_all
 
 
 class PcbatchError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pcbatch.diagnostics import Diagnostic
+from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 
 

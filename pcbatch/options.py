@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pcbatch.diagnostics import Diagnostic
+from pcbatch.diagnostics.byte_sizes import bytes_of
+from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.modes import Mode
-from pcbatch.sizes import bytes_of
 
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")

@@ -22,11 +22,11 @@ import hypothesis.strategies as st
 import jax
 
 from tests import conftest  # noqa: F401  (the same flags as in the suite, before JAX starts)
-from tests.oracles import MODES, SCHEDULES, VARIANTS, check_jax, check_stages, prepare
+from tests.oracles.interpreters import MODES, SCHEDULES, VARIANTS, check_jax, check_stages, prepare
+from tests.oracles.smooth import Derivative, check_smooth, derivatives
 from tests.programs.census import census
 from tests.programs.random_programs import RandomProgram, programs
 from tests.programs.smooth import SmoothProgram, smooth_programs
-from tests.smooth_oracle import Derivative, check_smooth, derivatives
 
 STAGES_PER_SEED = 100
 JAX_PER_SEED = 10

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_DIFFERENTIAL = "tests/test_differential.py"
-_LANGUAGE = "tests/test_cases_language.py"
-_JAX = "tests/test_cases_jax.py"
-_PAPER = "tests/test_cases_paper.py"
+_DIFFERENTIAL = "tests/differential/test_differential.py"
+_LANGUAGE = "tests/language/test_cases_language.py"
+_JAX = "tests/language/test_cases_jax.py"
+_PAPER = "tests/language/test_cases_paper.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def programs(*names: str) -> tuple[str, ...]:
 
 def golden(*names: str) -> tuple[str, ...]:
     """The messages about these programs of `tests/errors`."""
-    return tuple(f"tests/test_golden_errors.py::test_rendering[{name}]" for name in names)
+    return tuple(f"tests/diagnostics/test_golden_errors.py::test_rendering[{name}]" for name in names)
 
 
 def of(file: str, *tests: str) -> tuple[str, ...]:
@@ -45,8 +45,8 @@ def frontend(file: str, *tests: str) -> tuple[str, ...]:
 
 
 def language(*tests: str) -> tuple[str, ...]:
-    """Tests of `tests/test_language.py`."""
-    return of("tests/test_language.py", *tests)
+    """Tests of `tests/language/test_language.py`."""
+    return of("tests/language/test_language.py", *tests)
 
 
 _STATEMENTS = {
@@ -85,7 +85,7 @@ _STATEMENTS = {
     "`pcbatch.unroll`": (*programs("unrolled_recursion", "nested_unrolled_loops"), *language("TestUnrolling")),
     "`assert` for each lane, with its message; status ASSERTION": (
         *programs("assert_at_entry", "message_of_many_kinds"),
-        *of("tests/test_fail.py", "test_status_and_values", "test_the_message"),
+        *of("tests/language/test_fail.py", "test_status_and_values", "test_the_message"),
     ),
     '`raise SomeError("...")`': (
         *programs("raise_in_a_loop", "raise_in_recursion", "several_kinds"),
@@ -93,7 +93,7 @@ _STATEMENTS = {
     ),
     "`print` for active lanes only": (
         *of(_LANGUAGE, "test_prints_of_active_lanes_only"),
-        *of("tests/test_print.py", "test_lanes_print_what_the_plain_function_prints", "test_the_exact_text"),
+        *of("tests/language/test_print.py", "test_lanes_print_what_the_plain_function_prints", "test_the_exact_text"),
     ),
     "`jax.debug.print` for active lanes only": of(_LANGUAGE, "test_prints_of_active_lanes_only"),
     "a function without `return` is refused": golden("PCB110_no_return", "PCB110_bare_return", "PCB111_falls_off"),
@@ -162,7 +162,7 @@ _FUNCTIONS = {
         *of(_LANGUAGE, "test_a_helper_without_decorator_is_a_primitive"),
     ),
     "a helper that branches on a lane is refused, with `batch` or `inline` as the way out": golden("PCB305_helper"),
-    "batches of no lanes": (*of(_LANGUAGE, "test_no_lanes"), *of("tests/test_runtime.py", "TestZeroLanes")),
+    "batches of no lanes": (*of(_LANGUAGE, "test_no_lanes"), *of("tests/runtime/test_limits.py", "TestZeroLanes")),
 }
 
 _SOURCES = {
@@ -183,7 +183,7 @@ _SOURCES = {
 }
 
 _TYPES = {
-    "joins where paths meet": of("tests/test_types.py", "test_the_rule", "test_a_join_is_what_where_gives"),
+    "joins where paths meet": of("tests/types/test_types.py", "test_the_rule", "test_a_join_is_what_where_gives"),
     "weak scalars": programs("weak_accumulator", "weak_integer_product", "weak_against_small"),
     "integers become floats": (
         *programs("call_result_is_widened", "primitive_is_widened"),
@@ -193,33 +193,33 @@ _TYPES = {
     "complex numbers": programs("complex_values", "mandelbrot"),
     "typed PRNG keys": (
         *programs("random_walk", "random_tree", "key_carried_as_result"),
-        *of("tests/test_local.py", "test_typed_keys_through_host_calls"),
+        *of("tests/differential/test_local.py", "test_typed_keys_through_host_calls"),
     ),
-    "64-bit mode on and off": (*programs("fib_i64", "fib_f64"), *of("tests/test_runtime.py", "TestDtypes")),
+    "64-bit mode on and off": (*programs("fib_i64", "fib_f64"), *of("tests/runtime/test_limits.py", "TestDtypes")),
     "bfloat16 and float16": (
         *programs("half_precision"),
-        *of("tests/test_types.py", "test_failed_lanes_of_every_kind_of_type"),
+        *of("tests/types/test_types.py", "test_failed_lanes_of_every_kind_of_type"),
     ),
 }
 
 _BATCHING = {
     "arms whose loops end on their own side only: never under vmap, here they do": (
         *of(_JAX, "test_arms_with_loops_that_end_on_their_own_side_only"),
-        *of("tests/test_runtime.py", "TestJunk::test_loops_that_end_only_on_their_own_side"),
+        *of("tests/runtime/test_limits.py", "TestJunk::test_loops_that_end_only_on_their_own_side"),
     ),
     "an arm that no lane takes is not run": of(_JAX, "test_an_arm_that_no_lane_takes_is_not_run"),
     "a dear arm is run for nobody": of(_JAX, "test_a_dear_arm_is_not_visited"),
     "a conditional per lane is no selection": of(
-        "tests/test_fail.py", "test_an_arm_that_fails_is_not_turned_into_a_selection"
+        "tests/language/test_fail.py", "test_an_arm_that_fails_is_not_turned_into_a_selection"
     ),
     "recursion on values of a lane": of(_JAX, "test_recursion_on_values"),
     "recursion under `jit`": of(
         _DIFFERENTIAL, *(f"test_under_jit[{name}]" for name in ("fib", "ackermann", "is_even"))
     ),
-    "recursion of any depth": of("tests/test_runtime.py", "TestGrowth::test_deep_recursion"),
+    "recursion of any depth": of("tests/runtime/test_limits.py", "TestGrowth::test_deep_recursion"),
     "products over lanes stay one matrix product": (
         *of(_JAX, "test_products_of_lanes_with_a_shared_matrix_are_one_product"),
-        *of("tests/test_hlo.py", "test_shared_matrix_is_one_gemm", "test_closed_over_matrix_is_one_gemm"),
+        *of("tests/runtime/test_hlo.py", "test_shared_matrix_is_one_gemm", "test_closed_over_matrix_is_one_gemm"),
     ),
     "a lane that is done does no work": of(_JAX, "test_an_iteration_count_of_its_own"),
 }
@@ -241,20 +241,22 @@ _FIRST = {
     ),
     "helpers that reduce over axes of one example": programs("helper_reductions"),
     "tail recursion (iota_sum) in constant stack": of(
-        "tests/test_counts.py", "test_tail_recursion_keeps_nothing", "test_tail_calls_run_in_constant_stack"
+        "tests/runtime/test_counts.py", "test_tail_recursion_keeps_nothing", "test_tail_calls_run_in_constant_stack"
     ),
     "subtractive gcd with swapped parameters": (
         *of(_PAPER, "test_gcd_with_its_parameters_swapped"),
         *programs("gcd_subtractive"),
     ),
     "the addition of fib runs exactly 20 times": of(
-        "tests/test_counts.py", "test_the_addition_in_fib_runs_twenty_times", "test_counts_do_not_depend_on_the_emitter"
+        "tests/runtime/test_counts.py",
+        "test_the_addition_in_fib_runs_twenty_times",
+        "test_counts_do_not_depend_on_the_emitter",
     ),
     "a helper is traced once for each place and signature": of(
-        "tests/test_counts.py", "test_a_helper_is_traced_once_per_signature"
+        "tests/runtime/test_counts.py", "test_a_helper_is_traced_once_per_signature"
     ),
     "one compilation per signature": of(
-        "tests/test_counts.py", "test_a_signature_is_compiled_once_and_several_are_kept"
+        "tests/runtime/test_counts.py", "test_a_signature_is_compiled_once_and_several_are_kept"
     ),
     "pea nuts": (*of(_PAPER, "test_pea_nuts"), *programs("pea_nuts", "pea_nuts_closed")),
     "masked pushes and pops against a model": of("tests/runtime/test_frames.py", "test_against_a_model"),

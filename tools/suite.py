@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pcbatch.table import ranges
+from pcbatch.diagnostics.tables import ranges
 
 WANTED = 95.0  # per cent, of the package and of every file that is not listed
 MEASURE = "--measure"

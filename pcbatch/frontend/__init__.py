@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 from pcbatch.frontend.compile import compile_functions as compile_functions
-from pcbatch.frontend.dump import ast_text as ast_text
+from pcbatch.frontend.source.dump import ast_text as ast_text

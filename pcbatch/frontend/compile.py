@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import FunctionType
 
-from pcbatch.diagnostics import Diagnostic
+from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
-from pcbatch.frontend.bound import check_deleted, check_helpers
-from pcbatch.frontend.faults import Faults
-from pcbatch.frontend.fence import check
-from pcbatch.frontend.fence_names import fall_helps, falling_statement, never_returns, returns_value
-from pcbatch.frontend.graph import Builder
-from pcbatch.frontend.source import deep_trees
-from pcbatch.frontend.stmts import statements
-from pcbatch.frontend.target import BatchedTest, Statics, Target, same_statics
-from pcbatch.frontend.undefined import check_defined
-from pcbatch.frontend.unit import make_unit
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.statements import statements
+from pcbatch.frontend.build.use_before_definition import check_deleted, check_helpers
+from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
+from pcbatch.frontend.source.faults import Faults
+from pcbatch.frontend.source.function_unit import make_unit
+from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.subset.check import check
+from pcbatch.frontend.subset.check_names import fall_helps, falling_statement, never_returns, returns_value
+from pcbatch.frontend.subset.undefined import check_defined
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 
 # Faults of expressions, and of statements without which control flows as before.

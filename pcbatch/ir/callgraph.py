@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import components, reachable, solve
-from pcbatch.ir.walk import block_writes
+from pcbatch.ir.def_use import block_writes
 
 Place = tuple[str, str]
 """A function and one of its variables (names are unique per function only)."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from pcbatch.diagnostics import Loc
+from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.ops import Branch, Fail, Jump, Print, PureOp, Return
 from pcbatch.ir.types import ArrayType
 

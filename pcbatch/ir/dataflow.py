@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pcbatch.ir.walk import AnyBlock, successors
+from pcbatch.ir.def_use import AnyBlock, successors
 
 Node = TypeVar("Node", bound=Hashable)
 Value = TypeVar("Value")

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pcbatch.diagnostics import Loc
+from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.def_use import AnyBlock, AnyOp, AnyTerminator, may_return
 from pcbatch.ir.message import Field
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Return
 from pcbatch.ir.printer import print_op, print_terminator
 from pcbatch.ir.stack import Edge, Fork, PushJump, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import AnyBlock, AnyOp, AnyTerminator, may_return
 
 FORMAT = 2
 

@@ -19,9 +19,9 @@ from typing import Any, assert_never
 from pcbatch.errors import InternalError
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.expr_text import as_function
 from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage
-from pcbatch.ir.text import as_function
 
 Values = MutableMapping[str, Any]
 

@@ -16,9 +16,7 @@ from collections.abc import Callable, Iterable
 
 from pcbatch.ir.cfg import Function
 from pcbatch.ir.dataflow import Solution, backward, block_edges, postorder, reachable, solve
-from pcbatch.ir.ops import Jump
-from pcbatch.ir.stack import PushJump, StackProgram
-from pcbatch.ir.walk import (
+from pcbatch.ir.def_use import (
     AnyBlock,
     AnyOp,
     block_uses,
@@ -34,6 +32,8 @@ from pcbatch.ir.walk import (
     terminator_reads,
     writes,
 )
+from pcbatch.ir.ops import Jump
+from pcbatch.ir.stack import PushJump, StackProgram
 
 Names = frozenset[str]
 NOTHING: Names = frozenset()

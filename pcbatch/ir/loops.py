@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Block, Function
 from pcbatch.ir.dataflow import block_edges, postorder
-from pcbatch.ir.walk import predecessors, successors
+from pcbatch.ir.def_use import predecessors, successors
 
 
 @dataclass(frozen=True, slots=True)

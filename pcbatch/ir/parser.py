@@ -13,6 +13,8 @@ from typing import NoReturn, TypeVar
 
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
+from pcbatch.ir.def_use import AnyOp
+from pcbatch.ir.expr_text import default_reads, unbrace
 from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.stack import (
     Edge,
@@ -27,9 +29,7 @@ from pcbatch.ir.stack import (
     Storage,
     Var,
 )
-from pcbatch.ir.text import default_reads, unbrace
 from pcbatch.ir.types import ArrayType, parse_type
-from pcbatch.ir.walk import AnyOp
 
 OpT = TypeVar("OpT")
 

@@ -44,14 +44,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import assert_never
 
-from pcbatch.diagnostics import Loc
+from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.def_use import AnyBlock, AnyOp, AnyTerminator
+from pcbatch.ir.expr_text import braced, default_reads
 from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.stack import Edge, Fork, Pop, Push, PushJump, StackProgram, Var
-from pcbatch.ir.text import braced, default_reads
 from pcbatch.ir.types import ArrayType
-from pcbatch.ir.walk import AnyBlock, AnyOp, AnyTerminator
 
 _WIDTH = 100  # where declarations wrap
 _COLUMN = 44  # where locations start

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from pcbatch.diagnostics import Loc
+from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.ops import Fail, Jump, Print, PureOp, Return
 from pcbatch.ir.types import ArrayType
 

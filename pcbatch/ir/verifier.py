@@ -44,12 +44,7 @@ from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.definite import slots, stack_written, written
-from pcbatch.ir.liveness import doubtful, live_in, stack_live_in, stack_live_out
-from pcbatch.ir.ops import ASSERTION, ERROR, RETURN, Fail, Move, Select
-from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage
-from pcbatch.ir.types import BOOL, ArrayType
-from pcbatch.ir.walk import (
+from pcbatch.ir.def_use import (
     AnyBlock,
     AnyOp,
     block_writes,
@@ -62,6 +57,11 @@ from pcbatch.ir.walk import (
     terminator_reads,
     writes,
 )
+from pcbatch.ir.liveness import doubtful, live_in, stack_live_in, stack_live_out
+from pcbatch.ir.must_assign import slots, stack_written, written
+from pcbatch.ir.ops import ASSERTION, ERROR, RETURN, Fail, Move, Select
+from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage
+from pcbatch.ir.types import BOOL, ArrayType
 
 RESERVED_LABELS = (RETURN, "prologue")
 

@@ -11,28 +11,28 @@ import jax.numpy as jnp
 
 from pcbatch.ir.stack import StackProgram, Storage
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.jax_types import storage_type
+from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.modes import Dense
-from pcbatch.runtime.blocks import Blocks
-from pcbatch.runtime.code import Values
 from pcbatch.runtime.emit.guard import Guard
-from pcbatch.runtime.layout import reg
-from pcbatch.runtime.machine import State, spoilt
-from pcbatch.runtime.schedule import Drain, Sweep
-from pcbatch.runtime.spread import Dealt
-from pcbatch.runtime.status import Status
-from pcbatch.runtime.window import lane_mask
-from pcbatch.runtime.words import is_float
-from pcbatch.transforms import back
-from pcbatch.transforms.fold import folded, unfolded_outs
-from pcbatch.transforms.kept import settled, totals
-from pcbatch.transforms.lifted import Axis, Lifted, at_once, one_by_one
-from pcbatch.transforms.marked import MARK, SEGMENT, SEGMENTS, STRIDE, segment_machine, segment_rows, taping
-from pcbatch.transforms.primitive import bind
-from pcbatch.transforms.pull import any_in_record, masked, sheltered
-from pcbatch.transforms.pushed import pushed_linear, refuse
-from pcbatch.transforms.tape import HEAD, Tape
-from pcbatch.transforms.taped import ELEMENTS, FULL, ROOM, STATUS, OfRun, folded_part, run_now
+from pcbatch.runtime.sharding.lane_sharding import Dealt
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.blocks import Blocks
+from pcbatch.runtime.vm.lane_window import lane_mask
+from pcbatch.runtime.vm.layout import reg
+from pcbatch.runtime.vm.machine import State, spoilt
+from pcbatch.runtime.vm.policies import Drain, Sweep
+from pcbatch.runtime.vm.status import Status
+from pcbatch.runtime.vm.word_packing import is_float
+from pcbatch.transforms.primitive.batching import Axis, Lifted, at_once, one_by_one
+from pcbatch.transforms.primitive.jvp import pushed_linear, refuse
+from pcbatch.transforms.primitive.lane_folding import folded, unfolded_outs
+from pcbatch.transforms.primitive.operation import bind
+from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, STATUS, OfRun, folded_part, run_now
+from pcbatch.transforms.remat_run import MARK, SEGMENT, SEGMENTS, STRIDE, segment_machine, segment_rows, taping
+from pcbatch.transforms.tape import backward_machine
+from pcbatch.transforms.tape.block_vjp import any_in_record, masked, sheltered
+from pcbatch.transforms.tape.plan import HEAD, Tape
+from pcbatch.transforms.tape.uniform_cotangents import settled, totals
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +120,7 @@ class Backward(OfRun):
         count = len(self.moved) + len(self.keys)
         if any(x is None for x in args[:count]):
             raise refuse()
-        from pcbatch.transforms.reverse import Tangent
+        from pcbatch.transforms.tangent import Tangent
 
         moved = [x for x, here in zip(args, self.moved, strict=False) if here]
         tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
@@ -141,18 +141,18 @@ def undone(
     run, plan = operation.run, operation.tape
     machine, lanes = operation.executable.smooth, run.lanes
     shared, per_lane = machine.stored(_arguments(operation, args), lanes)
-    layout = back.layout_of(machine.layout, plan)
+    layout = backward_machine.layout_of(machine.layout, plan)
     known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **left}
     alive = any_in_record(list(cotangents.values())) if cotangents else jnp.zeros((lanes,), bool)
     ok = left[STATUS] == int(Status.OK)
     given = {v: masked(ok, x) for v, x in cotangents.items()}
-    began = back.start(layout, given, left[ROOM].shape[0], lanes, known)
+    began = backward_machine.start(layout, given, left[ROOM].shape[0], lanes, known)
     if operation.marked:
         carry = by_segments(operation, layout, known, alive, left, began)
     else:
         # Links of a tape that was full lead anywhere, in circles too.
         head = jnp.where(left[FULL], -1, left[HEAD])
-        began = back.at_records(layout, began, jnp.where(alive, head, -1) if operation.skips else head)
+        began = backward_machine.at_records(layout, began, jnp.where(alive, head, -1) if operation.skips else head)
         stride = operation.stride(left)
         carry = backwards(operation, layout, known, began, stride)
         carry = settled(plan, carry, known, stride)
@@ -167,7 +167,7 @@ def _arguments(operation: Backward, args: Sequence[Any]) -> dict[str, Any]:
 def _of_arguments(
     operation: Backward,
     args: Sequence[Any],
-    layout: back.BackLayout,
+    layout: backward_machine.BackLayout,
     carry: Values,
     wrong: jax.Array,
 ) -> list[Any]:
@@ -182,8 +182,8 @@ def _of_arguments(
         x = args[k]
         if v in of_shared:
             ct = of_shared[v]
-        elif back.ct(v) in carry:
-            ct = layout.forward.rows(reg(v), carry[back.ct(v)])
+        elif backward_machine.ct(v) in carry:
+            ct = layout.forward.rows(reg(v), carry[backward_machine.ct(v)])
             ct = ct if run.mapped[k] else ct.sum(0)
         else:
             ct = jnp.zeros_like(x)
@@ -194,7 +194,7 @@ def _of_arguments(
 
 def by_segments(
     operation: Backward,
-    layout: back.BackLayout,
+    layout: backward_machine.BackLayout,
     known: Values,
     alive: jax.Array,
     left: Mapping[str, Any],
@@ -216,7 +216,7 @@ def by_segments(
         state = taped.advance(State({**state.carry, **room}, shared, jnp.zeros((), jnp.int32)), SEGMENT)
         here = {**known, **{key: state.carry[key] for key in operation.tape.keys()}}
         head = state.carry[HEAD]
-        carry = back.at_records(layout, carry, jnp.where(alive, head, -1) if operation.skips else head)
+        carry = backward_machine.at_records(layout, carry, jnp.where(alive, head, -1) if operation.skips else head)
         carry = backwards(operation, layout, here, carry)
         return place - 1, settled(operation.tape, carry, here, 1)
 
@@ -224,12 +224,14 @@ def by_segments(
     return dict(ended[1])
 
 
-def backwards(operation: Backward, layout: back.BackLayout, known: Values, carry: Values, stride: int = 1) -> Values:
+def backwards(
+    operation: Backward, layout: backward_machine.BackLayout, known: Values, carry: Values, stride: int = 1
+) -> Values:
     """Run the backward machine to its end."""
     machine, codes = operation.executable.smooth, layout.codes
-    modes = machine.modes(carry[back.RECORD].shape[0])
+    modes = machine.modes(carry[backward_machine.RECORD].shape[0])
     expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
-    stage: Any = back.BackStage(layout, known, machine.apart, stride)
+    stage: Any = backward_machine.BackStage(layout, known, machine.apart, stride)
     shape: Any = layout
     chosen = tuple(modes[c.tape.index] if c.index in expensive else Dense() for c in codes)
     blocks = Blocks(shape, Guard(), chosen, expensive, stage)
@@ -246,8 +248,8 @@ def backwards(operation: Backward, layout: back.BackLayout, known: Values, carry
     return ended
 
 
-def _owned(layout: back.BackLayout, carry: Values) -> dict[str, Any]:
-    return {v: carry[back.own(v)].sum(0) for v in layout.owned}
+def _owned(layout: backward_machine.BackLayout, carry: Values) -> dict[str, Any]:
+    return {v: carry[backward_machine.own(v)].sum(0) for v in layout.owned}
 
 
 def _shared_cotangents(operation: Backward, arguments: Mapping[str, Any], sums: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,19 +11,19 @@ import jax.numpy as jnp
 from jax.sharding import AbstractMesh
 
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.jax_types import is_symbolic
-from pcbatch.runtime.outcome import Outcome, keeping
-from pcbatch.runtime.partition import split_by_xla
-from pcbatch.runtime.pc import PcExecutable
-from pcbatch.runtime.spread import Dealt, Devices, Spread
-from pcbatch.runtime.surroundings import plainly
-from pcbatch.transforms import reverse
-from pcbatch.transforms.fold import folded, spread, unfolded_outs
-from pcbatch.transforms.jitted import jitted
-from pcbatch.transforms.lifted import Axis, Lifted
-from pcbatch.transforms.primitive import bind
-from pcbatch.transforms.pushed import not_linear
-from pcbatch.transforms.taped import Taped, grown
+from pcbatch.lowering.typing.jax_types import is_symbolic
+from pcbatch.runtime.execute.executor import PcExecutable
+from pcbatch.runtime.sharding.ambient_mesh import plainly
+from pcbatch.runtime.sharding.custom_partitioning import split_by_xla
+from pcbatch.runtime.sharding.lane_sharding import Dealt, Devices, Spread
+from pcbatch.runtime.vm.raw_result import Outcome, keeping
+from pcbatch.transforms import tangent
+from pcbatch.transforms.primitive.batching import Axis, Lifted
+from pcbatch.transforms.primitive.jitted import jitted
+from pcbatch.transforms.primitive.jvp import not_linear
+from pcbatch.transforms.primitive.lane_folding import folded, spread, unfolded_outs
+from pcbatch.transforms.primitive.operation import bind
+from pcbatch.transforms.recorded_run import Taped, grown
 
 PER_LANE = ("values", "status", "pc", "depths", "back", "shown")  # fields of an outcome with a value for each lane
 
@@ -136,7 +136,7 @@ class Run:
         return jax.tree.leaves(replace(outcome, **marked))
 
     def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        return reverse.push(self, primals, tangents)
+        return tangent.push(self, primals, tangents)
 
     def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()
@@ -193,7 +193,7 @@ def records_of(program: Program, args: Mapping[str, Any], lanes: int) -> list[tu
     names, operands = (*mapped, *common), [*mapped.values(), *common.values()]
     run = Run(program, names, tuple(v in mapped for v in names), lanes)
     moved = tuple(bool(jnp.issubdtype(x.dtype, jnp.inexact)) for x in operands)
-    plan = reverse.tape_of(program, reverse.wanted(run, moved))
+    plan = tangent.tape_of(program, tangent.wanted(run, moved))
     taped = Taped(run, plan)
     left = taped.split(grown(taped, *operands))[1]
     return [(block.code.block.label, int(left[block.count]), block.bytes()) for block in plan.blocks]

@@ -9,7 +9,7 @@ from typing import Any
 
 from pcbatch.errors import CompileError
 from pcbatch.frontend import compile_functions
-from pcbatch.frontend.target import Target
+from pcbatch.frontend.source.callee import Target
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.verifier import verify

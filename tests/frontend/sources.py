@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pcbatch.diagnostics import Diagnostic
+from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from tests.frontend.compiling import compiled
 

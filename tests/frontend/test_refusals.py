@@ -293,7 +293,7 @@ def test_batched_definition_inside():
     import types
 
     batch = types.FunctionType((lambda fn: fn).__code__, {}, "batch")
-    batch.__module__ = "pcbatch.api"
+    batch.__module__ = "pcbatch.api.batch"
 
     def f(n):
         @batch

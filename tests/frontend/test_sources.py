@@ -98,7 +98,7 @@ def test_carets_stand_below_what_they_mark(before: str, tmp_path: Path) -> None:
     fault = refusal(load(tmp_path, f"def f(n):\n    a = {before}; import n\n    return n\n").f)
     line = linecache.getline(fault.primary.loc.file, 2).rstrip()
     assert line[fault.primary.loc.col : fault.primary.loc.end_col] == "import n"
-    shown = pcbatch.diagnostics.render(fault).split("\n")
+    shown = pcbatch.diagnostics.diagnostic.render(fault).split("\n")
     carets = next(text for text in shown if "^" in text)
     width = {"'ä'": 3, "'日本'": 6, "'e\u0301'": 3, "'\t'": 3, "'🙂'": 4}[before]
     assert carets.index("^") == len("2 |     a = ") + width + len("; ") and "^^^^^ " in carets

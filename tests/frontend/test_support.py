@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pcbatch.frontend import support
+from pcbatch.frontend.support import operators
 
 EDGES = (-128, -127, -3, -1, 0, 1, 2, 100, 126, 127)
 
@@ -17,7 +17,7 @@ EDGES = (-128, -127, -3, -1, 0, 1, 2, 100, 126, 127)
 @pytest.mark.parametrize("step", [1, 2, 3, 127, 128, 300, -1, -2, -7, -128, -1000])
 def test_range_length_never_overflows(step):
     pairs = np.array(list(itertools.product(EDGES, EDGES)), np.int8)
-    length = jax.jit(jax.vmap(lambda a, b: support.range_length(a, b, step)))
+    length = jax.jit(jax.vmap(lambda a, b: operators.range_length(a, b, step)))
     expected = [len(range(a, b, step)) for a, b in pairs.tolist()]
     assert length(pairs[:, 0], pairs[:, 1]).tolist() == expected
 
@@ -27,73 +27,73 @@ def test_range_length_with_a_step_of_the_lane(dtype):
     edges = (-128, -3, -1, 0, 2, 127) if dtype is np.int8 else (-(2**31), -5, 0, 3, 2**31 - 1)
     steps = [step for step in (*edges, -1, 1) if step]
     triples = np.array(list(itertools.product(edges, edges, steps)), dtype)
-    length = jax.jit(jax.vmap(support.range_length))
+    length = jax.jit(jax.vmap(operators.range_length))
     assert length(*triples.T).tolist() == [len(range(*triple)) for triple in triples.tolist()]
     assert length(*np.array([[0], [5], [0]], dtype)).tolist() == [0], "such lanes have failed before"
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.uint32])
 def test_range_length_with_plain_start(dtype):
-    length = jax.jit(lambda n: support.range_length(0, n, 3))
+    length = jax.jit(lambda n: operators.range_length(0, n, 3))
     assert int(length(np.array(100, dtype))) == 34
 
 
 def test_range_length_with_a_start_that_the_stop_cannot_hold():
-    assert int(jax.jit(lambda n: support.range_length(-5, n, 1))(np.uint8(100))) == 105
+    assert int(jax.jit(lambda n: operators.range_length(-5, n, 1))(np.uint8(100))) == 105
     with pytest.raises(OverflowError):
-        jax.jit(lambda n: support.range_length(-5, n, 1))(np.uint32(100))
+        jax.jit(lambda n: operators.range_length(-5, n, 1))(np.uint32(100))
 
 
 def test_range_length_of_plain_values():
-    assert support.range_length(2, np.int32(9), 3) == 3
-    assert support.range_length(0, True, 1) == 1
+    assert operators.range_length(2, np.int32(9), 3) == 3
+    assert operators.range_length(0, True, 1) == 1
 
 
 def test_range_refuses_what_python_refuses():
     with pytest.raises(TypeError, match="stop of range"):
-        support.range_length(0, 2.5, 1)
+        operators.range_length(0, 2.5, 1)
     with pytest.raises(TypeError, match="start of range"):
-        support.range_length(jnp.float32(2), 3, 1)
+        operators.range_length(jnp.float32(2), 3, 1)
     with pytest.raises(TypeError, match="must not be zero"):
-        support.range_length(0, 3, 0)
+        operators.range_length(0, 3, 0)
     with pytest.raises(TypeError, match="step of range"):
-        jax.jit(lambda s: support.range_length(0, 3, s))(2.0)
+        jax.jit(lambda s: operators.range_length(0, 3, s))(2.0)
 
 
 def test_truth():
-    assert support.truth([]) is False and support.truth("x") is True and support.truth(None) is False
+    assert operators.truth([]) is False and operators.truth("x") is True and operators.truth(None) is False
     for value, expected in ((2, True), (0, False), (0.0, False), (float("nan"), True), (True, True)):
-        assert bool(jax.jit(support.truth)(value)) is expected
-        assert bool(support.truth(value)) is expected
-        assert bool(jax.jit(support.not_)(value)) is not expected
-        assert bool(support.not_(np.asarray(value))) is not expected
+        assert bool(jax.jit(operators.truth)(value)) is expected
+        assert bool(operators.truth(value)) is expected
+        assert bool(jax.jit(operators.not_)(value)) is not expected
+        assert bool(operators.not_(np.asarray(value))) is not expected
     with pytest.raises(TypeError, match="condition must be a scalar"):
-        support.truth(jnp.zeros(3))
+        operators.truth(jnp.zeros(3))
     with pytest.raises(TypeError, match="condition must be a scalar"):
-        support.not_(np.zeros(1))
+        operators.not_(np.zeros(1))
 
 
 def test_contains():
-    assert support.contains(2, {2: 3}) is True and support.lacks(2, "12".split()) is True
-    inside = jax.jit(lambda x: support.contains(x, (1, 5)))
+    assert operators.contains(2, {2: 3}) is True and operators.lacks(2, "12".split()) is True
+    inside = jax.jit(lambda x: operators.contains(x, (1, 5)))
     assert bool(inside(5)) and not bool(inside(4))
-    assert bool(support.contains(2, jnp.arange(3))) and not bool(jax.jit(lambda x: support.contains(x, ()))(1))
+    assert bool(operators.contains(2, jnp.arange(3))) and not bool(jax.jit(lambda x: operators.contains(x, ()))(1))
 
 
 def test_loops_over_arrays():
-    assert support.iter_length(np.zeros((3, 2))) == 3 and support.iter_length(jnp.zeros(0)) == 0
-    assert support.rows({"a": 1, "b": 2}) == ("a", "b") and support.rows(iter([1])) == (1,)
+    assert operators.iter_length(np.zeros((3, 2))) == 3 and operators.iter_length(jnp.zeros(0)) == 0
+    assert operators.rows({"a": 1, "b": 2}) == ("a", "b") and operators.rows(iter([1])) == (1,)
     for wrong in (3, None, {1, 2}):
         with pytest.raises(TypeError, match="cannot go over|no order"):
-            support.rows(wrong)
+            operators.rows(wrong)
     with pytest.raises(TypeError, match="scalar"):
-        support.iter_length(jnp.float32(1))
-    assert int(jax.jit(lambda k: support.row(np.array([4, 5, 6]), k))(1)) == 5
+        operators.iter_length(jnp.float32(1))
+    assert int(jax.jit(lambda k: operators.row(np.array([4, 5, 6]), k))(1)) == 5
 
 
 def test_values_that_python_would_change_in_place():
-    assert support.inplace(3) == 3 and support.inplace((1,)) == (1,)
+    assert operators.inplace(3) == 3 and operators.inplace((1,)) == (1,)
     for value in ([], {}, set()):
         with pytest.raises(TypeError, match="in place"):
-            support.inplace(value)
-    assert support.single([7]) == 7
+            operators.inplace(value)
+    assert operators.single([7]) == 7

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcbatch.ir import callgraph, definite, liveness
+from pcbatch.ir import callgraph, liveness, must_assign
 from pcbatch.ir.dataflow import backward, block_edges, forward, reachable
 from pcbatch.ir.loops import loops
 from tests.ir.samples import CHAIN_CFG, FIB_CFG, FIB_STACK, FORK_STACK, GCD_CFG, PARITY_CFG, TAIL_STACK, cfg, stack
@@ -126,7 +126,7 @@ def test_forks_go_every_way():
     assert liveness.stack_live_in(program) == {"f": names("x"), "back": names("r"), "g": names("x")}
     assert liveness.return_points(program) == {"f": (), "back": (), "g": ("back",)}
     assert liveness.live_at_return(program) == {"f": names("r"), "back": names("r"), "g": names("r")}
-    assert definite.stack_written(program)[0]["back"] == names("t u x r")
+    assert must_assign.stack_written(program)[0]["back"] == names("t u x r")
 
 
 def test_slots_live_until_they_are_popped_or_pushed():
@@ -176,11 +176,11 @@ def test_calls_write_parameters_and_all_below():
 
 def test_written_on_all_paths():
     function = cfg(FIB_CFG).functions[0]
-    assert definite.written(function) == {"bb0": names("n"), "bb1": names("n t0"), "bb2": names("n t0")}
-    anywhere, outermost = definite.stack_written(stack(FIB_STACK))
+    assert must_assign.written(function) == {"bb0": names("n"), "bb1": names("n t0"), "bb2": names("n t0")}
+    anywhere, outermost = must_assign.stack_written(stack(FIB_STACK))
     assert anywhere["bb3"] == names("n n0 t0 r")
     assert outermost["bb0"] == names("n")
-    assert definite.slots(stack(FIB_STACK))["bb0"]["bb4"] == names("n left")
+    assert must_assign.slots(stack(FIB_STACK))["bb0"]["bb4"] == names("n left")
 
 
 def test_the_solver_both_ways():

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from pcbatch.diagnostics import Loc
+from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, CfgProgram, Function
 from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.ops import Expr, Prim, Return

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from pcbatch.diagnostics import Loc
+from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, CfgProgram, Function
+from pcbatch.ir.expr_text import as_function, braced, default_reads, unbrace
 from pcbatch.ir.ops import Expr, Move, Prim, Return
 from pcbatch.ir.parser import ParseError, parse_program
 from pcbatch.ir.printer import print_program
-from pcbatch.ir.text import as_function, braced, default_reads, unbrace
 from tests.ir import strategies
 from tests.ir.samples import EVERY, FIB_CFG, FIB_STACK, FORK_STACK, GCD_CFG
 

@@ -12,25 +12,25 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.compiler.pipeline import checked
 from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg, interpret_stack
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import PushJump, StackProgram, Storage
 from pcbatch.ir.verifier import verify
-from pcbatch.lowering import (
-    coalesce,
-    copy_prop,
-    dce,
-    frequency,
+from pcbatch.lowering.analysis import block_frequency
+from pcbatch.lowering.passes import (
+    block_layout,
+    copy_propagation,
+    dead_code,
+    forward_destinations,
+    hoist_uniform,
     lower_calls,
-    merge_registers,
-    order,
-    shared,
+    register_coalescing,
     simplify_cfg,
-    storage,
+    storage_classes,
 )
-from pcbatch.pipeline import checked
 from tests.ir.samples import FIB_STACK, PARITY_CFG, TAIL_STACK, cfg, stack
 
 Program = CfgProgram | StackProgram
@@ -64,7 +64,9 @@ class TestCoalesce:
     """An operation writes where its result is going to be, if nobody can tell."""
 
     def test_the_result_is_written_at_once(self) -> None:
-        text = after(coalesce.run, function("bb0:\n  t = { n + m }\n  r = t\n  return", "  t: i32[]"), *EXAMPLES)
+        text = after(
+            forward_destinations.run, function("bb0:\n  t = { n + m }\n  r = t\n  return", "  t: i32[]"), *EXAMPLES
+        )
         assert "r = { n + m }" in text and "t = " not in text
 
     @pytest.mark.parametrize(
@@ -74,16 +76,16 @@ class TestCoalesce:
     )
     def test_not_past_another_use_of_either(self, between: str) -> None:
         body = f"bb0:\n  r = {{ n * 2 }}\n  t = {{ n + m }}\n{between}  r = t\n  r = {{ r + m }}\n  return"
-        assert "t = { n + m }" in after(coalesce.run, function(body, "  t: i32[]"), *EXAMPLES)
+        assert "t = { n + m }" in after(forward_destinations.run, function(body, "  t: i32[]"), *EXAMPLES)
 
     def test_not_what_is_read_once_more(self) -> None:
         body = "bb0:\n  t = { n + m }\n  r = t\n  r = { r * t }\n  return"
-        assert "t = { n + m }" in after(coalesce.run, function(body, "  t: i32[]"), *EXAMPLES)
+        assert "t = { n + m }" in after(forward_destinations.run, function(body, "  t: i32[]"), *EXAMPLES)
 
     def test_not_past_a_push_to_the_slot_of_the_same_name(self) -> None:
         text = TAIL_STACK.replace("  push x\n", "  y = { x + 1 }\n  push x\n  x = y\n")
         program = stack(text.replace("t: bool[] temp", "t: bool[] temp   y: i32[] temp"))
-        assert "y = { x + 1 }" in after(coalesce.run_stack, program, (3,), (9,))
+        assert "y = { x + 1 }" in after(forward_destinations.run_stack, program, (3,), (9,))
 
 
 class TestCopies:
@@ -91,11 +93,11 @@ class TestCopies:
 
     def test_after_the_source_has_changed(self) -> None:
         body = "bb0:\n  r = n\n  n = { n + m }\n  r = { r + n }\n  return"
-        assert "r = { r + n }" in after(copy_prop.run, function(body), *EXAMPLES)
+        assert "r = { r + n }" in after(copy_propagation.run, function(body), *EXAMPLES)
 
     def test_after_the_copy_has_changed(self) -> None:
         body = "bb0:\n  r = n\n  r = { r * m }\n  r = { r + n }\n  return"
-        assert "r = { r + n }" in after(copy_prop.run, function(body), *EXAMPLES)
+        assert "r = { r + n }" in after(copy_propagation.run, function(body), *EXAMPLES)
 
     def test_where_only_one_path_made_it(self) -> None:
         body = """\
@@ -109,7 +111,7 @@ bb1:
 bb2:
   r = { r + 1 }
   return"""
-        assert "r = { r + 1 }" in after(copy_prop.run, function(body, "  t: bool[]"), *EXAMPLES)
+        assert "r = { r + 1 }" in after(copy_propagation.run, function(body, "  t: bool[]"), *EXAMPLES)
 
     def test_not_through_a_call(self) -> None:
         """The callee writes r again, so what the first call gave must not be read from there."""
@@ -132,7 +134,7 @@ g:
   return
 }
 """
-        assert "{ a * 10 + r }" in after(copy_prop.run_stack, stack(text), (3,), (9,))
+        assert "{ a * 10 + r }" in after(copy_propagation.run_stack, stack(text), (3,), (9,))
 
 
 class TestDeadCode:
@@ -140,11 +142,11 @@ class TestDeadCode:
 
     def test_a_dead_call_stays(self) -> None:
         text = PARITY_CFG.replace("  r = call @even(m)\n", "  r = call @even(m)\n  z = call @odd(m)\n")
-        assert "z = call @odd(m)" in after(dce.run, cfg(text), (3,), (2,))
+        assert "z = call @odd(m)" in after(dead_code.run, cfg(text), (3,), (2,))
 
     def test_one_live_result_keeps_the_operation(self) -> None:
         body = "bb0:\n  r, m = { n + 1, 7 }\n  return"
-        assert "r, m = { n + 1, 7 }" in after(dce.run, function(body), *EXAMPLES)
+        assert "r, m = { n + 1, 7 }" in after(dead_code.run, function(body), *EXAMPLES)
 
 
 class TestSimplify:
@@ -236,7 +238,7 @@ class TestCalls:
     @pytest.mark.parametrize("end", ["z = call @even(m)", "r = call @even(m)\n  z = call @odd(m)"])
     def test_an_ignored_call_at_the_end_is_none(self, end: str) -> None:
         program = cfg(PARITY_CFG.replace("  r = call @even(m)\n", f"  r = z\n  {end}\n"))
-        lowered = storage.run(lower_calls.run(program))
+        lowered = storage_classes.run(lower_calls.run(program))
         assert verify(lowered) == ()
         for n in range(6):
             assert results(lowered, n) == results(program, n)
@@ -281,9 +283,9 @@ end:
 }
 """
         program = stack(text)
-        new = merge_registers.run(program)
+        new = register_coalescing.run(program)
         assert {"x", "y"} <= {v for v, var in new.vars.items() if var.storage is Storage.REG_STACK}
-        after(merge_registers.run, program, (5,), (0,), (2,))
+        after(register_coalescing.run, program, (5,), (0,), (2,))
 
     def test_what_a_half_interferes_with_the_whole_does(self) -> None:
         text = """\
@@ -308,7 +310,7 @@ last:
   return
 }
 """
-        after(merge_registers.run, stack(text), (1, 3), (30, 2))
+        after(register_coalescing.run, stack(text), (1, 3), (30, 2))
 
 
 class TestShared:
@@ -333,7 +335,12 @@ g:
   return
 }
 """
-        text = after(lambda p: storage.run(shared.run(p, frozenset({"u", "w"}))), stack(text), (1, 2, 3), (4, 0, 5))
+        text = after(
+            lambda p: storage_classes.run(hoist_uniform.run(p, frozenset({"u", "w"}))),
+            stack(text),
+            (1, 2, 3),
+            (4, 0, 5),
+        )
         assert "u, w: i32[] shared" in text and "x: i32[] stack" in text
 
     def test_a_variable_that_two_paths_compute_is_not_shared(self) -> None:
@@ -355,7 +362,7 @@ end:
   return
 }
 """
-        text = after(lambda p: storage.run(shared.run(p, frozenset({"u"}))), stack(text), (1, 2), (4, 5))
+        text = after(lambda p: storage_classes.run(hoist_uniform.run(p, frozenset({"u"}))), stack(text), (1, 2), (4, 5))
         assert "n, v, r: i32[] reg   u: i32[] shared" in text
 
 
@@ -364,7 +371,7 @@ class TestStorage:
 
     def test_what_is_only_saved_has_no_register(self) -> None:
         text = FIB_STACK.replace("left: i32[] stack", "left: i32[] reg+stack")
-        program = storage.run(stack(text))
+        program = storage_classes.run(stack(text))
         assert program.vars["left"].storage is Storage.STACK
         assert program.vars["n"].storage is Storage.REG_STACK and program.vars["t0"].storage is Storage.TEMP
 
@@ -374,15 +381,17 @@ class TestOrder:
 
     def test_the_entry_is_found_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         program = stack(FIB_STACK)
-        monkeypatch.setattr(order, "expensive_blocks", lambda _: ("bb0",))
-        new = order.run(program, "earliest")
+        monkeypatch.setattr(block_layout, "expensive_blocks", lambda _: ("bb0",))
+        new = block_layout.run(program, "earliest")
         assert new.entry == new.blocks[-1].label
         assert [results(new, n) for n in range(7)] == [results(program, n) for n in range(7)]
 
     def test_policies_that_name_one_block_get_source_order(self) -> None:
         """Lanes then wait for each other at later code; a sweep goes on where a return leads."""
         written = stack(FIB_STACK)
-        texts = {name: [b.ops for b in order.run(written, name).blocks] for name in ("earliest", "largest", "sweep")}
+        texts = {
+            name: [b.ops for b in block_layout.run(written, name).blocks] for name in ("earliest", "largest", "sweep")
+        }
         source = [b.ops for b in written.blocks]
         assert texts["earliest"] == texts["largest"] == source
         assert sorted(map(str, texts["sweep"])) == sorted(map(str, source)) and texts["sweep"] != source
@@ -399,9 +408,9 @@ class TestOrder:
         assert grow.lower(np.ones((2, 4, 40), np.float32)[:, :0], np.arange(2)).stages.schedule == "sweep", "of nothing"
 
     def test_recursion_is_a_loop(self) -> None:
-        assert frequency.flow(stack(FIB_STACK))["bb1"] == ["bb3", "bb4"]
-        assert set(frequency.visits(stack(FIB_STACK)).values()) == {8.0}
-        assert set(frequency.cycles(stack(FIB_STACK)).values()) == {1, 2}
+        assert block_frequency.flow(stack(FIB_STACK))["bb1"] == ["bb3", "bb4"]
+        assert set(block_frequency.visits(stack(FIB_STACK)).values()) == {8.0}
+        assert set(block_frequency.cycles(stack(FIB_STACK)).values()) == {1, 2}
 
     def test_inner_loops_run_more_often(self) -> None:
         text = """\
@@ -420,7 +429,7 @@ next:
   jump outer
 }
 """
-        visits = frequency.visits(stack(text))
+        visits = block_frequency.visits(stack(text))
         assert visits["inner"] > visits["outer"] == visits["next"]
 
 

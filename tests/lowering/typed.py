@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.cfg import CfgProgram, Function
+from pcbatch.ir.expr_text import as_function
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
-from pcbatch.ir.text import as_function
-from pcbatch.lowering.jax_types import to_aval
-from pcbatch.lowering.trace import JaxprFn
+from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.lowering.typing.trace import JaxprFn
 
 NAMES: Mapping[str, Any] = {"jnp": jnp, "jax": jax}
 

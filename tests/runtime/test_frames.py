@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from pcbatch.ir.types import ArrayType
-from pcbatch.runtime import frames, words
-from pcbatch.runtime.frames import Column, Frames
-from pcbatch.runtime.window import Window, everyone, first
+from pcbatch.runtime.vm import frames, word_packing
+from pcbatch.runtime.vm.frames import Column, Frames
+from pcbatch.runtime.vm.lane_window import Window, everyone, first
 from tests.ir.samples import FIB_STACK, stack
 
 EXIT = 9
@@ -25,10 +25,10 @@ def plan_of(types: Mapping[str, ArrayType]) -> Frames:
     columns: dict[str, Column] = {}
     widths = {"frames": frames.RETURN_COLUMN}
     for v, type_ in types.items():
-        word = words.word(type_)
+        word = word_packing.word(type_)
         buffer = frames.NAMES[word]
         start = widths.get(buffer, 0)
-        widths[buffer] = start + words.width(type_, word)
+        widths[buffer] = start + word_packing.width(type_, word)
         columns[v] = Column(buffer, start, widths[buffer], type_)
     return Frames(columns, widths)
 

@@ -12,7 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch import Status
-from pcbatch.runtime.status import parked
+from pcbatch.runtime.vm.status import parked
 
 MODES = [None, pcbatch.Dense(), pcbatch.Dense(2), pcbatch.Few(2), pcbatch.Few(9), pcbatch.Strips(1), pcbatch.Strips(3)]
 every_mode = pytest.mark.parametrize("modes", MODES, ids=str)

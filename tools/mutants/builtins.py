@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant
 
-BUILTINS = ("tests/test_builtins.py",)
-DRAWS = ("tests/test_draws.py",)
-HELPERS = ("tests/test_helper_helps.py", "tests/test_golden_errors.py")
+BUILTINS = ("tests/language/test_builtins.py",)
+DRAWS = ("tests/lowering/test_draws.py",)
+HELPERS = ("tests/diagnostics/test_helper_helps.py", "tests/diagnostics/test_golden_errors.py")
 
 MUTANTS = (
     Mutant(
         "operators-hidden",
-        "frontend/operators.py",
+        "frontend/build/operators.py",
         "    inner = hidden | _bound(node)\n",
         "    inner = hidden\n",
         "a parameter of a lambda named as a builtin is taken for the builtin",
@@ -19,7 +19,7 @@ MUTANTS = (
     ),
     Mutant(
         "builtins-nan-first",
-        "frontend/support_builtins.py",
+        "frontend/support/builtins.py",
         "    return jnp.where(jnp.isnan(xs[0]), xs[0], best)\n",
         "    return best\n",
         "`max` of an array passes over a NaN that comes first",
@@ -27,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         "builtins-last",
-        "frontend/support_builtins.py",
+        "frontend/support/builtins.py",
         "        found = a > b\n",
         "        found = a >= b\n",
         "`max` gives the last of the greatest",
@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         "builtins-any-late",
-        "frontend/support_builtins.py",
+        "frontend/support/builtins.py",
         "            if bool(holds) is by:\n",
         "            if False:\n",
         "`any` does not stop at a known element",
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "impure-seeded",
-        "frontend/impure.py",
+        "frontend/source/impure.py",
         '        return None if seeded else "random"\n',
         "        return None\n",
         "a generator without a seed may be made in a lane",
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         "impure-today",
-        "frontend/impure.py",
+        "frontend/source/impure.py",
         "        elif (base is datetime.datetime or base is datetime.date) and node.func.attr in NOW:\n",
         "        elif False:\n",
         "`datetime.now()` is the same for all lanes",
@@ -59,7 +59,7 @@ MUTANTS = (
     ),
     Mutant(
         "draws-unwatched",
-        "lowering/watch_draws.py",
+        "lowering/typing/traced_draws.py",
         "        if states(program) != before:\n",
         "        if False:\n",
         "a helper may draw",
@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     Mutant(
         "draws-blame-all",
-        "lowering/watch_draws.py",
+        "lowering/typing/traced_draws.py",
         "                if any(_mentions(code, space)):\n",
         "                if True:\n",
         "who draws elsewhere is blamed on the lane",
@@ -75,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         "in-place-swap",
-        "frontend/in_place.py",
+        "frontend/subset/in_place.py",
         "for at, v in zip(target.elts, value.elts, strict=True)]",
         "for at, v in zip(target.elts, reversed(value.elts), strict=True)]",
         "what is told to write for a swap leaves the array as it was",
@@ -83,7 +83,7 @@ MUTANTS = (
     ),
     Mutant(
         "in-place-method",
-        "frontend/in_place.py",
+        "frontend/subset/in_place.py",
         'UPDATES = {gast.Add: "add"',
         'UPDATES = {gast.Add: "set"',
         "what is told to write for `xs[i] += v` forgets the old element",
@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         "remedies-gamma",
-        "lowering/remedies.py",
+        "lowering/diagnose/fix_its.py",
         "jax.scipy.special.gammaln({})",
         "jax.scipy.special.gamma({})",
         "what is told to write for `math.lgamma` is another function",
@@ -99,15 +99,15 @@ MUTANTS = (
     ),
     Mutant(
         "remedies-list",
-        "lowering/remedies.py",
+        "lowering/diagnose/fix_its.py",
         "    return isinstance(error, jax.errors.TracerIntegerConversionError)\n",
         "    return False\n",
         "a list with an index of the lane is told to be static",
-        ("tests/test_golden_errors.py",),
+        ("tests/diagnostics/test_golden_errors.py",),
     ),
     Mutant(
         "decorate-recursive",
-        "lowering/decorate.py",
+        "lowering/diagnose/decorator_hints.py",
         "    recursive = inner.name in (*inner.code.co_names, *inner.code.co_freevars)\n",
         "    recursive = False\n",
         "a helper that calls itself is told to be inlined",
@@ -115,7 +115,7 @@ MUTANTS = (
     ),
     Mutant(
         "decorate-any-call",
-        "lowering/decorate.py",
+        "lowering/diagnose/decorator_hints.py",
         "    if func is None or not _means(fn, func, first):\n",
         "    if func is None:\n",
         "a helper that `map` or JAX calls is told to be decorated only",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tools.mutants.mutant import PASSES, Mutant, law
 
-COUNTS = "tests/test_counts.py"
-RATCHET = "tests/test_ratchets.py::test_named_programs"
+COUNTS = "tests/runtime/test_counts.py"
+RATCHET = "tests/runtime/test_ratchets.py::test_named_programs"
 SAVES = law("local_survives_call", "catalan", "tak", "hofstadter_female", "recursion_in_while_body")
 CALLS = law("fib", "is_even", "mutual_tail_calls", "swapped_parameters", "catalan", "callee_without_recursion")
 BRANCHES = law("nested_ifs", "elif_chain", "ternaries", "boolean_conditions", "short_circuit", "constant_conditions")
@@ -14,7 +14,7 @@ MUTANTS = (
     # saves
     Mutant(
         "saves-drop-one",
-        "lowering/saves.py",
+        "lowering/passes/caller_saves.py",
         "frozenset(v for v in alive if qualified[function.name, v] in clobbered)",
         "frozenset(sorted(v for v in alive if qualified[function.name, v] in clobbered)[1:])",
         "one live variable is not saved across a call",
@@ -22,7 +22,7 @@ MUTANTS = (
     ),
     Mutant(
         "saves-drop-push",
-        "lowering/saves.py",
+        "lowering/passes/caller_saves.py",
         "pushes[label, k] = saved[label, k] - valid",
         "pushes[label, k] = frozenset(sorted(saved[label, k] - valid)[1:])",
         "a push that is needed is cancelled",
@@ -30,7 +30,7 @@ MUTANTS = (
     ),
     Mutant(
         "saves-stale-slot",
-        "lowering/saves.py",
+        "lowering/passes/caller_saves.py",
         "            valid -= frozenset(writes(op))\n",
         "",
         "a slot counts as current after its variable has changed",
@@ -38,7 +38,7 @@ MUTANTS = (
     ),
     Mutant(
         "saves-drop-pop",
-        "lowering/saves.py",
+        "lowering/passes/caller_saves.py",
         "pops[label, k] = saved[label, k] & need",
         "pops[label, k] = frozenset(sorted(saved[label, k] & need)[1:])",
         "a value that is needed is not popped",
@@ -46,7 +46,7 @@ MUTANTS = (
     ),
     Mutant(
         "saves-valid-at-entry",
-        "lowering/saves.py",
+        "lowering/passes/caller_saves.py",
         "frozenset() if label == entry else everything",
         "everything",
         "slots count as filled when a function starts",
@@ -54,7 +54,7 @@ MUTANTS = (
     ),
     Mutant(
         "saves-pushed-not-needed",
-        "lowering/saves.py",
+        "lowering/passes/caller_saves.py",
         "need = (need - saved[label, k]) | pushes[label, k]",
         "need = need - saved[label, k]",
         "a value that is pushed again need not be popped before",
@@ -62,7 +62,7 @@ MUTANTS = (
     ),
     Mutant(
         "saves-own-writes-only",
-        "lowering/saves.py",
+        "lowering/passes/caller_saves.py",
         "own[name] | passed[name] | below",
         "own[name] | passed[name]",
         "a call is taken to write only what its callee itself writes",
@@ -70,7 +70,7 @@ MUTANTS = (
     ),
     Mutant(
         "saves-unchanged-parameters",
-        "lowering/saves.py",
+        "lowering/passes/caller_saves.py",
         "        if qualified[callee.name, p] != qualified[caller, a]\n",
         "",
         "parameters that are passed on unchanged are saved all the same",
@@ -78,7 +78,7 @@ MUTANTS = (
     ),
     Mutant(
         "saves-never-cancel",
-        "lowering/saves.py",
+        "lowering/passes/caller_saves.py",
         "pushes[label, k] = saved[label, k] - valid",
         "pushes[label, k] = saved[label, k]",
         "no push is cancelled",
@@ -87,7 +87,7 @@ MUTANTS = (
     # lower_calls
     Mutant(
         "calls-tail-any",
-        "lowering/lower_calls.py",
+        "lowering/passes/lower_calls.py",
         " and last.dsts == function.results:",
         ":",
         "a call whose result is not the function's counts as a tail call",
@@ -95,7 +95,7 @@ MUTANTS = (
     ),
     Mutant(
         "calls-tail-before-work",
-        "lowering/lower_calls.py",
+        "lowering/passes/lower_calls.py",
         "last = block.ops[-1] if block.ops else None\n    if isinstance(last, Call) and isinstance(block",
         "last = next((op for op in block.ops if isinstance(op, Call)), None)\n"
         "    if isinstance(last, Call) and isinstance(block",
@@ -104,7 +104,7 @@ MUTANTS = (
     ),
     Mutant(
         "calls-tail-results",
-        "lowering/lower_calls.py",
+        "lowering/passes/lower_calls.py",
         "_unify(instead, names[callee.name, y], names[f.name, x])",
         "pass",
         "functions that tail-call each other keep results of their own",
@@ -112,7 +112,7 @@ MUTANTS = (
     ),
     Mutant(
         "calls-push-late",
-        "lowering/lower_calls.py",
+        "lowering/passes/lower_calls.py",
         "        body.ops += [Push(v, v, call.loc) for v in slots(saves.pushes)]\n        self.arguments(body, call)\n",
         "        self.arguments(body, call)\n        body.ops += [Push(v, v, call.loc) for v in slots(saves.pushes)]\n",
         "variables are saved after the arguments have overwritten them",
@@ -120,7 +120,7 @@ MUTANTS = (
     ),
     Mutant(
         "calls-no-tail",
-        "lowering/lower_calls.py",
+        "lowering/passes/lower_calls.py",
         "                tails.add((f.name, block.label))\n                for",
         "                for",
         "tail calls are calls like others",
@@ -129,7 +129,7 @@ MUTANTS = (
     # moves
     Mutant(
         "moves-in-sequence",
-        "lowering/moves.py",
+        "lowering/passes/parallel_moves.py",
         "if src in done and src not in kept:",
         "if False:",
         "parallel moves are done one after another",
@@ -137,7 +137,7 @@ MUTANTS = (
     ),
     Mutant(
         "moves-fresh-twice",
-        "lowering/moves.py",
+        "lowering/passes/parallel_moves.py",
         "        self._used.add(new)\n",
         "",
         "a made-up name is given twice",
@@ -146,7 +146,7 @@ MUTANTS = (
     # dce
     Mutant(
         "dce-half-dead",
-        "lowering/dce.py",
+        "lowering/passes/dead_code.py",
         "any(v in live for v in writes(op))",
         "all(v in live for v in writes(op))",
         "an operation goes when one of its results is dead",
@@ -154,7 +154,7 @@ MUTANTS = (
     ),
     Mutant(
         "dce-pushes",
-        "lowering/dce.py",
+        "lowering/passes/dead_code.py",
         "return op.dst in kept",
         "return False",
         "every push is dead",
@@ -162,7 +162,7 @@ MUTANTS = (
     ),
     Mutant(
         "dce-calls",
-        "lowering/dce.py",
+        "lowering/passes/dead_code.py",
         "if isinstance(op, Call | Print):",
         "if isinstance(op, Print):",
         "a call whose result is not used goes, though it may fail",
@@ -171,7 +171,7 @@ MUTANTS = (
     # copy_prop
     Mutant(
         "copies-past-source",
-        "lowering/copy_prop.py",
+        "lowering/passes/copy_propagation.py",
         "            copies = {dst: src for dst, src in copies.items() if src != written}\n",
         "",
         "a copy is used after its source has changed",
@@ -179,7 +179,7 @@ MUTANTS = (
     ),
     Mutant(
         "copies-past-copy",
-        "lowering/copy_prop.py",
+        "lowering/passes/copy_propagation.py",
         "            copies.pop(written, None)\n",
         "",
         "a copy is used after it has changed itself",
@@ -187,7 +187,7 @@ MUTANTS = (
     ),
     Mutant(
         "copies-one-path",
-        "lowering/copy_prop.py",
+        "lowering/passes/copy_propagation.py",
         "common = {dst: src for dst, src in common.items() if value.get(dst) == src}",
         "pass",
         "a copy on one path counts on all",
@@ -195,7 +195,7 @@ MUTANTS = (
     ),
     Mutant(
         "copies-through-calls",
-        "lowering/copy_prop.py",
+        "lowering/passes/copy_propagation.py",
         "for label in (call.target, call.ret)}",
         "for label in (call.target,)}",
         "copies outlive a call",
@@ -204,7 +204,7 @@ MUTANTS = (
     # coalesce
     Mutant(
         "coalesce-live",
-        "lowering/coalesce.py",
+        "lowering/passes/forward_destinations.py",
         "op.src not in live[k] and ",
         "",
         "a temporary with other uses is replaced",
@@ -212,7 +212,7 @@ MUTANTS = (
     ),
     Mutant(
         "coalesce-used-between",
-        "lowering/coalesce.py",
+        "lowering/passes/forward_destinations.py",
         "self.read.get(v, -1), self.pushed",
         "self.pushed",
         "a variable is written before its old value is read",
@@ -220,7 +220,7 @@ MUTANTS = (
     ),
     Mutant(
         "coalesce-written-between",
-        "lowering/coalesce.py",
+        "lowering/passes/forward_destinations.py",
         ", *self.written.get(v, ())[-1:], -1)",
         ", -1)",
         "a variable is written in the wrong order",
@@ -229,7 +229,7 @@ MUTANTS = (
     # simplify_cfg
     Mutant(
         "simplify-wrong-arm",
-        "lowering/simplify_cfg.py",
+        "lowering/passes/simplify_cfg.py",
         "on_false=through_branch(terminator.on_false, terminator.cond, False)",
         "on_false=through_branch(terminator.on_false, terminator.cond, True)",
         "a jump is threaded through the wrong side of a second test",
@@ -237,7 +237,7 @@ MUTANTS = (
     ),
     Mutant(
         "simplify-other-condition",
-        "lowering/simplify_cfg.py",
+        "lowering/passes/simplify_cfg.py",
         "if not isinstance(terminator, Branch) or terminator.cond != cond:",
         "if not isinstance(terminator, Branch):",
         "a jump is threaded through the test of another condition",
@@ -245,7 +245,7 @@ MUTANTS = (
     ),
     Mutant(
         "simplify-decided",
-        "lowering/simplify_cfg.py",
+        "lowering/passes/simplify_cfg.py",
         "target = branch.on_true if known else branch.on_false",
         "target = branch.on_false if known else branch.on_true",
         "a branch on a constant goes the other way",
@@ -253,7 +253,7 @@ MUTANTS = (
     ),
     Mutant(
         "simplify-first-write",
-        "lowering/simplify_cfg.py",
+        "lowering/passes/simplify_cfg.py",
         "last = next((op for op in reversed(ops)",
         "last = next((op for op in ops",
         "a branch is decided by an older value of its condition",
@@ -261,7 +261,7 @@ MUTANTS = (
     ),
     Mutant(
         "simplify-merge-shared",
-        "lowering/simplify_cfg.py",
+        "lowering/passes/simplify_cfg.py",
         "if target in (entry, label) or len(preds[target]) != 1:",
         "if target in (entry, label):",
         "a block with several predecessors is merged into one",
@@ -269,7 +269,7 @@ MUTANTS = (
     ),
     Mutant(
         "simplify-tail-goes-on",
-        "lowering/simplify_cfg.py",
+        "lowering/passes/simplify_cfg.py",
         "        if isinstance(block.terminator, Return)\n        and len(block.ops)",
         "        if len(block.ops)",
         "a block that goes on is copied as if it returned",
@@ -277,24 +277,24 @@ MUTANTS = (
     ),
     Mutant(
         "simplify-tails-first",
-        "lowering/simplify_cfg.py",
+        "lowering/passes/simplify_cfg.py",
         "    return _run(program, tails=False)\n",
         "    return _run(program, tails=True)\n",
         "a return is copied before the branches around it become selections",
-        ("tests/test_counts.py::test_ifs_that_end_in_a_return_are_selections",),
+        ("tests/runtime/test_counts.py::test_ifs_that_end_in_a_return_are_selections",),
     ),
     # if_convert
     Mutant(
         "select-once",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         "for again in {label, *converter.preds[label]}:",
         "for again in ():",
         "a branch around one that became a selection stays a branch",
-        ("tests/test_counts.py::test_a_branch_around_a_selection_becomes_one_too",),
+        ("tests/runtime/test_counts.py::test_a_branch_around_a_selection_becomes_one_too",),
     ),
     Mutant(
         "select-swapped",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         "Select(v, branch.cond, ends[0].get(v, v), ends[1].get(v, v), branch.loc)",
         "Select(v, branch.cond, ends[1].get(v, v), ends[0].get(v, v), branch.loc)",
         "the arms of a branch are swapped",
@@ -302,7 +302,7 @@ MUTANTS = (
     ),
     Mutant(
         "select-sign",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         "b = b if second_sign else jnp.logical_not(b)",
         "b = b",
         "`a and not b` becomes `a and b`",
@@ -310,7 +310,7 @@ MUTANTS = (
     ),
     Mutant(
         "select-condition-first",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         "key=lambda v: v == branch.cond",
         "key=lambda v: v != branch.cond",
         "the condition is overwritten before the other selections read it",
@@ -318,7 +318,7 @@ MUTANTS = (
     ),
     Mutant(
         "select-shared-arm",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         "if block is None or len(self.preds[label]) != 1 or",
         "if block is None or",
         "an arm that others jump to is taken away",
@@ -326,23 +326,23 @@ MUTANTS = (
     ),
     Mutant(
         "select-loops",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         "return isinstance(op.expr.fn, JaxprFn) and not _holds(op.expr.fn.closed.jaxpr)",
         "return True",
         "an inner loop runs on values that the program never meant for it",
-        ("tests/test_runtime.py::TestJunk",),
+        ("tests/runtime/test_limits.py::TestJunk",),
     ),
     Mutant(
         "select-host",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         'ALONE = {"while", "scan", "cond", *HOST}',
         'ALONE = {"while", "scan", "cond"}',
         "a call of the host runs for lanes that do not make it",
-        ("tests/test_cases_jax.py",),
+        ("tests/language/test_cases_jax.py",),
     ),
     Mutant(
         "select-leaks",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         "if any(v in self.live_at(out) for op in arm.ops for v in writes(op)):",
         "if False:",
         "what the second test of `a and b` computes is seen where it did not run",
@@ -350,7 +350,7 @@ MUTANTS = (
     ),
     Mutant(
         "select-old-values",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         "rename_reads(op, lambda v: now.get(v, v))",
         "rename_reads(op, lambda v: v)",
         "an arm does not see what it has itself computed",
@@ -358,7 +358,7 @@ MUTANTS = (
     ),
     Mutant(
         "select-exit",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         "stays = inner.on_false == out ",
         "stays = inner.on_true == out ",
         "`a and b` goes on where it should leave",

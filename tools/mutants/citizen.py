@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant
 
-APART = ("tests/lowering/test_draws_apart.py",)
-AXES = ("tests/test_axes.py::TestWithoutLanes",)
-PLACED = ("tests/test_axes.py::TestOutAxes",)
-EXPORT = ("tests/test_aot.py::TestExport",)
-COPIES = ("tests/test_aot.py::TestCopies",)
-DONATED = ("tests/test_pytrees.py::TestStaticAndDonated",)
-SCOPES = ("tests/test_scopes.py",)
-STAGES = ("tests/test_aot.py::TestStages",)
-UNROLLED = "tests/test_draws_unrolled.py"
+APART = ("tests/lowering/test_rng_by_lane.py",)
+AXES = ("tests/api/test_out_axes.py::TestWithoutLanes",)
+PLACED = ("tests/api/test_out_axes.py::TestOutAxes",)
+EXPORT = ("tests/api/test_aot.py::TestExport",)
+COPIES = ("tests/api/test_aot.py::TestCopies",)
+DONATED = ("tests/api/test_pytrees.py::TestStaticAndDonated",)
+SCOPES = ("tests/report/test_named_scopes.py",)
+STAGES = ("tests/api/test_aot.py::TestStages",)
+UNROLLED = "tests/lowering/test_unroll_threefry.py"
 
 MUTANTS = (
     Mutant(
         "apart-only-one-kind",
-        "lowering/draws_apart.py",
+        "lowering/passes/rng_by_lane.py",
         'TAGS = ("key<rbg>", "key<urbg>")',
         'TAGS = ("key<rbg>",)',
         "lanes with keys of unsafe_rbg draw with the first one's",
@@ -25,7 +25,7 @@ MUTANTS = (
     ),
     Mutant(
         "apart-not-the-primitive",
-        "lowering/draws_apart.py",
+        "lowering/passes/rng_by_lane.py",
         'if not of_key and name != "rng_bit_generator":',
         "if not of_key:",
         "lanes that ask XLA's generator itself draw with the first one's words",
@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     Mutant(
         "rewrite-not-in-loops",
-        "lowering/rewrite.py",
+        "lowering/passes/rewrite_jaxprs.py",
         'CALLS |= {"cond", "while", "scan"}',
         'CALLS |= {"cond"}',
         "draws in inner loops stay as they are",
@@ -41,7 +41,7 @@ MUTANTS = (
     ),
     Mutant(
         "rewrite-forgets",
-        "lowering/rewrite.py",
+        "lowering/passes/rewrite_jaxprs.py",
         "if id(value) not in self._known:",
         "if True:",
         "a jaxpr that is used twice is rewritten, and lowered, twice",
@@ -49,7 +49,7 @@ MUTANTS = (
     ),
     Mutant(
         "uniform-branches",
-        "lowering/uniform.py",
+        "lowering/analysis/divergence.py",
         "    return apart and not (made.once and fixed.issuperset(made.of))\n",
         "    return False\n",
         "what lanes assign on different ways counts as the same",
@@ -57,7 +57,7 @@ MUTANTS = (
     ),
     Mutant(
         "uniform-once",
-        "lowering/uniform.py",
+        "lowering/analysis/divergence.py",
         "made.once and fixed.issuperset(made.of)",
         "made.once",
         "what is assigned in one place counts as the same, though not all lanes come there each time",
@@ -65,7 +65,7 @@ MUTANTS = (
     ),
     Mutant(
         "uniform-calls",
-        "lowering/uniform.py",
+        "lowering/analysis/divergence.py",
         "    if made.of is None or not",
         "    if made.of is not None and not",
         "what a call gives counts as the same",
@@ -73,7 +73,7 @@ MUTANTS = (
     ),
     Mutant(
         "uniform-never-met",
-        "lowering/uniform.py",
+        "lowering/analysis/divergence.py",
         "if b not in met]",
         "]",
         "lanes that have gone different ways never meet again",
@@ -81,7 +81,7 @@ MUTANTS = (
     ),
     Mutant(
         "scope-folders",
-        "runtime/scopes.py",
+        "runtime/vm/named_scopes.py",
         'name = re.split(r"[\\\\/]", loc.file)[-1]',
         "name = loc.file",
         "names of operations depend on the folder of the file",
@@ -89,7 +89,7 @@ MUTANTS = (
     ),
     Mutant(
         "scope-first-line",
-        "runtime/scopes.py",
+        "runtime/vm/named_scopes.py",
         "sorted(found)[:LINES]",
         "sorted(found)[:1]",
         "a block shows one of its lines alone",
@@ -105,7 +105,7 @@ MUTANTS = (
     ),
     Mutant(
         "symbolic-not-known",
-        "lowering/jax_types.py",
+        "lowering/typing/jax_types.py",
         "return not isinstance(size, int | np.integer)",
         "return False",
         "a number of lanes that is left open is compared with numbers",
@@ -153,7 +153,7 @@ MUTANTS = (
     ),
     Mutant(
         "donated-under-debugging",
-        "runtime/pc.py",
+        "runtime/execute/executor.py",
         "if sought() or KEEPING.get() else",
         "if sought() else",
         "arguments are gone when a NaN is looked for in them",
@@ -169,11 +169,11 @@ MUTANTS = (
     ),
     Mutant(
         "grown-less",
-        "runtime/pc.py",
+        "runtime/execute/executor.py",
         "self.depth = max(depth, self.depth)",
         "self.depth = depth // 2",
         "a thread forgets the stacks that another one needed",
-        ("tests/test_aot.py::TestThreads::test_stacks_that_grow", "tests/test_persistent_cache.py"),
+        ("tests/api/test_aot.py::TestThreads::test_stacks_that_grow", "tests/compiler/test_persistent_cache.py"),
     ),
     Mutant(
         "avals-static",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant, law, on
 
-ERRORS = ("tests/test_errors.py",)
+ERRORS = ("tests/diagnostics/test_errors.py",)
 UNDEFINED = ("tests/frontend/test_undefined.py",)
 EDITS = ("tests/frontend/test_source_edits.py",)
 SOURCE = ("tests/frontend/test_source.py",)
@@ -12,14 +12,14 @@ SOURCE = ("tests/frontend/test_source.py",)
 
 def golden(*programs: str) -> tuple[str, ...]:
     """What is said about wrong programs."""
-    return on("tests/test_golden_errors.py::test_rendering", *programs)
+    return on("tests/diagnostics/test_golden_errors.py::test_rendering", *programs)
 
 
 MUTANTS = (
     # finding the source
     Mutant(
         "same-code-constants",
-        "frontend/same_code.py",
+        "frontend/source/same_code.py",
         " and _same_constant(a.co_consts, b.co_consts)",
         "",
         "a file in which only a number was edited counts as unchanged",
@@ -27,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         "same-code-names",
-        "frontend/same_code.py",
+        "frontend/source/same_code.py",
         "*(code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),",
         "*(code.co_varnames, code.co_freevars, code.co_cellvars),",
         "a file in which only the name of a function that is called was edited counts as unchanged",
@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         "source-any-line",
-        "frontend/source.py",
+        "frontend/source/locate.py",
         "here = by_line.get(code.co_firstlineno, ())",
         "here = [item for items in by_line.values() for item in items]",
         "two functions of one name in a file cannot be told apart",
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "source-bytes",
-        "frontend/source.py",
+        "frontend/source/locate.py",
         'return len(self.lines[line - 1].encode()[:offset].decode(errors="replace"))',
         "return offset",
         "columns count bytes, not characters",
@@ -52,7 +52,7 @@ MUTANTS = (
     # names
     Mutant(
         "undefined-excluded",
-        "frontend/undefined.py",
+        "frontend/subset/undefined.py",
         "        if _depends_on_lane(unit, node.test):\n",
         "        if True:\n",
         "a name is reported that stands where a known condition excludes it",
@@ -60,7 +60,7 @@ MUTANTS = (
     ),
     Mutant(
         "undefined-annotations",
-        "frontend/undefined.py",
+        "frontend/subset/undefined.py",
         "            if id(child) != skipped:\n",
         "            if True:\n",
         "a name is reported that only an annotation of a variable holds",
@@ -68,7 +68,7 @@ MUTANTS = (
     ),
     Mutant(
         "bound-again",
-        "frontend/bound.py",
+        "frontend/build/use_before_definition.py",
         "            gone.pop(name, None)\n",
         "            pass\n",
         "a variable that is assigned after `del` counts as deleted",
@@ -76,7 +76,7 @@ MUTANTS = (
     ),
     Mutant(
         "graph-unreachable",
-        "frontend/graph.py",
+        "frontend/build/builder.py",
         "        order = self.reachable()\n        number",
         "        order = list(self.drafts)\n        number",
         "code that nothing reaches is compiled",
@@ -85,15 +85,15 @@ MUTANTS = (
     # the fence
     Mutant(
         "fence-hidden",
-        "frontend/fence.py",
+        "frontend/subset/check.py",
         'self.visit(part, Where("a nested function", True, where.hidden | bound))',
         'self.visit(part, Where("a nested function", True, where.hidden))',
         "a parameter of a nested function is taken for the batched function of its name",
-        ("tests/frontend/test_refusals.py", "tests/frontend/test_expressions.py", "tests/test_errors.py"),
+        ("tests/frontend/test_refusals.py", "tests/frontend/test_expressions.py", "tests/diagnostics/test_errors.py"),
     ),
     Mutant(
         "fence-call-in-scope",
-        "frontend/fence.py",
+        "frontend/subset/check.py",
         "        elif where.scope and not target.inline:\n",
         "        elif False:\n",
         "a batched function may be called inside a comprehension",
@@ -101,7 +101,7 @@ MUTANTS = (
     ),
     Mutant(
         "fence-names-default",
-        "frontend/fence_names.py",
+        "frontend/subset/check_names.py",
         "    if isinstance(last, gast.If | gast.While):\n        return last.test\n",
         "",
         "the end of a function is blamed on a whole `if`, not on its condition",
@@ -110,7 +110,7 @@ MUTANTS = (
     # wording
     Mutant(
         "falls-after-raise",
-        "frontend/fence_names.py",
+        "frontend/subset/check_names.py",
         "return isinstance(last, gast.Return | gast.Raise | gast.Break | gast.Continue)",
         "return isinstance(last, gast.Return | gast.Break | gast.Continue)",
         "the end of a function is blamed on an arm that raises",
@@ -118,39 +118,39 @@ MUTANTS = (
     ),
     Mutant(
         "primitive-types-unsaid",
-        "lowering/primitive_errors.py",
+        "lowering/diagnose/primitive_errors.py",
         "    shown = {original_name(v): t for v, t in types.items() if original_name(v) in written}\n",
         "    shown = dict[str, object]()\n",
         "a failing primitive does not say of which types its variables are",
-        ("tests/test_golden_errors.py",),
+        ("tests/diagnostics/test_golden_errors.py",),
     ),
     Mutant(
         "primitive-other-help",
-        "lowering/primitive_errors.py",
+        "lowering/diagnose/primitive_errors.py",
         "    if where.chain and op.loc is not None:\n        why",
         "    if not where.chain and op.loc is not None:\n        why",
         "a branch in a helper is explained as one in the function, and the other way round",
-        ("tests/test_golden_errors.py",),
+        ("tests/diagnostics/test_golden_errors.py",),
     ),
     Mutant(
         "frames-of-ours",
-        "lowering/frames.py",
+        "lowering/diagnose/traceback_spans.py",
         "not file.startswith((*_PACKAGES, _OURS, ",
         "not file.startswith((*_PACKAGES, ",
         "frames of the compiler are shown as the user's",
-        ("tests/test_golden_errors.py", *ERRORS),
+        ("tests/diagnostics/test_golden_errors.py", *ERRORS),
     ),
     Mutant(
         "frames-whole",
-        "lowering/frames.py",
+        "lowering/diagnose/traceback_spans.py",
         "return (place.loc if place.exact else whole), labels",
         "return whole, labels",
         "the whole expression is blamed in place of its part that failed",
-        ("tests/test_golden_errors.py",),
+        ("tests/diagnostics/test_golden_errors.py",),
     ),
     Mutant(
         "frames-bytes",
-        "lowering/frames.py",
+        "lowering/diagnose/traceback_spans.py",
         'return len(linecache.getline(file, line).encode()[:column].decode(errors="replace"))',
         "return column",
         "columns of what failed count bytes, not characters",
@@ -158,19 +158,19 @@ MUTANTS = (
     ),
     Mutant(
         "witness-whole",
-        "lowering/witness.py",
+        "lowering/diagnose/find_non_finite.py",
         "place, helpers = spans(frames, loc) or (loc, ())",
         "place, helpers = loc, ()",
         "a NaN is blamed on a whole expression",
-        (*ERRORS, "tests/test_golden_errors.py"),
+        (*ERRORS, "tests/diagnostics/test_golden_errors.py"),
     ),
     Mutant(
         "witness-later",
-        "lowering/witness.py",
+        "lowering/diagnose/find_non_finite.py",
         "            return eqn\n        env",
         "            found = eqn\n        env",
         "the operation that gave a NaN is not named",
-        (*ERRORS, "tests/test_golden_errors.py"),
+        (*ERRORS, "tests/diagnostics/test_golden_errors.py"),
     ),
     Mutant(
         "blame-failed-lanes",

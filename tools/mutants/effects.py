@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant, law
 
-FAIL = ("tests/test_fail.py",)
-PRINT = ("tests/test_print.py",)
+FAIL = ("tests/language/test_fail.py",)
+PRINT = ("tests/language/test_print.py",)
 
 MUTANTS = (
     # frontend: effects, messages
     Mutant(
         "effects-assert",
-        "frontend/effects.py",
+        "frontend/build/effects.py",
         "condition(b, node.test, holds, failing)",
         "condition(b, node.test, failing, holds)",
         "an `assert` fails where it holds",
@@ -19,7 +19,7 @@ MUTANTS = (
     ),
     Mutant(
         "effects-kind",
-        "frontend/effects.py",
+        "frontend/build/effects.py",
         "kind = ASSERTION if issubclass(cls, AssertionError) else ERROR",
         "kind = ERROR",
         "`raise AssertionError` does not count as a failed assertion",
@@ -27,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         "effects-separator",
-        "frontend/effects.py",
+        "frontend/build/effects.py",
         '_option(b, options, "sep", " ")',
         '(" ",)',
         "`print` ignores `sep`",
@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         "messages-spec",
-        "frontend/messages.py",
+        "frontend/build/messages.py",
         "(Field(value, CONVERSIONS[node.conversion], spec),)",
         "(Field(value, CONVERSIONS[node.conversion]),)",
         "an f-string forgets its format",
@@ -43,16 +43,16 @@ MUTANTS = (
     ),
     Mutant(
         "messages-numbering",
-        "frontend/messages.py",
+        "frontend/build/messages.py",
         "name, count = str(count), count + 1",
         "name = str(count)",
         "every `{}` of a format shows the first argument",
-        ("tests/test_print.py::test_structures_and_conversions",),
+        ("tests/language/test_print.py::test_structures_and_conversions",),
     ),
     # lowering: show, if_convert, dce, lower_calls
     Mutant(
         "show-first-leaf",
-        "lowering/show.py",
+        "lowering/typing/format_messages.py",
         'Field(names[int(part)], "r")',
         'Field(names[0], "r")',
         "a structure shows its first leaf in place of all others",
@@ -60,7 +60,7 @@ MUTANTS = (
     ),
     Mutant(
         "show-known",
-        "lowering/show.py",
+        "lowering/typing/format_messages.py",
         'formatted(value.value(), part.conversion, "".join(s for s in spec if isinstance(s, str)))',
         "formatted(value.value())",
         "a value known while compiling forgets its format",
@@ -68,7 +68,7 @@ MUTANTS = (
     ),
     Mutant(
         "select-prints",
-        "lowering/if_convert.py",
+        "lowering/passes/if_conversion.py",
         "isinstance(op, Call | Print) or not harmless(op)",
         "isinstance(op, Call) or not harmless(op)",
         "an arm that prints becomes a selection",
@@ -76,7 +76,7 @@ MUTANTS = (
     ),
     Mutant(
         "dce-prints",
-        "lowering/dce.py",
+        "lowering/passes/dead_code.py",
         "if isinstance(op, Call | Print):",
         "if isinstance(op, Call):",
         "what is printed is dropped, as nobody reads it",
@@ -84,7 +84,7 @@ MUTANTS = (
     ),
     Mutant(
         "calls-come-back",
-        "lowering/lower_calls.py",
+        "lowering/passes/lower_calls.py",
         "if isinstance(last, Call) and not comes_back(functions[last.func]):",
         "if False:",
         "the call of a function that always fails needs a frame",
@@ -105,7 +105,7 @@ MUTANTS = (
         "        return format(value, spec)\n",
         "        return str(value)\n",
         "a number forgets its format",
-        ("tests/test_fail.py::test_a_format_of_a_small_float",),
+        ("tests/language/test_fail.py::test_a_format_of_a_small_float",),
     ),
     Mutant(
         "live-not-shown",
@@ -118,7 +118,7 @@ MUTANTS = (
     # runtime
     Mutant(
         "fail-returns",
-        "runtime/emit/base.py",
+        "runtime/vm/step.py",
         "int(parked(code.index, layout.exit, why(terminator)))",
         "layout.exit",
         "a lane that fails returns",
@@ -126,7 +126,7 @@ MUTANTS = (
     ),
     Mutant(
         "fail-status",
-        "runtime/status.py",
+        "runtime/vm/status.py",
         "return Status.ASSERTION if fail.kind == ops.ASSERTION else Status.ERROR",
         "return Status.ERROR",
         "a failed assertion has the status of an error",
@@ -150,7 +150,7 @@ MUTANTS = (
     ),
     Mutant(
         "tally-fail-all",
-        "runtime/local_tally.py",
+        "runtime/local_strategy/counters.py",
         'stop = xp.where(active, parked(number, self.blocks, why), counts["stop"]).astype(xp.int32)',
         'stop = xp.full_like(counts["stop"], parked(number, self.blocks, why)).astype(xp.int32)',
         "when a lane fails, all do",
@@ -158,15 +158,15 @@ MUTANTS = (
     ),
     Mutant(
         "tally-shown-all",
-        "runtime/local_tally.py",
+        "runtime/local_strategy/counters.py",
         "xp.where(lane_mask(active, old), xp.broadcast_to(xp.asarray(value), old.shape), old)",
         "xp.broadcast_to(xp.asarray(value), old.shape)",
         "what a failed lane shows is what others had later",
-        ("tests/test_fail.py::test_a_lane_shows_what_it_had_when_it_failed",),
+        ("tests/language/test_fail.py::test_a_lane_shows_what_it_had_when_it_failed",),
     ),
     Mutant(
         "prints-everybody",
-        "runtime/prints.py",
+        "runtime/vm/prints.py",
         "for k in np.flatnonzero(np.asarray(active))",
         "for k in range(len(np.asarray(active)))",
         "lanes that are elsewhere print",
@@ -174,7 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         "prints-other-lane",
-        "runtime/prints.py",
+        "runtime/vm/prints.py",
         "name: column[k] for name",
         "name: column[0] for name",
         "every lane prints the values of the first",
@@ -182,7 +182,7 @@ MUTANTS = (
     ),
     Mutant(
         "prints-out-of-turn",
-        "runtime/prints.py",
+        "runtime/vm/prints.py",
         "return jnp.zeros((), bool), c[1] + 1",
         "return jnp.zeros((), bool), c[1]",
         "what is printed has no number in its order",
@@ -198,7 +198,7 @@ MUTANTS = (
     ),
     Mutant(
         "guard-prints",
-        "runtime/code.py",
+        "runtime/vm/block_body.py",
         "return self.risky or bool(self.prints)",
         "return self.risky",
         "a block calls the host to print for nobody",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tools.mutants.mutant import OPTIONS, Mutant, law, on
 
-RUNTIME = ("tests/test_runtime.py",)
-FULL = ("tests/test_runtime.py::TestStackFull",)
-STEPS = ("tests/test_runtime.py::TestStepLimit",)
-GROWTH = ("tests/test_runtime.py::TestGrowth",)
-JUNK = ("tests/test_runtime.py::TestJunk",)
-STORES = ("tests/test_regressions.py",)
-COUNTS = ("tests/test_counts.py",)
+RUNTIME = ("tests/runtime/test_limits.py",)
+FULL = ("tests/runtime/test_limits.py::TestStackFull",)
+STEPS = ("tests/runtime/test_limits.py::TestStepLimit",)
+GROWTH = ("tests/runtime/test_limits.py::TestGrowth",)
+JUNK = ("tests/runtime/test_limits.py::TestJunk",)
+STORES = ("tests/language/test_regressions.py",)
+COUNTS = ("tests/runtime/test_counts.py",)
 # Which of the first three combinations of options a program meets is its place in the registry, modulo 3.
 MANY = on(
     OPTIONS, "fib", "is_even", "gcd_subtractive", "catalan", "tak", "hanoi", "count_primes", "local_survives_call"
@@ -25,7 +25,7 @@ MUTANTS = (
         '== "cpu" else "port"',
         '!= "cpu" else "port"',
         "the automatic emitter is the one of the other platform",
-        ("tests/test_runtime.py::TestMachine",),
+        ("tests/runtime/test_limits.py::TestMachine",),
     ),
     Mutant(
         "emit-names",
@@ -33,6 +33,6 @@ MUTANTS = (
         '"port": Port(), "mask": Mask()',
         '"port": Port(), "mask": Guard()',
         "the emitter `mask` is another one",
-        ("tests/test_runtime.py::TestMachine",),
+        ("tests/runtime/test_limits.py::TestMachine",),
     ),
 )

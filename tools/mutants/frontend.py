@@ -14,7 +14,7 @@ MUTANTS = (
     # exprs
     Mutant(
         "exprs-chain-order",
-        "frontend/exprs.py",
+        "frontend/build/expressions.py",
         "            left = right\n        left, right = in_order(b, [left, node.comparators[-1]])\n        _branch(",
         "        left, right = in_order(b, [left, node.comparators[-1]])\n        _branch(",
         "`a < b < c` compares a with c",
@@ -22,15 +22,15 @@ MUTANTS = (
     ),
     Mutant(
         "exprs-chain-evaluates-twice",
-        "frontend/exprs.py",
+        "frontend/build/expressions.py",
         "            left, right = in_order(b, [left, right])\n",
         "            lower(b, right)\n            left, right = in_order(b, [left, right])\n",
         "the middle of a chained comparison is evaluated twice",
-        (*EXPRESSIONS, "tests/test_counts.py"),
+        (*EXPRESSIONS, "tests/runtime/test_counts.py"),
     ),
     Mutant(
         "exprs-not-short",
-        "frontend/exprs.py",
+        "frontend/build/expressions.py",
         "            _then(b, compare(left, op, right, node), on_false)\n",
         "            lower(b, node.comparators[-1])\n            _then(b, compare(left, op, right, node), on_false)\n",
         "the end of a chained comparison is evaluated though its start is false",
@@ -38,7 +38,7 @@ MUTANTS = (
     ),
     Mutant(
         "exprs-and-is-or",
-        "frontend/exprs.py",
+        "frontend/build/expressions.py",
         "condition(b, value, following if is_and else on_true, on_false if is_and else following)",
         "condition(b, value, following if not is_and else on_true, on_false if not is_and else following)",
         "`and` and `or` are exchanged in conditions",
@@ -46,7 +46,7 @@ MUTANTS = (
     ),
     Mutant(
         "exprs-value-of-or",
-        "frontend/exprs.py",
+        "frontend/build/expressions.py",
         "_branch(b, test, following if is_and else after, after if is_and else following)",
         "_branch(b, test, following, following)",
         "`a and b` is always b",
@@ -54,7 +54,7 @@ MUTANTS = (
     ),
     Mutant(
         "exprs-ternary",
-        "frontend/exprs.py",
+        "frontend/build/expressions.py",
         "((first, node.body), (second, node.orelse)):\n        b.start(label)\n        lower_into",
         "((second, node.body), (first, node.orelse)):\n        b.start(label)\n        lower_into",
         "the arms of a ternary are swapped",
@@ -62,7 +62,7 @@ MUTANTS = (
     ),
     Mutant(
         "exprs-overwrites-input",
-        "frontend/exprs.py",
+        "frontend/build/expressions.py",
         "dst not in {*lane_reads(b.unit, node, b.variables), *assigned(node)}:",
         "dst not in assigned(node):",
         "`x = a < b < x` writes x before it has read it",
@@ -70,7 +70,7 @@ MUTANTS = (
     ),
     Mutant(
         "exprs-overwrites-walrus",
-        "frontend/exprs.py",
+        "frontend/build/expressions.py",
         "dst not in {*lane_reads(b.unit, node, b.variables), *assigned(node)}:",
         "dst not in lane_reads(b.unit, node, b.variables):",
         "`x = (x := a) and b` keeps what `:=` assigned",
@@ -78,7 +78,7 @@ MUTANTS = (
     ),
     Mutant(
         "exprs-walrus-seen-early",
-        "frontend/exprs.py",
+        "frontend/build/expressions.py",
         "out = [_frozen(b, done, names) for done in out] if names else out",
         "pass",
         "`x + (x := 1)` reads the new x twice",
@@ -86,7 +86,7 @@ MUTANTS = (
     ),
     Mutant(
         "exprs-not",
-        "frontend/exprs.py",
+        "frontend/build/expressions.py",
         "condition(b, node.operand, on_false, on_true)",
         "condition(b, node.operand, on_true, on_false)",
         "`not` in a condition does nothing",
@@ -95,7 +95,7 @@ MUTANTS = (
     # stmts
     Mutant(
         "stmts-else-after-break",
-        "frontend/stmts.py",
+        "frontend/build/statements.py",
         "    condition(b, node.test, body, orelse if node.orelse else after)\n    b.start(body)\n"
         "    statements(b, node.body, Loop(after, head))\n",
         "    condition(b, node.test, body, orelse if node.orelse else after)\n    b.start(body)\n"
@@ -105,7 +105,7 @@ MUTANTS = (
     ),
     Mutant(
         "stmts-for-else-after-break",
-        "frontend/stmts.py",
+        "frontend/build/statements.py",
         "    iteration.step()\n    statements(b, node.body, Loop(after, head))\n",
         "    iteration.step()\n    statements(b, node.body, Loop(orelse, head))\n",
         "`else` of a `for` also runs after `break`",
@@ -113,7 +113,7 @@ MUTANTS = (
     ),
     Mutant(
         "stmts-else-breaks-inner",
-        "frontend/stmts.py",
+        "frontend/build/statements.py",
         "    b.start(orelse)\n    statements(b, node.orelse, loop)\n    b.jump(after)\n"
         "    b.start(after)\n\n\ndef _for",
         "    b.start(orelse)\n    statements(b, node.orelse, Loop(after, head))\n    b.jump(after)\n"
@@ -123,7 +123,7 @@ MUTANTS = (
     ),
     Mutant(
         "stmts-return-swapped",
-        "frontend/stmts.py",
+        "frontend/build/statements.py",
         "((first, value.body), (second, value.orelse))",
         "((second, value.body), (first, value.orelse))",
         "a returned ternary gives its other arm",
@@ -132,7 +132,7 @@ MUTANTS = (
     # assign
     Mutant(
         "assign-twice",
-        "frontend/assign.py",
+        "frontend/build/assignments.py",
         "        value = _once(b, value)\n",
         "        pass\n",
         "`a = b = value` evaluates the value for every target",
@@ -140,7 +140,7 @@ MUTANTS = (
     ),
     Mutant(
         "assign-first-place",
-        "frontend/assign.py",
+        "frontend/build/assignments.py",
         "last[name.id] = id(name)",
         "last.setdefault(name.id, id(name))",
         "`x, x = 1, 2` keeps the first",
@@ -148,16 +148,16 @@ MUTANTS = (
     ),
     Mutant(
         "assign-inplace",
-        "frontend/assign.py",
+        "frontend/build/assignments.py",
         "binary(checked, node.op, value, node)",
         "binary(old, node.op, value, node)",
         "`xs += [x]` changes a list in place",
-        (*REFUSALS, *SUPPORT, *STATEMENTS, "tests/test_errors.py"),
+        (*REFUSALS, *SUPPORT, *STATEMENTS, "tests/diagnostics/test_errors.py"),
     ),
     # loops
     Mutant(
         "loops-variable-is-counter",
-        "frontend/loops.py",
+        "frontend/build/loops.py",
         "        assign_value(b, target, load(following, target))\n"
         "        b.prim((following,), binary(load(following, node), gast.Add(), step, node))\n",
         "        b.prim((following,), binary(load(following, node), gast.Add(), step, node))\n"
@@ -167,7 +167,7 @@ MUTANTS = (
     ),
     Mutant(
         "loops-step-read-again",
-        "frontend/loops.py",
+        "frontend/build/loops.py",
         "step = kept(b, args[2])",
         "step = args[2]",
         "a loop notices that its body changed the step",
@@ -175,7 +175,7 @@ MUTANTS = (
     ),
     Mutant(
         "loops-enumerate-start",
-        "frontend/iterables.py",
+        "frontend/build/iterables.py",
         "number = i if zero else binary(start, gast.Add(), i, node)",
         "number = i",
         "`enumerate` starts at 0",
@@ -183,7 +183,7 @@ MUTANTS = (
     ),
     Mutant(
         "loops-rows-follow-name",
-        "frontend/iterables.py",
+        "frontend/build/iterables.py",
         "    rows = load(temp, node)\n",
         '    rows = supported("rows", [value], node)\n',
         "a loop over an array notices that its body reassigned it",
@@ -192,7 +192,7 @@ MUTANTS = (
     # scope, resolve
     Mutant(
         "scope-comprehension",
-        "frontend/scope.py",
+        "frontend/source/scope.py",
         "bound = {name for g in node.generators for name, _ in bindings([g.target])}",
         "bound = set[str]()",
         "a comprehension reads the variables of the function around it",
@@ -200,7 +200,7 @@ MUTANTS = (
     ),
     Mutant(
         "scope-parameters",
-        "frontend/scope.py",
+        "frontend/source/scope.py",
         "bound = {*parameters(node.args), *(name",
         "bound = {*(name",
         "parameters of a nested function are read from around it",
@@ -208,7 +208,7 @@ MUTANTS = (
     ),
     Mutant(
         "resolve-locals",
-        "frontend/resolve.py",
+        "frontend/source/resolve.py",
         "if node.id in unit.bound or node.id in hidden:",
         "if node.id in hidden:",
         "a local does not hide a global of its name",
@@ -216,7 +216,7 @@ MUTANTS = (
     ),
     Mutant(
         "resolve-cells",
-        "frontend/resolve.py",
+        "frontend/source/resolve.py",
         "    if name in fn.__code__.co_freevars:\n",
         "    if name in fn.__code__.co_freevars and name not in fn.__globals__:\n",
         "a global hides a closure variable",
@@ -225,7 +225,7 @@ MUTANTS = (
     # calls, prims, graph, compile, bound, support, source
     Mutant(
         "calls-defaults",
-        "frontend/calls.py",
+        "frontend/source/bind_call.py",
         "code.co_varnames[code.co_argcount - len(values) : code.co_argcount]",
         "code.co_varnames[: len(values)]",
         "defaults belong to the first parameters",
@@ -233,7 +233,7 @@ MUTANTS = (
     ),
     Mutant(
         "calls-two-values",
-        "frontend/calls.py",
+        "frontend/source/bind_call.py",
         "        elif keyword.arg in given or keyword.arg in shape.positional[: len(target.args)]:\n",
         "        elif False:\n",
         "an argument may be given twice",
@@ -241,7 +241,7 @@ MUTANTS = (
     ),
     Mutant(
         "prims-helper-captures",
-        "frontend/prims.py",
+        "frontend/build/primitives.py",
         "        names += helper_reads(unit, helper)\n",
         "        pass\n",
         "what a nested function captures is not read",
@@ -249,7 +249,7 @@ MUTANTS = (
     ),
     Mutant(
         "prims-no-helper",
-        "frontend/prims.py",
+        "frontend/build/primitives.py",
         "            pending += [n for n in helper_reads(unit, name) if n in unit.helpers]\n",
         "            pass\n",
         "a nested function does not find another one that it calls",
@@ -257,7 +257,7 @@ MUTANTS = (
     ),
     Mutant(
         "operators-not",
-        "frontend/operators.py",
+        "frontend/build/operators.py",
         'return supported("not_", [node.operand], node)',
         "return node.operand",
         "`not` in an expression does nothing",
@@ -265,7 +265,7 @@ MUTANTS = (
     ),
     Mutant(
         "graph-names",
-        "frontend/graph.py",
+        "frontend/build/builder.py",
         'while (name := f"t{self._next_temp}") in self.unit.names:',
         'while (name := f"t{self._next_temp}") == "":',
         "a temporary takes the name of a user's variable",
@@ -281,7 +281,7 @@ MUTANTS = (
     ),
     Mutant(
         "bound-helpers",
-        "frontend/bound.py",
+        "frontend/build/use_before_definition.py",
         "start = dict.fromkeys(order, everything) | {order[0]: Names()}",
         "start = dict.fromkeys(order, everything)",
         "a nested function may be used before its definition",
@@ -289,7 +289,7 @@ MUTANTS = (
     ),
     Mutant(
         "support-truth",
-        "frontend/support_truth.py",
+        "frontend/support/truth.py",
         "    return value != 0\n",
         "    return value > 0\n",
         "a negative number is false",
@@ -297,15 +297,15 @@ MUTANTS = (
     ),
     Mutant(
         "support-vector",
-        "frontend/support_truth.py",
+        "frontend/support/truth.py",
         "    if value.shape != ():\n",
         "    if False:\n",
         "an array of several elements may be a condition",
-        ("tests/test_golden_errors.py",),
+        ("tests/diagnostics/test_golden_errors.py",),
     ),
     Mutant(
         "support-step-of-lane",
-        "frontend/support.py",
+        "frontend/support/operators.py",
         "        low, high = jnp.where(step > 0, start, stop), jnp.where(step > 0, stop, start)\n",
         "        low, high = start, stop\n",
         "a range whose step differs between lanes only counts up",
@@ -313,7 +313,7 @@ MUTANTS = (
     ),
     Mutant(
         "support-range-down",
-        "frontend/support.py",
+        "frontend/support/operators.py",
         "low, high = (start, stop) if step > 0 else (stop, start)",
         "low, high = start, stop",
         "a range that counts down is empty",
@@ -321,7 +321,7 @@ MUTANTS = (
     ),
     Mutant(
         "source-wrong-lambda",
-        "frontend/source.py",
+        "frontend/source/locate.py",
         "        found = [item for item in found if _body_matches(item[0].body, code)]\n",
         "        found = found[:1]\n",
         "of two lambdas on a line the first is compiled",
@@ -329,7 +329,7 @@ MUTANTS = (
     ),
     Mutant(
         "unit-two-helpers",
-        "frontend/unit.py",
+        "frontend/source/function_unit.py",
         "if len(bound[name]) == 1 and name not in params}",
         "if name not in params}",
         "a name with two definitions counts as one nested function",

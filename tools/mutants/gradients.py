@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant
 
-LANES = "tests/test_gradients_lanes.py"
-JAX = "tests/test_gradients_jax.py"
-EDGES = "tests/test_gradients_edges.py"
+LANES = "tests/gradients/test_gradients_lanes.py"
+JAX = "tests/gradients/test_gradients_jax.py"
+EDGES = "tests/gradients/test_gradients_edges.py"
 
 
 def programs(*names: str) -> tuple[str, ...]:
     """Cotangents of these programs."""
-    return tuple(f"tests/test_gradients.py::test_cotangents[{name}]" for name in names)
+    return tuple(f"tests/gradients/test_gradients.py::test_cotangents[{name}]" for name in names)
 
 
 MUTANTS = (
     # forward
     Mutant(
         "forward-only-nothing",
-        "transforms/forward.py",
+        "transforms/forward_only.py",
         "    if not smooth:\n        return outcome\n",
         "    return outcome\n",
         'JAX says that a `while_loop` has no reverse mode where `strategy="local"` has none',
-        ("tests/test_local.py::TestDerivatives::test_backwards",),
+        ("tests/differential/test_local.py::TestDerivatives::test_backwards",),
     ),
     Mutant(
         "forward-only-axes",
-        "transforms/forward.py",
+        "transforms/forward_only.py",
         "return list(outs), list(axes)",
         "return list(outs), [0 if axis is None else axis for axis in axes]",
         "what does not differ between elements of a `vmap` is said to",
-        ("tests/test_local.py::TestDerivatives::test_what_elements_share",),
+        ("tests/differential/test_local.py::TestDerivatives::test_what_elements_share",),
     ),
     # body, pull
     Mutant(
         "pull-unmasked",
-        "transforms/pull.py",
+        "transforms/tape/block_vjp.py",
         "if here is not None and not step.linear:",
         "if False:",
         "zero times an infinite derivative is NaN where a lane does not need a value",
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "pull-both-arms",
-        "transforms/pull.py",
+        "transforms/tape/block_vjp.py",
         "return here & (first if k == 1 else ~first)",
         "return here",
         "a step in an arm of a selection is undone in lanes that have not taken it",
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         "pull-sums-all",
-        "transforms/pull.py",
+        "transforms/tape/block_vjp.py",
         "return jnp.where(lane_mask(here, value), value, value[jnp.argmax(here)][None])",
         "return value",
         "records that do not need a product take part in the sum over records",
@@ -59,7 +59,7 @@ MUTANTS = (
     ),
     Mutant(
         "pull-store-by-lane",
-        "transforms/pull.py",
+        "transforms/tape/block_vjp.py",
         "{n: ct.sum(0) if isinstance(env[n], Common) else ct for n, ct in cotangents.items()}",
         "dict(cotangents)",
         "what lanes store of a shared value has a cotangent for each lane",
@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     Mutant(
         "body-all-linear",
-        "transforms/pieces.py",
+        "transforms/tape/jaxpr_pieces.py",
         "return eqn.primitive.name in LINEAR or not any(map(_is_float, eqn.invars))",
         "return True",
         "every pullback counts as one that only moves cotangents",
@@ -79,12 +79,12 @@ MUTANTS = (
         "operation.run.lanes, sheltered)[0]",
         "operation.run.lanes)[0]",
         "what is computed once for all lanes, and not needed, spoils gradients",
-        ("tests/test_gradients.py::test_cotangents_of_what_lanes_share[not_looked_at]",),
+        ("tests/gradients/test_gradients.py::test_cotangents_of_what_lanes_share[not_looked_at]",),
     ),
     # back
     Mutant(
         "back-junk",
-        "transforms/back.py",
+        "transforms/tape/backward_machine.py",
         "BackCode(k, block, risky, needs_lanes=risky)",
         "BackCode(k, block)",
         "inner loops are run again on records of lanes that are elsewhere",
@@ -92,7 +92,7 @@ MUTANTS = (
     ),
     Mutant(
         "back-as-written",
-        "transforms/back.py",
+        "transforms/tape/backward_machine.py",
         "return {name: new.get(name, carry[name]) for name in self.written(code)}",
         "return new",
         "a block that only compares a number of an array leaves out the array",
@@ -134,7 +134,7 @@ MUTANTS = (
     ),
     Mutant(
         "reverse-max-tape",
-        "transforms/taped.py",
+        "transforms/recorded_run.py",
         "needed = -(-max(counts) // lanes)",
         "needed = max(counts) // lanes",
         "the number that PCB423 says is too small",
@@ -142,7 +142,7 @@ MUTANTS = (
     ),
     Mutant(
         "machine-tangents-of-failures",
-        "runtime/machine.py",
+        "runtime/vm/machine.py",
         "return spoilt(where, value), spoilt(where, tangents[1])",
         "return spoilt(where, value), tangents[1]",
         "tangents of lanes that failed are numbers",
@@ -151,7 +151,7 @@ MUTANTS = (
     # vmap
     Mutant(
         "lifted-one-by-one",
-        "transforms/lifted.py",
+        "transforms/primitive/batching.py",
         "        if not self.at_once:\n",
         "        if True:\n",
         "tangents of a tape are those of other records, if elements were recorded together",
@@ -159,7 +159,7 @@ MUTANTS = (
     ),
     Mutant(
         "fold-order",
-        "transforms/fold.py",
+        "transforms/primitive/lane_folding.py",
         "behind = jnp.moveaxis(array, axis, 1)",
         "behind = jnp.moveaxis(array, axis, 0)",
         "lanes and elements are exchanged on the way in",
@@ -167,7 +167,7 @@ MUTANTS = (
     ),
     Mutant(
         "fold-back",
-        "transforms/fold.py",
+        "transforms/primitive/lane_folding.py",
         "return array.reshape(array.shape[0] // size, size, *array.shape[1:])",
         "return array.reshape(size, array.shape[0] // size, *array.shape[1:]).swapaxes(0, 1)",
         "lanes and elements are exchanged on the way out",
@@ -176,27 +176,27 @@ MUTANTS = (
     # tape, kept
     Mutant(
         "rows-together",
-        "transforms/rows.py",
+        "transforms/tape/record_layout.py",
         "return first_lanes(mask, window.width)",
         "return None",
         "records are those of the first lanes, whoever takes part",
-        ("tests/test_transforms.py::test_shared_matrices",),
+        ("tests/gradients/test_transforms.py::test_shared_matrices",),
     ),
     Mutant(
         "kept-first-chunk",
-        "transforms/kept.py",
+        "transforms/tape/uniform_cotangents.py",
         "for _ in range(2):",
         "for _ in range(1):",
         "of what is kept at the end, only the first records are used",
-        ("tests/test_transforms.py::test_more_is_kept_at_the_end_than_one_pullback_takes",),
+        ("tests/gradients/test_transforms.py::test_more_is_kept_at_the_end_than_one_pullback_takes",),
     ),
     Mutant(
         "marked-stride",
-        "transforms/marked.py",
+        "transforms/remat_run.py",
         "saved = _once(count % stride == 0, mark, saved)",
         "saved = _once(count % stride != 0, mark, saved)",
         "marks are made between their places",
-        ("tests/test_transforms.py::test_shared_matrices",),
+        ("tests/gradients/test_transforms.py::test_shared_matrices",),
     ),
     # where JAX asks for something unusual
     Mutant(
@@ -217,7 +217,7 @@ MUTANTS = (
     ),
     Mutant(
         "batch-of-nothing",
-        "transforms/primitive.py",
+        "transforms/primitive/operation.py",
         "if size == 0:",
         "if size == -1:",
         "a `vmap` over no elements fails",
@@ -233,7 +233,7 @@ MUTANTS = (
     ),
     Mutant(
         "linear-pushed",
-        "transforms/pushed.py",
+        "transforms/primitive/jvp.py",
         "if any(t is not None for t in tangents[:first]):",
         "if True:",
         "what is linear is differentiated as if it were not",
@@ -241,7 +241,7 @@ MUTANTS = (
     ),
     Mutant(
         "blame-nobody",
-        "transforms/undifferentiable.py",
+        "transforms/primitive/errors.py",
         "if found is not None:",
         "if False:",
         "what JAX does not differentiate has no line",
@@ -250,18 +250,18 @@ MUTANTS = (
     # captured values
     Mutant(
         "captured-twice",
-        "lowering/captured.py",
+        "lowering/passes/lift_captures.py",
         "if known is value:",
         "if known is not value:",
         "different values that are captured are taken for one",
-        ("tests/test_transforms.py::TestCaptured",),
+        ("tests/gradients/test_transforms.py::TestCaptured",),
     ),
     Mutant(
         "captured-unread",
-        "lowering/captured.py",
+        "lowering/passes/lift_captures.py",
         "if not finder.values:",
         "if True:",
         "captured values stay constants",
-        ("tests/test_transforms.py::TestCaptured",),
+        ("tests/gradients/test_transforms.py::TestCaptured",),
     ),
 )

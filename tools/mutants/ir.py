@@ -60,7 +60,7 @@ MUTANTS = (
     ),
     Mutant(
         "definite-some-path",
-        "ir/definite.py",
+        "ir/must_assign.py",
         "return frozenset.intersection(*paths) if paths else None",
         "return frozenset.union(*paths) if paths else None",
         "what happened on one path counts as certain",
@@ -68,7 +68,7 @@ MUTANTS = (
     ),
     Mutant(
         "definite-no-callee",
-        "ir/definite.py",
+        "ir/must_assign.py",
         "out.append((block.label, edge.ret, by_calls[edge.target]))",
         "out.append((block.label, edge.ret, NOTHING))",
         "what a callee writes is not known after the call",
@@ -100,7 +100,7 @@ MUTANTS = (
     ),
     Mutant(
         "walk-pop-writes-nothing",
-        "ir/walk.py",
+        "ir/def_use.py",
         "case Move(dst=dst) | Select(dst=dst) | Pop(dst=dst):",
         "case Pop():\n            return ()\n        case Move(dst=dst) | Select(dst=dst):",
         "a pop does not count as a write",
@@ -108,7 +108,7 @@ MUTANTS = (
     ),
     Mutant(
         "walk-return-in-branch",
-        "ir/walk.py",
+        "ir/def_use.py",
         "Return() if to == RETURN else Jump(to) for to in (terminator.on_true",
         "Jump(to) for to in (terminator.on_true",
         "a branch that returns does not count as a return",

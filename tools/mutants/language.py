@@ -5,7 +5,7 @@ from __future__ import annotations
 from tools.mutants.mutant import Mutant, law
 
 STATEMENTS = ("tests/frontend/test_statements.py",)
-LANGUAGE = ("tests/test_language.py",)
+LANGUAGE = ("tests/language/test_language.py",)
 LOOPS = law("loop_over_reversed_range", "loop_with_enumerate_and_zip", "loop_over_two_arrays")
 MATCHES = law("match_on_numbers", "match_on_structure", "match_with_return_and_break", "match_binds_at_the_end")
 COPIES = law("loop_over_a_display", "nested_unrolled_loops", "loop_over_strings")
@@ -13,13 +13,13 @@ VALUES = law("functions_as_arguments", "any_number_of_arguments", "partial_with_
 METHODS = law("method_of_a_constant_object", "recursive_method", "methods_of_two_objects")
 NATURAL = ("tests/ir/test_analyses.py::test_natural_loops",)
 ORDER = ("tests/lowering/test_passes.py::TestOrder",)
-NUMBERS = ("tests/test_type_numbers.py", "tests/test_surprises.py")
+NUMBERS = ("tests/types/test_type_numbers.py", "tests/language/test_surprises.py")
 
 MUTANTS = (
     # iterables
     Mutant(
         "iterables-first-length",
-        "frontend/iterables.py",
+        "frontend/build/iterables.py",
         "    length = supported(name, [each.length.value for each in inner], node)\n",
         "    length = inner[0].length.value\n",
         "`zip` is as long as its first argument",
@@ -27,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         "iterables-not-reversed",
-        "frontend/iterables.py",
+        "frontend/build/iterables.py",
         "inner.element(binary(last, gast.Sub(), i, node))",
         "inner.element(i)",
         "`reversed` goes forwards",
@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         "iterables-step",
-        "frontend/iterables.py",
+        "frontend/build/iterables.py",
         "binary(start, gast.Add(), binary(i, gast.Mult(), step, node), node)",
         "binary(start, gast.Add(), i, node)",
         "a range inside `zip` goes by ones",
@@ -43,16 +43,16 @@ MUTANTS = (
     ),
     Mutant(
         "iterables-not-strict",
-        "frontend/iterables.py",
+        "frontend/build/iterables.py",
         'name = "same_length" if _is_strict(node) else "shortest"',
         'name = "shortest"',
         "`zip(..., strict=True)` takes things of different lengths",
-        ("tests/test_language.py::TestUnrolling", "tests/test_golden_errors.py"),
+        ("tests/language/test_language.py::TestUnrolling", "tests/diagnostics/test_golden_errors.py"),
     ),
     # matching, support_match
     Mutant(
         "match-guard",
-        "frontend/matching.py",
+        "frontend/build/match.py",
         "        if case.guard is not None:\n",
         "        if False:\n",
         "a case is taken though its guard is false",
@@ -60,7 +60,7 @@ MUTANTS = (
     ),
     Mutant(
         "match-binds-early",
-        "frontend/matching.py",
+        "frontend/build/match.py",
         "self.captures.setdefault(name, self.b.temp())",
         "self.captures.setdefault(name, name)",
         "a pattern that does not match assigns the names of its parts",
@@ -68,7 +68,7 @@ MUTANTS = (
     ),
     Mutant(
         "match-from-the-front",
-        "frontend/matching.py",
+        "frontend/build/match.py",
         "constant(k if star is None or k < star else k - len(patterns), pattern)",
         "constant(k, pattern)",
         "what follows `*rest` in a pattern is counted from the front",
@@ -76,7 +76,7 @@ MUTANTS = (
     ),
     Mutant(
         "match-alternatives",
-        "frontend/matching.py",
+        "frontend/build/match.py",
         "for pattern in node.patterns[:-1]:",
         "for pattern in node.patterns[1:-1]:",
         "the first of several alternatives does not count",
@@ -84,7 +84,7 @@ MUTANTS = (
     ),
     Mutant(
         "match-first-attribute",
-        "frontend/matching.py",
+        "frontend/build/match.py",
         'supported("positional", [value, node.cls, constant(k, node)], node)',
         'supported("positional", [value, node.cls, constant(0, node)], node)',
         "positional parts of a class pattern all match its first attribute",
@@ -92,7 +92,7 @@ MUTANTS = (
     ),
     Mutant(
         "match-rest-of-mapping",
-        "frontend/matching.py",
+        "frontend/build/match.py",
         'supported("without", [value, keys], node)',
         'supported("without", [value, display([], node)], node)',
         "`**rest` also holds the keys that the pattern names",
@@ -100,7 +100,7 @@ MUTANTS = (
     ),
     Mutant(
         "match-longer",
-        "frontend/support_match.py",
+        "frontend/support/match.py",
         "return len(value) >= count if more else len(value) == count",
         "return len(value) >= count",
         "a sequence pattern matches what is longer",
@@ -108,7 +108,7 @@ MUTANTS = (
     ),
     Mutant(
         "match-text-is-a-sequence",
-        "frontend/support_match.py",
+        "frontend/support/match.py",
         "not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray)",
         "not isinstance(value, Sequence)",
         "a sequence pattern matches a string",
@@ -117,7 +117,7 @@ MUTANTS = (
     # assign, support: starred targets
     Mutant(
         "assign-star-takes-all",
-        "frontend/support.py",
+        "frontend/support/operators.py",
         "    end = len(items) - after\n",
         "    end = len(items)\n",
         "`a, *rest, z = xs` puts z into `rest` too",
@@ -125,7 +125,7 @@ MUTANTS = (
     ),
     Mutant(
         "assign-star-place",
-        "frontend/assign.py",
+        "frontend/build/assignments.py",
         "sizes = [constant(star, at), constant(after, at)]",
         "sizes = [constant(after, at), constant(star, at)]",
         "a starred target takes its elements from the wrong end",
@@ -134,7 +134,7 @@ MUTANTS = (
     # target, resolve, calls, unit, methods
     Mutant(
         "target-one-copy",
-        "frontend/target.py",
+        "frontend/source/callee.py",
         "a.keys() == b.keys() and all(_same(a[name], b[name], batched) for name in a)",
         "a.keys() == b.keys()",
         "one copy of a function serves all functions that are passed to it",
@@ -142,7 +142,7 @@ MUTANTS = (
     ),
     Mutant(
         "target-any-object",
-        "frontend/target.py",
+        "frontend/source/callee.py",
         "    return all(_same(x, y, batched) for x, y in zip(one.args, two.args, strict=True)) and same_statics(\n",
         "    return same_statics(\n",
         "methods of two objects count as one function",
@@ -150,7 +150,7 @@ MUTANTS = (
     ),
     Mutant(
         "resolve-unbound",
-        "frontend/resolve.py",
+        "frontend/source/resolve.py",
         'return found.__get__(base, type(base)) if own and name not in getattr(base, "__dict__", ()) else found',
         "return found",
         "a batched method is called without its object",
@@ -158,7 +158,7 @@ MUTANTS = (
     ),
     Mutant(
         "resolve-any-table",
-        "frontend/resolve.py",
+        "frontend/source/resolve.py",
         "if type(base) not in (dict, tuple, list) or type(index) not in (int, str, bool):",
         "if base is MISSING or type(index) not in (int, str, bool):",
         "looking up a table of functions runs code of the user",
@@ -166,7 +166,7 @@ MUTANTS = (
     ),
     Mutant(
         "calls-bound-twice",
-        "frontend/calls.py",
+        "frontend/source/bind_call.py",
         "    free = shape.positional[len(target.args) :]\n",
         "    free = shape.positional\n",
         "the first argument of a method's call takes the place of its object",
@@ -174,7 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         "calls-partial-wins",
-        "frontend/calls.py",
+        "frontend/source/bind_call.py",
         "if name in shape.by_name and name not in given}",
         "if name in shape.by_name}",
         "a keyword of a `functools.partial` beats that of the call",
@@ -182,7 +182,7 @@ MUTANTS = (
     ),
     Mutant(
         "unit-in-a-case",
-        "frontend/unit.py",
+        "frontend/source/function_unit.py",
         "        elif isinstance(node, gast.stmt | gast.match_case) and",
         "        elif isinstance(node, gast.stmt) and",
         "a nested function in a `case` is not found",
@@ -190,11 +190,11 @@ MUTANTS = (
     ),
     Mutant(
         "unit-assigned-static",
-        "frontend/unit.py",
+        "frontend/source/function_unit.py",
         "for name, value in statics.items() if not bound.get(name, [fn])}",
         "for name, value in statics.items()}",
         "a parameter that is assigned still means the function that was passed",
-        (*LANGUAGE, *VALUES, "tests/test_api.py::TestArguments"),
+        (*LANGUAGE, *VALUES, "tests/api/test_api.py::TestArguments"),
     ),
     Mutant(
         "methods-constant",
@@ -202,7 +202,7 @@ MUTANTS = (
         '"constant" if opaque else "shared"',
         '"constant"',
         "an object that is a pytree of arrays is a constant of the program",
-        ("tests/test_language.py::TestMethods",),
+        ("tests/language/test_language.py::TestMethods",),
     ),
     Mutant(
         "methods-mapped",
@@ -210,12 +210,12 @@ MUTANTS = (
         "dict.fromkeys(rest, in_axes) | {first: None}",
         "dict.fromkeys((first, *rest), in_axes)",
         "the arrays of a method's object are mapped over lanes",
-        ("tests/test_language.py::TestMethods",),
+        ("tests/language/test_language.py::TestMethods",),
     ),
     # inline
     Mutant(
         "inline-exchanged",
-        "lowering/inline.py",
+        "lowering/passes/inline.py",
         "for p, a in zip(callee.params, call.args, strict=True)",
         "for p, a in zip(callee.params, reversed(call.args), strict=True)",
         "the arguments of an inline function are exchanged",
@@ -223,7 +223,7 @@ MUTANTS = (
     ),
     Mutant(
         "inline-leaves",
-        "lowering/inline.py",
+        "lowering/passes/inline.py",
         "return Block(labels[block.label], ops, Jump(labels[RETURN]))",
         "return Block(labels[block.label], ops, terminator)",
         "a `return` of an inline function returns from its caller",
@@ -232,7 +232,7 @@ MUTANTS = (
     # unroll, ir/loops
     Mutant(
         "unroll-one-less",
-        "lowering/unroll.py",
+        "lowering/passes/unroll.py",
         "self.copies(wanted, wanted.trips)",
         "self.copies(wanted, max(0, wanted.trips - 1))",
         "the last element of a tuple is left out",
@@ -240,7 +240,7 @@ MUTANTS = (
     ),
     Mutant(
         "unroll-way-out",
-        "lowering/unroll.py",
+        "lowering/passes/unroll.py",
         "_Wanted(loop, self.copied(loop), ",
         "_Wanted(loop, loop.body, ",
         "what leaves a loop over names does not know the element",
@@ -248,7 +248,7 @@ MUTANTS = (
     ),
     Mutant(
         "unroll-ends-early",
-        "lowering/unroll.py",
+        "lowering/passes/unroll.py",
         "own = names[trip] | {at: heads[trip + 1]}",
         "own = names[trip] | {at: heads[-1]}",
         "a loop over a tuple ends after its first element",
@@ -256,7 +256,7 @@ MUTANTS = (
     ),
     Mutant(
         "unroll-keeps-excluded",
-        "lowering/unroll.py",
+        "lowering/passes/unroll.py",
         "block = replace(block, terminator=_jump(targets[0])) if len(targets) == 1 else block",
         "pass",
         "what a known condition excludes is reported all the same",
@@ -281,16 +281,16 @@ MUTANTS = (
     # frequency
     Mutant(
         "frequency-no-recursion",
-        "lowering/frequency.py",
+        "lowering/analysis/block_frequency.py",
         "isinstance(edge, Jump | PushJump)]",
         "isinstance(edge, Jump)]",
         "recursion does not count as a loop",
-        (*ORDER, "tests/test_counts.py"),
+        (*ORDER, "tests/runtime/test_counts.py"),
     ),
     # check_numbers
     Mutant(
         "numbers-unchecked",
-        "lowering/check_types.py",
+        "lowering/diagnose/check_types.py",
         "faults += _no_result(program, found) or check_numbers.run(program, found)",
         "faults += _no_result(program, found)",
         "a number that does not fit its variable wraps around",
@@ -298,7 +298,7 @@ MUTANTS = (
     ),
     Mutant(
         "numbers-moved",
-        "lowering/check_numbers.py",
+        "lowering/diagnose/check_literals.py",
         "            yield (name, op.dst), found.types.get((name, op.src)), op.loc\n",
         "            pass\n",
         "a number that is moved into a variable is not checked",
@@ -306,7 +306,7 @@ MUTANTS = (
     ),
     Mutant(
         "numbers-passed",
-        "lowering/check_numbers.py",
+        "lowering/diagnose/check_literals.py",
         "                yield (callee.name, param), found.types.get((name, arg)), op.loc\n",
         "                pass\n",
         "a number that is passed to a function is not checked",
@@ -314,7 +314,7 @@ MUTANTS = (
     ),
     Mutant(
         "numbers-from-below",
-        "lowering/abstract.py",
+        "lowering/typing/abstract_values.py",
         "return low <= number <= high",
         "return number <= high",
         "a negative number fits an unsigned type",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tools.mutants.mutant import OPTIONS, Mutant, law, on
 
-RUNTIME = ("tests/test_runtime.py",)
-FULL = ("tests/test_runtime.py::TestStackFull",)
-STEPS = ("tests/test_runtime.py::TestStepLimit",)
-GROWTH = ("tests/test_runtime.py::TestGrowth",)
-JUNK = ("tests/test_runtime.py::TestJunk",)
-STORES = ("tests/test_regressions.py",)
-COUNTS = ("tests/test_counts.py",)
+RUNTIME = ("tests/runtime/test_limits.py",)
+FULL = ("tests/runtime/test_limits.py::TestStackFull",)
+STEPS = ("tests/runtime/test_limits.py::TestStepLimit",)
+GROWTH = ("tests/runtime/test_limits.py::TestGrowth",)
+JUNK = ("tests/runtime/test_limits.py::TestJunk",)
+STORES = ("tests/language/test_regressions.py",)
+COUNTS = ("tests/runtime/test_counts.py",)
 # Which of the first three combinations of options a program meets is its place in the registry, modulo 3.
 MANY = on(
     OPTIONS, "fib", "is_even", "gcd_subtractive", "catalan", "tak", "hanoi", "count_primes", "local_survives_call"
@@ -21,7 +21,7 @@ MUTANTS = (
     # code
     Mutant(
         "code-select",
-        "runtime/code.py",
+        "runtime/vm/block_body.py",
         "jnp.where(env[op.cond], env[op.on_true], env[op.on_false])",
         "jnp.where(env[op.cond], env[op.on_false], env[op.on_true])",
         "a selection takes the other side",
@@ -29,7 +29,7 @@ MUTANTS = (
     ),
     Mutant(
         "code-lost-update",
-        "runtime/code.py",
+        "runtime/vm/block_body.py",
         "updates=registers(block_writes(block) & set(live_out)),",
         "updates=registers(block_writes(block) & set(live_out))[:-1],",
         "a block loses one of its new values",
@@ -38,16 +38,16 @@ MUTANTS = (
     # layout
     Mutant(
         "layout-nowhere",
-        "runtime/layout.py",
+        "runtime/vm/layout.py",
         "return (len(Status) + 1) * (self.exit + 1)",
         "return 0",
         "lanes that the emitter `mask` holds back stand at the first block",
-        ("tests/test_differential.py::test_all_schedules_and_emitters",),
+        ("tests/differential/test_differential.py::test_all_schedules_and_emitters",),
     ),
     # machine
     Mutant(
         "machine-failed-values",
-        "runtime/machine.py",
+        "runtime/vm/machine.py",
         "lane_mask(status == int(Status.OK), stored)",
         "lane_mask(status >= int(Status.OK), stored)",
         "a lane that failed gives a number as if it had not",
@@ -55,7 +55,7 @@ MUTANTS = (
     ),
     Mutant(
         "machine-grow-parked",
-        "runtime/machine.py",
+        "runtime/vm/machine.py",
         '        carry["pc"] = unpark(carry["pc"], self.layout.exit, Status.STACK_FULL)\n',
         "",
         "lanes that ran out of stack stay parked when it has grown",
@@ -63,16 +63,16 @@ MUTANTS = (
     ),
     Mutant(
         "machine-max-trips",
-        "runtime/machine.py",
+        "runtime/vm/machine.py",
         "going & (s[1] < max_trips)",
         "going & (s[1] <= max_trips)",
         "`advance` makes one trip more than asked for",
-        ("tests/test_runtime.py::TestMachine",),
+        ("tests/runtime/test_limits.py::TestMachine",),
     ),
     # pc
     Mutant(
         "pc-depth-more",
-        "runtime/pc.py",
+        "runtime/execute/executor.py",
         "            return self.options.max_depth\n",
         "            return self.options.max_depth + 1\n",
         "`max_depth` allows one call more",
@@ -80,7 +80,7 @@ MUTANTS = (
     ),
     Mutant(
         "pc-depth-less",
-        "runtime/pc.py",
+        "runtime/execute/executor.py",
         "            return self.options.max_depth\n",
         "            return max(1, self.options.max_depth - 1)\n",
         "`max_depth` allows one call less",
@@ -88,7 +88,7 @@ MUTANTS = (
     ),
     Mutant(
         "pc-never-grows",
-        "runtime/pc.py",
+        "runtime/execute/executor.py",
         "np.any(seen(status) == int(Status.STACK_FULL))",
         "np.any(seen(status) == int(Status.STEP_LIMIT))",
         "stacks grow for the wrong reason",
@@ -96,7 +96,7 @@ MUTANTS = (
     ),
     Mutant(
         "pc-grows-past-limit",
-        "runtime/pc.py",
+        "runtime/execute/executor.py",
         "return self.static_depth is None and self.options.max_depth is None",
         "return self.static_depth is None",
         "stacks grow beyond `max_depth`",
@@ -106,7 +106,7 @@ MUTANTS = (
     # blocks
     Mutant(
         "blocks-never-done",
-        "runtime/blocks.py",
+        "runtime/vm/blocks.py",
         "initial=len(self)) < len(self)",
         "initial=len(self)) <= len(self)",
         "a run goes on after its last lane",
@@ -114,7 +114,7 @@ MUTANTS = (
     ),
     Mutant(
         "blocks-waiting-elsewhere",
-        "runtime/blocks.py",
+        "runtime/vm/blocks.py",
         'return jnp.sum(carry["pc"][:, None] == numbers[None, :]',
         'return jnp.sum(carry["pc"][:, None] != numbers[None, :]',
         "lanes count where they do not wait",
@@ -123,7 +123,7 @@ MUTANTS = (
     # schedule
     Mutant(
         "schedule-emptiest",
-        "runtime/schedule.py",
+        "runtime/vm/policies.py",
         "fullest = jnp.argmax(blocks.waiting(carry)",
         "fullest = jnp.argmin(blocks.waiting(carry)",
         "`largest` runs the block that fewest lanes wait for",
@@ -131,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         "schedule-first-block",
-        "runtime/schedule.py",
+        "runtime/vm/policies.py",
         'jnp.min(carry["pc"]).astype(jnp.int32), carry',
         '0 * jnp.min(carry["pc"]).astype(jnp.int32), carry',
         "`earliest` always runs the first block",
@@ -140,24 +140,24 @@ MUTANTS = (
     # outcome
     Mutant(
         "outcome-concrete-under-trace",
-        "runtime/outcome.py",
+        "runtime/vm/raw_result.py",
         "for leaf in (computed, *jax.tree.leaves(args)))",
         "for leaf in jax.tree.leaves(args))",
         "a call inside `jit` with concrete arguments is not taken for a traced one",
-        ("tests/test_runtime.py::TestMachine",),
+        ("tests/runtime/test_limits.py::TestMachine",),
     ),
     Mutant(
         "outcome-only-tracers",
-        "runtime/outcome.py",
+        "runtime/vm/raw_result.py",
         "return any(isinstance(leaf, jax.core.Tracer)",
         "return not any(isinstance(leaf, jax.core.Tracer)",
         "calls are taken for traced ones, and traced ones for calls",
-        ("tests/test_runtime.py::TestStackFull", "tests/test_runtime.py::TestMachine"),
+        ("tests/runtime/test_limits.py::TestStackFull", "tests/runtime/test_limits.py::TestMachine"),
     ),
     # status
     Mutant(
         "status-parked-wrong",
-        "runtime/status.py",
+        "runtime/vm/status.py",
         "return block + int(why) * (blocks + 1)\n",
         "return block + int(why) * blocks\n",
         "a lane that stops is parked where others end",
@@ -165,7 +165,7 @@ MUTANTS = (
     ),
     Mutant(
         "status-unpark-wrong",
-        "runtime/status.py",
+        "runtime/vm/status.py",
         "pc - int(why) * (blocks + 1), pc)",
         "pc - int(why) * (blocks + 1) + 1, pc)",
         "a lane goes on at the block after the one it stopped before",
@@ -173,7 +173,7 @@ MUTANTS = (
     ),
     Mutant(
         "status-failed-is-running",
-        "runtime/status.py",
+        "runtime/vm/status.py",
         "jnp.where(pc < blocks, int(Status.RUNNING), pc // (blocks + 1))",
         "jnp.where(pc != blocks, int(Status.RUNNING), pc // (blocks + 1))",
         "lanes that failed count as still running",

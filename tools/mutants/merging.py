@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant, law
 
-GRAFT = "tests/lowering/test_graft.py"
+GRAFT = "tests/lowering/test_superblocks.py"
 INLINE = ("tests/lowering/test_auto_inline.py",)
 ANALYSES = ("tests/ir/test_analyses.py",)
 SLOTS = (f"{GRAFT}::TestSlots",)
@@ -15,7 +15,7 @@ MUTANTS = (
     # graft
     Mutant(
         "graft-conditions",
-        "lowering/graft.py",
+        "lowering/passes/superblocks.py",
         "self.end = _replaced(rename_terminator(end, lambda v: old.get(v, v)), path, edge)",
         "self.end = _replaced(end, path, edge)",
         "a copy decides by the condition that it has overwritten itself whether it was meant",
@@ -23,7 +23,7 @@ MUTANTS = (
     ),
     Mutant(
         "graft-selects-others",
-        "lowering/graft.py",
+        "lowering/passes/superblocks.py",
         "Select(v, test, v, old[v]) if sign else Select(v, test, old[v], v)",
         "Select(v, test, old[v], v) if sign else Select(v, test, v, old[v])",
         "lanes that a copy was not meant for get what it writes",
@@ -31,7 +31,7 @@ MUTANTS = (
     ),
     Mutant(
         "graft-slots-of-others",
-        "lowering/graft.py",
+        "lowering/passes/superblocks.py",
         "& facts.kept(leaf) for leaf in elsewhere",
         "& frozenset() for leaf in elsewhere",
         "a copy pushes to a slot that lanes which go elsewhere are going to pop",
@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     Mutant(
         "graft-anything",
-        "lowering/graft.py",
+        "lowering/passes/superblocks.py",
         "return op_cost(op) if harmless(op) else math.inf",
         "return 0.0",
         "dear operations and inner loops are copied and run for all lanes",
@@ -47,7 +47,7 @@ MUTANTS = (
     ),
     Mutant(
         "graft-prints",
-        "lowering/graft.py",
+        "lowering/passes/superblocks.py",
         "            case Print():\n                return math.inf\n",
         "            case Print():\n                return 0.0\n",
         "a block that prints is copied",
@@ -56,7 +56,7 @@ MUTANTS = (
     # splice
     Mutant(
         "splice-first-push",
-        "lowering/splice.py",
+        "lowering/passes/concat_blocks.py",
         "            if op.dst in again:\n                continue\n",
         "",
         "a block pushes to one slot twice",
@@ -64,7 +64,7 @@ MUTANTS = (
     ),
     Mutant(
         "splice-stale-slot",
-        "lowering/splice.py",
+        "lowering/passes/concat_blocks.py",
         "held = {op.dst: new(op.dst) for op in then if isinstance(op, Pop) and op.dst in known}",
         "held = {}",
         "a block pops a slot that it has pushed to before",
@@ -73,7 +73,7 @@ MUTANTS = (
     # simplify_stack
     Mutant(
         "thread-without-frame",
-        "lowering/simplify_stack.py",
+        "lowering/passes/simplify_stack.py",
         "PushJump(leaf.target, ret) if isinstance(leaf, Jump) else Jump(ret)",
         "leaf if isinstance(leaf, Jump) else Jump(ret)",
         "a callee that was entered past its first block returns to the caller's caller",
@@ -81,7 +81,7 @@ MUTANTS = (
     ),
     Mutant(
         "thread-two-places",
-        "lowering/simplify_stack.py",
+        "lowering/passes/simplify_stack.py",
         "len({call.loc for call in calls(edge)}) <= 1",
         "True",
         "a lane that finds the stack full names the wrong call",
@@ -90,7 +90,7 @@ MUTANTS = (
     # auto_inline
     Mutant(
         "inline-recursion",
-        "lowering/auto_inline.py",
+        "lowering/passes/auto_inline.py",
         "kept = recursive(program) | {program.entry}",
         "kept = frozenset({program.entry})",
         "a function that calls itself is put into others, calls and all",
@@ -98,7 +98,7 @@ MUTANTS = (
     ),
     Mutant(
         "inline-loops",
-        "lowering/auto_inline.py",
+        "lowering/passes/auto_inline.py",
         " or loops(function):",
         ":",
         "a loop is copied to every call of it",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "pcbatch"
 
-LAW = "tests/test_differential.py::test_default_options_on_every_lane_count"
-STAGES = "tests/test_differential.py::test_every_stage_verifies_and_interprets"
-LOCAL = "tests/test_differential.py::test_local_strategy"
-OPTIONS = "tests/test_differential.py::test_schedules_and_emitters"
+LAW = "tests/differential/test_differential.py::test_default_options_on_every_lane_count"
+STAGES = "tests/differential/test_differential.py::test_every_stage_verifies_and_interprets"
+LOCAL = "tests/differential/test_differential.py::test_local_strategy"
+OPTIONS = "tests/differential/test_differential.py::test_schedules_and_emitters"
 PASSES = "tests/lowering/test_passes.py"
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant
 
-RUNS = "tests/test_runs.py"
+RUNS = "tests/runs/test_runs.py"
 ADVANCE = (f"{RUNS}::TestAdvance::test_bit_by_bit", f"{RUNS}::TestAdvance::test_a_machine_is_a_value")
 GROWTH = (f"{RUNS}::TestAdvance::test_growing", f"{RUNS}::TestMemory::test_stacks_stop")
 MEMORY = (f"{RUNS}::TestMemory",)
 FILES = (f"{RUNS}::TestFiles",)
 DEVICES = (f"{RUNS}::TestAdvance::test_devices",)
-HARD = "tests/test_runs_hard.py"
+HARD = "tests/runs/test_runs_hard.py"
 KEPT = (f"{RUNS}::TestCheckpoints",)
 TIME = (f"{RUNS}::TestTime::test_modes", f"{RUNS}::TestTime::test_policies")
 
@@ -18,7 +18,7 @@ MUTANTS = (
     # watch
     Mutant(
         "watch-counts-no-trips",
-        "runtime/watch.py",
+        "runtime/execute/host_loop.py",
         "            self.trips -= trips\n",
         "            pass\n",
         "`max_trips` holds for each program, not for all",
@@ -26,7 +26,7 @@ MUTANTS = (
     ),
     Mutant(
         "watch-never-faster",
-        "runtime/watch.py",
+        "runtime/execute/host_loop.py",
         "min(wanted, FASTER * max(self.trips, FIRST), FOREVER)",
         "min(wanted, max(self.trips, FIRST), FOREVER)",
         "every program makes four trips",
@@ -35,7 +35,7 @@ MUTANTS = (
     # arrays
     Mutant(
         "arrays-first-device",
-        "runtime/arrays.py",
+        "runtime/execute/state_arrays.py",
         "return int(np.sum(seen(counts), dtype=np.int64))",
         "return int(np.asarray(seen(counts)).flat[0])",
         "what the first device has done is taken for all",
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "arrays-narrow-trips",
-        "runtime/arrays.py",
+        "runtime/execute/state_arrays.py",
         "trips <= np.iinfo(np.int32).max else np.int64(trips)",
         "trips <= np.iinfo(np.int32).max else np.int32(trips % 2**31)",
         "a number of trips wraps around",
@@ -52,7 +52,7 @@ MUTANTS = (
     # paused
     Mutant(
         "paused-takes-arguments",
-        "runtime/paused.py",
+        "runtime/execute/run_state.py",
         "return _Bare(jax.tree.map(jnp.copy, state.carry), state.trips, state.shared)",
         "return _Bare(state.carry, state.trips, state.shared)",
         "the caller's own arrays are given away",
@@ -61,7 +61,7 @@ MUTANTS = (
     ),
     Mutant(
         "paused-no-growth",
-        "runtime/paused.py",
+        "runtime/execute/run_state.py",
         "        if full and not live:\n",
         "        if False:\n",
         "lanes wait for deeper stacks for ever",
@@ -69,7 +69,7 @@ MUTANTS = (
     ),
     Mutant(
         "paused-numbers-by-place",
-        "runtime/paused.py",
+        "runtime/execute/run_state.py",
         "slots.reshape(self.spread.devices, -1) * self.spread.devices + devices",
         "slots.reshape(self.spread.devices, -1) + devices",
         "lanes of several devices are called by wrong numbers",
@@ -78,7 +78,7 @@ MUTANTS = (
     # memory
     Mutant(
         "memory-no-frames",
-        "runtime/memory.py",
+        "runtime/costs/memory.py",
         "return width * (self.lane + self.frame * (depth + 2)) + slots * self.input",
         "return width * self.lane + slots * self.input",
         "stacks cost nothing",
@@ -86,7 +86,7 @@ MUTANTS = (
     ),
     Mutant(
         "memory-no-old-stacks",
-        "runtime/memory.py",
+        "runtime/costs/memory.py",
         "self.total(width, 2 * depth) + width * self.frame * (depth + 2)",
         "self.total(width, depth)",
         "stacks double into room that there is not",
@@ -112,7 +112,7 @@ MUTANTS = (
     # chunks
     Mutant(
         "chunks-any-stream",
-        "runtime/chunks.py",
+        "runtime/execute/chunk_runner.py",
         '        if here.mark != about["seen"]:\n',
         "        if False:\n",
         "a run goes on with other inputs",
@@ -120,7 +120,7 @@ MUTANTS = (
     ),
     Mutant(
         "chunks-what-runs-is-done",
-        "runtime/chunks.py",
+        "runtime/execute/chunk_runner.py",
         "        owners[device, items[device, lane]] = NOBODY\n        for",
         "        for",
         "what has not ended when the time is over has a result",
@@ -129,7 +129,7 @@ MUTANTS = (
     # around runs
     Mutant(
         "watch-compiling-counts",
-        "runtime/watch.py",
+        "runtime/execute/host_loop.py",
         "self.until, self._waits = self._waits + now - self._began, None",
         "self.until, self._waits = self._waits, None",
         "a time limit is over before anything has run",
@@ -137,7 +137,7 @@ MUTANTS = (
     ),
     Mutant(
         "paused-full-for-ever",
-        "runtime/paused.py",
+        "runtime/execute/run_state.py",
         "        if self.grows or not full or not room:\n",
         "        if True:\n",
         "a kept run does not use the memory that it is given later",
@@ -153,7 +153,7 @@ MUTANTS = (
     ),
     Mutant(
         "spread-typed",
-        "runtime/spread.py",
+        "runtime/sharding/lane_sharding.py",
         "            return _untyped(array)\n",
         "            return array\n",
         "lanes with a sharding in their type are not dealt out",

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant
 
-FILE = "tests/test_schedule.py"
+FILE = "tests/runtime/test_schedule.py"
 YOURS = (f"{FILE}::TestPoliciesOfUsers",)
 DEAR = (f"{FILE}::TestSeveralExpensiveBlocks",)
 MODES = (f"{FILE}::TestModes", f"{FILE}::test_modes_under_other_policies")
-PROFILE = ("tests/test_profile.py::TestProfile",)
-WIDE = ("tests/runtime/test_wide.py",)
-PLAN = ("tests/test_profile.py::TestExplanation",)
-UNASKED = ("tests/test_profile.py::TestNothingIsCountedUnasked",)
+PROFILE = ("tests/report/test_profile.py::TestProfile",)
+WIDE = ("tests/runtime/test_wide_counters.py",)
+PLAN = ("tests/report/test_profile.py::TestExplanation",)
+UNASKED = ("tests/report/test_profile.py::TestNothingIsCountedUnasked",)
 
 MUTANTS = (
     # schedule, blocks
     Mutant(
         "schedule-unchecked",
-        "runtime/schedule.py",
+        "runtime/vm/policies.py",
         "    if not is_ours(policy):\n        _check(policy, carry, new)\n",
         "",
         "what a user's policy gives is not looked at",
@@ -25,7 +25,7 @@ MUTANTS = (
     ),
     Mutant(
         "schedule-unfair",
-        "runtime/machine.py",
+        "runtime/vm/machine.py",
         "(trips + 1) % FAIR == 0",
         "trips < 0",
         "a policy that runs nothing is never overruled",
@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     Mutant(
         "schedule-drain-emptiest",
-        "runtime/schedule.py",
+        "runtime/vm/policies.py",
         "dear[jnp.argmax(blocks.waiting(carry)[dear])]",
         "dear[jnp.argmin(blocks.waiting(carry)[dear])]",
         "`drain` runs the expensive block that fewest lanes wait for",
@@ -41,7 +41,7 @@ MUTANTS = (
     ),
     Mutant(
         "schedule-drain-nothing",
-        "runtime/schedule.py",
+        "runtime/vm/policies.py",
         "        carry = blocks.drain(cheap, carry)\n",
         "        carry = blocks.sweep(cheap, carry)\n",
         "`drain` goes over the cheap blocks once",
@@ -49,7 +49,7 @@ MUTANTS = (
     ),
     Mutant(
         "blocks-run-for-nobody",
-        "runtime/blocks.py",
+        "runtime/vm/blocks.py",
         "jnp.where(there, number, len(self))",
         "jnp.where(True, number, len(self))",
         "a block that nobody waits for runs all the same",
@@ -58,7 +58,7 @@ MUTANTS = (
     ),
     Mutant(
         "blocks-among-all",
-        "runtime/blocks.py",
+        "runtime/vm/blocks.py",
         "range(len(self)) if among is None else among)",
         "range(1) if among is None else among)",
         "a policy can run the first block only",
@@ -74,7 +74,7 @@ MUTANTS = (
     ),
     Mutant(
         "port-nothing-writes",
-        "runtime/frames.py",
+        "runtime/vm/frames.py",
         "(self._no_row(buffer, window), jnp.zeros_like(window.here))",
         "(self._no_row(buffer, window), jnp.ones_like(window.here))",
         "where no block is named, frames are overwritten",
@@ -83,7 +83,7 @@ MUTANTS = (
     # plans, order
     Mutant(
         "plans-modes-ignored",
-        "runtime/plans.py",
+        "runtime/costs/plan_modes.py",
         "said.get(k) or self._choice(block, lanes)",
         "self._choice(block, lanes)",
         "`modes` has no effect",
@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         "plans-any-text",
-        "runtime/plans.py",
+        "runtime/costs/plan_modes.py",
         "        if not blocks:\n            title",
         "        if False:\n            title",
         "a text that no block holds is taken",
@@ -99,7 +99,7 @@ MUTANTS = (
     ),
     Mutant(
         "order-one-expensive",
-        "lowering/order.py",
+        "lowering/passes/block_layout.py",
         "weights[label] >= enough)",
         "weights[label] >= max(enough, *weights.values()))",
         "only the most expensive block is waited for",
@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     Mutant(
         "order-all-dear",
-        "lowering/order.py",
+        "lowering/passes/block_layout.py",
         "if cost >= EXPENSIVE and weights[label] >= enough)",
         "if cost >= EXPENSIVE)",
         "a block that is dear but rare is waited for",
@@ -126,7 +126,7 @@ MUTANTS = (
     # timeline, forecast
     Mutant(
         "wide-no-carry",
-        "runtime/wide.py",
+        "runtime/vm/wide_counters.py",
         "a[..., 1] + b[..., 1] + carry",
         "a[..., 1] + b[..., 1]",
         "counts begin anew at 2**32",
@@ -134,7 +134,7 @@ MUTANTS = (
     ),
     Mutant(
         "wide-low-word",
-        "runtime/wide.py",
+        "runtime/vm/wide_counters.py",
         "return words[..., 0] + 2.0**32 * words[..., 1]",
         "return words[..., 0]",
         "counts are shown modulo 2**32",
@@ -142,7 +142,7 @@ MUTANTS = (
     ),
     Mutant(
         "timeline-not-from-zero",
-        "runtime/timeline.py",
+        "runtime/vm/timeline.py",
         "jnp.zeros_like(value) for key, value in totals.items()",
         "value for key, value in totals.items()",
         "a trip counts all trips before it",
@@ -150,7 +150,7 @@ MUTANTS = (
     ),
     Mutant(
         "timeline-halves-lose",
-        "runtime/timeline.py",
+        "runtime/vm/timeline.py",
         '"span": 2 * line["span"]',
         '"span": line["span"]',
         "buckets are full for ever",
@@ -158,7 +158,7 @@ MUTANTS = (
     ),
     Mutant(
         "forecast-no-lanes",
-        "runtime/forecast.py",
+        "runtime/costs/trip_time.py",
         "/ width for key in",
         "for key in",
         "XLA's costs are those of all lanes",
@@ -166,7 +166,7 @@ MUTANTS = (
     ),
     Mutant(
         "forecast-all-lanes",
-        "runtime/forecast.py",
+        "runtime/costs/trip_time.py",
         "return lanes if isinstance(mode, Dense) else min(mode.width, lanes)",
         "return lanes",
         "a few lanes are shown as all",
@@ -174,7 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         "layout-always-timed",
-        "runtime/layout.py",
+        "runtime/vm/layout.py",
         "    if layout.timed:\n",
         "    if True:\n",
         "every run keeps a record over time",

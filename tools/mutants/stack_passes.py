@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tools.mutants.mutant import OPTIONS, PASSES, STAGES, Mutant, law, on
 
-COUNTS = "tests/test_counts.py"
-UNROLLED = "tests/test_draws_unrolled.py"
-RATCHET = "tests/test_ratchets.py::test_named_programs"
+COUNTS = "tests/runtime/test_counts.py"
+UNROLLED = "tests/lowering/test_unroll_threefry.py"
+RATCHET = "tests/runtime/test_ratchets.py::test_named_programs"
 SAVES = law("local_survives_call", "catalan", "tak", "hofstadter_female", "recursion_in_while_body")
 CALLS = law("fib", "is_even", "mutual_tail_calls", "swapped_parameters", "catalan", "callee_without_recursion")
 BRANCHES = law("nested_ifs", "elif_chain", "ternaries", "boolean_conditions", "short_circuit", "constant_conditions")
@@ -16,7 +16,7 @@ MUTANTS = (
     # shared
     Mutant(
         "shared-varying",
-        "lowering/shared.py",
+        "lowering/passes/hoist_uniform.py",
         "if not isinstance(op, Prim) or VARYING in ins:",
         "if not isinstance(op, Prim):",
         "a value that differs between lanes is computed once for all",
@@ -24,7 +24,7 @@ MUTANTS = (
     ),
     Mutant(
         "shared-reassigned",
-        "lowering/shared.py",
+        "lowering/passes/hoist_uniform.py",
         "p if p in shared and p not in computed else VARYING",
         "p if p in shared else VARYING",
         "a shared parameter that lanes change stays shared",
@@ -32,7 +32,7 @@ MUTANTS = (
     ),
     Mutant(
         "shared-two-definitions",
-        "lowering/shared.py",
+        "lowering/passes/hoist_uniform.py",
         "if n > 1)",
         "if n > 2)",
         "two definitions of a variable count as one value",
@@ -40,7 +40,7 @@ MUTANTS = (
     ),
     Mutant(
         "shared-last-definition",
-        "lowering/shared.py",
+        "lowering/passes/hoist_uniform.py",
         "new = root if old is None or old == root else VARYING",
         "new = root if old is None else old",
         "of several values that a variable may have the first counts",
@@ -48,7 +48,7 @@ MUTANTS = (
     ),
     Mutant(
         "shared-slots",
-        "lowering/shared.py",
+        "lowering/passes/hoist_uniform.py",
         "                # The slot belongs to dst, so what is kept there must agree with dst.\n"
         "                join(dst, roots.get(src))\n",
         "                pass\n",
@@ -57,16 +57,16 @@ MUTANTS = (
     ),
     Mutant(
         "shared-loops",
-        "lowering/shared.py",
+        "lowering/passes/hoist_uniform.py",
         "block.label != program.entry and _loops(op)",
         "False",
         "a loop is hoisted out of the branch that keeps it from running for ever",
-        ("tests/test_regressions.py",),
+        ("tests/language/test_regressions.py",),
     ),
     # merge_registers
     Mutant(
         "merge-interfering",
-        "lowering/merge_registers.py",
+        "lowering/passes/register_coalescing.py",
         "a == b or b in conflicts[a] or {a, b}",
         "a == b or {a, b}",
         "registers that live at the same time are merged",
@@ -74,7 +74,7 @@ MUTANTS = (
     ),
     Mutant(
         "merge-parameters-live",
-        "lowering/merge_registers.py",
+        "lowering/passes/register_coalescing.py",
         "        clash(v, at_entry - {v})\n",
         "        pass\n",
         "parameters count as not interfering at the entry",
@@ -83,7 +83,7 @@ MUTANTS = (
     ),
     Mutant(
         "merge-siblings",
-        "lowering/merge_registers.py",
+        "lowering/passes/register_coalescing.py",
         "(set(after) | set(writes(op))) - {v,",
         "set(after) - {v,",
         "two results of one operation may share a register",
@@ -92,7 +92,7 @@ MUTANTS = (
     ),
     Mutant(
         "merge-frames",
-        "lowering/merge_registers.py",
+        "lowering/passes/register_coalescing.py",
         " or {a, b} <= framed or",
         " or",
         "two variables with frames share them",
@@ -100,7 +100,7 @@ MUTANTS = (
     ),
     Mutant(
         "merge-forgets",
-        "lowering/merge_registers.py",
+        "lowering/passes/register_coalescing.py",
         "                    conflicts[a].add(c)\n",
         "",
         "a merged register forgets what its second half interferes with",
@@ -109,7 +109,7 @@ MUTANTS = (
     # simplify_stack
     Mutant(
         "simplify-stack-merge",
-        "lowering/simplify_stack.py",
+        "lowering/passes/simplify_stack.py",
         "if target in (entry, current.label) or named[target] != 1 or target in gone:",
         "if target in (entry, current.label) or target in gone:",
         "a block that others jump to is merged away",
@@ -117,7 +117,7 @@ MUTANTS = (
     ),
     Mutant(
         "simplify-stack-returns",
-        "lowering/simplify_stack.py",
+        "lowering/passes/simplify_stack.py",
         "{block.label: targets(block.terminator) for block in blocks}",
         "{block.label: targets(block.terminator)[:1] for block in blocks}",
         "blocks that a jump names second count as unused",
@@ -126,7 +126,7 @@ MUTANTS = (
     # storage
     Mutant(
         "storage-crossing",
-        "lowering/storage.py",
+        "lowering/passes/storage_classes.py",
         "    registers.update(v for names in stack_live_in(program).values() for v in names)\n",
         "",
         "a value that crosses blocks has no register",
@@ -134,7 +134,7 @@ MUTANTS = (
     ),
     Mutant(
         "storage-null",
-        "lowering/storage.py",
+        "lowering/passes/storage_classes.py",
         "Storage.TEMP if name in read else Storage.NULL",
         "Storage.NULL",
         "a temporary counts as never read",
@@ -142,7 +142,7 @@ MUTANTS = (
     ),
     Mutant(
         "storage-frames",
-        "lowering/storage.py",
+        "lowering/passes/storage_classes.py",
         "Storage.REG_STACK if name in registers else Storage.STACK",
         "Storage.REG_STACK",
         "a variable that is only saved keeps a register",
@@ -151,7 +151,7 @@ MUTANTS = (
     # order
     Mutant(
         "order-expensive-first",
-        "lowering/order.py",
+        "lowering/passes/block_layout.py",
         "    order += last\n",
         "    order = [*last, *order]\n",
         "the expensive block comes first, so lanes do not gather before it",
@@ -159,7 +159,7 @@ MUTANTS = (
     ),
     Mutant(
         "order-entry",
-        "lowering/order.py",
+        "lowering/passes/block_layout.py",
         "entry=new[program.entry]",
         'entry="bb0"',
         "a run starts at the first block whatever the entry",
@@ -167,7 +167,7 @@ MUTANTS = (
     ),
     Mutant(
         "order-schedule",
-        "lowering/order.py",
+        "lowering/passes/block_layout.py",
         'return "drain" if expensive_blocks(program) else "sweep"',
         'return "sweep" if expensive_blocks(program) else "drain"',
         "the automatic schedule is the other one",
@@ -176,7 +176,7 @@ MUTANTS = (
     # cost, frequency
     Mutant(
         "cost-products-free",
-        "lowering/cost.py",
+        "lowering/analysis/cost.py",
         "return 0.5 * out * float(math.prod(eqn.invars[0].aval.shape[d] for d in contract))",
         "return 0.0",
         "matrix products cost nothing",
@@ -184,15 +184,15 @@ MUTANTS = (
     ),
     Mutant(
         "cost-no-inner-loops",
-        "lowering/cost.py",
+        "lowering/analysis/cost.py",
         'e.primitive.name in ("while", *HOST) or any(map(minds_junk, inner_jaxprs(e)))',
         'e.primitive.name in ("while", *HOST)',
         "a loop inside another primitive is not seen",
-        ("tests/test_runtime.py::TestJunk", "tests/test_regressions.py"),
+        ("tests/runtime/test_limits.py::TestJunk", "tests/language/test_regressions.py"),
     ),
     Mutant(
         "frequency-flat",
-        "lowering/frequency.py",
+        "lowering/analysis/block_frequency.py",
         "dict.fromkeys(component, level)",
         "dict.fromkeys(component, 1)",
         "inner loops count as often as outer ones",
@@ -200,7 +200,7 @@ MUTANTS = (
     ),
     Mutant(
         "frequency-no-returns",
-        "lowering/frequency.py",
+        "lowering/analysis/block_frequency.py",
         "[*direct, *returns.get(block.label, ())]",
         "direct",
         "nothing follows a return, so recursion is no loop",
@@ -209,7 +209,7 @@ MUTANTS = (
     # the order of blocks never changes a value
     Mutant(
         "order-source",
-        "lowering/order.py",
+        "lowering/passes/block_layout.py",
         'graph if schedule == "sweep" else source',
         "graph",
         "policies that name one block get the order of a sweep",
@@ -223,7 +223,7 @@ MUTANTS = (
     # draws_unrolled
     Mutant(
         "draws-setting-of-now",
-        "lowering/draws_unrolled.py",
+        "lowering/passes/unroll_threefry.py",
         'return bool(getattr(getattr(eqn, "ctx", None), "threefry_partitionable", current))',
         "return bool(current)",
         "draws follow the setting of the compilation, not that of their line",
@@ -231,7 +231,7 @@ MUTANTS = (
     ),
     Mutant(
         "draws-any-key",
-        "lowering/draws_unrolled.py",
+        "lowering/passes/unroll_threefry.py",
         "if draw is None or eqn.invars[0].aval.dtype not in (np.uint32, _key_dtype()):",
         "if draw is None:",
         "keys of every kind are taken for threefry's",
@@ -239,7 +239,7 @@ MUTANTS = (
     ),
     Mutant(
         "draws-rotations",
-        "lowering/draws_unrolled.py",
+        "lowering/passes/unroll_threefry.py",
         "in ROTATIONS[group % 2]",
         "in ROTATIONS[0]",
         "the hash is another one",
@@ -247,7 +247,7 @@ MUTANTS = (
     ),
     Mutant(
         "draws-trusted",
-        "lowering/draws_unrolled.py",
+        "lowering/passes/unroll_threefry.py",
         "_as_call(draw, eqn) if self._trusted(_partitionable(eqn)) else None",
         "_as_call(draw, eqn)",
         "draws are unrolled whether or not JAX's have the same bits",
@@ -255,7 +255,7 @@ MUTANTS = (
     ),
     Mutant(
         "draws-setting-forgotten",
-        "lowering/jax_types.py",
+        "lowering/typing/jax_types.py",
         '    "jax_threefry_partitionable",\n',
         "",
         "a program compiled for one layout of draws is used under the other",
@@ -263,7 +263,7 @@ MUTANTS = (
     ),
     Mutant(
         "cost-draws-free",
-        "lowering/cost.py",
+        "lowering/analysis/cost.py",
         'name if name == "threefry2x32" else',
         'name if name == "threefry" else',
         "an unrolled draw is cheaper than one that is not",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant
 
-MAP = "tests/test_map.py"
+MAP = "tests/runs/test_map.py"
 ANY = (f"{MAP}::test_any_lanes_and_chunks",)
 GROWTH = (f"{MAP}::TestGrowth",)
 FAILURES = (f"{MAP}::TestFailures",)
@@ -13,20 +13,20 @@ PROGRESS = (f"{MAP}::TestProgress",)
 PROGRAMS = (f"{MAP}::TestPrograms",)
 PRINTS = (f"{MAP}::TestPrinting",)
 ITERATORS = (f"{MAP}::test_any_sizes_of_an_iterator", *STRUCTURES)
-DEVICES = ("tests/test_devices.py::test_dealing",)
-BLOCKS = ("tests/test_meshes.py::test_blocks",)
+DEVICES = ("tests/devices/test_devices.py::test_dealing",)
+BLOCKS = ("tests/devices/test_meshes.py::test_blocks",)
 SURROUNDED = (
-    "tests/test_meshes.py::test_inside_shard_map_and_outside_again",
-    "tests/test_meshes.py::test_results_vary_inside_shard_map",
+    "tests/devices/test_meshes.py::test_inside_shard_map_and_outside_again",
+    "tests/devices/test_meshes.py::test_results_vary_inside_shard_map",
 )
-SHARDED = ("tests/test_meshes.py::test_inside_jit_each_device_has_a_machine",)
-LYING = ("tests/test_meshes.py::test_lanes_stay_where_they_lie",)
+SHARDED = ("tests/devices/test_meshes.py::test_inside_jit_each_device_has_a_machine",)
+LYING = ("tests/devices/test_meshes.py::test_lanes_stay_where_they_lie",)
 
 MUTANTS = (
     # queue
     Mutant(
         "queue-no-debt",
-        "runtime/queue.py",
+        "runtime/execute/refill.py",
         "jnp.where(more, carry[DEBT] < lanes, alive > narrower)",
         "jnp.where(more, alive > 0, alive > narrower)",
         "lanes that are done wait for the longest before they take inputs",
@@ -34,7 +34,7 @@ MUTANTS = (
     ),
     Mutant(
         "queue-keeps-steps",
-        "runtime/queue.py",
+        "runtime/execute/refill.py",
         'for key in ("depth", "steps") if key in carry',
         'for key in ("depth",) if key in carry',
         "an input inherits the steps of the one before",
@@ -42,7 +42,7 @@ MUTANTS = (
     ),
     Mutant(
         "queue-keeps-depth",
-        "runtime/queue.py",
+        "runtime/execute/refill.py",
         'for key in ("depth", "steps") if key in carry',
         'for key in ("steps",) if key in carry',
         "an input inherits the depth at which the one before failed",
@@ -50,7 +50,7 @@ MUTANTS = (
     ),
     Mutant(
         "queue-frees-the-full",
-        "runtime/queue.py",
+        "runtime/execute/refill.py",
         "    return free & ~is_full(q, blocks) if grows else free\n",
         "    return free\n",
         "who waits for deeper stacks is taken for done",
@@ -58,7 +58,7 @@ MUTANTS = (
     ),
     Mutant(
         "queue-forgets-the-full",
-        "runtime/queue.py",
+        "runtime/execute/refill.py",
         "(_count(q, blocks) > narrower) | jnp.any(_unwritten(q, blocks, grows))",
         "(_count(q, blocks) > narrower)",
         "who got no deeper stacks is forgotten when the machine narrows",
@@ -66,7 +66,7 @@ MUTANTS = (
     ),
     Mutant(
         "queue-takes-too-many",
-        "runtime/queue.py",
+        "runtime/execute/refill.py",
         "    takes = free & (new < q.end)\n",
         "    takes = free & (new <= q.end)\n",
         "a lane takes an input that is not there",
@@ -74,7 +74,7 @@ MUTANTS = (
     ),
     Mutant(
         "queue-writes-all",
-        "runtime/queue.py",
+        "runtime/execute/refill.py",
         "    slot = jnp.where(free, q.item, beyond)\n",
         "    slot = q.item\n",
         "lanes that still run write results at every refill",
@@ -83,7 +83,7 @@ MUTANTS = (
     ),
     Mutant(
         "queue-carries-to-lane-zero",
-        "runtime/queue.py",
+        "runtime/execute/refill.py",
         "q.slots - q.lanes, q.slots) + lane\n",
         "q.slots - q.lanes, q.slots) + lane[::-1]\n",
         "work that is taken into the next chunk changes its owner",
@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         "queue-narrow-all-live",
-        "runtime/queue.py",
+        "runtime/execute/refill.py",
         '    out["pc"] = jnp.where(there, out["pc"], jnp.asarray(len(blocks), out["pc"].dtype))\n',
         "",
         "in a narrower machine places without a lane run the last lane's work",
@@ -99,7 +99,7 @@ MUTANTS = (
     ),
     Mutant(
         "queue-unnumbered",
-        "runtime/queue.py",
+        "runtime/execute/refill.py",
         "{**out, NAME: names}",
         "out",
         "what lanes print carries the lane's number",
@@ -108,7 +108,7 @@ MUTANTS = (
     # stream
     Mutant(
         "stream-no-growth",
-        "runtime/stream.py",
+        "runtime/execute/queue_runner.py",
         "            full = self.grows and bool(np.any(seen(pause.full)))\n",
         "            full = self.grows and bool(np.all(seen(pause.left) == 0)) and bool(np.any(seen(pause.full)))\n",
         "stacks grow at the end only",
@@ -116,7 +116,7 @@ MUTANTS = (
     ),
     Mutant(
         "stream-gives-up",
-        "runtime/stream.py",
+        "runtime/execute/queue_runner.py",
         "            self.grows = False\n            return q\n",
         "            return q\n",
         "a lane that may not have deeper stacks waits for ever",
@@ -124,7 +124,7 @@ MUTANTS = (
     ),
     Mutant(
         "stream-copies",
-        "runtime/stream.py",
+        "runtime/execute/queue_runner.py",
         "grows=self.grows, donate=(0,)",
         "grows=self.grows, donate=()",
         "results are copied whenever the host looks",
@@ -132,7 +132,7 @@ MUTANTS = (
     ),
     Mutant(
         "stream-donates-shared",
-        "runtime/stream.py",
+        "runtime/execute/queue_runner.py",
         "grows=self.grows, donate=(0,)",
         "grows=self.grows, donate=(0, 1)",
         "arrays of the caller are given away",
@@ -140,7 +140,7 @@ MUTANTS = (
     ),
     Mutant(
         "stream-counts-runs",
-        "runtime/stream.py",
+        "runtime/execute/queue_runner.py",
         "live, q.following - held, q.item, q",
         "live, q.following, q.item, q",
         "inputs count as done when they have begun",
@@ -149,7 +149,7 @@ MUTANTS = (
     # chunks
     Mutant(
         "chunks-in-the-wrong-place",
-        "runtime/chunks.py",
+        "runtime/execute/chunk_runner.py",
         "np.concatenate([here.owners, carried], axis=1)",
         "np.concatenate([carried, here.owners], axis=1)",
         "results of what was carried along go to other inputs",
@@ -157,7 +157,7 @@ MUTANTS = (
     ),
     Mutant(
         "chunks-take-the-unfinished",
-        "runtime/chunks.py",
+        "runtime/execute/chunk_runner.py",
         "        owners[device, running] = NOBODY\n",
         "",
         "what lanes take along has a result before it is done",
@@ -166,7 +166,7 @@ MUTANTS = (
     ),
     Mutant(
         "chunks-lose-the-last",
-        "runtime/chunks.py",
+        "runtime/execute/chunk_runner.py",
         "        self.left = _Left(rows, self._done(begun.queue))\n        self._gather()\n",
         "        self.left = _Left(rows, self._done(begun.queue))\n",
         "results of the last chunk stay on the device",
@@ -174,7 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         "chunks-count-the-padding",
-        "runtime/chunks.py",
+        "runtime/execute/chunk_runner.py",
         "self.came + piece.inputs, self.number + 1\n",
         "self.came + self.stream.spread.inputs, self.number + 1\n",
         "a chunk that is not full counts as one that is",
@@ -183,7 +183,7 @@ MUTANTS = (
     # spread
     Mutant(
         "spread-ends",
-        "runtime/spread.py",
+        "runtime/sharding/lane_sharding.py",
         "inputs - np.arange(self.devices, dtype=np.int32) + self.devices - 1",
         "inputs - np.arange(self.devices, dtype=np.int32)",
         "devices leave out their last input",
@@ -191,7 +191,7 @@ MUTANTS = (
     ),
     Mutant(
         "spread-order",
-        "runtime/spread.py",
+        "runtime/sharding/lane_sharding.py",
         "        rows = jnp.swapaxes(array, 0, 1).reshape(-1, *array.shape[2:])[: self.inputs]\n",
         "        rows = array.reshape(-1, *array.shape[2:])[: self.inputs]\n",
         "results stand in the order of the devices",
@@ -199,7 +199,7 @@ MUTANTS = (
     ),
     Mutant(
         "spread-block-ends",
-        "runtime/spread.py",
+        "runtime/sharding/lane_sharding.py",
         "np.clip(inputs - self.each * np.arange(self.devices, dtype=np.int32), 0, self.each)",
         "np.clip(inputs - self.each * np.arange(self.devices, dtype=np.int32), 0, self.each - 1)",
         "a device with a full block leaves out its last input",
@@ -207,7 +207,7 @@ MUTANTS = (
     ),
     Mutant(
         "surroundings-vary",
-        "runtime/surroundings.py",
+        "runtime/sharding/ambient_mesh.py",
         'to="varying") for x in arrays] if axes else list(arrays)',
         'to="varying") for x in arrays] if False else list(arrays)',
         "results of lanes that differ from device to device pass for the same on all",
@@ -215,7 +215,7 @@ MUTANTS = (
     ),
     Mutant(
         "surroundings-around",
-        "runtime/surroundings.py",
+        "runtime/sharding/ambient_mesh.py",
         "    if mesh_around().empty and all(t.sharding.mesh.empty for t in types):\n",
         "    if True:\n",
         "the machine is traced in the mesh around it",
@@ -231,7 +231,7 @@ MUTANTS = (
     ),
     Mutant(
         "partition-trips",
-        "runtime/partition.py",
+        "runtime/sharding/custom_partitioning.py",
         "    if not axes or kind == LANES:\n",
         "    if not axes or kind in (LANES, TRIPS):\n",
         "the trips of one device pass for those of all",
@@ -239,7 +239,7 @@ MUTANTS = (
     ),
     Mutant(
         "partition-one-machine",
-        "runtime/partition.py",
+        "runtime/sharding/custom_partitioning.py",
         "    return not manual and devices > 1 and",
         "    return False and not manual and devices > 1 and",
         "all devices run one machine, and ask one another at every trip",
@@ -268,6 +268,6 @@ MUTANTS = (
         "            if not varies and not _same(leaf, known):\n",
         "            if False:\n",
         "a shared value may differ from chunk to chunk, and that of the first is taken",
-        ("tests/test_golden_errors.py::test_rendering[PCB418_shared]",),
+        ("tests/diagnostics/test_golden_errors.py::test_rendering[PCB418_shared]",),
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tools.mutants.mutant import LAW, Mutant, law
 
-API = ("tests/test_api.py",)
-RUNTIME = ("tests/test_runtime.py",)
+API = ("tests/api/test_api.py",)
+RUNTIME = ("tests/runtime/test_limits.py",)
 
 MUTANTS = (
     Mutant(
@@ -30,7 +30,7 @@ MUTANTS = (
         "if all(axis is None for axis in per_leaf):",
         "if any(axis is None for axis in per_leaf):",
         "an argument with one shared leaf counts as shared",
-        (*API, "tests/test_local.py", LAW),
+        (*API, "tests/differential/test_local.py", LAW),
     ),
     Mutant(
         "failures-silent",
@@ -54,7 +54,7 @@ MUTANTS = (
         "key = (given.key, settings(), self.fn.__code__, apart)",
         "key = (given.key, self.fn.__code__, apart)",
         "a program compiled under another configuration of JAX is used again",
-        ("tests/test_runtime.py::TestDtypes",),
+        ("tests/runtime/test_limits.py::TestDtypes",),
     ),
     Mutant(
         "results-utilisation",
@@ -62,7 +62,7 @@ MUTANTS = (
         "return active / offered",
         "return active",
         "utilisation is a number of lanes",
-        ("tests/test_counts.py",),
+        ("tests/runtime/test_counts.py",),
     ),
     Mutant(
         "pipeline-unverified",
@@ -70,7 +70,7 @@ MUTANTS = (
         "    if faults:\n        raise InternalError",
         "    if False:\n        raise InternalError",
         "a pass may leave an invalid program",
-        ("tests/test_cli.py", "tests/lowering/test_passes.py"),
+        ("tests/cli/test_cli.py", "tests/lowering/test_passes.py"),
     ),
     Mutant(
         "plain-batched",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tools.mutants.mutant import Mutant, law
 
-ERRORS = ("tests/test_errors.py",)
+ERRORS = ("tests/diagnostics/test_errors.py",)
 
 MUTANTS = (
     Mutant(
         "structure-sorted",
-        "lowering/structure.py",
+        "lowering/typing/pytree.py",
         "        return list(value) != sorted(value)\n",
         "        return False\n",
         "a dict forgets the order of its keys",
@@ -17,7 +17,7 @@ MUTANTS = (
     ),
     Mutant(
         "structure-one-order",
-        "lowering/abstract.py",
+        "lowering/typing/abstract_values.py",
         "return tree if tree == without_order(b) else None",
         "return None",
         "dicts that differ in the order of their keys do not join",
@@ -25,7 +25,7 @@ MUTANTS = (
     ),
     Mutant(
         "structure-exchanged",
-        "lowering/structure.py",
+        "lowering/typing/pytree.py",
         "dict(zip(sorted(keys), values, strict=True))",
         "dict(zip(keys, values, strict=True))",
         "values of a dict are exchanged when its keys are not sorted",
@@ -34,7 +34,7 @@ MUTANTS = (
     # infer_types
     Mutant(
         "infer-known-branch",
-        "lowering/infer_types.py",
+        "lowering/typing/infer.py",
         "branch.on_true if cond.leaves[0].value else branch.on_false,",
         "branch.on_false if cond.leaves[0].value else branch.on_true,",
         "a branch on a known value goes the other way",
@@ -42,7 +42,7 @@ MUTANTS = (
     ),
     Mutant(
         "infer-old-errors",
-        "lowering/infer_types.py",
+        "lowering/typing/infer.py",
         "        self.found.errors.pop(key, None)\n",
         "",
         "an error of an early round is reported though later rounds have none",
@@ -50,7 +50,7 @@ MUTANTS = (
     ),
     Mutant(
         "infer-stale-trace",
-        "lowering/infer_types.py",
+        "lowering/typing/infer.py",
         "            if seen == ins:\n",
         "            if True:\n",
         "a primitive keeps the types of its first round",
@@ -58,7 +58,7 @@ MUTANTS = (
     ),
     Mutant(
         "infer-known-result",
-        "lowering/infer_types.py",
+        "lowering/typing/infer.py",
         "value = _as_result(value)  # what",
         "pass  # what",
         "a result that is a plain number is not made an array",
@@ -66,7 +66,7 @@ MUTANTS = (
     ),
     Mutant(
         "infer-last-use",
-        "lowering/infer_types.py",
+        "lowering/typing/infer.py",
         "min(k, users.get((f.name, block.label), k))",
         "k",
         "of the uses of a variable in a block only the last one hears of its new type",
@@ -74,7 +74,7 @@ MUTANTS = (
     ),
     Mutant(
         "infer-past-call",
-        "lowering/infer_types.py",
+        "lowering/typing/infer.py",
         "                        self.waiting[function, block.label] = k\n",
         "",
         "what follows a call is looked at though nothing is known of its result",
@@ -83,7 +83,7 @@ MUTANTS = (
     # abstract
     Mutant(
         "join-first-wins",
-        "lowering/abstract.py",
+        "lowering/typing/abstract_values.py",
         "    return _promote(x, y, settings())\n",
         "    return x\n",
         "two dtypes join to the first instead of the wider one",
@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         "join-old-configuration",
-        "lowering/abstract.py",
+        "lowering/typing/abstract_values.py",
         "_promote(x, y, settings())",
         "_promote(x, y, ())",
         "dtypes join as they did when JAX was configured otherwise",
@@ -99,7 +99,7 @@ MUTANTS = (
     ),
     Mutant(
         "join-weak-is-strong",
-        "lowering/abstract.py",
+        "lowering/typing/abstract_values.py",
         "return from_aval(jax.eval_shape(lambda: jnp.asarray(kind(0))))",
         "return from_aval(jnp.asarray(kind(0)) + jnp.zeros((), jnp.asarray(kind(0)).dtype))",
         "a Python number that changes becomes a strong type",
@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     Mutant(
         "join-true-is-one",
-        "lowering/abstract.py",
+        "lowering/typing/abstract_values.py",
         "    if type(a) is not type(b):\n        return False\n",
         "",
         "`True`, `1` and `1.0` are one known value",
@@ -115,7 +115,7 @@ MUTANTS = (
     ),
     Mutant(
         "join-shapes",
-        "lowering/abstract.py",
+        "lowering/typing/abstract_values.py",
         "    if x.shape != y.shape:\n",
         "    if False:\n",
         "a variable may change its shape",
@@ -123,7 +123,7 @@ MUTANTS = (
     ),
     Mutant(
         "leaves-collide",
-        "lowering/abstract.py",
+        "lowering/typing/abstract_values.py",
         "if len(set(names)) == len(names) else",
         "if names else",
         "two leaves with odd keys get one name",
@@ -132,7 +132,7 @@ MUTANTS = (
     # trace
     Mutant(
         "trace-mutation",
-        "lowering/trace.py",
+        "lowering/typing/trace.py",
         "any(a is not b for a, b in zip(old, new, strict=True))",
         "False",
         "a list that a primitive changes in place is not noticed",
@@ -140,7 +140,7 @@ MUTANTS = (
     ),
     Mutant(
         "trace-effects",
-        "lowering/trace.py",
+        "lowering/typing/trace.py",
         "    if closed.effects:\n",
         "    if False:\n",
         "a side effect is compiled, for lanes that are elsewhere too",
@@ -148,15 +148,15 @@ MUTANTS = (
     ),
     Mutant(
         "trace-casts",
-        "lowering/trace.py",
+        "lowering/typing/trace.py",
         "out if cast is None else jax.lax.convert_element_type(out, jax.numpy.dtype(cast.dtype))",
         "out",
         "a result keeps its narrow dtype where the variable is wider",
-        ("tests/test_type_numbers.py",),
+        ("tests/types/test_type_numbers.py",),
     ),
     Mutant(
         "trace-restrict",
-        "lowering/trace.py",
+        "lowering/typing/trace.py",
         "            needed.update(v for v in eqn.invars if isinstance(v, jex.Var))\n",
         "",
         "part of a primitive lacks what it is computed from",
@@ -164,16 +164,16 @@ MUTANTS = (
     ),
     Mutant(
         "trace-hidden-calls",
-        "lowering/trace.py",
+        "lowering/typing/trace.py",
         "token = _tracing.set(True)",
         "token = _tracing.set(False)",
         "a batched function called through a helper is not noticed",
-        ("tests/test_usage.py",),
+        ("tests/api/test_usage.py",),
     ),
     # flatten
     Mutant(
         "flatten-no-cast",
-        "lowering/flatten.py",
+        "lowering/passes/flatten.py",
         "return Move(dst, src, loc) if have.dtype == want.dtype else cast(dst, src, have, want, loc)",
         "return Move(dst, src, loc)",
         "a value moves into a wider variable as it is",
@@ -181,7 +181,7 @@ MUTANTS = (
     ),
     Mutant(
         "flatten-moves-early",
-        "lowering/flatten.py",
+        "lowering/passes/flatten.py",
         "[*saved, *before, *prims, *constants, *after]",
         "[*saved, *before, *after, *prims, *constants]",
         "a primitive reads variables that its own results have overwritten",
@@ -189,7 +189,7 @@ MUTANTS = (
     ),
     Mutant(
         "flatten-constant",
-        "lowering/flatten.py",
+        "lowering/passes/flatten.py",
         "number: Any = value.value\n",
         "number: Any = not value.value\n",
         "a known value becomes another constant",
@@ -197,7 +197,7 @@ MUTANTS = (
     ),
     Mutant(
         "flatten-result-cast",
-        "lowering/flatten.py",
+        "lowering/passes/flatten.py",
         "        after.append(cast(leaf, temp, have, want, loc))\n",
         "",
         "the result of a call is not converted to its wider variable",
@@ -206,7 +206,7 @@ MUTANTS = (
     # split_ranges
     Mutant(
         "split-results",
-        "lowering/split_ranges.py",
+        "lowering/passes/split_live_ranges.py",
         "    _keep_together(function, names, webs)\n",
         "",
         "a result has another name at every return",
@@ -214,7 +214,7 @@ MUTANTS = (
     ),
     Mutant(
         "split-everything",
-        "lowering/split_ranges.py",
+        "lowering/passes/split_live_ranges.py",
         "webs.union([(label, v), env[v]])",
         "pass",
         "definitions that meet in one use get different names",
@@ -222,7 +222,7 @@ MUTANTS = (
     ),
     Mutant(
         "split-last-path",
-        "lowering/split_ranges.py",
+        "lowering/passes/split_live_ranges.py",
         "for label in successors(block.terminator):",
         "for label in successors(block.terminator)[-1:]:",
         "definitions go on to the last of the blocks that come next alone",
@@ -230,7 +230,7 @@ MUTANTS = (
     ),
     Mutant(
         "split-nothing",
-        "lowering/split_ranges.py",
+        "lowering/passes/split_live_ranges.py",
         'out[root] = name if count == 0 else f"{name}.v{count}"',
         "out[root] = name",
         "independent live ranges share a name and so a type",
@@ -239,7 +239,7 @@ MUTANTS = (
     # check_types
     Mutant(
         "check-any-path",
-        "lowering/check_types.py",
+        "lowering/diagnose/check_types.py",
         "else everything.intersection(*values),\n        transfer=lambda label, bound: bound | written[label],",
         "else frozenset().union(*values),\n        transfer=lambda label, bound: bound | written[label],",
         "a variable that one path assigns counts as assigned",
@@ -247,7 +247,7 @@ MUTANTS = (
     ),
     Mutant(
         "check-results",
-        "lowering/check_types.py",
+        "lowering/diagnose/check_types.py",
         "faults += _no_result(program, found) or check_numbers",
         "faults += check_numbers",
         "a function without a base case, or without a result of arrays, is accepted",
@@ -255,7 +255,7 @@ MUTANTS = (
     ),
     Mutant(
         "check-decided-branches",
-        "lowering/check_types.py",
+        "lowering/diagnose/check_types.py",
         "return target in branch_targets(terminator, found.types.get((function.name, terminator.cond)))",
         "return True",
         "a path that a known condition excludes counts as possible",
@@ -264,7 +264,7 @@ MUTANTS = (
     # jax_types
     Mutant(
         "types-keys-as-words",
-        "lowering/jax_types.py",
+        "lowering/typing/jax_types.py",
         "return jax.random.wrap_key_data(value, impl=_key_dtypes()[type_.dtype][1]) if is_key(type_) else value",
         "return value",
         "typed keys come back as raw words",
@@ -272,7 +272,7 @@ MUTANTS = (
     ),
     Mutant(
         "types-weak-lost",
-        "lowering/jax_types.py",
+        "lowering/typing/jax_types.py",
         'weak = bool(getattr(aval, "weak_type", False))',
         "weak = False",
         "weak types are forgotten",

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from tools.mutants.mutant import OPTIONS, Mutant, law, on
 
-COUNTS = ("tests/test_counts.py",)
-FULL = ("tests/test_runtime.py::TestStackFull",)
+COUNTS = ("tests/runtime/test_counts.py",)
+FULL = ("tests/runtime/test_limits.py::TestStackFull",)
 FRAMES = ("tests/runtime/test_frames.py",)
-GROWTH = ("tests/test_runtime.py::TestGrowth",)
-JUNK = ("tests/test_runtime.py::TestJunk",)
+GROWTH = ("tests/runtime/test_limits.py::TestGrowth",)
+JUNK = ("tests/runtime/test_limits.py::TestJunk",)
 MODES = ("tests/runtime/test_modes.py",)
-PARTS = ("tests/runtime/test_parts.py",)
-STEPS = ("tests/test_runtime.py::TestStepLimit",)
-WINDOW = ("tests/runtime/test_window.py",)
-WORDS = ("tests/runtime/test_words.py",)
-XLA = ("tests/runtime/test_xla.py",)
+PARTS = ("tests/runtime/test_indexed_access.py",)
+STEPS = ("tests/runtime/test_limits.py::TestStepLimit",)
+WINDOW = ("tests/runtime/test_lane_window.py",)
+WORDS = ("tests/runtime/test_word_packing.py",)
+XLA = ("tests/runtime/test_xla_options.py",)
 MANY = on(
     OPTIONS, "fib", "is_even", "gcd_subtractive", "catalan", "tak", "hanoi", "count_primes", "local_survives_call"
 )
@@ -23,7 +23,7 @@ MUTANTS = (
     # window
     Mutant(
         "window-write-all",
-        "runtime/window.py",
+        "runtime/vm/lane_window.py",
         "else lane_mask(mask, new), new, array)",
         "else lane_mask(mask | True, new), new, array)",
         "a block updates the registers of all lanes",
@@ -31,7 +31,7 @@ MUTANTS = (
     ),
     Mutant(
         "window-other-lane",
-        "runtime/window.py",
+        "runtime/vm/lane_window.py",
         "number = jnp.where(mask[lane], lane, lanes)",
         "number = jnp.where(mask[lane], lane, found)",
         "places that are left over stand for lanes that are elsewhere",
@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     Mutant(
         "window-no-loan",
-        "runtime/window.py",
+        "runtime/vm/lane_window.py",
         "jnp.argmax(here).astype(jnp.int32)) if careful",
         "jnp.argmin(here).astype(jnp.int32)) if careful",
         "lanes borrow from one that is elsewhere itself",
@@ -47,7 +47,7 @@ MUTANTS = (
     ),
     Mutant(
         "window-nobody",
-        "runtime/window.py",
+        "runtime/vm/lane_window.py",
         "lender = jnp.minimum(index[0], lanes - 1)",
         "lender = index[0]",
         "a window on nobody reads a lane that does not exist",
@@ -56,7 +56,7 @@ MUTANTS = (
     # parts
     Mutant(
         "parts-store-all",
-        "runtime/parts.py",
+        "runtime/vm/indexed_access.py",
         "lanes = window.targets(mask).reshape(",
         "lanes = window.targets(window.here).reshape(",
         "a store happens for lanes that do not take part",
@@ -64,7 +64,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts-load-place",
-        "runtime/parts.py",
+        "runtime/vm/indexed_access.py",
         "axis_size=window.width)(window.source, *values)",
         "axis_size=window.width)(jnp.arange(window.width, dtype=jnp.int32), *values)",
         "a load reads the lane of the place's number",
@@ -72,7 +72,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts-mode",
-        "runtime/parts.py",
+        "runtime/vm/indexed_access.py",
         'eqn.params["mode"] == jax.lax.GatherScatterMode.FILL_OR_DROP',
         'eqn.params["mode"] != jax.lax.GatherScatterMode.CLIP',
         "a scatter that promises its index is masked by one out of range",
@@ -80,7 +80,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts-no-index",
-        "runtime/parts.py",
+        "runtime/vm/indexed_access.py",
         "return drops and bool(eqn.invars[1].aval.size)",
         "return drops",
         "a scatter without an index is taken for one that can be masked",
@@ -88,7 +88,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts-other-name",
-        "runtime/parts.py",
+        "runtime/vm/indexed_access.py",
         "return len(outs) == 1 and self.op.dsts[outs[0]] == name and not",
         "return len(outs) == 1 and not",
         "a store into a copy counts as one into the register itself",
@@ -96,7 +96,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts-narrow-index",
-        "runtime/parts.py",
+        "runtime/vm/indexed_access.py",
         "return dtype if integer_limits(dtype)[1] >= LIMIT else jnp.int32",
         "return dtype",
         "lanes beyond 255 are not told apart by an index of one byte",
@@ -104,7 +104,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts-start-wraps",
-        "runtime/parts.py",
+        "runtime/vm/indexed_access.py",
         "return jnp.clip(index, 0, min(last, integer_limits(index.dtype)[1])).astype(jnp.int32)",
         "return index.astype(jnp.int32)",
         "a slice that starts at a great number starts at the front",
@@ -112,7 +112,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts-given-back",
-        "runtime/parts.py",
+        "runtime/vm/indexed_access.py",
         "outs = [look(v) if k in stored else moved(look(v), window) for",
         "outs = [look(v) if k in stored else look(v) for",
         "a register that is given back under another name is that of all lanes",
@@ -121,7 +121,7 @@ MUTANTS = (
     # frames
     Mutant(
         "frames-write-all",
-        "runtime/frames.py",
+        "runtime/vm/frames.py",
         "index = jnp.where(mask, row * window.lanes + window.source, nowhere)",
         "index = jnp.where(mask | True, row * window.lanes + window.source, nowhere)",
         "a push happens in every lane",
@@ -129,7 +129,7 @@ MUTANTS = (
     ),
     Mutant(
         "frames-caller",
-        "runtime/frames.py",
+        "runtime/vm/frames.py",
         "part = self._gather(carry[buffer], window, depth + 1, low, high)",
         "part = self._gather(carry[buffer], window, depth, low, high)",
         "a pop reads the frame of the caller",
@@ -137,7 +137,7 @@ MUTANTS = (
     ),
     Mutant(
         "frames-hull",
-        "runtime/frames.py",
+        "runtime/vm/frames.py",
         "part[:, column.start - low : column.stop - low]",
         "part[:, : column.stop - column.start]",
         "a variable is read from the columns of the first",
@@ -145,7 +145,7 @@ MUTANTS = (
     ),
     Mutant(
         "frames-runs",
-        "runtime/frames.py",
+        "runtime/vm/frames.py",
         "if runs and runs[-1][1] == low:",
         "if runs and runs[-1][1] <= low:",
         "columns that are apart are written as if they were adjacent",
@@ -153,7 +153,7 @@ MUTANTS = (
     ),
     Mutant(
         "frames-overlap",
-        "runtime/frames.py",
+        "runtime/vm/frames.py",
         "out[v] |= body - {v}",
         "out[v] |= set()",
         "variables of one body share columns",
@@ -161,7 +161,7 @@ MUTANTS = (
     ),
     Mutant(
         "frames-grow-below",
-        "runtime/frames.py",
+        "runtime/vm/frames.py",
         "return jnp.concatenate([rows, more])",
         "return jnp.concatenate([more, rows])",
         "new frames come below the old ones",
@@ -170,7 +170,7 @@ MUTANTS = (
     # words
     Mutant(
         "words-value",
-        "runtime/words.py",
+        "runtime/vm/word_packing.py",
         "bits = value if value.dtype == unsigned else jax.lax.bitcast_convert_type(value, unsigned)",
         "bits = value.astype(unsigned)",
         "values are converted instead of kept",
@@ -178,7 +178,7 @@ MUTANTS = (
     ),
     Mutant(
         "words-complex",
-        "runtime/words.py",
+        "runtime/vm/word_packing.py",
         "return jax.lax.complex(halves[..., 0], halves[..., 1])",
         "return jax.lax.complex(halves[..., 1], halves[..., 0])",
         "a complex number comes back with its parts swapped",
@@ -186,7 +186,7 @@ MUTANTS = (
     ),
     Mutant(
         "words-truth",
-        "runtime/words.py",
+        "runtime/vm/word_packing.py",
         "return (words != 0).reshape(shape)",
         "return (words == 0).reshape(shape)",
         "what was true comes back false",
@@ -195,15 +195,15 @@ MUTANTS = (
     # code
     Mutant(
         "code-parted",
-        "runtime/code.py",
+        "runtime/vm/block_body.py",
         "env[v] = Whole(here) if v in self.parted else",
         "env[v] = Whole(here) if v not in self.parted else",
         "registers that are touched in part are moved whole",
-        ("tests/test_hlo.py::test_writing_a_row_touches_one_row",),
+        ("tests/runtime/test_hlo.py::test_writing_a_row_touches_one_row",),
     ),
     Mutant(
         "window-turned-mask",
-        "runtime/window.py",
+        "runtime/vm/lane_window.py",
         "index = (..., self.source) if turned else self.source",
         "index = self.source",
         "lanes are looked up along the first axis of arrays that have them last",
@@ -211,24 +211,24 @@ MUTANTS = (
     ),
     Mutant(
         "code-turned-matrices",
-        "runtime/code.py",
+        "runtime/vm/block_body.py",
         "rows = {v for code in codes for v in (*code.parted, *_in_rows(code.block))}",
         "rows = {v for code in codes for v in code.parted}",
         "what matrix products read is kept with the lanes last",
-        ("tests/test_hlo.py::test_small_arrays_have_the_lanes_last",),
+        ("tests/runtime/test_hlo.py::test_small_arrays_have_the_lanes_last",),
     ),
     Mutant(
         "code-nothing-turned",
-        "runtime/code.py",
+        "runtime/vm/block_body.py",
         "return bool(shape) and 0 < math.prod(shape) <= SMALL",
         "return False",
         "small arrays are kept with the lanes first",
-        ("tests/test_hlo.py::test_small_arrays_have_the_lanes_last",),
+        ("tests/runtime/test_hlo.py::test_small_arrays_have_the_lanes_last",),
     ),
     # layout
     Mutant(
         "layout-narrow-pc",
-        "runtime/layout.py",
+        "runtime/vm/layout.py",
         "if self.nowhere <= np.iinfo(t).max)",
         "if self.exit <= np.iinfo(t).max)",
         "program counters of lanes that failed do not fit",
@@ -236,7 +236,7 @@ MUTANTS = (
     ),
     Mutant(
         "layout-first-address",
-        "runtime/frames.py",
+        "runtime/vm/frames.py",
         'made["frames"].at[:lanes, 0].set(exit_)',
         'made["frames"].at[:lanes, 0].set(0)',
         "the outermost return leads to the first block",
@@ -245,7 +245,7 @@ MUTANTS = (
     # emit
     Mutant(
         "base-steps-late",
-        "runtime/emit/base.py",
+        "runtime/vm/step.py",
         'window.read(carry["steps"]) >= layout.max_steps)',
         'window.read(carry["steps"]) > layout.max_steps)',
         "`max_steps` allows one block more",
@@ -253,7 +253,7 @@ MUTANTS = (
     ),
     Mutant(
         "base-depth-late",
-        "runtime/emit/base.py",
+        "runtime/vm/step.py",
         "leap.enters & (new > room)",
         "leap.enters & (new > room + 1)",
         "a call is made though the stack is full",
@@ -261,7 +261,7 @@ MUTANTS = (
     ),
     Mutant(
         "base-fork",
-        "runtime/emit/base.py",
+        "runtime/vm/step.py",
         "pc=jnp.where(cond, a.pc, b.pc),",
         "pc=jnp.where(cond, b.pc, a.pc),",
         "a branch goes the other way",
@@ -269,7 +269,7 @@ MUTANTS = (
     ),
     Mutant(
         "base-nobody-enters",
-        "runtime/emit/base.py",
+        "runtime/vm/step.py",
         "enters=choose(a.enters, b.enters, nobody),",
         "enters=choose(a.enters, b.enters, ~nobody),",
         "a lane that does not call opens a frame",
@@ -277,7 +277,7 @@ MUTANTS = (
     ),
     Mutant(
         "base-steps-all",
-        "runtime/emit/base.py",
+        "runtime/vm/step.py",
         'window.read(carry["steps"]) + 1, mask)',
         'window.read(carry["steps"]) + 1, mask | True)',
         "steps are those of the machine, not of the lane",
@@ -313,7 +313,7 @@ MUTANTS = (
         'held = jnp.where(block == code.index, carry["pc"], nowhere)',
         'held = carry["pc"]',
         "blocks run that the policy did not name, and lanes are put back",
-        (*COUNTS, *on(OPTIONS, "fib", "is_even", "gcd_subtractive"), "tests/test_runtime.py"),
+        (*COUNTS, *on(OPTIONS, "fib", "is_even", "gcd_subtractive"), "tests/runtime/test_limits.py"),
     ),
     Mutant(
         "mask-not-put-back",
@@ -325,7 +325,7 @@ MUTANTS = (
     ),
     Mutant(
         "port-save-all",
-        "runtime/frames.py",
+        "runtime/vm/frames.py",
         "out[buffer] = row, mask if parts else jnp.zeros_like(mask)",
         "out[buffer] = row, mask | True if parts else jnp.zeros_like(mask)",
         "a block saves variables of all lanes",
@@ -350,7 +350,7 @@ MUTANTS = (
     # xla
     Mutant(
         "xla-one-thread",
-        "runtime/xla.py",
+        "runtime/costs/xla_options.py",
         "if kernel * lanes >= WORTH_SPLITTING else",
         "if kernel * lanes > 1e30 else",
         "kernels worth splitting are kept on one thread",
@@ -358,7 +358,7 @@ MUTANTS = (
     ),
     Mutant(
         "xla-asked-in-a-trace",
-        "runtime/xla.py",
+        "runtime/costs/xla_options.py",
         "with jax.ensure_compile_time_eval():",
         "if True:",
         "an option is taken for unknown because it was asked for inside a trace",

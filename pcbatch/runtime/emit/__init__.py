@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import jax
 
-from pcbatch.runtime.blocks import Emitter
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.emit.mask import Mask
 from pcbatch.runtime.emit.port import Port
+from pcbatch.runtime.vm.blocks import Emitter
 
 EMITTERS: dict[str, Emitter] = {"guard": Guard(), "port": Port(), "mask": Mask()}
 

@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.modes import Dense, Few, Mode, Strips
-from pcbatch.runtime.blocks import PATIENCE, PATIENCE_WHEN_DEAR, Blocks
-from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import Stage, waits, wanted
-from pcbatch.runtime.layout import DEBT
-from pcbatch.runtime.window import everyone, first
+from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.blocks import PATIENCE, PATIENCE_WHEN_DEAR, Blocks
+from pcbatch.runtime.vm.lane_window import everyone, first
+from pcbatch.runtime.vm.layout import DEBT
+from pcbatch.runtime.vm.step import Stage, waits, wanted
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from pcbatch.runtime.blocks import Blocks
-from pcbatch.runtime.code import Values
 from pcbatch.runtime.emit.guard import visited
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.blocks import Blocks
 
 
 @dataclass(frozen=True, slots=True)

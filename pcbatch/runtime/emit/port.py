@@ -13,11 +13,11 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from pcbatch.runtime.blocks import Blocks
-from pcbatch.runtime.code import BlockCode, Values
-from pcbatch.runtime.emit.base import waits, wanted
 from pcbatch.runtime.emit.guard import visited
-from pcbatch.runtime.window import everyone
+from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.blocks import Blocks
+from pcbatch.runtime.vm.lane_window import everyone
+from pcbatch.runtime.vm.step import waits, wanted
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The public face: `batch`, `Batched` and the stages of a batched function."""

@@ -1,0 +1,385 @@
+"""From the arguments of a call to leaves per lane: binding, axes, sizes, and the errors people meet there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass, replace
+from types import FunctionType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.errors import UsageError
+from pcbatch.lowering.typing.abstract_values import Abstract, Known, is_array, known
+from pcbatch.lowering.typing.jax_types import from_aval
+from pcbatch.lowering.typing.pytree import flatten
+from pcbatch.options import Options
+
+STAR = inspect.Parameter.VAR_POSITIONAL
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A call, taken apart. `leaves` maps every leaf's variable to an array: [lanes, ...], or unbatched if shared."""
+
+    types: Mapping[str, Abstract]  # parameter -> type for one lane
+    shared: frozenset[str]  # parameters whose leaves are all unbatched
+    arrays: Mapping[str, tuple[Any, ...]]  # parameter -> array leaves
+    mapped: Mapping[str, tuple[bool, ...]]  # parameter -> which of its array leaves have lanes
+    lanes: int
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a compiled program depends on."""
+        return (tuple(self.types.items()), self.shared)
+
+
+def usage(code: str, title: str, *notes: str, help: str = "") -> UsageError:
+    """An error about how the API was used."""
+    return UsageError(Diagnostic(code, title, notes=notes, helps=(help,) if help else ()))
+
+
+def signature(fn: Any) -> inspect.Signature:
+    """The parameters of the function itself: not those that `functools.wraps` or `__signature__` claim it has."""
+    now = (fn.__code__, fn.__defaults__, fn.__kwdefaults__)  # reloading tools change these in old functions
+    known = _signatures.get(fn)
+    if known is not None and all(a is b for a, b in zip(known[0], now, strict=True)):
+        return known[1]
+    bare = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+    bare.__kwdefaults__ = fn.__kwdefaults__
+    found = inspect.signature(bare)
+    _signatures[fn] = now, found
+    return found
+
+
+# Asked for in every call: what changes a signature, and the signature.
+_signatures: WeakKeyDictionary[Any, tuple[tuple[Any, ...], inspect.Signature]] = WeakKeyDictionary()
+
+
+def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+    """Match arguments to parameters, without defaults."""
+    given = signature(fn)
+    try:
+        return given.bind(*args, **kwargs)
+    except TypeError as error:
+        help = "pass each parameter once; only those with a default may be left out"
+        raise usage(
+            "PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{given}", help=help
+        ) from None
+
+
+def prepare(
+    fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any], *, host: bool = False
+) -> Arguments:
+    """Take a call apart; raises UsageError when sizes or axes do not fit. `host`: arrays of NumPy that have lanes stay
+    what they are (see `on_device`)."""
+    bound = bind(fn, args, kwargs)
+    passed = set(bound.arguments)
+    bound.apply_defaults()
+    axes = _axes(fn, options, bound, len(args))
+    types: dict[str, Abstract] = {}
+    shared: set[str] = set()
+    arrays: dict[str, tuple[Any, ...]] = {}
+    mapped: dict[str, tuple[bool, ...]] = {}
+    sizes: dict[str, int] = {}
+    for name, value in bound.arguments.items():
+        if name in options.static_argnames or name not in passed:
+            declared = name in options.static_argnames
+            types[name] = _static(name, value, declared)
+            arrays[name] = () if declared else tuple(leaf for leaf in jax.tree.leaves(value) if is_array(leaf))
+            shared.add(name)
+            continue
+        _, tree = _flattened(name, value)
+        paths = jax.tree_util.tree_leaves_with_path(value)  # in the same order
+        per_leaf = _leaf_axes(name, axes[name], value)
+        _check_no_numbers(name, value, per_leaf)
+        moved = [_lane_axis_first(name, *leaf, axis, sizes, host) for leaf, axis in zip(paths, per_leaf, strict=True)]
+        lane_types = [_type_of(name, leaf, int(axis is not None)) for leaf, axis in zip(moved, per_leaf, strict=True)]
+        types[name] = Abstract(tree, tuple(lane_types))
+        arrays[name] = tuple(moved)
+        mapped[name] = tuple(axis is not None for axis in per_leaf)
+        if all(axis is None for axis in per_leaf):
+            shared.add(name)
+    return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes))
+
+
+def checked_names(fn: Any, options: Options) -> Options:
+    """The options with tuples of names; UsageError if they name what is no parameter."""
+    known = signature(fn).parameters
+    for option in ("static_argnames", "donate_argnames"):
+        names = getattr(options, option)
+        names = (names,) if isinstance(names, str) else names
+        if not isinstance(names, tuple | list):
+            title = f"{option} must be a name or a tuple of names, not {names!r}"
+            raise usage("PCB401", title, help=f'write `{option}="name"` or `{option}=("a", "b")`')
+        for name in names:
+            if name not in known:
+                title = f"{option} names `{name}`, which is not a parameter of {fn.__name__}"
+                raise usage("PCB403", title, help=f"the parameters are {', '.join(known)}")
+        changes: dict[str, Any] = {option: tuple(names)}
+        options = replace(options, **changes)
+    both = [name for name in options.donate_argnames if name in options.static_argnames]
+    if both:
+        title = f"`{both[0]}` is named in static_argnames and in donate_argnames of {fn.__name__}"
+        raise usage("PCB403", title, help="leave it out of `donate_argnames`: a constant has no buffer to give away")
+    return options
+
+
+def types_of_fixed(fn: Any, options: Options, fixed: tuple[Any, ...]) -> dict[str, Abstract]:
+    """The types of the first parameters, given values that all lanes share."""
+    found: dict[str, Abstract] = {}
+    for name, value in zip(signature(fn).parameters, fixed, strict=False):
+        if name in options.static_argnames:
+            found[name] = _static(name, value, True)
+        else:
+            leaves, tree = _flattened(name, value)
+            found[name] = Abstract(tree, tuple(_type_of(name, leaf, 0) for leaf in leaves))
+    return found
+
+
+def _static(name: str, value: Any, declared: bool) -> Abstract:
+    if declared:
+        try:
+            hash(value)
+        except TypeError:
+            raise usage(
+                "PCB403",
+                f"static argument `{name}` must be hashable, not {type(value).__name__}",
+                help=_hashable_help(name, value),
+            ) from None
+        return known(value)
+    leaves, tree = _flattened(name, value)  # a default: shared arrays, numbers known while compiling
+    return Abstract(tree, tuple(_type_of(name, leaf, 0) if is_array(leaf) else Known(leaf) for leaf in leaves))
+
+
+def _flattened(name: str, value: Any) -> tuple[list[Any], Any]:
+    try:
+        return flatten(value)
+    except ValueError as error:  # JAX sorts the keys of a dict
+        help = "let the keys of a dict be of one type, all numbers or all strings"
+        raise usage("PCB405", f"argument `{name}` is no pytree of JAX", str(error), help=help) from None
+
+
+def _hashable_help(name: str, value: Any) -> str:
+    if is_array(value):
+        return f"leave it out of `static_argnames`, and say `in_axes={{'{name}': None}}`: all lanes share it"
+    if is_dataclass(value):
+        return (
+            "register its class with `jax.tree_util.register_dataclass`, so that lanes share its arrays; "
+            "without arrays `@dataclass(frozen=True)` is enough"
+        )
+    return "pass a tuple, a number, a string or a function"
+
+
+def _axes(fn: Any, options: Options, bound: inspect.BoundArguments, positional: int) -> dict[str, Any]:
+    axes, names = options.in_axes, list(bound.arguments)
+    if axes is None or is_axis(axes):
+        return dict.fromkeys(names, axes)
+    if isinstance(axes, Mapping):
+        unknown = [name for name in axes if name not in names]
+        if unknown:
+            raise usage(
+                "PCB404", f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}", help=_names(names)
+            )
+        return {name: axes.get(name, 0) for name in names}
+    kinds = [parameter.kind for parameter in bound.signature.parameters.values()]
+    star = kinds.index(STAR) if STAR in kinds else None
+    if star is not None and isinstance(axes, tuple | list) and len(axes) > star:
+        axes, positional = (*axes[:star], tuple(axes[star:])), min(positional, star + 1)
+    if not isinstance(axes, tuple | list):
+        help = "give one entry per parameter, in order, or a dict by name"
+        raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {axes!r}", help=help)
+    if not positional <= len(axes) <= len(names):
+        raise usage(
+            "PCB404",
+            f"in_axes has {len(axes)} entries, but {fn.__name__} is called with {positional} positional arguments",
+            help="give one entry per parameter, in order, or a dict by name",
+        )
+    return {**dict.fromkeys(names, 0), **dict(zip(names, axes, strict=False))}
+
+
+def is_axis(axis: object) -> bool:
+    """Is it the number of an axis?"""
+    return isinstance(axis, int) and not isinstance(axis, bool)
+
+
+def _names(names: list[str]) -> str:
+    return f"the parameters are {', '.join(names)}"
+
+
+def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
+    try:
+        spread = jax.tree.broadcast(axes, value, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        title, help = (
+            f"in_axes of `{name}` does not fit its structure",
+            "give one axis for all its leaves, or a prefix of it",
+        )
+        raise usage("PCB404", title, str(error).splitlines()[0], help=help) from None
+    # None in the value is no leaf, but has a place among the axes.
+    places = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
+    leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
+    out = [axis for axis, leaf in zip(places, leaves, strict=True) if leaf is not None]
+    for axis in out:
+        if axis is not None and not is_axis(axis):
+            help = "write the number of the axis that lanes lie along, or None for a value that all lanes share"
+            raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {axis!r}", help=help)
+    return out
+
+
+def _check_no_numbers(name: str, value: Any, axes: list[int | None]) -> None:
+    """A list of numbers is meant as an array, and JAX does not take it for one."""
+    leaves = jax.tree.leaves(value)
+    if type(value) in (list, tuple) and leaves and None not in axes and all(map(_is_number, leaves)):
+        kind = type(value).__name__
+        title, note = f"argument `{name}` is a {kind} of numbers", "JAX takes each of them for an argument of its own"
+        raise usage("PCB406", title, note, help=f"pass an array: `jnp.array({name})`")
+
+
+def _is_number(leaf: object) -> bool:
+    return isinstance(leaf, bool | int | float | complex)
+
+
+def _check_leaf(name: str, leaf: Any) -> None:
+    if isinstance(leaf, np.ma.MaskedArray):
+        title, help = f"argument `{name}` is a masked array, which JAX does not have", "pass its data and its mask"
+        raise usage("PCB405", title, help=f"{help}, or `{name}.filled(0)`")
+    if is_array(leaf) or _is_number(leaf):
+        return
+    help = f"name it in `static_argnames=('{name}',)` if it is the same for all lanes"
+    if isinstance(leaf, type):
+        help = "write `@pcbatch.batch` above `@classmethod`, not below it"
+    raise usage("PCB405", f"argument `{name}` holds a {type(leaf).__name__}, which is not an array", help=help)
+
+
+def on_device(given: Arguments) -> Arguments:
+    """With all arrays given to JAX."""
+    arrays = {
+        name: tuple(_as_jax(name, leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves)
+        if name in given.mapped
+        else leaves
+        for name, leaves in given.arrays.items()
+    }
+    return replace(given, arrays=arrays)
+
+
+def _lane_axis_first(param: str, path: Any, leaf: Any, axis: int | None, sizes: dict[str, int], host: bool) -> Any:
+    name = param + jax.tree_util.keystr(path)
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return _lane_axis_first_of_shape(name, leaf, axis, sizes)
+    _check_leaf(param, leaf)
+    if axis is None:
+        return leaf if is_array(leaf) else _as_jax(name, leaf)
+    shape = np.shape(leaf)
+    _check_axis(name, shape, axis)
+    stays = host and _convertible(leaf)
+    array = leaf if stays else _as_jax(name, leaf)
+    if axis not in (0, -len(shape)):
+        array = (np if stays else jnp).moveaxis(array, axis, 0)
+    _check_size(name, array.shape[0], sizes)
+    return array
+
+
+def _as_jax(name: str, leaf: Any) -> Any:
+    try:
+        return jnp.asarray(leaf)
+    except OverflowError as error:
+        raise usage("PCB405", f"argument `{name}` does not fit JAX's default integer: {error}") from None
+    except TypeError:
+        raise _no_dtype(name, leaf) from None
+
+
+def _no_dtype(name: str, leaf: Any) -> UsageError:
+    """For arrays of strings, dates or objects."""
+    return usage(
+        "PCB405",
+        f"argument `{name}` has dtype {leaf.dtype}, which JAX does not have",
+        help="pass numbers, for example the positions of the strings in a table",
+    )
+
+
+def _lane_axis_first_of_shape(name: str, leaf: Any, axis: int | None, sizes: dict[str, int]) -> Any:
+    """The same for a description of an array, which is enough for lowering."""
+    if axis is None:
+        return leaf
+    _check_axis(name, leaf.shape, axis)
+    _check_size(name, leaf.shape[axis], sizes)
+    if axis in (0, -len(leaf.shape)):
+        return leaf  # with its sharding
+    return jax.eval_shape(lambda x: jnp.moveaxis(x, axis, 0), leaf)
+
+
+def _check_axis(name: str, shape: tuple[int, ...], axis: int) -> None:
+    if not -len(shape) <= axis < len(shape):
+        what = "a scalar" if not shape else f"of shape {shape}"
+        raise usage(
+            "PCB406",
+            f"argument `{name}` is {what}: it has no axis {axis} to map lanes over",
+            help=_shared_help(name),
+        )
+
+
+def _shared_help(name: str) -> str:
+    param = name.partition("[")[0].partition(".")[0]
+    if param == name:
+        return f"pass one value per lane, or `in_axes={{'{name}': None}}` for a value that all lanes share"
+    return f"pass one value per lane, or None in its place in `in_axes` of `{param}` for a value that all lanes share"
+
+
+def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:
+    for other, count in sizes.items():
+        if count != size:
+            raise usage(
+                "PCB407",
+                f"arguments have different numbers of lanes: `{other}` has {count}, `{name}` has {size}",
+                help="every mapped argument needs the same size along its mapped axis; sizes of 1 are not broadcast",
+            )
+    sizes[name] = size
+
+
+def _type_of(name: str, leaf: Any, drop: int) -> Any:
+    try:
+        # Without a trace if it is an array already: this is done in every call.
+        aval: Any = jax.typeof(leaf) if isinstance(leaf, jax.Array) else jax.eval_shape(lambda x: x, leaf)
+        return from_aval(aval, drop)
+    except jax.errors.InconclusiveDimensionOperation:
+        raise _symbolic(name, aval.shape) from None
+    except TypeError:
+        raise _no_dtype(name, leaf) from None
+
+
+def _symbolic(name: str, shape: tuple[Any, ...]) -> UsageError:
+    title = f"argument `{name}` of shape {shape} has a symbolic size on an axis other than that of the lanes"
+    note = "registers and stacks have sizes known while compiling; only the number of lanes may be left open"
+    return usage(
+        "PCB430", title, note, help="give that axis a number, and leave the axis that lanes are mapped over open"
+    )
+
+
+def _lanes(fn: Any, sizes: dict[str, int]) -> int:
+    if not sizes:
+        raise usage(
+            "PCB408",
+            f"{fn.__name__} is called without any argument to map lanes over",
+            help="map at least one argument, for example a dummy `jnp.arange(lanes)`",
+        )
+    return next(iter(sizes.values()))
+
+
+_NO_DTYPE = (np.object_, np.character, np.datetime64, np.timedelta64, np.void)
+
+
+def as_jax(tree: Any) -> Any:
+    """A pytree with arrays of JAX in place of those of NumPy that JAX has a dtype for."""
+    if not any(map(_convertible, jax.tree.leaves(tree))):
+        return tree
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if _convertible(leaf) else leaf, tree)
+
+
+def _convertible(leaf: Any) -> bool:
+    return isinstance(leaf, np.ndarray) and not issubclass(leaf.dtype.type, _NO_DTYPE)

@@ -1,0 +1,90 @@
+"""`out_axes`: where the lanes lie in each leaf of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.call.arguments import is_axis, usage
+from pcbatch.errors import UsageError
+from pcbatch.lowering.typing.abstract_values import Abstract, array_type
+from pcbatch.lowering.typing.trace import is_key_array
+from pcbatch.runtime.vm.status import Status
+
+Axis = int | None
+
+
+def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) -> tuple[Axis, ...]:
+    """The axis of each leaf of a result, None for those that come without lanes. `same`: may they?"""
+    axes = _spread(name, out_axes, result)
+    value = jax.tree.unflatten(result.tree, [0] * len(result.leaves))
+    paths = ["result" + jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(value)]
+    for axis, leaf, uniform, path in zip(axes, result.leaves, same, paths, strict=True):
+        if axis is None:
+            if not uniform:
+                raise _differs(name, path)
+            continue
+        rank = len(array_type(leaf).shape) + 1
+        if not is_axis(axis):
+            help = "write the number of the axis where lanes are to lie, or None for what is the same for all of them"
+            raise usage("PCB431", f"out_axes of {name} must be integers or None, not {axis!r}", help=help)
+        if not -rank <= axis < rank:
+            title = f"out_axes of {name} puts the lanes on axis {axis} of `{path}`, which has {rank} in all"
+            raise usage("PCB431", title, help=f"choose an axis from {-rank} to {rank - 1}")
+    return axes
+
+
+def _spread(name: str, out_axes: Any, result: Abstract) -> tuple[Axis, ...]:
+    """One axis for each leaf, from a prefix of the structure."""
+    value = jax.tree.unflatten(result.tree, [0] * len(result.leaves))
+    try:
+        spread = jax.tree.broadcast(out_axes, value, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        title, help = f"out_axes of {name} does not fit its result", "give one axis for all of it, or a prefix of it"
+        raise usage("PCB431", title, str(error).splitlines()[0], help=help) from None
+    places = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
+    leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
+    return tuple(axis for axis, leaf in zip(places, leaves, strict=True) if leaf is not None)
+
+
+def _differs(name: str, path: str) -> UsageError:
+    title = f"out_axes of {name} is None for `{path}`, which may differ between lanes"
+    notes = (
+        "None is for what is computed of nothing but constants and arguments that all lanes share, outside of `if`s "
+        "and loops that differ between lanes, and of no call of a batched function",
+    )
+    help = "leave it out, or give an axis, `out_axes=0`, and take the value of one lane"
+    return usage("PCB432", title, *notes, help=help)
+
+
+def inserted(aval: Any, axis: Axis) -> Any:
+    """The type of a leaf of which the lanes come first, with the lanes on another axis, or without them."""
+    make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
+    lanes, *shape = aval.shape
+    if axis is not None:
+        shape.insert(axis % len(aval.shape), lanes)
+    return make(tuple(shape), aval.dtype, weak_type=aval.weak_type)
+
+
+def placed(value: Any, axis: Axis, status: Any) -> Any:
+    """[lanes, ...] with the lanes on that axis; without it, the value of the first lane that has not failed."""
+    if axis == 0:
+        return value
+    host = isinstance(value, np.ndarray)
+    if axis is not None:
+        return np.moveaxis(value, 0, axis) if host else jnp.moveaxis(value, 0, axis)
+    if not value.shape[0]:
+        return _nothing(value)
+    return value[(np if host else jnp).argmax(status == int(Status.OK))]
+
+
+def _nothing(value: Any) -> Any:
+    """Of no lanes: zeros."""
+    if is_key_array(value):
+        words = jax.random.key_data(value)
+        return jax.random.wrap_key_data(jnp.zeros(words.shape[1:], words.dtype), impl=jax.random.key_impl(value))
+    return (np if isinstance(value, np.ndarray) else jnp).zeros(value.shape[1:], value.dtype)

@@ -1,0 +1,66 @@
+"""`pcbatch check`: the mistakes of all batched functions of a file, without running any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pcbatch.cli.targets import ArgType, object_of_method
+from pcbatch.diagnostics.diagnostic import Diagnostic, render
+from pcbatch.errors import PcbatchError
+
+if TYPE_CHECKING:
+    from pcbatch.api.batch import Batched
+
+LANES = 2  # more than one, so that an axis of lanes is seen where there should be none
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found: a line for every function without mistakes, and the mistakes of the others."""
+
+    fine: tuple[str, ...]
+    found: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The lines of the functions that are fine."""
+        return "".join(f"{line}\n" for line in self.fine)
+
+
+def check(functions: Sequence[tuple[str, Batched]], types: Sequence[Mapping[str, ArgType] | None]) -> Report:
+    """Check every function; a mistake in a function that several of them call is reported once."""
+    fine: list[str] = []
+    found: dict[Diagnostic, None] = {}
+    for (name, batched), known in zip(functions, types, strict=True):
+        mistakes = _mistakes(batched, known)
+        found.update(dict.fromkeys(mistakes))
+        if not mistakes:
+            fine.append(f"{name}: ok" if known is not None else f"{name}: ok ({_untyped(batched)})")
+    return Report(tuple(fine), tuple(render(diagnostic) for diagnostic in found))
+
+
+def _mistakes(batched: Batched, types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
+    """Without types first: those checks look at every line, reached or not."""
+    found = _errors(batched, None)
+    if types is not None:
+        found = tuple(dict.fromkeys([*found, *_errors(batched, types)]))
+    return found
+
+
+def _errors(batched: Batched, types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
+    try:
+        batched.dump("cfg", types, LANES)
+    except PcbatchError as error:
+        return error.diagnostics
+    return ()
+
+
+def _untyped(batched: Batched) -> str:
+    if object_of_method(batched.fn) is not None:
+        return "types not checked: the object of a method is not known here"
+    code = batched.fn.__code__
+    static = batched.options.static_argnames
+    name = next((p for p in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if p not in static), "x")
+    return f"types not checked: give --arg {name}=TYPE or annotate"

@@ -1,0 +1,165 @@
+"""Errors that JAX raises only when the batched program is traced, lowered, compiled or run, as findings at a line.
+
+Types are inferred for one lane, so an operation without a batching rule, or one that the back end cannot compile,
+fails later, far from the user's line. JAX keeps the traceback of every operation; where it does not say which one
+XLA refused, each primitive is compiled by itself, and where a NaN came from, lanes are run again step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label
+from pcbatch.errors import CompileError, NonFiniteError, PcbatchError
+from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.ops import Prim
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.diagnose.find_non_finite import find
+from pcbatch.lowering.diagnose.traceback_spans import spans, user_frames
+from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.lowering.typing.trace import JaxprFn
+from pcbatch.runtime.vm.raw_result import Outcome, keeping, sought
+
+RERUN_LANES = 64  # lanes that are run again, one by one, in search of a NaN
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A run of a program that may go wrong. `program` is typed, and its branches are as the user wrote them."""
+
+    program: CfgProgram
+    go: Callable[[], Outcome]
+    compile: Callable[[], object]  # lowers and compiles the same without running it
+    args: Mapping[str, Any]  # by parameter, in order
+    lanes: int
+    describe: Callable[[int], str]  # a lane's number and inputs
+
+    def run(self) -> Outcome:
+        """Run; what JAX raises becomes an error at the user's line if there is one to blame, else it passes."""
+        try:
+            with self.blaming():
+                return self.go()
+        except NonFiniteError:
+            raise
+        except FloatingPointError as error:
+            return self._without_debugging(error)
+
+    @contextmanager
+    def blaming(self) -> Iterator[None]:
+        """Turn what JAX raises in tracing, lowering and compiling into an error at the line to blame."""
+        try:
+            yield
+        except (PcbatchError, FloatingPointError):
+            raise
+        except Exception as error:
+            found = self.finding(error)
+            if found is None:
+                raise
+            raise CompileError(found) from None
+
+    def finding(self, error: Exception) -> Diagnostic | None:
+        """Which primitive `error` is about."""
+        if error.__cause__ is not None:
+            return _located(self.program, error, error.__cause__)
+        if isinstance(error, jax.errors.JaxRuntimeError) and _failure(self.compile) is not None:
+            return _refused(self.program)  # else the run has failed: memory, or a callback of the user
+        return None
+
+    def _without_debugging(self, error: FloatingPointError) -> Outcome:
+        """Lanes that failed give NaN on purpose. Anything else that is not finite has a line to blame."""
+        kinds = sought()
+        with jax.debug_nans(False), jax.debug_infs(False):
+            with keeping():
+                outcome = self.go()
+            lanes = non_finite_lanes(outcome)
+            found = next(filter(None, (self._first_non_finite(lane, kinds) for lane in lanes[:RERUN_LANES])), None)
+        if found is not None:
+            raise NonFiniteError(found) from None
+        if lanes:
+            raise error
+        return outcome
+
+    def _first_non_finite(self, lane: int, kinds: tuple[str, ...]) -> Diagnostic | None:
+        function = self.program.function(self.program.entry)
+        args = [_of_lane(value, function.types[v], lane) for v, value in self.args.items()]
+        found = find(self.program, args, kinds)
+        if found is None:
+            return None
+        title = f"a lane computes {found.kind} here"
+        label = f"the first to give it is `{found.operation}`" if found.operation else ""
+        notes = (f"lane {self.describe(lane)}", f"checked because `jax_debug_{found.kind}s` is on")
+        helps = ("test the operands with `if` before this line, or replace them with `jnp.where`",)
+        return Diagnostic("PCB910", title, Label(found.place, label), found.helpers, notes, helps)
+
+
+def _located(program: CfgProgram, error: Exception, origin: BaseException) -> Diagnostic | None:
+    """The primitive whose operation JAX was working on, by the traceback that it keeps of that operation."""
+    for _, op in _prims(program):
+        found = None if op.loc is None else spans(user_frames(origin), op.loc)
+        if found is not None:
+            return _finding(Label(found[0]), found[1], error)
+    return None
+
+
+def _refused(program: CfgProgram) -> Diagnostic | None:
+    """The first primitive that XLA cannot compile by itself."""
+    for types, op in _prims(program):
+        ins = [t for v in op.expr.ins if (t := types[v]) is not None]
+        fn: Any = op.expr.fn
+        if op.loc is None or not isinstance(fn, JaxprFn):
+            continue
+        lanes = jax.jit(jax.vmap(fn) if ins else fn)
+        error = _failure(lambda lanes=lanes, ins=ins: lanes.lower(*[to_aval(t, (2,)) for t in ins]).compile())  # type: ignore[misc]
+        if error is not None:
+            return _finding(Label(op.loc), (), error)
+    return None
+
+
+def _prims(program: CfgProgram) -> Iterator[tuple[Mapping[str, ArrayType | None], Prim]]:
+    for function in program.functions:
+        for block in function.blocks:
+            yield from ((function.types, op) for op in block.ops if isinstance(op, Prim))
+
+
+def _failure(attempt: Callable[[], object]) -> Exception | None:
+    try:
+        attempt()
+    except Exception as error:
+        return error
+    return None
+
+
+def _finding(place: Label, helpers: tuple[Label, ...], error: Exception) -> Diagnostic:
+    return Diagnostic(
+        "PCB313",
+        "this cannot be compiled for a batch of lanes",
+        place,
+        helpers,
+        (
+            f"{type(error).__name__}: {error}".strip(),
+            "it traces for one lane; this comes up when lanes are batched and compiled",
+        ),
+        ("write it with operations that work under `jax.jit(jax.vmap(...))` on this back end",),
+    )
+
+
+def non_finite_lanes(outcome: Outcome) -> list[int]:
+    """Lanes that have not failed and give something that is not finite."""
+    bad = np.zeros(np.shape(outcome.status), bool)
+    for value in outcome.values:
+        if jnp.issubdtype(value.dtype, jnp.inexact):
+            finite = np.asarray(jnp.isfinite(value))
+            bad |= ~finite.reshape(len(bad), -1).all(axis=1)
+    return [int(lane) for lane in np.flatnonzero(bad & (np.asarray(outcome.status) == 0))]
+
+
+def _of_lane(value: Any, type_: ArrayType | None, lane: int) -> Any:
+    assert type_ is not None
+    return value[lane] if np.ndim(value) > len(type_.shape) else value

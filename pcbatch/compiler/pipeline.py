@@ -1,0 +1,237 @@
+"""The passes in order, the verifier after each, and the programs of every stage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any, TypeVar
+
+from pcbatch import frontend
+from pcbatch.diagnostics.diagnostic import in_order
+from pcbatch.errors import CompileError, InternalError
+from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
+from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.export import to_dot, to_json
+from pcbatch.ir.printer import print_program
+from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.verifier import verify
+from pcbatch.lowering.diagnose import check_types
+from pcbatch.lowering.passes import (
+    auto_inline,
+    block_layout,
+    copy_propagation,
+    dead_code,
+    flatten,
+    forward_destinations,
+    hoist_uniform,
+    if_conversion,
+    inline,
+    lift_captures,
+    lower_calls,
+    register_coalescing,
+    rng_by_lane,
+    simplify_cfg,
+    simplify_stack,
+    split_live_ranges,
+    storage_classes,
+    superblocks,
+    unroll,
+    unroll_threefry,
+)
+from pcbatch.lowering.typing import infer
+from pcbatch.lowering.typing.abstract_values import Abstract, Known
+
+ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
+
+CFG_PASSES = (
+    simplify_cfg.run,
+    copy_propagation.run,
+    forward_destinations.run,
+    dead_code.run,
+    simplify_cfg.run,
+    if_conversion.run,
+    simplify_cfg.run,
+    copy_propagation.run,
+    forward_destinations.run,
+    dead_code.run,
+    simplify_cfg.run_tails,
+)
+
+# What follows is for program counters alone: the local strategy makes one program of a callee, loops and all.
+MERGING_PASSES = (
+    auto_inline.run,
+    simplify_cfg.run,
+    copy_propagation.run,
+    forward_destinations.run,
+    dead_code.run,
+    if_conversion.run,
+    simplify_cfg.run_tails,
+)
+
+STACK_PASSES = (
+    copy_propagation.run_stack,
+    forward_destinations.run_stack,
+    dead_code.run_stack,
+    register_coalescing.run,
+    simplify_stack.run,
+    dead_code.run_stack,
+    superblocks.run,
+    copy_propagation.run_stack,
+    forward_destinations.run_stack,
+    dead_code.run_stack,
+    register_coalescing.run,
+    simplify_stack.run,
+    dead_code.run_stack,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """One function compiled for one signature (or for none: `result` is then None and types are unknown)."""
+
+    cfg: CfgProgram  # as the front end made it, typed
+    optimised_cfg: CfgProgram  # what local static autobatching runs
+    inlined_cfg: CfgProgram  # with fewer calls
+    stack: StackProgram  # calls lowered
+    opt: StackProgram  # what program-counter autobatching runs
+    schedule: str  # the policy that the blocks of `opt` are ordered for
+    params: Mapping[str, Abstract]  # inferred types of the entry's parameters, in order
+    result: Abstract | None  # structure of one lane's result
+    captures: Mapping[str, Any] = field(default_factory=dict)  # further parameters of `opt`, of an outer trace
+
+
+def checked(program: ProgramT, name: str, user_faults: tuple[str, ...] = ()) -> ProgramT:
+    """The program itself; raises InternalError if a pass left it invalid. `user_faults` are rules that, so early,
+    only the user's own program can break: those are reported as diagnostics later."""
+    faults = [fault for fault in verify(program) if fault.rule not in user_faults]
+    if faults:
+        raise InternalError(f"after {name}:\n" + "\n".join(map(str, faults)) + "\n" + print_program(program))
+    return program
+
+
+def _after(old: ProgramT, new: ProgramT, name: str) -> ProgramT:
+    """What a pass made of a valid program. Many change nothing, and comparing is cheaper than verifying again."""
+    return old if new == old else checked(new, name)
+
+
+def compile_stages(
+    fn: FunctionType,
+    is_batched: BatchedTest,
+    args: Mapping[str, Abstract] | None,
+    shared_args: frozenset[str] = frozenset(),
+    schedule: str = "auto",
+    apart: frozenset[str] = frozenset(),
+) -> Stages:
+    """Run all passes. `args` gives the type of every parameter for one lane; `shared_args` are those (by name)
+    whose value is the same for all lanes; what the function has captured is, too, unless it is among `apart`. Raises
+    CompileError for faults of the user's program."""
+    statics = _statics(args or {})
+    source = checked(frontend.compile_functions(fn, is_batched, statics, names=args is None), "frontend", ("defined",))
+    source = checked(inline.run(source), "inline", ("defined",))
+    result, params = None, dict[str, Abstract]()
+    shared_leaves: frozenset[str] = frozenset()
+    if args is None:
+        cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
+        check_types.run_untyped(cfg)
+    else:
+        cfg, found = _inferred(source, args)
+        try:
+            check_types.run(cfg, found)
+        except CompileError as error:
+            raise _with_names(error, fn, is_batched, statics) from None
+        entry = cfg.function(cfg.entry)
+        result = found.types[entry.name, entry.results[0]]
+        params = {p: found.types[entry.name, p] for p in entry.params}
+        shared_leaves = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
+        cfg = checked(flatten.run(cfg, found), "flatten")
+    optimised = cfg
+    for run in CFG_PASSES:
+        optimised = _after(optimised, run(optimised), run.__module__)
+    inlined = _inlined(optimised)
+    stack = checked(storage_classes.run(lower_calls.run(inlined)), "lower_calls")
+    qualified = _qualified(cfg, stack, shared_leaves)
+    opened, captures = lift_captures.run(stack)
+    opt = _optimise(_after(stack, opened, "captured"), qualified | (set(captures) - apart))
+    # Decided on the program as it was before reordering, and once: the estimate may depend on the order.
+    schedule = block_layout.choose_schedule(opt) if schedule == "auto" else schedule
+    opt = checked(block_layout.run(opt, schedule), "order")
+    # Last, because it makes draws look dearer than they are. It changes only the jaxprs that primitives stand for.
+    for draws in (unroll_threefry, rng_by_lane):
+        optimised, opt = draws.run_cfg(optimised), draws.run(opt)
+    return Stages(cfg, optimised, inlined, stack, opt, schedule, params, result, captures)
+
+
+def _inlined(program: CfgProgram) -> CfgProgram:
+    """The program with fewer calls; the passes after that are for what it put together."""
+    for k, run in enumerate(MERGING_PASSES):
+        new = _after(program, run(program), run.__module__)
+        if k == 0 and new == program:
+            break
+        program = new
+    return program
+
+
+def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
+    leaves = {name: value.leaves[0] for name, value in args.items() if len(value.leaves) == 1}
+    return {n: leaf.value for n, leaf in leaves.items() if isinstance(leaf, Known) and is_static(leaf.value)}
+
+
+def _inferred(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, infer.Inferred]:
+    """Types, and the program that has them: what only types tell about loops and branches is put into it first."""
+    while True:
+        cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
+        found = infer.run(cfg, args)
+        unrolled = checked(unroll.run(source, cfg, found), "unroll", ("defined",))
+        if unrolled == source:
+            return cfg, found
+        source = unrolled
+
+
+def _with_names(error: CompileError, fn: FunctionType, is_batched: BatchedTest, statics: Statics) -> CompileError:
+    """Add undefined names: tracing stops at the first of an expression, and does not get to what depends on it."""
+    try:
+        frontend.compile_functions(fn, is_batched, statics, names=True)
+    except CompileError as names:
+        places = {(d.code, d.primary and d.primary.loc) for d in error.diagnostics}
+        more = [d for d in names.diagnostics if (d.code, d.primary and d.primary.loc) not in places]
+        return CompileError(in_order([*error.diagnostics, *more]))
+    return error
+
+
+def _qualified(cfg: CfgProgram, stack: StackProgram, leaves: frozenset[str]) -> frozenset[str]:
+    """Shared parameters by their names in the merged program."""
+    params = cfg.function(cfg.entry).params
+    return frozenset(new for old, new in zip(params, stack.params, strict=True) if old in leaves)
+
+
+def _optimise(program: StackProgram, shared_params: frozenset[str]) -> StackProgram:
+    program = checked(storage_classes.run(hoist_uniform.run(program, shared_params)), "shared")
+    for run in STACK_PASSES:
+        program = _after(program, storage_classes.run(run(program)), f"{run.__module__}.{run.__name__}")
+    return program
+
+
+def show(program: CfgProgram | StackProgram, format: str = "text") -> str:
+    """A program as text, JSON or a graph for graphviz."""
+    match format:
+        case "text":
+            return print_program(program)
+        case "json":
+            return json.dumps(to_json(program), indent=2)
+        case "dot":
+            return to_dot(program)
+        case _:
+            raise ValueError(f"unknown format {format!r}")
+
+
+def stages(batched: Any, args: tuple[Any, ...]) -> dict[str, CfgProgram | StackProgram]:
+    """The programs `cfg`, `stack` and `opt` of a batched function for example (batched) arguments."""
+    found: Stages = batched.lower(*args).stages
+    return {"cfg": found.cfg, "stack": found.stack, "opt": found.opt}
+
+
+def dump(batched: Any, stage: str, avals: Mapping[str, Any] | None, lanes: int, format: str = "text") -> str:
+    """The text of one stage of a batched function. `avals`: parameter -> pytree of `ArrayType`, or None."""
+    return str(batched.dump(stage, avals, lanes, format))

@@ -1,0 +1,1 @@
+"""Messages for users: spans, rendering, formats of numbers, and the pages about error codes."""

@@ -1,0 +1,104 @@
+"""Assignments: one or more targets, each a name or a pattern of names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import gast
+
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.expressions import copied, in_order, lower, lower_into, store
+from pcbatch.frontend.build.operators import supported
+from pcbatch.frontend.source.tree import Node, binary, constant, display, load, subscript
+
+
+def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
+    """`a = b = value`, targets from left to right, the value evaluated once."""
+    if len(targets) == 1 and isinstance(targets[0], gast.Name):
+        lower_into(b, targets[0].id, value)
+        return
+    value = lower(b, value)
+    if len(targets) > 1:
+        value = _once(b, value)
+    for target in targets:
+        assign_value(b, target, value)
+
+
+def assign_value(b: Builder, target: Node, value: Node) -> None:
+    """`target = value` for an expression without control flow."""
+    if isinstance(target, gast.Name):
+        store(b, target.id, value)
+    elif isinstance(target, gast.Tuple | gast.List):
+        _unpack(b, target, value, _last_places(target))
+
+
+def augment(b: Builder, node: Node) -> None:
+    """`x += value`: the binary operator, and an error for values that Python would change in place."""
+    if not isinstance(node.target, gast.Name):
+        return
+    name = node.target.id
+    old, value = in_order(b, [load(name, node.target), node.value])
+    checked = supported("inplace", [old], node.target)
+    b.prim((name,), binary(checked, node.op, value, node), shown=binary(old, node.op, value, node))
+
+
+def _unpack(b: Builder, target: Node, value: Node, last: set[int]) -> None:
+    """Names of a flat pattern become the destinations of one primitive; patterns inside it follow.
+
+    A name that stands twice keeps the value of its last place, so the earlier ones get a temporary.
+    """
+    elements = [e.value if isinstance(e, gast.Starred) else e for e in target.elts]
+    dsts = tuple(e.id if isinstance(e, gast.Name) and id(e) in last else b.temp() for e in elements)
+    star = next((k for k, e in enumerate(target.elts) if isinstance(e, gast.Starred)), None)
+    if star is not None:
+        _unpack_star(b, dsts, star, value, target)
+    elif len(dsts) == 1:
+        # One destination would receive the whole sequence.
+        b.prim(dsts, supported("single", [value], target), shown=_single(value, target), at=target)
+    else:
+        b.prim(dsts, value)
+    for element, dst in zip(elements, dsts, strict=True):
+        if isinstance(element, gast.Tuple | gast.List):
+            _unpack(b, element, load(dst, element), last)
+
+
+def _unpack_star(b: Builder, dsts: tuple[str, ...], star: int, value: Node, at: Node) -> None:
+    """`a, *rest, z = value`."""
+    if not isinstance(value, gast.Name):
+        value = copied(b, value)
+    after = len(dsts) - star - 1
+    sizes = [constant(star, at), constant(after, at)]
+    if len(dsts) == 1:
+        b.prim(dsts, supported("all_items", [value], at), shown=value, at=at)
+        return
+    parts = [subscript(value, constant(k, at), at) for k in range(star)]
+    parts.append(subscript(value, load(f"{star}:-{after}" if after else f"{star}:", at), at))
+    parts += [subscript(value, constant(k - after, at), at) for k in range(after)]
+    b.prim(dsts, supported("starred", [value, *sizes], at), shown=display(parts, at), at=at)
+
+
+def _single(value: Node, at: Node) -> Node:
+    zero = gast.copy_location(gast.Constant(value=0, kind=None), at)
+    return gast.copy_location(gast.Subscript(value=value, slice=zero, ctx=gast.Load()), at)
+
+
+def _last_places(target: Node) -> set[int]:
+    """Identities of the name nodes whose name does not occur again to their right."""
+    last: dict[str, int] = {}
+    for name in _names(target):
+        last[name.id] = id(name)
+    return set(last.values())
+
+
+def _names(target: Node) -> list[Node]:
+    if isinstance(target, gast.Name):
+        return [target]
+    if isinstance(target, gast.Starred):
+        return _names(target.value)
+    return [name for element in getattr(target, "elts", []) for name in _names(element)]
+
+
+def _once(b: Builder, value: Node) -> Node:
+    if isinstance(value, gast.Constant) or (isinstance(value, gast.Name) and value.id not in b.unit.variables):
+        return value
+    return copied(b, value)

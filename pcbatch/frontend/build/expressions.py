@@ -1,0 +1,277 @@
+"""Expressions to blocks.
+
+An expression without control flow is one primitive, however large. What needs control flow is taken out of it
+first, in evaluation order, and leaves a temporary in its place: calls of batched functions, `and`, `or`,
+ternaries, chained comparisons and `:=`. Since primitives are pure, what stays in the expression may be evaluated
+later than Python would, except what reads a variable that a later `:=` assigns: that is kept in a temporary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import gast
+
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.operators import supported
+from pcbatch.frontend.build.primitives import default_expr, lane_reads
+from pcbatch.frontend.source.bind_call import bind, starred
+from pcbatch.frontend.source.callee import Target, is_static
+from pcbatch.frontend.source.resolve import callee, static_value
+from pcbatch.frontend.source.tree import SCOPES, Node, children, compare, constant, is_constant, load, rebuild
+from pcbatch.ir.cfg import Call
+from pcbatch.ir.ops import Branch, Move, Prim
+
+
+def has_control(b: Builder, node: Node) -> bool:
+    """Does this expression hold something that needs control flow?"""
+    if isinstance(node, SCOPES):
+        return False
+    if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
+        return True
+    if isinstance(node, gast.Compare) and len(node.ops) > 1:
+        return True
+    return any(has_control(b, child) for child in children(node))
+
+
+def lower(b: Builder, node: Node) -> Node:
+    """The expression with every part that needs control flow replaced by a temporary that holds its value."""
+    if not has_control(b, node):
+        return node
+    function = callee(b.unit, node)
+    if function is not None:
+        return load(_call_into(b, None, node, function), node)
+    if _is_control(b, node):
+        dst = b.temp()
+        _control_into(b, dst, node)
+        return load(dst, node)
+    if isinstance(node, gast.NamedExpr):
+        lower_into(b, node.target.id, node.value)
+        return load(node.target.id, node)
+    parts = list(children(node))
+    lowered = {id(part): new for part, new in zip(parts, in_order(b, parts), strict=True)}
+    return rebuild(node, lambda child: lowered[id(child)])
+
+
+def in_order(b: Builder, nodes: Sequence[Node]) -> list[Node]:
+    """Lower several expressions that Python evaluates one after the other."""
+    out: list[Node] = []
+    for node in nodes:
+        names = assigned(node)
+        out = [_frozen(b, done, names) for done in out] if names else out
+        out.append(lower(b, node))
+    return out
+
+
+def assigned(node: Node) -> frozenset[str]:
+    """The variables that evaluating an expression assigns by `:=`."""
+    if isinstance(node, SCOPES):
+        return frozenset()
+    own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
+    return own.union(*(assigned(child) for child in children(node)))
+
+
+def _frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
+    """An expression that no longer reads the variables `names`, but for functions, which read them when called."""
+    if names.isdisjoint(lane_reads(b.unit, node, b.variables)):
+        return node
+    match node:
+        case gast.Name(id=name) if name not in b.variables:
+            return node
+        case gast.Lambda(args=args):
+            frozen = {
+                id(default): _frozen(b, default, names) for default in (*args.defaults, *args.kw_defaults) if default
+            }
+            args = rebuild(args, lambda child: frozen.get(id(child), child))
+            return gast.copy_location(gast.Lambda(args=args, body=node.body), node)
+        case gast.Attribute() | gast.Subscript(value=gast.Attribute()):
+            pass  # a method, or `.at[i]`: nothing that can be kept
+        case gast.expr() if not isinstance(node, gast.Starred | gast.Slice | gast.FormattedValue):
+            return copied(b, node)
+    return rebuild(node, lambda child: _frozen(b, child, names))
+
+
+def lower_into(b: Builder, dst: str, node: Node) -> None:
+    """dst = node."""
+    if isinstance(node, gast.IfExp) or callee(b.unit, node) is not None:
+        _control_into(b, dst, node)
+    elif _is_control(b, node) and dst not in {*lane_reads(b.unit, node, b.variables), *assigned(node)}:
+        _control_into(b, dst, node)  # `dst` is written before all is read, hence the condition
+    else:
+        store(b, dst, lower(b, node))
+
+
+def store(b: Builder, dst: str, node: Node) -> None:
+    """dst = node, for an expression without control flow."""
+    if isinstance(node, gast.Name) and node.id in b.variables:
+        b.emit(Move(dst, node.id, b.loc(node)))
+    else:
+        b.prim((dst,), node)
+
+
+def copied(b: Builder, node: Node) -> Node:
+    """The value of such an expression in a variable of its own."""
+    temp = b.temp()
+    store(b, temp, node)
+    return load(temp, node)
+
+
+def atom(b: Builder, node: Node) -> Node:
+    """The expression as a variable or a literal: for values that are used more than once."""
+    node = lower(b, node)
+    if is_constant(node) or (isinstance(node, gast.Name) and node.id in b.variables):
+        return node
+    return load(variable(b, node), node)
+
+
+def variable(b: Builder, node: Node) -> str:
+    """The name of a variable that holds the value of an expression."""
+    node = lower(b, node)
+    if isinstance(node, gast.Name) and node.id in b.variables:
+        name: str = node.id
+        return name
+    dst = b.temp()
+    b.prim((dst,), node)
+    return dst
+
+
+def condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
+    """Close the current block: continue at one of two labels, as `if node:` would."""
+    if is_constant(node):
+        b.jump(on_true if node.value else on_false)
+    elif isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
+        condition(b, node.operand, on_false, on_true)
+    elif isinstance(node, gast.BoolOp):
+        _bool_condition(b, node, on_true, on_false)
+    elif isinstance(node, gast.IfExp):
+        first, second = b.label(), b.label()
+        condition(b, node.test, first, second)
+        b.start(first)
+        condition(b, node.body, on_true, on_false)
+        b.start(second)
+        condition(b, node.orelse, on_true, on_false)
+    elif isinstance(node, gast.Compare) and len(node.ops) > 1:
+        *links, last = node.ops
+        left = node.left
+        for op, right in zip(links, node.comparators, strict=False):
+            left, right = in_order(b, [left, right])
+            right = atom(b, right)
+            _then(b, compare(left, op, right, node), on_false)
+            left = right
+        left, right = in_order(b, [left, node.comparators[-1]])
+        _branch(b, compare(left, last, right, node), on_true, on_false)
+    else:
+        _branch(b, lower(b, node), on_true, on_false)
+
+
+def _bool_condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
+    is_and = isinstance(node.op, gast.And)
+    for value in node.values[:-1]:
+        following = b.label()
+        condition(b, value, following if is_and else on_true, on_false if is_and else following)
+        b.start(following)
+    condition(b, node.values[-1], on_true, on_false)
+
+
+def _then(b: Builder, node: Node, on_false: str) -> None:
+    following = b.label()
+    _branch(b, node, following, on_false)
+    b.start(following)
+
+
+def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
+    cond = b.temp()
+    b.prim((cond,), supported("truth", [node], node), shown=node)
+    b.end(Branch(cond, on_true, on_false, b.loc(node)))
+
+
+def _is_control(b: Builder, node: Node) -> bool:
+    chain = isinstance(node, gast.Compare) and len(node.ops) > 1
+    return chain or isinstance(node, gast.BoolOp | gast.IfExp) or callee(b.unit, node) is not None
+
+
+def _control_into(b: Builder, dst: str, node: Node) -> None:
+    function = callee(b.unit, node)
+    if function is not None:
+        _call_into(b, dst, node, function)
+    elif isinstance(node, gast.IfExp):
+        _ternary_into(b, dst, node)
+    elif isinstance(node, gast.BoolOp):
+        _bool_into(b, dst, node)
+    else:
+        _chain_into(b, dst, node)
+
+
+def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
+    args: dict[str, str] = {}
+    binding = bind(b.faults, _without_star(b, node, target), target)
+    statics = {name: value for name, _, value in binding.defaults if is_static(value)}
+    statics |= {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
+    statics |= binding.shape
+    values = in_order(b, [value for _, value in binding.given])
+    for (name, _), value in zip(binding.given, values, strict=True):
+        args[name] = variable(b, value)
+    for name, text, default in binding.defaults:
+        args[name] = b.temp()
+        b.emit(Prim((args[name],), default_expr(text, default), b.loc(node)))
+    ordered = tuple(args[name] for name in binding.order if name in args)
+    dst = b.temp() if dst is None else dst
+    b.emit(Call((dst,), b.symbol(target, statics), ordered, b.loc(node)))
+    return dst
+
+
+def _without_star(b: Builder, node: Node, target: Target) -> Node:
+    """The call with `*values` written out: as many as the function still needs."""
+
+    def item(value: Node, k: int, count: int) -> Node:
+        return supported("star_item", [value, constant(k, value), constant(count, value)], value)
+
+    args = list(node.args)
+    for k, arg in enumerate(args):
+        if isinstance(arg, gast.Starred):  # evaluated in its turn, once
+            done = in_order(b, [*args[:k], arg.value])
+            args[: k + 1] = [*done[:-1], gast.copy_location(gast.Starred(value=copied(b, done[-1]), ctx=arg.ctx), arg)]
+    whole = gast.Call(func=node.func, args=args, keywords=node.keywords)
+    return starred(gast.copy_location(whole, node), target, item)
+
+
+def _ternary_into(b: Builder, dst: str, node: Node) -> None:
+    first, second, after = b.label(), b.label(), b.label()
+    condition(b, node.test, first, second)
+    for label, arm in ((first, node.body), (second, node.orelse)):
+        b.start(label)
+        lower_into(b, dst, arm)
+        b.jump(after)
+    b.start(after)
+
+
+def _bool_into(b: Builder, dst: str, node: Node) -> None:
+    """`a and b` is `a` when `a` is false: the value decides and is the result."""
+    is_and = isinstance(node.op, gast.And)
+    after = b.label()
+    for value in node.values[:-1]:
+        lower_into(b, dst, value)
+        following = b.label()
+        test = load(dst, value)
+        _branch(b, test, following if is_and else after, after if is_and else following)
+        b.start(following)
+    lower_into(b, dst, node.values[-1])
+    b.jump(after)
+    b.start(after)
+
+
+def _chain_into(b: Builder, dst: str, node: Node) -> None:
+    after = b.label()
+    left = node.left
+    for op, comparator in zip(node.ops[:-1], node.comparators, strict=False):
+        left, right = in_order(b, [left, comparator])
+        right = atom(b, right)
+        b.prim((dst,), compare(left, op, right, node))
+        following = b.label()
+        _branch(b, load(dst, node), following, after)
+        b.start(following)
+        left = right
+    left, right = in_order(b, [left, node.comparators[-1]])
+    b.prim((dst,), compare(left, node.ops[-1], right, node))
+    b.jump(after)
+    b.start(after)

@@ -1,0 +1,155 @@
+"""What a `for` loop goes over: how many elements, and an expression for element number i.
+
+`range`, `enumerate`, `zip` and `reversed` are taken apart here, so that loops over arrays and run-time ranges stay
+loops. Anything else is evaluated once, before the loop; if it turns out to be a tuple, a list, a dict or another
+Python object of fixed length, `lowering/passes/unroll.py` makes one copy of the body for each element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import gast
+
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.expressions import atom, condition, copied, in_order, lower
+from pcbatch.frontend.build.operators import supported
+from pcbatch.frontend.source.resolve import builtin_name
+from pcbatch.frontend.source.tree import Node, binary, call, compare, constant, display, integer, load, subscript
+from pcbatch.ir.ops import ERROR, Fail
+
+LAZY = frozenset({"range", "enumerate", "zip", "reversed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """`value` is what is evaluated, `shown` its text for people. The elements of a pair or more are `parts`."""
+
+    value: Node
+    shown: Node
+    parts: tuple[Element, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Iterable:
+    """`length` and `element(i)` read variables that nothing else assigns, so they may be used at any time."""
+
+    length: Element
+    element: Callable[[Node], Element]
+
+
+def iterable(b: Builder, node: Node) -> Iterable:
+    """Evaluate what `node` needs, once and in Python's order."""
+    name = builtin_name(b.unit, node.func, LAZY) if isinstance(node, gast.Call) else None
+    match name:
+        case "range":
+            return _range(b, node)
+        case "enumerate":
+            return _enumerate(b, node)
+        case "zip":
+            return _zip(b, node)
+        case "reversed":
+            return _reversed(b, node)
+        case _:
+            return _rows(b, node)
+
+
+def kept(b: Builder, node: Node) -> Node:
+    """The value where the body of the loop cannot change it."""
+    return node if isinstance(node, gast.Constant) else copied(b, node)
+
+
+def range_bounds(b: Builder, node: Node) -> list[Node]:
+    """Start, stop and step as variables or literals."""
+    args = [atom(b, arg) for arg in in_order(b, node.args)]
+    if len(args) == 1:
+        args.insert(0, constant(0, node))
+    elif not isinstance(args[0], gast.Constant):
+        start = b.temp()
+        b.prim((start,), supported("range_start", [args[0]], node), shown=args[0])
+        args[0] = load(start, node)
+    if len(args) == 2:
+        return [*args, constant(1, node)]
+    if integer(args[2]) is None:
+        _fail_without_step(b, args[2], node)
+    return args
+
+
+def _fail_without_step(b: Builder, step: Node, node: Node) -> None:
+    """A lane whose step is zero ends here, as Python does."""
+    moving, stuck = b.label(), b.label()
+    condition(b, compare(step, gast.NotEq(), constant(0, node), node), moving, stuck)
+    b.start(stuck)
+    b.end(Fail(ERROR, "ValueError", ("range() arg 3 must not be zero",), b.loc(node)))
+    b.start(moving)
+
+
+def range_count(args: list[Node], node: Node) -> Element:
+    """`len(range(...))`."""
+    shown = call(load("len", node), [call(node.func, args, node)], node)
+    return Element(supported("range_length", args, node), shown)
+
+
+def _range(b: Builder, node: Node) -> Iterable:
+    start, stop, step = (kept(b, arg) for arg in range_bounds(b, node))
+    count = range_count([start, stop, step], node)
+    return Iterable(
+        Element(supported("range_size", [start, stop, step], node), count.shown),
+        lambda i: _plain(binary(start, gast.Add(), binary(i, gast.Mult(), step, node), node)),
+    )
+
+
+def _enumerate(b: Builder, node: Node) -> Iterable:
+    inner = iterable(b, node.args[0])
+    start = next((k.value for k in node.keywords), node.args[1] if len(node.args) > 1 else constant(0, node))
+    start = kept(b, lower(b, start))
+    zero = isinstance(start, gast.Constant) and start.value == 0
+
+    def element(i: Node) -> Element:
+        number = i if zero else binary(start, gast.Add(), i, node)
+        return _together([_plain(number), inner.element(i)], node)
+
+    return Iterable(inner.length, element)
+
+
+def _zip(b: Builder, node: Node) -> Iterable:
+    inner = [iterable(b, arg) for arg in node.args]
+    name = "same_length" if _is_strict(node) else "shortest"
+    length = supported(name, [each.length.value for each in inner], node)
+    shown = call(load("min", node), [each.length.shown for each in inner], node)
+    only = inner[0].length
+    return Iterable(
+        only if len(inner) == 1 else Element(length, shown),
+        lambda i: _together([each.element(i) for each in inner], node),
+    )
+
+
+def _is_strict(node: Node) -> bool:
+    return any(isinstance(k.value, gast.Constant) and bool(k.value.value) for k in node.keywords)
+
+
+def _reversed(b: Builder, node: Node) -> Iterable:
+    inner = iterable(b, node.args[0])
+    count = b.temp()
+    b.prim((count,), inner.length.value, shown=inner.length.shown)
+    last = binary(load(count, node), gast.Sub(), constant(1, node), node)
+    return Iterable(_plain(load(count, node)), lambda i: inner.element(binary(last, gast.Sub(), i, node)))
+
+
+def _rows(b: Builder, node: Node) -> Iterable:
+    value = lower(b, node)
+    temp = b.temp()
+    b.prim((temp,), supported("rows", [value], node), shown=value)
+    rows = load(temp, node)
+    length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
+    return Iterable(length, lambda i: Element(supported("row", [rows, i], node), subscript(rows, i, node)))
+
+
+def _plain(node: Node) -> Element:
+    return Element(node, node)
+
+
+def _together(parts: list[Element], at: Node) -> Element:
+    value = display([part.value for part in parts], at)
+    return Element(value, display([part.shown for part in parts], at), tuple(parts))

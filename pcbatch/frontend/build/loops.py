@@ -1,0 +1,102 @@
+"""`for` loops: an index runs from 0 to the length of what the loop goes over.
+
+The progress of a loop lives in variables that the user cannot name, so assigning the loop variable in the body
+does not disturb the iteration, and after the loop it holds its last value, as in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import gast
+
+from pcbatch.frontend.build.assignments import assign_value
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.expressions import condition, store
+from pcbatch.frontend.build.iterables import Element, iterable, kept, range_bounds, range_count
+from pcbatch.frontend.source.resolve import is_builtin
+from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """`test(body, exit)` closes the block at the head of the loop; `step` starts the body: assigns the target. A loop
+    that is `sure` to run once is entered at its body: then what the body assigns has a value afterwards."""
+
+    test: Callable[[str, str], None]
+    step: Callable[[], None]
+    sure: bool = False
+
+
+def begin(b: Builder, node: Node) -> Iteration:
+    """Evaluate what the loop goes over, once, and say how to go on."""
+    if isinstance(node.iter, gast.Call) and is_builtin(b.unit, node.iter.func, "range"):
+        return _over_range(b, node.target, node.iter)
+    return _over_elements(b, node.target, node.iter)
+
+
+def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
+    """The next value and how many remain: no product, and no overflow where Python has none."""
+    args = range_bounds(b, node)
+    # The step is read in every trip, so it must not be a variable that the body may assign.
+    step = kept(b, args[2])
+    following, remaining = b.temp(), b.temp()
+    count = range_count(args, node)
+    b.prim((remaining,), count.value, shown=count.shown)
+    store(b, following, args[0])
+
+    def advance() -> None:
+        assign_value(b, target, load(following, target))
+        b.prim((following,), binary(load(following, node), gast.Add(), step, node))
+        _count(b, remaining, gast.Sub(), node)
+
+    zero = constant(0, node)
+    return Iteration(
+        lambda body, leave: condition(b, compare(load(remaining, node), gast.Gt(), zero, node), body, leave),
+        advance,
+        _is_sure(args),
+    )
+
+
+def _is_sure(args: list[Node]) -> bool:
+    values = [integer(arg) for arg in args]
+    return None not in values and values[2] != 0 and len(range(*(v for v in values if v is not None))) > 0
+
+
+def _over_elements(b: Builder, target: Node, node: Node) -> Iteration:
+    source = iterable(b, node)
+    count, index = b.temp(), b.temp()
+    b.prim((count,), source.length.value, shown=source.length.shown)
+    b.prim((index,), constant(0, node))
+    at = load(index, node)
+
+    def advance() -> None:
+        _assign(b, target, source.element(at))
+        _count(b, index, gast.Add(), node)
+
+    return Iteration(
+        lambda body, leave: condition(b, compare(at, gast.Lt(), load(count, node), node), body, leave), advance
+    )
+
+
+def _assign(b: Builder, target: Node, element: Element) -> None:
+    if isinstance(target, gast.Name):
+        b.prim((target.id,), element.value, shown=element.shown)
+    elif _matches(target, element):
+        for part, value in zip(target.elts, element.parts, strict=True):
+            _assign(b, part, value)
+    else:
+        temp = b.temp()
+        b.prim((temp,), element.value, shown=element.shown)
+        assign_value(b, target, load(temp, target))
+
+
+def _matches(target: Node, element: Element) -> bool:
+    """Does the pattern take the element apart as it was put together?"""
+    pattern = isinstance(target, gast.Tuple | gast.List) and len(target.elts) == len(element.parts)
+    return pattern and not any(isinstance(part, gast.Starred) for part in target.elts)
+
+
+def _count(b: Builder, name: str, op: Node, at: Node) -> None:
+    b.prim((name,), binary(load(name, at), op, constant(1, at), at))

@@ -1,0 +1,140 @@
+"""`match` statements: each pattern becomes tests in Python's order; names are bound when a whole pattern matched.
+
+Most tests are about structure (a tuple of three, a namedtuple of this class), which types decide while compiling; what
+cannot match for these types is then not compiled at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import gast
+
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.expressions import condition, copied, lower, store
+from pcbatch.frontend.build.operators import supported
+from pcbatch.frontend.source.tree import Node, call, compare, constant, display, load, subscript
+from pcbatch.ir.ops import Branch
+
+OPERATORS = {"equals": gast.Eq(), "same": gast.Is()}
+Captures = dict[str, str]  # name of the user -> temporary that holds its value until the pattern has matched
+
+
+def match_statement(b: Builder, node: Node, statements: Callable[[Sequence[Node]], None]) -> None:
+    """Build a `match`; `statements` builds the body of a case."""
+    subject = copied(b, lower(b, node.subject))
+    after = b.label()
+    for case in node.cases:
+        following = b.label()
+        captures: Captures = {}
+        _Pattern(b, following, captures).build(case.pattern, subject)
+        for name, temp in captures.items():
+            store(b, name, load(temp, case.pattern))
+        if case.guard is not None:
+            body = b.label()
+            condition(b, case.guard, body, following)
+            b.start(body)
+        statements(case.body)
+        b.jump(after)
+        b.start(following)
+    b.jump(after)
+    b.start(after)
+
+
+class _Pattern:
+    """Goes on in the current block if a value matches, else at `otherwise`."""
+
+    def __init__(self, b: Builder, otherwise: str, captures: Captures) -> None:
+        self.b, self.otherwise, self.captures = b, otherwise, captures
+
+    def build(self, node: Node, value: Node) -> None:
+        """Match one pattern against a variable."""
+        match type(node).__name__:
+            case "MatchValue":
+                self.need("equals", [value, lower(self.b, node.value)], node)
+            case "MatchSingleton":
+                self.need("same", [value, constant(node.value, node)], node)
+            case "MatchAs":
+                if node.pattern is not None:
+                    self.build(node.pattern, value)
+                self.capture(node.name, value)
+            case "MatchOr":
+                self.alternatives(node, value)
+            case "MatchSequence":
+                self.sequence(node, value)
+            case "MatchMapping":
+                self.mapping(node, value)
+            case "MatchClass":
+                self.of_class(node, value)
+
+    def need(self, test: str, args: list[Node], at: Node) -> None:
+        """Go on only if a support function says so."""
+        b, going, cond = self.b, self.b.label(), self.b.temp()
+        operator = OPERATORS.get(test)
+        shown = call(load(test, at), args, at) if operator is None else compare(args[0], operator, args[1], at)
+        b.prim((cond,), supported("truth", [supported(test, args, at)], at), shown=shown)
+        b.end(Branch(cond, going, self.otherwise, b.loc(at)))
+        b.start(going)
+
+    def capture(self, name: str | None, value: Node) -> None:
+        """Keep a value for a name."""
+        if name is not None:
+            store(self.b, self.captures.setdefault(name, self.b.temp()), value)
+
+    def part(self, node: Node, value: Node, shown: Node) -> None:
+        """Match a pattern against a part of the value."""
+        if isinstance(node, gast.MatchAs) and node.pattern is None and node.name is None:
+            return  # `_`
+        temp = self.b.temp()
+        self.b.prim((temp,), value, shown=shown)
+        self.build(node, load(temp, node))
+
+    def alternatives(self, node: Node, value: Node) -> None:
+        matched = self.b.label()
+        for pattern in node.patterns[:-1]:
+            following = self.b.label()
+            _Pattern(self.b, following, self.captures).build(pattern, value)
+            self.b.jump(matched)
+            self.b.start(following)
+        self.build(node.patterns[-1], value)
+        self.b.jump(matched)
+        self.b.start(matched)
+
+    def sequence(self, node: Node, value: Node) -> None:
+        patterns = node.patterns
+        star = next((k for k, p in enumerate(patterns) if isinstance(p, gast.MatchStar)), None)
+        count = len(patterns) - (star is not None)
+        self.need("is_sequence", [value, constant(count, node), constant(star is not None, node)], node)
+        for k, pattern in enumerate(patterns):
+            if k == star:
+                end = k + 1 - len(patterns)
+                rest = supported("between", [value, constant(k, pattern), constant(-end, pattern)], pattern)
+                if pattern.name is not None:
+                    self.part(_name(pattern.name, pattern), rest, value)
+            else:
+                at = constant(k if star is None or k < star else k - len(patterns), pattern)
+                self.part(pattern, subscript(value, at, pattern), subscript(value, at, pattern))
+
+    def mapping(self, node: Node, value: Node) -> None:
+        keys = display([lower(self.b, key) for key in node.keys], node)
+        self.need("has_keys", [value, keys], node)
+        for key, pattern in zip(node.keys, node.patterns, strict=True):
+            item = subscript(value, key, pattern)
+            self.part(pattern, item, item)
+        if node.rest is not None:
+            self.part(_name(node.rest, node), supported("without", [value, keys], node), value)
+
+    def of_class(self, node: Node, value: Node) -> None:
+        given = constant(len(node.patterns), node)
+        self.need("is_instance", [value, node.cls, given], node)
+        for k, pattern in enumerate(node.patterns):
+            attribute = supported("positional", [value, node.cls, constant(k, node)], node)
+            self.part(pattern, attribute, value)
+        for name, pattern in zip(node.kwd_attrs, node.kwd_patterns, strict=True):
+            self.need("has", [value, constant(name, pattern)], pattern)
+            attribute = gast.copy_location(gast.Attribute(value=value, attr=name, ctx=gast.Load()), node)
+            self.part(pattern, attribute, attribute)
+
+
+def _name(name: str, at: Node) -> Node:
+    return gast.copy_location(gast.MatchAs(pattern=None, name=name), at)

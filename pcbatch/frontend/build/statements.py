@@ -1,0 +1,132 @@
+"""Statements to blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import gast
+
+from pcbatch.frontend.build import loops
+from pcbatch.frontend.build.assignments import assign, augment
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.effects import build_assert, build_print, build_raise, is_print
+from pcbatch.frontend.build.expressions import condition, lower, lower_into
+from pcbatch.frontend.build.match import match_statement
+from pcbatch.frontend.source.function_unit import is_lambda_definition
+from pcbatch.frontend.source.resolve import callee
+from pcbatch.frontend.source.tree import FUNCTIONS, Node
+from pcbatch.ir.ops import Return
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Where `break` and `continue` lead."""
+
+    on_break: str
+    on_continue: str
+
+
+def statements(b: Builder, body: Sequence[Node], loop: Loop | None = None) -> None:
+    """Build a list of statements."""
+    for node in body:
+        statement(b, node, loop)
+
+
+def statement(b: Builder, node: Node, loop: Loop | None) -> None:
+    """Build one statement; those that are not supported were refused before and build nothing."""
+    match type(node).__name__:
+        case "Assign":
+            if not is_lambda_definition(node) or node.targets[0].id not in b.unit.helpers:
+                assign(b, node.targets, node.value)
+            else:
+                b.define(node.targets[0].id)
+        case "AnnAssign" if node.value is not None:
+            assign(b, [node.target], node.value)
+        case "AugAssign":
+            augment(b, node)
+        case "If":
+            _if(b, node, loop)
+        case "While":
+            _while(b, node, loop)
+        case "For":
+            _for(b, node, loop)
+        case "Return" if node.value is not None:
+            _return(b, node.value)
+        case "Break" if loop is not None:
+            b.jump(loop.on_break)
+        case "Continue" if loop is not None:
+            b.jump(loop.on_continue)
+        case "Expr" if isinstance(node.value, gast.NamedExpr):
+            lower(b, node.value)
+        case "Match":
+            match_statement(b, node, lambda body: statements(b, body, loop))
+        case "Delete":
+            for target in node.targets:
+                b.delete(target)
+        case "Expr" if callee(b.unit, node.value) is not None:
+            lower_into(b, b.temp(), node.value)
+        case "Expr" if is_print(b.unit, node.value):
+            if not b.faults.inside(node):
+                build_print(b, node.value)
+        case "Assert" if __debug__:
+            build_assert(b, node)
+        case "Raise":
+            build_raise(b, node)
+        case "FunctionDef" if node.name in b.unit.helpers:
+            b.define(node.name)
+        case _:
+            assert not isinstance(node, FUNCTIONS) or node.name not in b.unit.helpers
+
+
+def _return(b: Builder, value: Node) -> None:
+    if isinstance(value, gast.IfExp):
+        # Each arm returns by itself, so that a call in it is a tail call.
+        first, second = b.label(), b.label()
+        condition(b, value.test, first, second)
+        for label, arm in ((first, value.body), (second, value.orelse)):
+            b.start(label)
+            _return(b, arm)
+    else:
+        lower_into(b, b.result, value)
+        b.end(Return())
+
+
+def _if(b: Builder, node: Node, loop: Loop | None) -> None:
+    first, second, after = b.label(), b.label(), b.label()
+    condition(b, node.test, first, second if node.orelse else after)
+    for label, body in ((first, node.body), (second, node.orelse)):
+        b.start(label)
+        statements(b, body, loop)
+        b.jump(after)
+    b.start(after)
+
+
+def _while(b: Builder, node: Node, loop: Loop | None) -> None:
+    head, body, orelse, after = b.label(), b.label(), b.label(), b.label()
+    b.jump(head)
+    b.start(head)
+    condition(b, node.test, body, orelse if node.orelse else after)
+    b.start(body)
+    statements(b, node.body, Loop(after, head))
+    b.jump(head)
+    b.start(orelse)
+    statements(b, node.orelse, loop)
+    b.jump(after)
+    b.start(after)
+
+
+def _for(b: Builder, node: Node, loop: Loop | None) -> None:
+    head, body, orelse, after = b.label(), b.label(), b.label(), b.label()
+    iteration = loops.begin(b, node)
+    b.jump(body if iteration.sure else head)
+    b.start(head)
+    iteration.test(body, orelse if node.orelse else after)
+    b.start(body)
+    iteration.step()
+    statements(b, node.body, Loop(after, head))
+    b.jump(head)
+    b.start(orelse)
+    statements(b, node.orelse, loop)
+    b.jump(after)
+    b.start(after)

@@ -1,0 +1,1 @@
+"""Finding, parsing and understanding the text of a function."""

@@ -1,0 +1,222 @@
+"""Finding the syntax tree of a function that already exists.
+
+The whole file is parsed, not a dedented excerpt: then columns, multi-line strings, continuation lines and
+tabs are right by construction, and the tree can be searched for the function whose first line and name its
+code object gives. Files come from `linecache`, which also serves notebooks, zip files and code made by `exec`
+whose text was registered there. A text that is not what the function was compiled from is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import linecache
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+
+import gast
+
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
+from pcbatch.errors import CompileError
+from pcbatch.frontend.source.same_code import compiled_from
+from pcbatch.frontend.source.tree import FUNCTIONS, Node
+
+Item = tuple[Node, bool]
+"""A function's tree, and whether it stands in a class."""
+
+DEEP = 50_000  # levels of recursion for the parser
+DEFINITION = re.compile(r"(async\s+)?def\s+\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file of a function: its name as in the code object and its lines."""
+
+    file: str
+    lines: tuple[str, ...]
+
+    def loc(self, node: Node) -> Loc:
+        """The span of a node, with columns counted in characters (the parser counts bytes)."""
+        return Loc(
+            self.file,
+            node.lineno,
+            self._column(node.lineno, node.col_offset),
+            node.end_lineno,
+            self._column(node.end_lineno, node.end_col_offset),
+        )
+
+    def header(self, node: Node) -> Loc:
+        """The span of `def name`, or of a whole lambda."""
+        whole = self.loc(node)
+        if isinstance(node, gast.Lambda):
+            return whole
+        # As it is written: Python normalises the name in the tree, and there may be any space before it.
+        written = DEFINITION.match(self.lines[whole.line - 1], whole.col)
+        end = written.end() if written is not None else whole.col + len("def")
+        return Loc(self.file, whole.line, whole.col, whole.line, end)
+
+    def _column(self, line: int, offset: int) -> int:
+        if not 0 < line <= len(self.lines):
+            return offset
+        return len(self.lines[line - 1].encode()[:offset].decode(errors="replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A function's tree, its file, and whether it was written inside a class body."""
+
+    source: Source
+    node: Node
+    in_class: bool
+
+
+def locate(fn: FunctionType) -> Located:
+    """The tree of `fn`; raises CompileError (PCB001, PCB002) when it cannot be found for certain."""
+    located = _locate(fn)
+    if not compiled_from(fn.__code__, "\n".join(located.source.lines)):
+        raise _changed(fn, f"{_place(fn.__code__)} is not what `{fn.__name__}` was compiled from")
+    return located
+
+
+def _locate(fn: FunctionType) -> Located:
+    code = fn.__code__
+    text = _file_text(fn)
+    if text is None:
+        raise _no_source(fn, f"the text of {code.co_filename!r} is not available")
+    by_line = _functions(text)
+    if by_line is None:
+        raise _changed(fn, f"{code.co_filename!r} does not parse")
+    source = Source(code.co_filename, tuple(text.split("\n")))
+    here = by_line.get(code.co_firstlineno, ())
+    if code.co_name == "<lambda>":
+        return _locate_lambda(fn, source, here)
+    found = [item for item in here if isinstance(item[0], FUNCTIONS) and item[0].name == code.co_name]
+    if len(found) != 1 or not _same_parameters(found[0][0], code):
+        raise _changed(fn, f"{_place(code)} does not define `{code.co_name}`")
+    return Located(source, *found[0])
+
+
+def _locate_lambda(fn: FunctionType, source: Source, here: Sequence[Item]) -> Located:
+    code = fn.__code__
+    found = [item for item in here if isinstance(item[0], gast.Lambda) and _same_parameters(item[0], code)]
+    if len(found) > 1:
+        found = [item for item in found if _body_matches(item[0].body, code)]
+    if len(found) == 1:
+        return Located(source, *found[0])
+    line = source.lines[code.co_firstlineno - 1] if code.co_firstlineno <= len(source.lines) else ""
+    start = max(0, line.find("lambda"))
+    loc = Loc(source.file, code.co_firstlineno, start, code.co_firstlineno, start + len("lambda"))
+    what = "several lambdas stand" if found else "no lambda was found"
+    raise CompileError(
+        Diagnostic(
+            "PCB002",
+            "cannot tell which lambda this is" if found else "cannot find this lambda in its source",
+            Label(loc, f"{what} on this line"),
+            helps=("write it as a `def`, or on a line of its own",),
+        )
+    ) from None
+
+
+def _body_matches(body: Node, code: CodeType) -> bool:
+    """Does the span of the body equal the span that the instructions of `code` come from?"""
+    spans = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
+    starts = min(((p[0], p[2]) for p in spans), default=None)
+    ends = max(((p[1], p[3]) for p in spans), default=None)
+    return starts == (body.lineno, body.col_offset) and ends == (body.end_lineno, body.end_col_offset)
+
+
+@functools.lru_cache(maxsize=64)
+def _functions(text: str) -> Mapping[int, Sequence[Item]] | None:
+    """All functions and lambdas of a file by the line that they start at, in order; None if it does not parse."""
+    tree = _parse(text)
+    if tree is None:
+        return None
+    found: dict[int, list[Item]] = {}
+    for node, in_class in _walk(tree, False):
+        found.setdefault(_first_line(node), []).append((node, in_class))
+    return found
+
+
+def _walk(node: Node, in_class: bool) -> Iterator[Item]:
+    if isinstance(node, (*FUNCTIONS, gast.Lambda)):
+        yield node, in_class
+    in_class = in_class or isinstance(node, gast.ClassDef)
+    for child in gast.iter_child_nodes(node):
+        yield from _walk(child, in_class)
+
+
+def _first_line(node: Node) -> int:
+    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))]
+    return min(lines)
+
+
+def _same_parameters(node: Node, code: CodeType) -> bool:
+    args = node.args
+    names = tuple(a.id for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
+    written = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    # Inside a class Python prefixes names such as `__x` with the class; the ends still agree.
+    return len(names) == len(written) and all(w.endswith(n) for w, n in zip(written, names, strict=True))
+
+
+def _file_text(fn: FunctionType) -> str | None:
+    file = fn.__code__.co_filename
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, fn.__globals__)
+    if not lines:
+        try:
+            lines = inspect.findsource(fn)[0]
+        except (OSError, TypeError, IndexError):
+            return None
+    return "".join(lines).replace("\r\n", "\n").replace("\r", "\n") if lines else None
+
+
+@contextlib.contextmanager
+def deep_trees() -> Iterator[None]:
+    """Visitors of trees recurse several times per level, so they need more room than Python's own parser."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _parse(text: str) -> Node | None:
+    try:
+        with deep_trees(), warnings.catch_warnings():  # what Python warns of it has warned of before
+            warnings.simplefilter("ignore")
+            return gast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+
+
+REGISTER = (
+    "define the function in a file or a notebook cell of its own (`%%time` hides the text of a cell); "
+    "for text given to `exec`, register it first:\n"
+    "linecache.cache[name] = (len(text), None, text.splitlines(True), name)"
+)
+CHANGED = "load it again: `importlib.reload(module)`, or restart the program (the cell, the session)"
+
+
+def _place(code: CodeType) -> str:
+    return f"line {code.co_firstlineno} of {code.co_filename!r}"
+
+
+def _changed(fn: FunctionType, what: str) -> CompileError:
+    return _no_source(fn, f"{what}: the file has changed since it was loaded", CHANGED)
+
+
+def _no_source(fn: FunctionType, why: str, help: str = REGISTER) -> CompileError:
+    return CompileError(
+        Diagnostic(
+            "PCB001",
+            f"cannot find the source of `{fn.__qualname__}`",
+            notes=(why, "the compiler reads the Python source of a function, not its byte code"),
+            helps=(help,),
+        )
+    )

@@ -1,0 +1,115 @@
+"""Which names a function binds and which it reads, exactly as Python decides it.
+
+A name is local when it is bound anywhere in the function, even after its use or in code that never runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import gast
+
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children
+
+
+def parameters(args: Node) -> tuple[str, ...]:
+    """Names of the parameters in order, keyword-only ones last, then `*args` and `**kwargs`."""
+    stars = (a for a in (args.vararg, args.kwarg) if a is not None)
+    return tuple(a.id for a in (*args.posonlyargs, *args.args, *args.kwonlyargs, *stars))
+
+
+def bindings(nodes: Iterable[Node]) -> Iterator[tuple[str, Node]]:
+    """Every place in a scope that binds a name, nested scopes left out."""
+    for node in nodes:
+        yield from _bindings(node)
+
+
+def _bindings(node: Node) -> Iterator[tuple[str, Node]]:
+    if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Store | gast.Del):
+        yield node.id, node
+    elif isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+        yield node.name, node
+        yield from bindings(outside(node))
+    elif isinstance(node, gast.Lambda):
+        yield from bindings(outside(node))
+    elif isinstance(node, COMPREHENSIONS):
+        # Only a walrus inside a comprehension binds in the scope around it.
+        yield from ((w.target.id, w.target) for w in gast.walk(node) if isinstance(w, gast.NamedExpr))
+    else:
+        yield from _binding_strings(node)
+        yield from bindings(children(node))
+
+
+def _binding_strings(node: Node) -> Iterator[tuple[str, Node]]:
+    """Bindings whose name is a plain string in the tree."""
+    if isinstance(node, gast.Import | gast.ImportFrom):
+        for alias in node.names:
+            yield (alias.asname or alias.name.split(".")[0]), node
+    elif isinstance(node, gast.MatchAs | gast.MatchStar) and node.name is not None:
+        yield node.name, node
+    elif isinstance(node, gast.MatchMapping) and node.rest is not None:
+        yield node.rest, node
+
+
+def free_names(node: Node) -> tuple[str, ...]:
+    """Names that a node reads from the scope around it, in order of first appearance."""
+    return tuple(dict.fromkeys(name.id for name in free_reads(node)))
+
+
+def free_reads(node: Node) -> Iterator[Node]:
+    """The name nodes that read from the scope around `node`."""
+    if isinstance(node, gast.Name):
+        if isinstance(node.ctx, gast.Load):
+            yield node
+    elif isinstance(node, (*FUNCTIONS, gast.Lambda)):
+        yield from _function_reads(node)
+    elif isinstance(node, COMPREHENSIONS):
+        yield from _comprehension_reads(node)
+    else:
+        for child in children(node):
+            yield from free_reads(child)
+
+
+def _function_reads(node: Node) -> Iterator[Node]:
+    for part in outside(node):
+        yield from free_reads(part)
+    body = [node.body] if isinstance(node, gast.Lambda) else node.body
+    bound = {*parameters(node.args), *(name for name, _ in bindings(body))}
+    for part in body:
+        yield from (read for read in free_reads(part) if read.id not in bound)
+
+
+def _comprehension_reads(node: Node) -> Iterator[Node]:
+    first, *rest = node.generators
+    yield from free_reads(first.iter)
+    bound = {name for g in node.generators for name, _ in bindings([g.target])}
+    parts = [first.target, *first.ifs]
+    for generator in rest:
+        parts += [generator.iter, generator.target, *generator.ifs]
+    parts += [node.key, node.value] if isinstance(node, gast.DictComp) else [node.elt]
+    for part in parts:
+        yield from (read for read in free_reads(part) if read.id not in bound)
+
+
+def outside(node: Node) -> list[Node]:
+    """The parts of a function or class definition that its surroundings evaluate."""
+    parts = list(getattr(node, "decorator_list", []))
+    if isinstance(node, gast.ClassDef):
+        return [*parts, *node.bases, *(k.value for k in node.keywords)]
+    parts += [d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None]
+    args = node.args
+    every = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+    parts += [a.annotation for a in every if a is not None and a.annotation is not None]
+    return [*parts, *([node.returns] if getattr(node, "returns", None) is not None else [])]
+
+
+def identifiers(node: Node) -> frozenset[str]:
+    """Every identifier that stands anywhere in a tree, so that made-up names can avoid them all."""
+    found: set[str] = set()
+    for part in gast.walk(node):
+        found.update(name for name, _ in _binding_strings(part))
+        if isinstance(part, gast.Name):
+            found.add(part.id)
+        elif isinstance(part, (*FUNCTIONS, gast.ClassDef)):
+            found.add(part.name)
+    return frozenset(found)

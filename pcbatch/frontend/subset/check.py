@@ -1,0 +1,307 @@
+"""Refuse what is not supported, all of it at once, before anything is built.
+
+What the later stages see is only what the tables in `rules` know; a construct that nobody thought of is
+refused, never compiled wrongly. Nested functions, lambdas and comprehensions stay plain Python inside a
+primitive, so that little is refused there: what would leave the primitive or need a lane of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import gast
+
+from pcbatch.diagnostics.impure_calls import once
+from pcbatch.frontend.build.effects import check_no_walrus, check_print, check_raise, is_print
+from pcbatch.frontend.build.iterables import LAZY
+from pcbatch.frontend.build.operators import SUPPORT
+from pcbatch.frontend.source.bind_call import bind, starred
+from pcbatch.frontend.source.callee import Target
+from pcbatch.frontend.source.faults import Faults
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.impure import impure
+from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
+from pcbatch.frontend.source.scope import bindings, outside, parameters
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
+from pcbatch.frontend.subset.check_names import check_names, check_returns
+from pcbatch.frontend.subset.in_place import METHODS, element_helps, method_helps, swap_help
+from pcbatch.frontend.subset.rules import (
+    ATTRIBUTE_HELP,
+    DELETE_HELPS,
+    EXPRESSIONS,
+    FORBIDDEN_BUILTINS,
+    KNOWN_EXPRESSIONS,
+    KNOWN_STATEMENTS,
+    LOOP_HELPS,
+    NESTED,
+    REVERSED_HELPS,
+    STATEMENTS,
+)
+
+MANY = 1000
+LOOP_ARGUMENTS = {  # least and most positional arguments, keywords
+    "range": (1, 3, frozenset[str]()),
+    "enumerate": (1, 2, frozenset({"start"})),
+    "zip": (1, MANY, frozenset({"strict"})),
+    "reversed": (1, 1, frozenset[str]()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """`scope`: "" in the user's function itself, else the innermost nested scope; `hidden`: names bound there."""
+
+    scope: str = ""
+    function: bool = False
+    hidden: frozenset[str] = frozenset()
+
+
+def check(unit: Unit, faults: Faults) -> None:
+    """Record everything in the function that is not supported."""
+    Fence(unit, faults).run()
+
+
+class Fence:
+    """Walks one function; every method records what it refuses and goes on."""
+
+    def __init__(self, unit: Unit, faults: Faults) -> None:
+        self.unit = unit
+        self.faults = faults
+        self.printed: Node = None  # the call of `print` that is the statement at hand
+
+    def run(self) -> None:
+        """Check the parameters, the names and the body."""
+        node = self.unit.node
+        if isinstance(node, gast.AsyncFunctionDef):
+            rule = STATEMENTS["AsyncFunctionDef"]
+            self.faults.add(rule.code, rule.title, self.unit.header, rule.label, helps=(rule.help,))
+        for part in gast.walk(node):
+            if isinstance(part, gast.Name) and part.id.startswith(SUPPORT):
+                self.faults.add("PCB210", f"the name `{part.id}` is reserved", part, helps=("choose another name",))
+        check_names(self.unit, self.faults)
+        for statement in self.unit.body:
+            self.visit(statement, Where())
+        if not any(found.code == "PCB105" for found in self.faults.found):  # a generator needs no second finding
+            check_returns(self.unit, self.faults)
+
+    def visit(self, node: Node, where: Where) -> None:
+        """Check a node and what is below it."""
+        kind = type(node).__name__
+        self._table(node, kind, where)
+        self._private(node)
+        if isinstance(node, gast.For | gast.comprehension):
+            self._choice(node.iter, where, (tuple, list))  # of a dict, a loop takes the keys
+        if kind == "ClassDef" and not where.scope:
+            return
+        if isinstance(node, gast.stmt) and not where.scope:
+            self._statement(node, kind)
+        if isinstance(node, FUNCTIONS) or kind == "Lambda":
+            self._function(node, where)
+        elif isinstance(node, COMPREHENSIONS):
+            bound = frozenset(n for g in node.generators for n, _ in bindings([g.target]))
+            self._below(node, replace(where, scope="a comprehension", hidden=where.hidden | bound))
+        elif kind == "Call":
+            self._call(node, where)
+        elif kind in ("Name", "Attribute"):
+            self._value(node, where)
+        else:
+            self._below(node, where)
+
+    def _below(self, node: Node, where: Where) -> None:
+        for child in children(node):
+            self.visit(child, where)
+
+    def _table(self, node: Node, kind: str, where: Where) -> None:
+        rule = STATEMENTS.get(kind) or EXPRESSIONS.get(kind)
+        if rule is not None and (not where.function or kind in NESTED):
+            self.faults.add(rule.code, rule.title, node, rule.label, helps=(rule.help,))
+        elif rule is None and not where.function:
+            known = not isinstance(node, gast.stmt | gast.expr) or kind in KNOWN_STATEMENTS | KNOWN_EXPRESSIONS
+            if not known:
+                help = "write it without, or outside of the batched function"
+                self.faults.add("PCB199", f"this syntax ({kind}) is not supported", node, helps=(help,))
+        if kind == "NamedExpr" and where.scope and not where.function:
+            title = f"`:=` inside {where.scope} is not supported"
+            helps = ("assign in a statement of its own before",)
+            self.faults.add("PCB114", title, node, "assigns a variable of the function around it", helps=helps)
+        if isinstance(node, gast.comprehension) and node.is_async:
+            rule = STATEMENTS["AsyncFor"]
+            self.faults.add(rule.code, rule.title, node.target, rule.label, helps=(rule.help,))
+
+    def _function(self, node: Node, where: Where) -> None:
+        body = [node.body] if isinstance(node, gast.Lambda) else node.body
+        bound = frozenset((*parameters(node.args), *(name for name, _ in bindings(body))))
+        for decorator in getattr(node, "decorator_list", []):
+            if is_batch_decorator(self.unit, decorator):
+                self._batched_inside(decorator)
+        for part in outside(node):
+            self.visit(part, replace(where, scope="a default or decorator of a nested function"))
+        for part in body:
+            self.visit(part, Where("a nested function", True, where.hidden | bound))
+
+    def _call(self, node: Node, where: Where) -> None:
+        target = callee(self.unit, node, where.hidden)
+        if not where.scope and node is not self.printed and is_print(self.unit, node):
+            title, label = "`print` has no value", "only a statement of its own can print"
+            self.faults.add("PCB119", title, node, label, helps=("write it on a line of its own",))
+        if target is None and is_batch_decorator(self.unit, node.func):
+            self._batched_inside(node)
+        elif target is None:
+            forbidden = builtin_name(self.unit, node.func, frozenset(FORBIDDEN_BUILTINS))
+            if forbidden is not None and not where.hidden & {forbidden}:
+                title, help = f"`{forbidden}()` is not supported", FORBIDDEN_BUILTINS[forbidden]
+                self.faults.add("PCB120", title, node, "it goes past the compiler to Python's frame", helps=(help,))
+            if isinstance(node.func, gast.Subscript) and not isinstance(node.func.slice, gast.Constant):
+                self._choice(node.func.value, where, (tuple, list, dict))
+            self.visit(node.func, where)
+        elif where.scope and not target.inline:
+            self.faults.add(
+                "PCB206",
+                f"the batched function `{target.fn.__name__}` is called inside {where.scope}",
+                node,
+                "each lane must make this call by itself",
+                helps=("call it in a statement of the batched function, in a `for` loop if need be",),
+            )
+        elif not where.scope:
+            bind(self.faults, starred(node, target, lambda value, _k, _count: value), target)
+        for child in (*node.args, *(k.value for k in node.keywords)):
+            if target is None or self._batched(child, where) is None:  # a function may be an argument
+                self.visit(child, where)
+
+    def _batched(self, node: Node, where: Where) -> Target | None:
+        found = resolve(self.unit, node, where.hidden)
+        return None if found is MISSING else self.unit.batched(found)
+
+    def _batched_inside(self, node: Node) -> None:
+        title = "a batched function cannot be made inside another one"
+        self.faults.add("PCB208", title, node, helps=("define it outside and pass what it needs as arguments",))
+
+    def _value(self, node: Node, where: Where) -> None:
+        target = self._batched(node, where)
+        if target is not None and not target.inline:
+            name = target.fn.__name__
+            title = f"the batched function `{name}` is used as a value"
+            helps = (
+                "call it, or pass it to a batched function; write choices and loops out: `f(x) if x > 0 else g(x)`",
+                f"where the function of one example is meant, write `{name}.plain`",
+            )
+            self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
+        elif isinstance(node, gast.Attribute):
+            if self._batched(node.value, where) is None:
+                self.visit(node.value, where)
+
+    def _choice(self, node: Node, where: Where, kinds: tuple[type, ...]) -> None:
+        """Refuse a table of batched functions where the one that is meant cannot be seen."""
+        found = resolve(self.unit, node, where.hidden)
+        if type(found) not in kinds:  # asking other objects for their items may run code of the user
+            return
+        targets = [self.unit.batched(item) for item in (found.values() if isinstance(found, dict) else found)]
+        if targets and all(target is not None and not target.inline for target in targets):
+            title, table = "which batched function is called here is not known before the lanes run", one_line(node)
+            key = repr(next(iter(found))) if isinstance(found, dict) else "0"
+            helps = (f"write the calls out, each by an index that is known: `{table}[{key}](x)`",)
+            self.faults.add("PCB207", title, node, "only calls of the functions in it are supported", helps=helps)
+
+    def _private(self, node: Node) -> None:
+        name = getattr(node, "id", getattr(node, "attr", None))
+        if self.unit.in_class and isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+            title = f"the class-private name `{name}` is not supported"
+            self.faults.add("PCB122", title, node, helps=("use one leading underscore",))
+
+    def _statement(self, node: Node, kind: str) -> None:
+        if kind == "Assign" and (help := swap_help(node)) is not None:
+            self._element(node.targets[0], (help,))
+        elif kind == "Assign":
+            for target in node.targets:
+                self._target(target, node)
+        elif kind == "Delete":
+            for target in node.targets:
+                self._deleted(target)
+        elif kind in ("AnnAssign", "For"):
+            self._target(node.target, node)
+        elif kind == "AugAssign" and not isinstance(node.target, gast.Name):
+            self._target(node.target, node)
+        elif kind == "Expr":
+            self._effect(node.value)
+        elif kind == "Raise":
+            check_raise(self.unit, self.faults, node)
+            check_no_walrus(self.faults, node)
+        elif kind == "Assert" and node.msg is not None:
+            check_no_walrus(self.faults, node.msg)
+        if kind == "For":
+            self._iterable(node.iter)
+
+    def _deleted(self, node: Node) -> None:
+        if isinstance(node, gast.Tuple | gast.List):
+            for element in node.elts:
+                self._deleted(element)
+        elif not isinstance(node, gast.Name) or node.id in self.unit.helpers:
+            title, label = "only variables can be deleted", "a lane's values cannot be changed in place"
+            helps = DELETE_HELPS.get(type(node).__name__, ("leave the `del` out",))
+            self.faults.add("PCB113", title, node, label, helps=helps)
+
+    def _target(self, node: Node, statement: Node) -> None:
+        if isinstance(node, gast.Tuple | gast.List):
+            for element in node.elts:
+                self._target(element, statement)
+        elif isinstance(node, gast.Starred):
+            self._target(node.value, statement)
+        elif isinstance(node, gast.Subscript):
+            self._element(node, element_helps(node, statement))
+        elif isinstance(node, gast.Attribute):
+            title = "assignment to an attribute is not supported"
+            label = "a lane's values cannot be changed in place"
+            self.faults.add("PCB118", title, node, label, helps=(ATTRIBUTE_HELP,))
+
+    def _element(self, node: Node, helps: tuple[str, ...]) -> None:
+        title = "assignment to an element is not supported"
+        self.faults.add("PCB117", title, node, "a lane's values cannot be changed in place", helps=helps)
+
+    def _effect(self, value: Node) -> None:
+        refused = type(value).__name__ in EXPRESSIONS  # reported by the table already
+        if refused or isinstance(value, gast.Constant | gast.NamedExpr) or callee(self.unit, value) is not None:
+            return
+        if is_print(self.unit, value):
+            self.printed = value
+            check_print(self.unit, self.faults, value)
+            check_no_walrus(self.faults, value)
+            return
+        if _is_call(value) and isinstance(value.func, gast.Attribute) and value.func.attr in METHODS:
+            title = f"`.{value.func.attr}(...)` would change a value in place"
+            label = "a lane's values cannot be changed in place"
+            self.faults.add("PCB119", title, value, label, helps=method_helps(value))
+            return
+        found = impure(self.unit, value, resolve(self.unit, value.func), frozenset()) if _is_call(value) else None
+        if found is not None:
+            title, helps = once(found.name, found.kind)
+            self.faults.add("PCB318", title, value, helps=helps)
+            return
+        title, help = "this statement has no effect on a lane", "assign its value to a variable, or leave it out"
+        self.faults.add("PCB119", title, value, "its value is not used", helps=(help,))
+
+    def _iterable(self, node: Node) -> None:
+        name = builtin_name(self.unit, node.func, LAZY) if isinstance(node, gast.Call) else None
+        if name is not None:
+            self._loop_arguments(node, name)
+
+    def _loop_arguments(self, node: Node, name: str) -> None:
+        least, most, keywords = LOOP_ARGUMENTS[name]
+        starred = any(isinstance(a, gast.Starred) for a in node.args)
+        wrong = {k.arg for k in node.keywords} - keywords
+        positional = len(node.args) + (len(node.keywords) if name == "enumerate" else 0)
+        if starred or wrong or not least <= positional <= most:
+            self.faults.add("PCB121", f"these arguments of `{name}` are not supported", node, helps=(LOOP_HELPS[name],))
+        elif name == "reversed" and (inner := self._lazy(node.args[0])):
+            title, label = f"`{inner}(...)` cannot be reversed", "Python, too, knows no last element of it"
+            self.faults.add("PCB121", title, node.args[0], label, helps=(REVERSED_HELPS[inner],))
+        elif name != "range":
+            for arg in node.args[: 1 if name == "enumerate" else None]:
+                self._iterable(arg)
+
+    def _lazy(self, node: Node) -> str | None:
+        names = frozenset(REVERSED_HELPS)
+        return builtin_name(self.unit, node.func, names) if isinstance(node, gast.Call) else None
+
+
+def _is_call(node: Node) -> bool:
+    return isinstance(node, gast.Call)

@@ -1,0 +1,1 @@
+"""Functions that compiled primitives call: Python's operators and builtins on traced values."""

@@ -1,0 +1,259 @@
+"""Python's builtins for values of a lane: each means for one lane what Python means for one example.
+
+Every function here calls the builtin itself when no argument is an array of JAX.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.diagnostics.impure_calls import once
+from pcbatch.errors import Refusal
+from pcbatch.frontend.support.truth import truth
+
+_NOTHING: Any = object()
+
+
+def max_(*args: Any, **options: Any) -> Any:
+    """`max`."""
+    return _extreme(builtins.max, args, **options)
+
+
+def min_(*args: Any, **options: Any) -> Any:
+    """`min`."""
+    return _extreme(builtins.min, args, **options)
+
+
+def _extreme(
+    builtin: Callable[..., Any], args: tuple[Any, ...], *, key: Any = None, default: Any = _NOTHING, **wrong: Any
+) -> Any:
+    options = {"key": key} | ({} if default is _NOTHING else {"default": default}) | wrong
+    if not args or wrong or (len(args) > 1 and default is not _NOTHING):
+        return builtin(*args, **options)  # raises
+    values = args[0] if len(args) == 1 else args
+    if isinstance(values, jax.Array) and key is None and values.ndim == 1 and values.size:
+        return _extreme_element(builtin, values)
+    if isinstance(values, jax.Array) and values.ndim > 1 and key is None:
+        raise _ambiguous(builtin.__name__)
+    items = list(values)
+    keys = items if key is None else [key(item) for item in items]
+    if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
+        places = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
+        return default if places is None else items[places]
+    return _first_extreme(builtin, items, keys)
+
+
+def _extreme_element(builtin: Callable[..., Any], xs: jax.Array) -> jax.Array:
+    """As Python finds it, from left to right: a NaN is passed over, unless it comes first."""
+    largest = builtin is builtins.max
+    find = jnp.argmax if largest else jnp.argmin
+    if not jnp.issubdtype(xs.dtype, jnp.floating):
+        return xs[find(xs)]
+    last = jnp.array(-jnp.inf if largest else jnp.inf, xs.dtype)
+    place = find(jnp.where(jnp.isnan(xs), last, xs))
+    # Where nothing is above -inf, the place may be that of a NaN.
+    best = jnp.where(jnp.isnan(xs[place]), last, xs[place])
+    return jnp.where(jnp.isnan(xs[0]), xs[0], best)
+
+
+def _first_extreme(builtin: Callable[..., Any], items: list[Any], keys: list[Any]) -> Any:
+    best, best_key = items[0], keys[0]
+    for item, key in zip(items[1:], keys[1:], strict=True):
+        better = _greater(key, best_key, builtin) if builtin is builtins.max else _greater(best_key, key, builtin)
+        best, best_key = _either(better, item, best), _either(better, key, best_key)
+    return best
+
+
+def _greater(a: Any, b: Any, builtin: Callable[..., Any]) -> Any:
+    """`a > b`; tuples and lists are compared as Python does, by the first elements that differ."""
+    if not (isinstance(a, tuple | list) and type(a) is type(b)):
+        found = a > b
+        if getattr(found, "shape", ()) != ():
+            raise _ambiguous(builtin.__name__)
+        return found
+    greater: Any = len(a) > len(b)
+    for x, y in reversed(list(zip(a, b, strict=False))):
+        greater = _either(truth(x == y), greater, _greater(x, y, builtin))
+    return greater
+
+
+def _either(condition: Any, a: Any, b: Any) -> Any:
+    if not isinstance(condition, jax.Array):
+        return a if condition else b
+    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+
+
+def _ambiguous(name: str) -> Refusal:
+    return Refusal(
+        "PCB308",
+        f"`{name}` compares whole values, and an array is neither greater nor less than another",
+        "Python, too, finds the comparison of two arrays neither true nor false",
+        helps=(
+            f"write `jnp.{name}(xs)` for the {name}imum of all elements",
+            f"write `jnp.{name}imum(xs, ys)` to choose element by element",
+        ),
+    )
+
+
+def any_(values: Iterable[Any]) -> Any:
+    """`any`."""
+    return _decided(values, True)
+
+
+def all_(values: Iterable[Any]) -> Any:
+    """`all`."""
+    return _decided(values, False)
+
+
+def _decided(values: Any, by: bool) -> Any:
+    """From left to right, up to a known element that decides."""
+    if isinstance(values, jax.Array) and values.ndim == 1:
+        return jnp.any(values != 0) if by else jnp.all(values != 0)
+    found: Any = not by
+    for value in values:
+        holds = truth(value)
+        if not isinstance(holds, jax.Array):
+            if bool(holds) is by:
+                return by
+        else:
+            found = jnp.logical_or(found, holds) if by else jnp.logical_and(found, holds)
+    return found
+
+
+def int_(*args: Any, **options: Any) -> Any:
+    """`int`: a float is cut off, a narrow integer gets room to grow."""
+    if options or len(args) != 1 or not isinstance(args[0], jax.Array):
+        return int(*args, **options)
+    value = _real_scalar("int", args[0])
+    wide = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype.itemsize >= 4
+    return value if wide else value.astype(int)
+
+
+def float_(*args: Any) -> Any:
+    """`float`."""
+    if len(args) != 1 or not isinstance(args[0], jax.Array):
+        return float(*args)
+    return _real_scalar("float", args[0]).astype(float)
+
+
+def complex_(*args: Any, **options: Any) -> Any:
+    """`complex`."""
+    parts = [*args, *options.values()]
+    if not any(isinstance(part, jax.Array) for part in parts):
+        return complex(*args, **options)
+    if options or len(args) == 1:
+        raise Refusal("PCB306", "`complex` of a lane needs two parts", helps=("write `jnp.asarray(z, complex)`",))
+    real, imag = (_real_scalar("complex", jnp.asarray(part)).astype(float) for part in args)
+    return jax.lax.complex(real, imag)
+
+
+def bool_(*args: Any) -> Any:
+    """`bool`."""
+    return truth(args[0]) if len(args) == 1 and isinstance(args[0], jax.Array) else bool(*args)
+
+
+def _real_scalar(name: str, value: jax.Array) -> jax.Array:
+    if value.shape != ():
+        title = f"`{name}(x)` makes one number, not one for each element of an array of shape {value.shape}"
+        raise Refusal("PCB306", title, helps=(f"write `x.astype({name})`",))
+    if jnp.issubdtype(value.dtype, jnp.complexfloating):
+        raise TypeError(f"can't convert complex to {name}")
+    return value
+
+
+def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    """`sorted`, of known values."""
+    items = list(values)
+    keys = items if key is None else [key(item) for item in items]
+    if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
+        order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
+        return [items[place] for place in order]
+    title = "`sorted` compares values in Python, once for all lanes"
+    helps = ("write `jnp.sort(jnp.asarray(xs))`", "with a key, `xs[jnp.argsort(keys)]` for arrays `xs` and `keys`")
+    raise Refusal("PCB305", title, helps=helps)
+
+
+def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
+    """`pow`."""
+    if mod is not None and any(isinstance(value, jax.Array) for value in (base, exp, mod)):
+        title = "`pow` with three arguments is not there for values of a lane"
+        helps = ("write `base**exp % mod`, or multiply and take `% mod` in a loop where the power would overflow",)
+        raise Refusal("PCB306", title, helps=helps)
+    return pow(base, exp) if mod is None else pow(base, exp, mod)
+
+
+def range_(*args: Any) -> Any:
+    """`range` outside of the head of a loop."""
+    if any(isinstance(value, jax.core.Tracer) for value in args):
+        raise Refusal(
+            "PCB306",
+            "a `range` with a bound of the lane is no list: it can only be what a `for` statement goes over",
+            helps=(
+                "write the loop out: `for k in range(n):` as a statement, and what is to be done with `k` below it",
+                "for `k in range(a, b)` write `a <= k < b`",
+            ),
+        )
+    return range(*args)
+
+
+def str_(*args: Any, **options: Any) -> str:
+    """`str`."""
+    return str(*map(shown, args), **options)
+
+
+def repr_(value: Any) -> str:
+    """`repr`."""
+    return repr(shown(value))
+
+
+def ascii_(value: Any) -> str:
+    """`ascii`."""
+    return ascii(shown(value))
+
+
+def format_(value: Any, *spec: Any) -> str:
+    """`format`."""
+    return format(shown(value), *spec)
+
+
+def shown(value: Any) -> Any:
+    """A value that becomes text; what a lane holds has no text while compiling."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
+        raise Refusal(
+            "PCB304",
+            "this text is made while compiling, when the values of lanes are not known",
+            helps=(
+                'write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
+                "a choice or a table needs no text: compare the number itself, or use it as an index",
+            ),
+        )
+    return value
+
+
+def is_(a: Any, b: Any) -> Any:
+    """`a is b`: nothing that a lane computes is one object with a number, or with another such value."""
+    plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
+    if any(isinstance(one, jax.core.Tracer) and isinstance(other, plain) for one, other in ((a, b), (b, a))):
+        raise Refusal(
+            "PCB305",
+            "`is` asks whether two names mean one Python object, and values of lanes are not objects",
+            helps=("write `==`; for `c is True` just `c`, for `c is False` `not c`",),
+        )
+    return a is b
+
+
+def is_not(a: Any, b: Any) -> Any:
+    """`a is not b`."""
+    return not is_(a, b)
+
+
+def refuse_impure(name: str, kind: str) -> Any:
+    """A call that Python would make anew for every example."""
+    title, helps = once(name, kind)
+    raise Refusal("PCB318", title, helps=helps)

@@ -1,0 +1,256 @@
+"""What compiled primitives call at run time where Python's own operators cannot work on traced values.
+
+Every function here means the same as the Python construct it stands for when its arguments are plain values.
+Primitives reach this module through a closure cell, so no user name can hide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.errors import NeedsUnrolling, Refusal
+from pcbatch.frontend.support.builtins import all_ as all_
+from pcbatch.frontend.support.builtins import any_ as any_
+from pcbatch.frontend.support.builtins import ascii_ as ascii_
+from pcbatch.frontend.support.builtins import bool_ as bool_
+from pcbatch.frontend.support.builtins import complex_ as complex_
+from pcbatch.frontend.support.builtins import float_ as float_
+from pcbatch.frontend.support.builtins import format_ as format_
+from pcbatch.frontend.support.builtins import int_ as int_
+from pcbatch.frontend.support.builtins import is_ as is_
+from pcbatch.frontend.support.builtins import is_not as is_not
+from pcbatch.frontend.support.builtins import max_ as max_
+from pcbatch.frontend.support.builtins import min_ as min_
+from pcbatch.frontend.support.builtins import pow_ as pow_
+from pcbatch.frontend.support.builtins import range_ as range_
+from pcbatch.frontend.support.builtins import refuse_impure as refuse_impure
+from pcbatch.frontend.support.builtins import repr_ as repr_
+from pcbatch.frontend.support.builtins import shown as shown
+from pcbatch.frontend.support.builtins import sorted_ as sorted_
+from pcbatch.frontend.support.builtins import str_ as str_
+from pcbatch.frontend.support.match import between as between
+from pcbatch.frontend.support.match import equals as equals
+from pcbatch.frontend.support.match import has as has
+from pcbatch.frontend.support.match import has_keys as has_keys
+from pcbatch.frontend.support.match import is_instance as is_instance
+from pcbatch.frontend.support.match import is_sequence as is_sequence
+from pcbatch.frontend.support.match import positional as positional
+from pcbatch.frontend.support.match import same as same
+from pcbatch.frontend.support.match import without as without
+from pcbatch.frontend.support.truth import ARRAYS
+from pcbatch.frontend.support.truth import truth as truth
+
+iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
+WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
+STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
+IN_PLACE = {"list": "`x = [*x, item]`", "dict": "`x = {**x, key: item}`", "set": "`x = x | {item}`"}
+
+
+def not_(value: Any) -> Any:
+    """`not value`."""
+    if not isinstance(value, ARRAYS):
+        return not value
+    return jnp.logical_not(truth(value)) if isinstance(value, jax.Array) else np.logical_not(truth(value))
+
+
+def contains(item: Any, container: Any) -> Any:
+    """`item in container`, also when the item or the container is traced."""
+    if isinstance(container, jax.Array):
+        return jnp.any(container == item)
+    if isinstance(item, jax.Array) and isinstance(container, range | np.ndarray):
+        if isinstance(container, np.ndarray):
+            return jnp.any(jnp.asarray(container) == item)
+        return _any_equal(item, tuple(container))
+    if isinstance(container, tuple | list) and any(isinstance(x, jax.Array) for x in (item, *container)):
+        return _any_equal(item, tuple(container))
+    if isinstance(item, jax.Array) and isinstance(container, set | frozenset | Mapping):
+        return _any_equal(item, tuple(x for x in container if isinstance(x, bool | int | float | complex)))
+    return item in container
+
+
+def lacks(item: Any, container: Any) -> Any:
+    """`item not in container`."""
+    return not_(contains(item, container))
+
+
+def _any_equal(item: Any, candidates: tuple[Any, ...]) -> Any:
+    found: Any = False
+    for candidate in candidates:
+        found = jnp.logical_or(found, truth(item == candidate))
+    return found
+
+
+def inplace(value: Any) -> Any:
+    """The left side of `x += ...`: refuses values that Python would change in place."""
+    if isinstance(value, list | dict | set | bytearray):
+        kind = type(value).__name__
+        raise Refusal(
+            "PCB304",
+            f"augmented assignment would change a {kind} in place",
+            "a lane's values cannot be changed in place: other lanes are elsewhere in the program",
+            helps=(f"make a new {kind}: {IN_PLACE.get(kind, 'convert it to a tuple first')}",),
+        )
+    return value
+
+
+def range_start(value: Any) -> Any:
+    """Where a `range` starts, in a type that does not wrap where Python's ints go on: narrow ones are widened."""
+    if isinstance(value, jax.Array) and value.shape == () and jnp.issubdtype(value.dtype, jnp.integer):
+        wide = jnp.promote_types(value.dtype, np.int32)
+        return value if wide == value.dtype else value.astype(wide)
+    return value
+
+
+def range_length(start: Any, stop: Any, step: Any) -> Any:
+    """`len(range(start, stop, step))` with traced values; never overflows. A traced step of zero gives zero."""
+    for name, value in (("start", start), ("stop", stop), ("step", step)):
+        _check_integer(name, value)
+    if not isinstance(step, jax.Array) and int(step) == 0:
+        raise Refusal(
+            "PCB314",
+            "the step of range() must not be zero",
+            helps=("leave the step out to count by one, or write `-1` to count down",),
+        )
+    if not any(isinstance(value, jax.Array) for value in (start, stop, step)):
+        return len(range(int(start), int(stop), int(step)))
+    return _traced_length(start, stop, step if isinstance(step, jax.Array) else int(step))
+
+
+def range_size(start: Any, stop: Any, step: Any) -> Any:
+    """`range_length` as a signed number, to be computed with."""
+    length = range_length(start, stop, step)
+    return length.astype(np.int32) if isinstance(length, jax.Array) else length
+
+
+def _check_integer(name: str, value: Any) -> None:
+    if isinstance(value, ARRAYS):
+        good = value.shape == () and (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_)
+        found = f"{value.dtype}{list(value.shape)}"
+    else:
+        good, found = hasattr(type(value), "__index__"), type(value).__name__
+    if not good:
+        raise Refusal(
+            "PCB314",
+            f"the {name} of range() must be an integer, not {found}",
+            helps=(STEP_HELP if name == "step" else WHOLE_HELP,),
+        )
+
+
+def _traced_length(start: Any, stop: Any, step: Any) -> jax.Array:
+    varying = isinstance(step, jax.Array)
+    dtype = np.dtype(jnp.result_type(start, stop, step) if varying else jnp.result_type(start, stop))
+    plain = [int(bound) for bound in (start, stop) if not isinstance(bound, jax.Array)]
+    if dtype == np.bool_ or (dtype.itemsize < 4 and not all(_fits(bound, dtype) for bound in plain)):
+        dtype = np.dtype(np.int32)
+    start, stop = jnp.asarray(start, dtype), jnp.asarray(stop, dtype)
+    # The distance of two signed numbers may not fit their type; the wrapped difference as unsigned always does.
+    unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
+    if varying:
+        low, high = jnp.where(step > 0, start, stop), jnp.where(step > 0, stop, start)
+        size = jnp.where(step > 0, step.astype(unsigned), unsigned.type(0) - step.astype(unsigned))
+        nonempty = jnp.logical_and(high > low, step != 0)
+    else:
+        low, high = (start, stop) if step > 0 else (stop, start)
+        size, nonempty = abs(step), high > low
+    distance = high.astype(unsigned) - low.astype(unsigned)
+    steps = _quotient(distance - unsigned.type(1), size)
+    return jnp.where(nonempty, steps + unsigned.type(1), jnp.zeros_like(steps))
+
+
+def _quotient(distance: jax.Array, size: Any) -> jax.Array:
+    """`distance // size` without an overflow or a division by zero."""
+    if isinstance(size, jax.Array):
+        return distance // jnp.maximum(size, jnp.ones_like(size))
+    dtype = np.dtype(distance.dtype)
+    return jnp.zeros_like(distance) if size > iinfo(dtype).max else distance // dtype.type(size)
+
+
+def _fits(value: int, dtype: np.dtype[Any]) -> bool:
+    info = iinfo(dtype)
+    return bool(info.min <= value <= info.max)
+
+
+def rows(value: Any) -> Any:
+    """What a `for` loop goes over, in a form with a length and elements by number."""
+    if isinstance(value, (*ARRAYS, tuple, list)):
+        return value
+    if isinstance(value, set | frozenset):
+        title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
+        raise Refusal("PCB314", title, note, helps=("use a tuple or a list",))
+    try:
+        return tuple(value)
+    except TypeError:
+        title = f"a `for` loop cannot go over a value of type {type(value).__name__}"
+        help = "write `range(n)` to count up to a number" if hasattr(value, "__index__") else "use an array or a tuple"
+        raise Refusal("PCB314", title, helps=(help,)) from None
+
+
+def iter_length(value: Any) -> int:
+    """Length of what a `for` loop goes over, for arrays that of the leading axis."""
+    if isinstance(value, ARRAYS) and value.shape == ():
+        title, note = (
+            "a `for` loop cannot go over a scalar",
+            "of an array it takes the leading axis; a scalar has none",
+        )
+        raise Refusal("PCB314", title, note, helps=("write `range(n)` to count up to a number",))
+    return len(value)
+
+
+def shortest(*lengths: Any) -> Any:
+    """The length of `zip`."""
+    dynamic = [n for n in lengths if isinstance(n, jax.Array)]
+    least = min((n for n in lengths if not isinstance(n, jax.Array)), default=None)
+    for n in dynamic:
+        least = n if least is None else jnp.minimum(least, n)
+    return least
+
+
+def same_length(*lengths: Any) -> Any:
+    """The length of `zip(..., strict=True)`."""
+    if any(isinstance(n, jax.Array) for n in lengths):
+        raise TypeError("zip(..., strict=True) needs lengths that are the same for all lanes")
+    if len(set(lengths)) > 1:
+        raise ValueError(f"zip(..., strict=True) goes over things of different lengths: {lengths}")
+    return lengths[0]
+
+
+def row(values: Any, index: Any) -> Any:
+    """`values[index]`, also for a NumPy array with a traced index."""
+    if not isinstance(index, jax.Array):
+        return values[index]
+    if not isinstance(values, ARRAYS):
+        raise NeedsUnrolling(len(values))
+    return jnp.asarray(values)[index]
+
+
+def star_item(values: Any, k: int, count: int) -> Any:
+    """Element `k` of `*values` in a call where `count` are needed."""
+    items = tuple(values)
+    if len(items) != count:
+        raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")
+    return items[k]
+
+
+def all_items(value: Any) -> list[Any]:
+    """The value of `x` after `*x, = value`."""
+    return list(value)
+
+
+def starred(value: Any, before: int, after: int) -> list[Any]:
+    """The values of `a, ..., *rest, ..., z = value`."""
+    items = list(value)
+    if len(items) < before + after:
+        raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
+    end = len(items) - after
+    return [*items[:before], items[before:end], *items[end:]]
+
+
+def single(value: Any) -> Any:
+    """The value of `x` after `x, = value`."""
+    (only,) = value
+    return only

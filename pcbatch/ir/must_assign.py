@@ -1,0 +1,131 @@
+"""What has certainly happened on every path to a block: the "must" analyses behind the verifier.
+
+`written` and `stack_written` say which variables have a value for certain, `slots` which frame slots have. All are
+intersections over paths, so they start from "no path known" and shrink; a block that no path leads to is left out
+of the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pcbatch.ir import def_use
+from pcbatch.ir.cfg import Function
+from pcbatch.ir.dataflow import block_edges, postorder, solve
+from pcbatch.ir.def_use import AnyBlock, block_writes, may_return, pushes, successors, writes
+from pcbatch.ir.ops import Jump
+from pcbatch.ir.stack import PushJump, StackBlock, StackProgram
+
+Names = frozenset[str]
+NOTHING: Names = frozenset()
+Edge = tuple[str, str, Names]
+"""From a block, to a block, with names that the way between them adds."""
+
+
+def written(function: Function) -> dict[str, Names]:
+    """The variables of a CFG function that are written on all paths to the top of each block."""
+    return on_all_paths(
+        {function.blocks[0].label: frozenset(function.params)}, _jumps(function.blocks), _writes(function)
+    )
+
+
+def stack_written(program: StackProgram, names: Names | None = None) -> tuple[dict[str, Names], dict[str, Names]]:
+    """Like `written`, for a stack program: over all activations, and over the outermost one alone.
+
+    A call adds what its callee writes on all of the paths through it. `names`: the variables to look at, if not all.
+    """
+    adds = _writes(program)
+    if names is not None:
+        adds = {label: written & names for label, written in adds.items()}
+    inside = _edges_inside(program.blocks, _written_by_calls(program, adds))
+    into = [(label, jump.target, NOTHING) for label, jump in calls(program)]
+    shared = frozenset(name for op in program.prologue for name in writes(op))
+    start = {program.entry: shared.union(program.params)}
+    return on_all_paths(start, [*inside, *into], adds), on_all_paths(start, inside, adds)
+
+
+def slots(program: StackProgram) -> dict[str, dict[str, Names]]:
+    """For every activation, by its entry: the slots that it has filled on all paths to the top of each of its blocks.
+
+    An activation at a time, because a tail jump into another function's entry keeps slots and a call does not.
+    """
+    filled = {block.label: frozenset(op.dst for op in pushes(block)) for block in program.blocks}
+    edges = block_edges(program.blocks)
+    out = {}
+    for entry in dict.fromkeys([program.entry, *(jump.target for _, jump in calls(program))]):
+        body = postorder([entry], edges)
+        inside = [(label, to, NOTHING) for label in body for to in edges[label]]
+        out[entry] = on_all_paths({entry: NOTHING}, inside, {label: filled[label] for label in body})
+    return out
+
+
+def calls(program: StackProgram) -> list[tuple[str, PushJump]]:
+    """The calls, with the blocks that they end; a block may end in several."""
+    return [(block.label, call) for block in program.blocks for call in def_use.calls(block.terminator)]
+
+
+def on_all_paths(starts: Mapping[str, Names], edges: Iterable[Edge], adds: Mapping[str, Names]) -> dict[str, Names]:
+    """For every node that a path from `starts` leads to: the names added on all such paths, before its own."""
+    incoming: dict[str, list[tuple[str, Names]]] = {label: [] for label in adds}
+    for source, target, extra in edges:
+        incoming[target].append((source, extra))
+
+    def join(label: str, values: list[Names | None]) -> Names | None:
+        extras = (extra for _, extra in incoming[label])
+        paths = [value | extra for value, extra in zip(values, extras, strict=True) if value is not None]
+        paths += [starts[label]] if label in starts else []
+        return frozenset.intersection(*paths) if paths else None
+
+    def transfer(label: str, known: Names | None) -> Names | None:
+        return None if known is None else known | adds[label]
+
+    start: Names | None = None
+    sources = {label: tuple(source for source, _ in items) for label, items in incoming.items()}
+    solution = solve(sources, join=join, transfer=transfer, start=start)
+    return {label: known for label, known in solution.entering.items() if known is not None}
+
+
+def _writes(code: Function | StackProgram) -> dict[str, Names]:
+    return {block.label: frozenset(block_writes(block)) for block in code.blocks}
+
+
+def _jumps(blocks: Iterable[AnyBlock]) -> list[Edge]:
+    return [(block.label, to, NOTHING) for block in blocks for to in successors(block.terminator)]
+
+
+def _edges_inside(blocks: Iterable[StackBlock], by_calls: Mapping[str, Names]) -> list[Edge]:
+    """The edges of activations; a call that never returns has none."""
+    out = []
+    for block in blocks:
+        for edge in def_use.edges(block.terminator):
+            if isinstance(edge, Jump):
+                out.append((block.label, edge.target, NOTHING))
+            elif isinstance(edge, PushJump) and edge.target in by_calls:
+                out.append((block.label, edge.ret, by_calls[edge.target]))
+    return out
+
+
+def _written_by_calls(program: StackProgram, adds: Mapping[str, Names]) -> dict[str, Names]:
+    """For every call target that returns: what a call of it writes on all paths.
+
+    At first no call is known to return, then base cases are, then what calls only those, and so on.
+    """
+    steps = block_edges(program.blocks)
+    blocks = {block.label: block for block in program.blocks}
+    called = {label: [jump.target for jump in def_use.calls(block.terminator)] for label, block in blocks.items()}
+    bodies = {t: postorder([t], steps) for t in dict.fromkeys(t for targets in called.values() for t in targets)}
+    callees = {t: tuple(dict.fromkeys(c for b in body for c in called[b])) for t, body in bodies.items()}
+    known: dict[str, Names] = {}
+
+    def through(target: str, _: Names | None) -> Names | None:
+        body = bodies[target]
+        edges = _edges_inside([blocks[label] for label in body], known)
+        tops = on_all_paths({target: NOTHING}, edges, {label: adds[label] for label in body})
+        paths = [tops[label] | adds[label] for label in tops if may_return(blocks[label].terminator)]
+        if paths:
+            known[target] = frozenset.intersection(*paths)
+        return known.get(target)
+
+    start: Names | None = None
+    solve(callees, join=lambda target, values: None, transfer=through, start=start)
+    return known

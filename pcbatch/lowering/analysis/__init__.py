@@ -1,0 +1,1 @@
+"""Analyses that passes and the machine decide by: costs, frequencies, divergence."""

@@ -1,0 +1,104 @@
+"""How often a lane passes each block, guessed from the loops that it is inside of (recursion is one)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pcbatch.ir.dataflow import block_edges, components, invert, postorder
+from pcbatch.ir.def_use import calls, edges
+from pcbatch.ir.liveness import return_points
+from pcbatch.ir.ops import Jump
+from pcbatch.ir.stack import PushJump, StackProgram
+
+LOOP = 8.0  # expected visits per nesting level
+DEEPEST = 8  # a level for each of many calls of itself in a row says nothing about visits any more
+
+Graph = Mapping[str, Sequence[str]]
+
+
+def visits(program: StackProgram) -> dict[str, float]:
+    """Expected visits of every block, by label; only their ratios mean something.
+
+    A body runs as often as it is called, a recursive one by a level more; its blocks by the loops around them. Returns
+    are no edges here: what follows a call belongs to the body that called.
+    """
+    local = loop_levels(program)
+    bodies = _bodies(program)
+    levels = _levels(program, bodies, local)
+    out = dict.fromkeys(local, 0)
+    for entry, labels in bodies.items():
+        for label in labels:
+            out[label] = max(out[label], levels[entry] + local[label])
+    return {label: LOOP ** min(level, DEEPEST) for label, level in out.items()}
+
+
+def _bodies(program: StackProgram) -> dict[str, tuple[str, ...]]:
+    """By entry, the blocks of a body: of the program itself, and of everything that is called."""
+    graph = block_edges(program.blocks)
+    entries = [program.entry, *(call.target for block in program.blocks for call in calls(block.terminator))]
+    return {entry: tuple(postorder([entry], graph)) for entry in dict.fromkeys(entries)}
+
+
+def _levels(program: StackProgram, bodies: Mapping[str, Sequence[str]], local: Mapping[str, int]) -> dict[str, int]:
+    """How often each body runs: a level for the loops around its calls, and one for calling itself."""
+    ends = {block.label: calls(block.terminator) for block in program.blocks}
+    called = {
+        entry: {call.target: local[label] for label in sorted(labels, key=local.__getitem__) for call in ends[label]}
+        for entry, labels in bodies.items()
+    }
+    levels = dict.fromkeys(bodies, 0)
+    for group in reversed(components({entry: tuple(found) for entry, found in called.items()})):
+        recursive = len(group) > 1 or group[0] in called[group[0]]
+        level = max(levels[entry] for entry in group) + recursive
+        levels |= dict.fromkeys(group, level)
+        for entry in group:
+            for target, loops in called[entry].items():
+                if target not in group:
+                    levels[target] = max(levels[target], level + loops)
+    return levels
+
+
+def loop_levels(program: StackProgram) -> dict[str, int]:
+    """How many loops of its activation every block is inside of; recursion is none of them."""
+    return _nesting([block.label for block in program.blocks], block_edges(program.blocks))
+
+
+def cycles(program: StackProgram) -> dict[str, int]:
+    """How many cycles of the machine's control flow every block is inside of, those by way of returns included."""
+    return _nesting([block.label for block in program.blocks], flow(program))
+
+
+def flow(program: StackProgram) -> dict[str, list[str]]:
+    """Where a lane may go next, over calls and returns."""
+    returns = return_points(program)
+    graph = {}
+    for block in program.blocks:
+        direct = [edge.target for edge in edges(block.terminator) if isinstance(edge, Jump | PushJump)]
+        graph[block.label] = list(dict.fromkeys([*direct, *returns.get(block.label, ())]))
+    return graph
+
+
+def _nesting(labels: Sequence[str], graph: Graph) -> dict[str, int]:
+    """How many loops (of any kind, recursion included) each block is inside of."""
+    depth = dict.fromkeys(labels, 0)
+    before = invert(graph)
+    work: list[tuple[Sequence[str], int]] = [(labels, 1)]
+    while work:
+        nodes, level = work.pop()
+        for component in _cycles(nodes, graph):
+            depth |= dict.fromkeys(component, level)
+            if level == DEEPEST:
+                continue
+            inside = frozenset(component)
+            # Where control enters the loop, from a loop around it too; the loop inside is what lies between.
+            headers = {n for n in component if not inside.issuperset(before[n])} or {component[0]}
+            work.append(([n for n in component if n not in headers], level + 1))
+    return depth
+
+
+def _cycles(nodes: Sequence[str], graph: Graph) -> list[list[str]]:
+    """Strongly connected components of a part of the graph that hold a cycle; their nodes are in order."""
+    place = {n: k for k, n in enumerate(nodes)}
+    edges = {n: [s for s in graph[n] if s in place] for n in nodes}
+    found = [c for c in components(edges) if len(c) > 1 or c[0] in edges[c[0]]]
+    return [sorted(component, key=place.__getitem__) for component in found]

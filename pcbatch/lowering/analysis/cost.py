@@ -1,0 +1,122 @@
+"""A static estimate of what an operation costs per lane, in about one arithmetic operation each.
+
+It orders blocks and decides what is cheap enough to compute for lanes that do not need it; nobody relies on it being
+exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import jax.extend.core as jex
+
+from pcbatch.ir.ops import Move, Prim, Print, Select
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.trace import JaxprFn
+
+FREE = {"broadcast_in_dim", "reshape", "squeeze", "convert_element_type", "random_wrap", "random_unwrap", "copy"}
+_LINALG = "cholesky eig eigh geqrf hessenberg householder_product lu qr schur svd triangular_solve tridiagonal"
+DEAR = dict.fromkeys([*_LINALG.split(), "tridiagonal_solve"], 100.0) | {"sort": 10.0, "top_k": 10.0, "fft": 10.0}
+DEAR |= {"threefry2x32": 60.0, "random_bits": 60.0, "random_split": 60.0, "random_fold_in": 60.0, "random_seed": 60.0}
+TRANSCENDENTAL = {"exp", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "logistic", "pow", "erf", "erf_inv"}
+SCATTERS = ("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max")
+READS_PART = {"gather", "dynamic_slice", "slice"}
+WRITES_PART = dict.fromkeys(SCATTERS, 2) | {"dynamic_update_slice": 1}  # the input that is written
+TOGETHER = {"dot_general", "conv_general_dilated", "sort", "top_k", "fft", *_LINALG.split(), "tridiagonal_solve"}
+HOST = ("pure_callback", "io_callback", "ffi_call")  # code that is not JAX's
+UNKNOWN_TRIPS = 32.0  # iterations to expect of an inner while loop
+
+
+def op_cost(op: object, types: Any = None) -> float:
+    """Cost of one IR operation; calls and primitives that were not traced count as dear."""
+    match op:
+        case Prim(expr=expr):
+            return jaxpr_cost(expr.fn.closed.jaxpr) if isinstance(expr.fn, JaxprFn) else math.inf
+        case Move(dst=dst) | Select(dst=dst):
+            type_ = types.get(dst) if types is not None else None
+            return float(type_.size) * 0.25 if isinstance(type_, ArrayType) else 1.0
+        case Print():
+            return 0.0  # paid on the host
+        case _:
+            return math.inf
+
+
+def jaxpr_cost(jaxpr: Any) -> float:
+    """Sum over the equations, inner jaxprs included."""
+    return float(sum(_eqn_cost(eqn) for eqn in jaxpr.eqns))
+
+
+def _size(v: Any) -> float:
+    return float(math.prod(getattr(v.aval, "shape", ())))
+
+
+def _name(eqn: Any) -> str:
+    """What the equation does: an unrolled hash (`draws_unrolled.py`) is one kernel as before, not a hundred."""
+    name = eqn.params.get("name")
+    return name if name == "threefry2x32" else str(eqn.primitive.name)
+
+
+def _eqn_cost(eqn: Any) -> float:
+    name = _name(eqn)
+    inner = [jaxpr_cost(j) for j in inner_jaxprs(eqn)] if name not in DEAR else []
+    if name == "scan":
+        return float(eqn.params["length"]) * sum(inner)
+    if name == "while":
+        return UNKNOWN_TRIPS * sum(inner)
+    if name == "cond":
+        return max(inner)
+    if inner:
+        return sum(inner)
+    out = sum(_size(v) for v in eqn.outvars)
+    if name == "dot_general":
+        (contract, _), _ = eqn.params["dimension_numbers"]
+        # A quarter of the arithmetic: nothing else runs as close to what the machine can do.
+        return 0.5 * out * float(math.prod(eqn.invars[0].aval.shape[d] for d in contract))
+    if name in FREE:
+        return 0.0
+    if name in READS_PART:
+        return out
+    work = max([out, *[_size(v) for v in eqn.invars]])
+    return work * (DEAR.get(name) or (8.0 if name in TRANSCENDENTAL else 1.0))
+
+
+def dearest_kernel(jaxpr: Any) -> float:
+    """The cost of the dearest equation that is one pass over its values: products and loops of others are none."""
+    return max((_kernel_cost(eqn) for eqn in jaxpr.eqns), default=0.0)
+
+
+def _kernel_cost(eqn: Any) -> float:
+    inner = [dearest_kernel(j) for j in inner_jaxprs(eqn)] if _name(eqn) not in DEAR else []
+    if inner or eqn.primitive.name == "dot_general":
+        return max(inner, default=0.0)
+    if eqn.primitive.name in WRITES_PART:  # in place, if it can be
+        return _size(eqn.invars[WRITES_PART[eqn.primitive.name]])
+    return _eqn_cost(eqn)
+
+
+def inner_jaxprs(eqn: Any) -> Iterable[Any]:
+    """The jaxprs inside an equation's parameters."""
+    for value in eqn.params.values():
+        for item in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(item, jex.ClosedJaxpr):
+                yield item.jaxpr
+            elif isinstance(item, jex.Jaxpr):
+                yield item
+
+
+def wants_rows(jaxpr: Any) -> bool:
+    """Does it call a kernel of a library, for which the elements of a lane should stand together?
+
+    The product of two vectors is none: XLA makes it a sum of products.
+    """
+    return any(
+        (e.primitive.name in TOGETHER and any(v.aval.ndim for v in e.outvars)) or any(map(wants_rows, inner_jaxprs(e)))
+        for e in jaxpr.eqns
+    )
+
+
+def minds_junk(jaxpr: Any) -> bool:
+    """Must it not run on values of lanes that are elsewhere? A while loop might not end on them, the host raise."""
+    return any(e.primitive.name in ("while", *HOST) or any(map(minds_junk, inner_jaxprs(e))) for e in jaxpr.eqns)

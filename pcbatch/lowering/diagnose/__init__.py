@@ -1,0 +1,1 @@
+"""Faults of types and primitives, told in the user's words."""

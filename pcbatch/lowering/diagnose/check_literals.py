@@ -1,0 +1,90 @@
+"""Refuse a number of the user's program that does not fit the dtype of the variable that comes to hold it.
+
+JAX wraps such a number around without a word (300 becomes 44 in int8); the lane would then differ from plain Python.
+Floats round, as they do everywhere in JAX.
+
+refused:  y = 300    where y is i8[], because another path assigns an i8[]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
+from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
+from pcbatch.ir.ops import Move, Prim
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.passes.split_live_ranges import original_name
+from pcbatch.lowering.typing.abstract_values import Abstract, Known, fits
+from pcbatch.lowering.typing.infer import Inferred, Place
+from pcbatch.lowering.typing.jax_types import jax_dtype
+
+WIDER = ("int32", "uint32", "int64", "uint64")
+Flow = tuple[Place, Abstract | None, Loc | None]  # a variable, what flows into it, and where
+
+
+def run(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
+    """All numbers that do not fit. `found` must have no other faults."""
+    entry = program.function(program.entry)
+    flows: list[Flow] = [((entry.name, name), value, entry.loc) for name, value in found.args.items()]
+    for function in program.functions:
+        flows += _flows(program, function, found)
+    return [fault for place, value, loc in flows for fault in _faults(program, place, value, loc, found)]
+
+
+def _flows(program: CfgProgram, function: Function, found: Inferred) -> Iterator[Flow]:
+    for block in function.blocks:
+        if block.label in found.reachable.get(function.name, ()):
+            for k, op in enumerate(block.ops):
+                yield from _of(program, (function.name, block.label, k), op, found)
+
+
+def _of(program: CfgProgram, key: tuple[str, str, int], op: Op, found: Inferred) -> Iterator[Flow]:
+    name = key[0]
+    match op:
+        case Prim() if key in found.traced:
+            for dst, value in zip(op.dsts, found.traced[key].outs, strict=True):
+                yield (name, dst), value, op.loc
+        case Move():
+            yield (name, op.dst), found.types.get((name, op.src)), op.loc
+        case Call():
+            callee = program.function(op.func)
+            for param, arg in zip(callee.params, op.args, strict=True):
+                yield (callee.name, param), found.types.get((name, arg)), op.loc
+            for dst, result in zip(op.dsts, callee.results, strict=True):
+                yield (name, dst), found.types.get((callee.name, result)), op.loc
+
+
+def _faults(
+    program: CfgProgram, place: Place, value: Abstract | None, loc: Loc | None, found: Inferred
+) -> Iterator[Diagnostic]:
+    target = found.types.get(place)
+    if target is None or value is None:
+        return
+    for want, have in zip(target.leaves, value.leaves, strict=True):
+        if isinstance(want, ArrayType) and isinstance(have, Known) and not fits(have, want):
+            yield _fault(program.function(place[0]), place[1], have, want, loc)
+
+
+def _fault(function: Function, name: str, have: Known, want: ArrayType, loc: Loc | None) -> Diagnostic:
+    what = f"the result of `{function.name}`" if name in function.results else f"`{original_name(name)}`"
+    return Diagnostic(
+        "PCB312",
+        f"the number {have.value!r} does not fit {want.dtype}",
+        None if loc is None else Label(loc, f"{what} is {want} here".replace("~", "")),
+        notes=("a number takes the dtype of the arrays that it meets on other paths, or JAX's default",),
+        helps=(_way_out(have.value, want),),
+    )
+
+
+def _way_out(number: object, want: ArrayType) -> str:
+    if jnp.issubdtype(jax_dtype(want), jnp.inexact):
+        return f"give it a wider type: `jnp.float32({number})`"
+    for dtype in WIDER:
+        joined = dtype if want.weak else jnp.promote_types(dtype, jax_dtype(want)).name
+        if jax.dtypes.canonicalize_dtype(dtype) == dtype and fits(Known(number), ArrayType(joined)):
+            return f"give it a wider type: `jnp.{dtype}({number})`"
+    return "write it as a float, or turn 64-bit types on: `jax.config.update('jax_enable_x64', True)`"

@@ -1,0 +1,279 @@
+"""Turn what type inference could not do into diagnostics at the user's lines; all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
+from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
+from pcbatch.ir import message as messages
+from pcbatch.ir.callgraph import calls, recursive
+from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
+from pcbatch.ir.dataflow import reachable, solve
+from pcbatch.ir.def_use import may_return, predecessors, reads, terminator_reads, writes
+from pcbatch.ir.liveness import live_in
+from pcbatch.ir.ops import RETURN, Branch, Fail, Prim
+from pcbatch.lowering.diagnose import check_literals
+from pcbatch.lowering.diagnose.primitive_errors import diagnose
+from pcbatch.lowering.diagnose.traceback_spans import narrowed
+from pcbatch.lowering.passes.split_live_ranges import original_name
+from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.typing.format_messages import Show
+from pcbatch.lowering.typing.infer import Conflict, Inferred, branch_targets
+
+SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
+NEVER_HELP = "give every loop a way out that leads to a `return`"
+COPIES = "decorate `{}` with `@pcbatch.inline`: then each call has types of its own"
+RECURSION = "in a recursion pass the whole array and an index that changes, `f(xs, k + 1)` in place of `f(xs[1:])`"
+STRUCTURE_HELP = "build the same structure on every path, with zeros for what is not there yet, or use two variables"
+
+WAYS_OUT = {
+    "structure": "keep the same containers, lengths and keys on every path; in place of `None` use a value of the "
+    "final type, such as `jnp.zeros_like(x)`, and a flag of its own",
+    "dtype": "convert to one dtype on every path, for example with `jnp.asarray(x, jnp.float32)`",
+    "key": "use one kind of keys on every path: `jax.random.key(seed)` with one implementation",
+    "value": "use a number for each case, and look up what it stands for outside: `NAMES[int(k)]`; a string or a "
+    "function must be the same on every path",
+}
+
+
+def run(program: CfgProgram, found: Inferred) -> None:
+    """Raise CompileError if anything is wrong; do nothing otherwise."""
+    functions = [function for function in program.functions if found.reachable.get(function.name)]
+    unbound = [fault for function in functions for fault in _unbound(function, found)]
+    faults = _primitive_errors(program, found, {place for place, _ in unbound})
+    faults += [_conflict(program, conflict) for conflict in found.conflicts.values()]
+    faults += [fault for _, fault in unbound]
+    if not faults:
+        faults += _no_result(program, found) or check_literals.run(program, found)
+    _raise(faults)
+
+
+def run_untyped(program: CfgProgram) -> None:
+    """The checks that need no types: every block counts as reachable."""
+    found = Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
+    _raise([fault for function in program.functions for _, fault in _unbound(function, found)])
+
+
+def _raise(faults: list[Diagnostic]) -> None:
+    """Raise CompileError with everything found, each once, in the order of the source."""
+    if faults:
+        raise CompileError(in_order(faults))
+
+
+def _label(loc: Loc | None, text: str = "") -> Label | None:
+    return None if loc is None else Label(loc, text)
+
+
+def _primitive_errors(program: CfgProgram, found: Inferred, unbound: set[Loc | None]) -> list[Diagnostic]:
+    """One per place: parts of one construct (a loop over something odd) fail each in its own words, and what we say
+    of it ourselves is clearest. None where a variable without a value is read: that one says it."""
+    chosen: dict[object, tuple[str, Prim, Exception]] = {}
+    real = {key for key, error in found.errors.items() if not isinstance(error, NeedsUnrolling)}
+    for key, error in sorted(found.errors.items()):
+        if real and key not in real:
+            continue  # its length may be unknown because of the others
+        op = program.function(key[0]).block(key[1]).ops[key[2]]
+        assert isinstance(op, Prim)
+        place = op.loc or key
+        if op.loc is not None and op.loc in unbound:
+            continue
+        if place not in chosen or (isinstance(error, Refusal) and not isinstance(chosen[place][2], Refusal)):
+            chosen[place] = key[0], op, error
+    return [_primitive_error(found, *which) for which in chosen.values()]
+
+
+def _primitive_error(found: Inferred, function: str, op: Prim, error: Exception) -> Diagnostic:
+    types = {v: value for v in op.expr.ins if (value := found.types.get((function, v))) is not None}
+    return diagnose(op, types, error)
+
+
+def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
+    function, name = conflict.place
+    callee = program.function(function)
+    shown = original_name(name)
+    copies: tuple[str, ...] = ()
+    if name in callee.results:
+        code, title = "PCB302", f"`{function}` returns values of different types"
+        keeps = (
+            "the result of a function keeps one structure, shape and dtype: its callers cannot tell which path it took"
+        )
+        help = "return the same structure and shapes on every path"
+    elif name in callee.params:
+        code, title = "PCB307", f"argument `{shown}` of `{function}` has different types in different calls"
+        keeps = "a function is compiled once: all its calls share the storage of its parameters"
+        copies = (RECURSION if function in recursive(program) else COPIES.format(function),)
+        help = "pass the same structure and shapes in every call, or write one function for each"
+    else:
+        code, title = "PCB301", f"variable `{shown}` changes type"
+        keeps = "a variable keeps one structure, shape and dtype: all lanes share its storage"
+        help = STRUCTURE_HELP if "structure" in conflict.cause else SHAPE_HELP
+    help = help if copies else WAYS_OUT.get(conflict.kind, help)
+    secondary: tuple[Label, ...] = ()
+    if conflict.first_loc is not None and conflict.first_loc != conflict.loc:
+        secondary = (Label(conflict.first_loc, f"{conflict.first} here"),)
+    return Diagnostic(
+        code,
+        title,
+        _label(conflict.loc, f"{conflict.second} here"),
+        secondary,
+        notes=(conflict.cause, keeps),
+        helps=(*copies, help),
+    )
+
+
+def _unbound(function: Function, found: Inferred) -> list[tuple[Loc | None, Diagnostic]]:
+    """Reads of variables that some reachable path does not assign (definite assignment, a forward intersection)."""
+    if live_in(function)[function.blocks[0].label].issubset(function.params):
+        return []  # not even on paths that are never taken
+    reachable = found.reachable[function.name]
+    blocks = [block for block in function.blocks if block.label in reachable]
+    everything = frozenset(v for b in blocks for op in b.ops for v in writes(op)) | frozenset(function.params)
+    edges = _reachable_edges(function, found)
+    entry = function.blocks[0].label
+    written = {b.label: frozenset(v for op in b.ops for v in writes(op)) for b in blocks}
+    solution = solve(
+        edges,
+        join=lambda label, values: frozenset(function.params) if label == entry else everything.intersection(*values),
+        transfer=lambda label, bound: bound | written[label],
+        start=everything,
+    )
+    faults = []
+
+    def fault(label: str, v: str, loc: Loc | None) -> tuple[Loc | None, Diagnostic]:
+        return loc, _unbound_fault(function, v, loc, any(v in written[b] for b in _before(label, edges)))
+
+    for block in blocks:
+        bound = set(solution.entering[block.label])
+        for op in block.ops:
+            faults += [fault(block.label, v, op.loc) for v in reads(op) if v not in bound]
+            bound.update(writes(op))
+        loc = block.terminator.loc if isinstance(block.terminator, Branch | Fail) else function.loc
+        end = terminator_reads(block.terminator)
+        end += function.results if may_return(block.terminator) else ()
+        faults += [fault(block.label, v, loc) for v in end if v not in bound]
+    return faults
+
+
+def _before(label: str, edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """The blocks from which some path leads to a block."""
+    return reachable(edges[label], edges)
+
+
+def _reachable_edges(function: Function, found: Inferred) -> dict[str, tuple[str, ...]]:
+    """Predecessors along edges that inference found possible."""
+    reachable = found.reachable[function.name]
+    preds = predecessors(function.blocks)
+    blocks = {block.label: block for block in function.blocks}
+
+    def possible(source: str, target: str) -> bool:
+        if found.types and any(isinstance(op, Call) and not found.returns(op) for op in blocks[source].ops):
+            return False
+        terminator = blocks[source].terminator
+        if isinstance(terminator, Branch) and found.types:
+            return target in branch_targets(terminator, found.types.get((function.name, terminator.cond)))
+        return True
+
+    return {
+        label: tuple(p for p in preds[label] if p in reachable and possible(p, label))
+        for label in blocks
+        if label in reachable
+    }
+
+
+def _unbound_fault(function: Function, name: str, loc: Loc | None, on_some_path: bool) -> Diagnostic:
+    shown = original_name(name)
+    if name in function.results:
+        title, help = f"`{function.name}` may end without returning a value", "return a value on every path"
+        return Diagnostic("PCB111", title, _label(loc), helps=(help,))
+    here = loc and narrowed(loc, shown)
+    assigned = [op.loc for block in function.blocks for op in block.ops if op.loc and _assigns(op, shown)]
+    elsewhere = sorted(place for place in assigned if here is None or place.line != here.line)
+    if on_some_path:
+        title, label = "may be read before it is assigned", "is not assigned on every path to here"
+        help = f"assign `{shown}` before the branch or loop that may skip its assignment"
+    else:
+        title, label = "is read before it is assigned", "is not assigned on any path to here"
+        help = f"assign `{shown}` before; what a function assigns anywhere is its own, not a global of that name"
+    return Diagnostic(
+        "PCB201",
+        f"variable `{shown}` {title}",
+        _label(here, f"`{shown}` {label}"),
+        tuple(Label(place, "assigned here") for place in elsewhere[:1]),
+        helps=(help,),
+    )
+
+
+def _assigns(op: Op, name: str) -> bool:
+    return any(original_name(v) == name for v in writes(op))
+
+
+def _no_result(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
+    faults = []
+    for function in program.functions:
+        if not found.reachable.get(function.name):
+            continue
+        value = found.types.get((function.name, function.results[0]))
+        if value is None and function.name == program.entry and (first := _first_failure(program, found)):
+            faults.append(_always_fails(function, first, found))
+        elif value is None:
+            faults += [] if _may_fail(program, function.name, found) else [_never_returns(function, found)]
+        elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
+            faults.append(_bad_result(function, value, found.sources.get((function.name, function.results[0]))))
+    return faults
+
+
+def _failures(function: Function, found: Inferred) -> list[Fail]:
+    reachable = found.reachable.get(function.name, set())
+    return [b.terminator for b in function.blocks if b.label in reachable and isinstance(b.terminator, Fail)]
+
+
+def _may_fail(program: CfgProgram, name: str, found: Inferred) -> bool:
+    """Can a call of the function end in a failure?"""
+    return any(_failures(program.function(callee), found) for callee in reachable([name], calls(program)))
+
+
+def _first_failure(program: CfgProgram, found: Inferred) -> tuple[Function, Fail] | None:
+    every = ((function, fail) for function in program.functions for fail in _failures(function, found))
+    return next(every, None)
+
+
+def _always_fails(function: Function, first: tuple[Function, Fail], found: Inferred) -> Diagnostic:
+    where, fail = first
+    shown = Show(lambda v: found.types.get((where.name, v)))(fail.message)
+    text = messages.text(shown, dict.fromkeys(messages.variables(shown), "..."))
+    return Diagnostic(
+        "PCB317",
+        f"`{function.name}` fails on every path",
+        _label(fail.loc, f"{fail.name}: {text}" if text else fail.name),
+        helps=("call it with arguments for which it returns a value on some path",),
+    )
+
+
+def _never_returns(function: Function, found: Inferred) -> Diagnostic:
+    made = [op for block in function.blocks for op in block.ops if isinstance(op, Call)]
+    returns = any(
+        may_return(b.terminator) or RETURN in getattr(b.terminator, "targets", ())
+        for b in function.blocks
+        if b.label in found.reachable[function.name]
+    )
+    if made:
+        return Diagnostic(
+            "PCB309",
+            f"`{function.name}` has no base case: every path calls a function that never returns",
+            _label(made[0].loc, "this call never returns"),
+            helps=("return a value without a recursive call on some path",),
+        )
+    note = "no `return` can be reached" if not returns else "its result has no type"
+    return Diagnostic(
+        "PCB310", f"`{function.name}` never returns", _label(function.loc), notes=(note,), helps=(NEVER_HELP,)
+    )
+
+
+def _bad_result(function: Function, value: Abstract, loc: Loc | None) -> Diagnostic:
+    return Diagnostic(
+        "PCB311",
+        f"`{function.name}` returns {value}, which is not made of arrays and numbers",
+        _label(loc or function.loc),
+        helps=("return arrays, numbers, or tuples, dicts and registered pytrees of them",),
+    )

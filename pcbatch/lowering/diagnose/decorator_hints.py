@@ -1,0 +1,82 @@
+"""What to do with a helper that branches on values of a lane: how it is called decides what works."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Sequence
+from types import CodeType, FunctionType
+from typing import Any
+
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.lowering.diagnose.traceback_spans import Frame
+
+CHOOSE = "use `jnp.where` or `jax.lax.cond` in {}"
+LAMBDA = "<lambda>"
+
+
+def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) -> tuple[str, ...]:
+    """For helpers that the primitive `fn` at `whole` calls, outermost first, by the call that is `node`."""
+    names = _listed([frame.name for frame in chain if frame.name != LAMBDA] or ["it"])
+    choose = CHOOSE.format(names)
+    first, inner = chain[0], chain[-1]
+    nested = [frame for frame in chain if _contains(fn.__code__, frame.code)]
+    func = node.func if isinstance(node, ast.Call) else None
+    if nested and func is not None:
+        return (_move_out(nested[0], ast.unparse(func)), choose)
+    if func is None or not _means(fn, func, first):
+        by_name = "in a `for` loop in place of `map`, in an `if` in place of `lax.cond`"
+        return (f"decorate {names} with `@pcbatch.inline` and call it by its name, {by_name}", choose)
+    if isinstance(func, ast.Attribute) and _root(func) in fn.__code__.co_varnames:
+        called = first.code.co_qualname.rpartition("<locals>.")[2]
+        arguments = ", ".join([ast.unparse(func.value), *(["..."] if isinstance(node, ast.Call) and node.args else [])])
+        return (f"decorate {names} with `@pcbatch.inline`, and call it by its class: `{called}({arguments})`", choose)
+    recursive = inner.name in (*inner.code.co_names, *inner.code.co_freevars)
+    if len(chain) == 1 and first.loc.file != whole.file:
+        name, wrapper = ast.unparse(func), "batch" if recursive else "inline"
+        return (f"wrap it at the top of this file: `{name.rpartition('.')[2]} = pcbatch.{wrapper}({name})`", choose)
+    if recursive:
+        return (f"decorate {names} with `@pcbatch.batch`, as it calls itself", choose)
+    if first.name == LAMBDA:
+        name = ast.unparse(func)
+        return (f"wrap it where it is made: `{name} = pcbatch.inline(lambda ...)`", choose)
+    return (f"decorate {names} with `@pcbatch.inline`, or with `@pcbatch.batch`", choose)
+
+
+def _listed(names: Sequence[str]) -> str:
+    marked = [name if name == "it" else f"`{name}`" for name in dict.fromkeys(names)]
+    return " and ".join([", ".join(marked[:-1]), marked[-1]] if len(marked) > 1 else marked)
+
+
+def _move_out(frame: Frame, called: str) -> str:
+    if frame.name == LAMBDA and not called.isidentifier():
+        return "write an `if` statement in place of this lambda"
+    if called in (*frame.code.co_names, *frame.code.co_freevars):
+        return f"move `{called}` out of the batched function, as a `def` with `@pcbatch.batch`; pass it what it reads"
+    return f"move `{called}` out of the batched function, as a `def` with `@pcbatch.inline`; pass it what it reads"
+
+
+def _contains(outer: CodeType, code: CodeType) -> bool:
+    inner = [const for const in outer.co_consts if isinstance(const, CodeType)]
+    return code in inner or any(_contains(const, code) for const in inner)
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _means(fn: Any, func: ast.expr, frame: Frame) -> bool:
+    """Does this function expression mean the helper?"""
+    if isinstance(func, ast.Attribute):
+        return func.attr == frame.name
+    return isinstance(func, ast.Name) and (func.id == frame.name or _code(fn, func.id) is frame.code)
+
+
+def _code(fn: Any, name: str) -> CodeType | None:
+    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+    found = cells[name].cell_contents if name in cells else fn.__globals__.get(name)
+    while isinstance(found, functools.partial):
+        found = found.func
+    return found.__code__ if isinstance(found, FunctionType) else None

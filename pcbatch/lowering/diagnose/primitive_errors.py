@@ -1,0 +1,138 @@
+"""What a primitive raised while it was traced for one lane, as a diagnostic at the smallest span that failed."""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, undefined_help
+from pcbatch.errors import NeedsUnrolling, PcbatchError, Refusal
+from pcbatch.ir.ops import Prim
+from pcbatch.lowering.diagnose import decorator_hints
+from pcbatch.lowering.diagnose.fix_its import constant_helps, expression, is_builtin_call, readable
+from pcbatch.lowering.diagnose.traceback_spans import Frame, below, spans, user_frames
+from pcbatch.lowering.passes.split_live_ranges import original_name
+from pcbatch.lowering.typing.abstract_values import Abstract
+
+NOT_CONSTANT = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.NonConcreteBooleanIndexError,
+)
+NOT_CONSTANT_TEXTS = (
+    "Shapes must be 1D sequences",
+    "Slice entries must be static",
+    "slice indices must have static",
+    "expected a sequence of integers or a single integer, got 'JitTracer",
+    "unhashable type: 'DynamicJaxprTracer'",
+    "for *: 'list' and 'DynamicJaxprTracer'",
+)
+CHOOSE = "write it out as statements, a loop with an `if` in it, or choose with `jnp.where(condition, a, b)`"
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """A diagnostic without its spans."""
+
+    code: str
+    title: str
+    notes: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """The span in the primitive that failed, and the frames of the helpers below it, outermost first."""
+
+    place: Loc | None
+    chain: Sequence[Frame]
+
+    @property
+    def innermost(self) -> Loc | None:
+        return self.chain[-1].loc if self.chain else self.place
+
+
+def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagnostic:
+    """Say what is wrong with a primitive. `types`: those of the variables it reads."""
+    frames = user_frames(error)
+    found = None if op.loc is None else spans(frames, op.loc)
+    place, helpers = (op.loc, ()) if found is None else found
+    chain = below(frames, op.loc)[1] if op.loc is not None else []
+    words = _words(op, types, error, _Where(place, chain))
+    primary = None if place is None else Label(place, words.label)
+    return Diagnostic(words.code, words.title, primary, helpers, words.notes, words.helps)
+
+
+def _unequal_loop(length: int) -> _Words:
+    title = "a loop over a Python object needs a length that is the same for all lanes"
+    note = f"it goes over {length} elements, one copy of its body for each"
+    helps = ("make the elements an array: `jnp.array(xs)`", "or go over all of them, and leave the loop with `break`")
+    return _Words("PCB315", title, (note,), helps)
+
+
+def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> _Words:
+    if isinstance(error, PcbatchError):
+        found = error.diagnostics[0]
+        return _Words(found.code, found.title, found.notes, found.helps)
+    if isinstance(error, NeedsUnrolling):
+        return _unequal_loop(error.length)
+    if isinstance(error, Refusal):
+        return _Words(error.code, str(error), error.notes, error.helps)
+    if (
+        isinstance(error, NameError)
+        and error.name is not None
+        and not where.chain
+        and not isinstance(error, UnboundLocalError)
+    ):
+        title = f"the name `{error.name}` is not defined"
+        return _Words("PCB202", title, helps=(undefined_help(error.name, _names(op)),))
+    if isinstance(error, jax.errors.TracerBoolConversionError):
+        return _branching(op, error, where)
+    if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
+        title = "a value that differs between lanes is used where a constant is needed"
+        node = expression(where.innermost)
+        helps = constant_helps(error, node)
+        if where.chain and op.loc is not None and is_builtin_call(node):
+            helps = (*decorator_hints.helps(op.expr.fn, op.loc, where.chain, expression(where.place))[:1], *helps)
+        return _Words("PCB306", title, (_first_line(error),), helps)
+    notes = (readable(f"{type(error).__name__}: {error}").strip().removesuffix(":"), *_types_note(op, types))
+    name = getattr(op.expr.fn, "__name__", "")
+    call = f"`{name}.plain(...)`" if name.isidentifier() else "the plain function"
+    return _Words("PCB303", "this fails for one lane", notes, (f"{call} with one example shows the whole traceback",))
+
+
+def _types_note(op: Prim, types: Mapping[str, Abstract]) -> tuple[str, ...]:
+    """The types of the variables that stand in the source; temporaries do not."""
+    loc = op.loc
+    lines = [] if loc is None else [linecache.getline(loc.file, k) for k in range(loc.line, loc.end_line + 1)]
+    written = set(re.findall(r"\w+", "".join(lines)))
+    shown = {original_name(v): t for v, t in types.items() if original_name(v) in written}
+    return (f"for one lane, {', '.join(f'`{v}` is {t}' for v, t in shown.items())}",) if shown else ()
+
+
+def _branching(op: Prim, error: Exception, where: _Where) -> _Words:
+    note = _first_line(error)
+    if where.chain and op.loc is not None:
+        why = "which way it goes depends on the lane, and JAX traces a helper once for all lanes"
+        helps = decorator_hints.helps(op.expr.fn, op.loc, where.chain, expression(where.place))
+        return _Words("PCB305", "a helper needs control flow of its own for each lane", (note, why), helps)
+    return _Words(
+        "PCB305", "a value of one lane decides here, where Python decides once for all lanes", (note,), (CHOOSE,)
+    )
+
+
+def _names(op: Prim) -> frozenset[str]:
+    namespace: Any = getattr(op.expr.fn, "__globals__", {})
+    return frozenset((*op.expr.ins, *namespace, *dir(builtins)))
+
+
+def _first_line(error: Exception) -> str:
+    return readable(f"{type(error).__name__}: {str(error).splitlines()[0]}")

@@ -1,0 +1,134 @@
+"""From an exception that JAX or a helper raised to spans of the user's source.
+
+Primitives are compiled from the user's own tree, and JAX keeps the traceback of every operation it records, so that
+the frames of an exception (and of what caused it) name the user's lines: those of the primitive and of the helpers
+below it. Frames of JAX, NumPy and this package say nothing to the user and are left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import linecache
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import CodeType, TracebackType
+
+import jax
+import jaxlib
+import numpy as np
+
+from pcbatch.diagnostics.diagnostic import Label, Loc
+
+SHOWN = 3  # helpers shown below the user's own line
+
+_PACKAGES = tuple(str(Path(str(module.__file__)).parent) + "/" for module in (jax, jaxlib, np))
+_OURS = str(Path(__file__).parents[2]) + "/"
+_WRAPPERS = (functools.__file__, contextlib.__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One level of the user's part of a traceback; `exact`: the columns are known."""
+
+    name: str
+    loc: Loc
+    exact: bool
+    code: CodeType
+
+
+def user_frames(error: BaseException) -> list[Frame]:
+    """The frames of the user and of the user's libraries, outermost first; those of the causes come last."""
+    frames: list[Frame] = []
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        frames += _frames(link.__traceback__)
+        link = link.__cause__
+    return frames
+
+
+def traceback_frames(traceback: TracebackType | None) -> list[Frame]:
+    """The frames of the user and of the user's libraries, outermost first."""
+    return list(_frames(traceback))
+
+
+def spans(frames: Sequence[Frame], whole: Loc) -> tuple[Loc, tuple[Label, ...]] | None:
+    """The part of the primitive at `whole` that these frames are in, and the places in helpers below it, outermost
+    first; None if they do not pass through there."""
+    place, chosen = below(frames, whole)
+    if place is None:
+        return None
+    if len(chosen) > SHOWN:
+        chosen = [chosen[0], *chosen[1 - SHOWN :]]
+    labels = tuple(Label(frame.loc, f"in `{frame.name}`") for frame in chosen)
+    return (place.loc if place.exact else whole), labels
+
+
+def below(frames: Sequence[Frame], whole: Loc) -> tuple[Frame | None, list[Frame]]:
+    """The innermost frame in the primitive at `whole`, and the frames of the helpers that it calls, outermost first."""
+    own = [k for k, frame in enumerate(frames) if _inside(frame, whole)]
+    if not own:
+        return None, []
+    helpers = {frame.loc: frame for frame in frames[own[-1] + 1 :] if not _inside(frame, whole)}
+    return frames[own[-1]], list(helpers.values())
+
+
+def source(loc: Loc) -> str:
+    """The text of a span."""
+    lines = [linecache.getline(loc.file, k) for k in range(loc.line, loc.end_line + 1)]
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][: loc.end_col]
+    return "".join([lines[0][loc.col :], *lines[1:]])
+
+
+def narrowed(whole: Loc, name: str) -> Loc:
+    """The first place in a span where a name stands; the span itself if it is not found."""
+    text = linecache.getline(whole.file, whole.line)
+    end = whole.end_col if whole.end_line == whole.line else len(text)
+    found = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)").search(text, whole.col, end)
+    return whole if found is None else Loc(whole.file, whole.line, found.start(), whole.line, found.end())
+
+
+def _inside(frame: Frame, whole: Loc) -> bool:
+    loc = frame.loc
+    if loc.file != whole.file or not whole.line <= loc.line <= whole.end_line:
+        return False
+    start, end = (whole.line, whole.col), (whole.end_line, whole.end_col)
+    return not frame.exact or start <= (loc.line, loc.col) < end
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[Frame]:
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if _is_users(code.co_filename):
+            yield _frame(code, traceback.tb_lasti, traceback.tb_lineno)
+        traceback = traceback.tb_next
+
+
+def _is_users(file: str) -> bool:
+    return not file.startswith((*_PACKAGES, _OURS, "<frozen")) and file not in _WRAPPERS
+
+
+def _frame(code: CodeType, instruction: int, line: int) -> Frame:
+    position = (
+        next(islice(code.co_positions(), instruction // 2, None), (None,) * 4) if instruction >= 0 else (None,) * 4
+    )
+    start, end, column, end_column = position
+    if start is None or end is None or column is None or end_column is None or start != line:
+        text = linecache.getline(code.co_filename, line).rstrip()
+        indent = len(text) - len(text.lstrip())
+        return Frame(code.co_name, Loc(code.co_filename, line, indent, line, len(text)), False, code)
+    file = code.co_filename
+    loc = Loc(file, start, _characters(file, start, column), end, _characters(file, end, end_column))
+    return Frame(code.co_name, loc, True, code)
+
+
+def _characters(file: str, line: int, column: int) -> int:
+    """Code objects count bytes, people characters."""
+    return len(linecache.getline(file, line).encode()[:column].decode(errors="replace"))

@@ -1,0 +1,1 @@
+"""The passes, one file each: pure functions that return a new program."""

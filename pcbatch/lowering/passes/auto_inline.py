@@ -1,0 +1,54 @@
+"""Put functions that are called once, and small ones, where they are called: no frame, no trip for the call.
+
+before:  func @f(x): y = call @half(x); return        after:  func @f(x): half.x = x; half.r = { half.x / 2 }
+         func @half(x): r = { x / 2 }; return                             y = half.r; return
+
+Not what is recursive, directly or through others: calls are what a lane's stack is for. Callees come first, so that a
+function is judged with what was put into it. A body that is called once moves; one that is called more often is copied
+only if it costs less than a trip, because lanes in two copies of it do not run together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from pcbatch.ir.callgraph import recursive, sccs
+from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.loops import loops
+from pcbatch.lowering.analysis.cost import op_cost
+from pcbatch.lowering.passes.inline import Inliner
+from pcbatch.lowering.passes.simplify_cfg import drop_unreachable
+
+MAX_COST = 64.0  # of a body that is copied, per lane, about one arithmetic operation each
+MAX_BLOCKS = 4  # of a body that is copied
+MAX_COPIED = 64  # operations that all copies of one body may have together
+
+
+def run(program: CfgProgram) -> CfgProgram:
+    """Inline calls in every function that is left."""
+    kept = recursive(program) | {program.entry}
+    sites = Counter(op.func for f in program.functions for b in f.blocks for op in b.ops if isinstance(op, Call))
+    functions = {f.name: f for f in program.functions}
+    inlined: dict[str, Function] = {}
+    grown: dict[str, Function] = {}
+    for name in (name for component in sccs(program) for name in component):
+        function = functions[name]
+        if name not in kept and sites[name] == 1:
+            inlined[name] = function  # what it calls is put into it where it goes, so that nothing is copied twice
+            continue
+        new = Inliner(function, inlined).run()
+        grown[name] = replace(new, blocks=drop_unreachable(new.blocks))  # a callee need not come back
+        if name not in kept and _small(grown[name], sites[name]):
+            inlined[name] = grown[name]
+    left = tuple(grown[f.name] for f in program.functions if f.name not in inlined)
+    return program if left == program.functions else replace(program, functions=left)
+
+
+def _small(function: Function, sites: int) -> bool:
+    """May it be copied to so many places? Calls that are left in it count as dear, and a loop runs best in one place,
+    where lanes meet."""
+    ops = [op for block in function.blocks for op in block.ops]
+    if len(function.blocks) > MAX_BLOCKS or len(ops) * sites > MAX_COPIED or loops(function):
+        return False
+    return sum(op_cost(op, function.types) for op in ops) <= MAX_COST

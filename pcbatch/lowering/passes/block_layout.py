@@ -1,0 +1,85 @@
+"""Put blocks in the order that suits the schedule, the expensive ones last, and number them.
+
+With an expensive block E the order is that in which lanes pass the others between two visits of E: the reverse
+postorder from E's successors, calls and returns counting as jumps. Smallest-pc-first then gathers lanes: cheap blocks
+drain before E runs, so E runs once for all lanes that are on their way to it. Several expensive blocks stand last
+together, in the order of the program. Without one, a sweep wants the same order from the entry (a lane then does much
+in one trip), and policies that name one block want source order, in which lanes wait for each other at later code, as
+in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pcbatch.ir.dataflow import postorder
+from pcbatch.ir.def_use import retarget_stack, targets
+from pcbatch.ir.stack import StackBlock, StackProgram, StackTerminator
+from pcbatch.lowering.analysis.block_frequency import Graph, flow, visits
+from pcbatch.lowering.analysis.cost import op_cost
+
+EXPENSIVE = 200.0  # per lane; below this no block is worth waiting for
+DOMINANT = 0.25  # of the estimated cost of all blocks
+
+
+def choose_schedule(program: StackProgram) -> str:
+    """The policy for a program whose user leaves it to us.
+
+    With an expensive block smallest-first lets lanes gather before it, which saves whole executions of it. Among cheap
+    blocks a sweep makes the fewest trips.
+    """
+    return "drain" if expensive_blocks(program) else "sweep"
+
+
+def run(program: StackProgram, schedule: str) -> StackProgram:
+    """Reorder and relabel the blocks for a scheduling policy."""
+    graph = flow(program)
+    last = expensive_blocks(program)
+    labels = [block.label for block in program.blocks]
+    if not last:
+        source = {b.label: list(_in_source(b.terminator)) for b in program.blocks}
+        order = _reverse_postorder([program.entry], graph if schedule == "sweep" else source)
+    else:
+        dear = set(last)
+        cut = {label: [s for s in succ if s not in dear] for label, succ in graph.items()}
+        starts = _reverse_postorder([s for label in last for s in cut[label]], cut)
+        later = {*starts, *last}
+        first = [label for label in _reverse_postorder([program.entry], cut) if label not in later]
+        order = [*first, *starts]
+    placed = {*order, *last}
+    order += [label for label in labels if label not in placed]
+    order += last
+    new = {label: f"bb{k}" for k, label in enumerate(order)}
+    by_label = {block.label: block for block in program.blocks}
+    blocks = [by_label[label] for label in order]
+    relabelled = tuple(
+        replace(b, label=new[b.label], terminator=retarget_stack(b.terminator, new.__getitem__)) for b in blocks
+    )
+    return replace(program, entry=new[program.entry], blocks=relabelled)
+
+
+def _in_source(terminator: StackTerminator) -> tuple[str, ...]:
+    """Where the text goes on: into the callee, then after the call."""
+    return tuple(dict.fromkeys(targets(terminator)))
+
+
+def expensive_blocks(program: StackProgram) -> tuple[str, ...]:
+    """The blocks that decide the run time: dear by themselves, and each with its visits a good part of all."""
+    types = {v: var.type for v, var in program.vars.items()}
+    often = visits(program)
+    costs = {b.label: block_cost(b, types) for b in program.blocks}
+    weights = {label: cost * often[label] for label, cost in costs.items()}
+    enough = DOMINANT * sum(weights.values())
+    return tuple(label for label, cost in costs.items() if cost >= EXPENSIVE and weights[label] >= enough)
+
+
+def block_cost(block: StackBlock, types: Mapping[str, object]) -> float:
+    total = sum(op_cost(op, types) for op in block.ops if type(op).__name__ not in ("Push", "Pop"))
+    return 0.0 if math.isinf(total) else total
+
+
+def _reverse_postorder(starts: Sequence[str], graph: Graph) -> list[str]:
+    backwards = {label: ends[::-1] for label, ends in graph.items()}
+    return postorder(starts[::-1], backwards)[::-1]

@@ -1,0 +1,64 @@
+"""Remove operations whose results nobody reads.
+
+before:  t = { x + 1 }; x = { 2 }; return          after:  return          (x is not a result)
+
+Liveness is a fixpoint over loops and, in the merged program, over calls; primitives have no side effects (inference
+refuses them), so a dead one can go. A call stays: it may fail, print or never return.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pcbatch.ir import liveness
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.def_use import AnyOp, reads, terminator_reads, writes
+from pcbatch.ir.ops import Print
+from pcbatch.ir.stack import Push, StackBlock, StackProgram
+
+BlockT = TypeVar("BlockT", Block, StackBlock)
+
+
+def run(program: CfgProgram) -> CfgProgram:
+    """Remove dead operations from every function, repeatedly."""
+    return replace(program, functions=tuple(_function(function) for function in program.functions))
+
+
+def run_stack(program: StackProgram) -> StackProgram:
+    """Remove dead operations from the merged program, and pushes of slots that are not popped any more."""
+    while True:
+        live = liveness.stack_live_out(program)
+        kept = liveness.slots_live_out(program)
+        blocks = tuple(_sweep(block, live[block.label], kept[block.label]) for block in program.blocks)
+        if blocks == program.blocks:
+            return program
+        program = replace(program, blocks=blocks)
+
+
+def _function(function: Function) -> Function:
+    while True:
+        live = liveness.live_out(function)
+        blocks = tuple(_sweep(block, live[block.label], frozenset()) for block in function.blocks)
+        if blocks == function.blocks:
+            return function
+        function = replace(function, blocks=blocks)
+
+
+def _sweep(block: BlockT, live_out: frozenset[str], kept: frozenset[str]) -> BlockT:
+    """Backwards, so that what only dead operations read is dead at once."""
+    live = live_out.union(terminator_reads(block.terminator))
+    needed: list[Any] = []
+    for op in reversed(block.ops):
+        if _is_needed(op, live, kept):
+            needed.append(op)
+            live = live.difference(writes(op)).union(reads(op))
+    return replace(block, ops=tuple(reversed(needed)))
+
+
+def _is_needed(op: AnyOp, live: frozenset[str], kept: frozenset[str]) -> bool:
+    if isinstance(op, Call | Print):
+        return True
+    if isinstance(op, Push):
+        return op.dst in kept
+    return any(v in live for v in writes(op))

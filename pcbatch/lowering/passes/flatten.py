@@ -1,0 +1,268 @@
+"""Apply inferred types: every variable becomes its array leaves, every primitive its jaxpr.
+
+before:  s: ?                                  after:  s.q: f32[3]   s.n: i32[]
+         s = { Point(q + 1.0, n) }                     s.q = { Point(q + 1.0, n) } reads (q)
+                                                       s.n = n
+
+Outputs that a jaxpr merely passes on become moves, so repacking a tuple costs nothing; values known while compiling
+and blocks that cannot be reached disappear; where a definition is narrower than its variable, a cast is added.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, assert_never
+
+import jax
+import jax.extend.core as jex
+
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
+from pcbatch.ir.ops import ERROR, RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.passes.parallel_moves import Fresh, parallel_moves
+from pcbatch.lowering.passes.simplify_cfg import drop_unreachable
+from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
+from pcbatch.lowering.typing.format_messages import Show
+from pcbatch.lowering.typing.infer import Inferred, branch_targets
+from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
+
+
+def run(program: CfgProgram, found: Inferred) -> CfgProgram:
+    """The typed program, over array leaves. `found` must have passed `check_types`."""
+    functions = {function.name: function for function in program.functions}
+    variables: dict[str, list[str]] = {name: [] for name in functions}
+    for function_name, variable in found.types:
+        variables[function_name].append(variable)
+    typed = tuple(
+        _Flattener(functions, function, found, variables[name]).function()
+        for name, function in functions.items()
+        if found.reachable.get(name)
+    )
+    return CfgProgram(program.entry, typed)
+
+
+def array_leaves(name: str, value: Abstract) -> tuple[tuple[str, ArrayType], ...]:
+    """The variables that hold `name`, with their types."""
+    pairs = zip(leaf_names(name, value), value.leaves, strict=True)
+    return tuple((leaf, type_) for leaf, type_ in pairs if isinstance(type_, ArrayType))
+
+
+class _Flattener:
+    """Flattens one function. Names of leaves depend on the variable and its structure only."""
+
+    def __init__(
+        self, functions: Mapping[str, Function], function: Function, found: Inferred, variables: Sequence[str]
+    ) -> None:
+        self.functions, self.source, self.found = functions, function, found
+        self.types: dict[str, ArrayType] = {}
+        self.show = Show(lambda v: found.types.get((function.name, v)))
+        for variable in variables:
+            self.types.update(array_leaves(variable, found.types[function.name, variable]))
+        self.fresh = Fresh(set(self.types))
+
+    def abstract(self, name: str, function: str = "") -> Abstract:
+        return self.found.types[function or self.source.name, name]
+
+    def leaves(self, names: Sequence[str], function: str = "") -> tuple[str, ...]:
+        return tuple(leaf for n in names for leaf, _ in array_leaves(n, self.abstract(n, function)))
+
+    def results(self) -> tuple[str, ...]:
+        """None for a function that never returns."""
+        name = self.source.name
+        return self.leaves([r for r in self.source.results if (name, r) in self.found.types])
+
+    def function(self) -> Function:
+        reachable = self.found.reachable[self.source.name]
+        blocks = tuple(self.block(block) for block in self.source.blocks if block.label in reachable)
+        blocks = drop_unreachable(blocks)
+        for temp, name in self.fresh.made.items():
+            self.types.setdefault(temp, self.types[name] if name in self.types else self.types[temp])
+        return replace(
+            self.source,
+            params=self.leaves(self.source.params),
+            results=self.results(),
+            blocks=blocks,
+            types=self.types,
+        )
+
+    def block(self, block: Block) -> Block:
+        ops: list[Op] = []
+        for k, op in enumerate(block.ops):
+            match op:
+                case Prim():
+                    ops += self.prim(op, self.found.traced.get((self.source.name, block.label, k)))
+                case Move():
+                    ops += self.assign(op.dst, op.src, self.abstract(op.src), op.loc)
+                case Call():
+                    ops += self.call(op)
+                    if not self.found.returns(op):
+                        return Block(block.label, tuple(ops), no_way_back(op))
+                case Print():
+                    ops.append(Print(self.show(op.message), op.loc))
+                case Select():
+                    raise NotImplementedError("selections are made after type inference")
+                case _:
+                    assert_never(op)
+        terminator = self.terminator(block.terminator)
+        return Block(block.label, tuple(ops), terminator)
+
+    def terminator(self, terminator: Terminator) -> Terminator:
+        if isinstance(terminator, Fail):
+            return replace(terminator, message=self.show(terminator.message))
+        if not isinstance(terminator, Branch):
+            return terminator
+        cond = self.found.types.get((self.source.name, terminator.cond))
+        targets = branch_targets(terminator, cond)
+        if len(targets) == 1:
+            return Return() if targets[0] == RETURN else Jump(targets[0])
+        return replace(terminator, cond=self.leaves([terminator.cond])[0])
+
+    def prim(self, op: Prim, traced: Traced | None) -> list[Op]:
+        assert traced is not None, op
+        in_leaves = self.leaves(op.expr.ins)
+        outvars = traced.closed.jaxpr.outvars
+        invars = {v: k for k, v in enumerate(traced.closed.jaxpr.invars)}
+        moves: list[tuple[str, str]] = []
+        computed: list[tuple[str, int, ArrayType | None]] = []
+        constants: list[Op] = []
+        position = 0
+        for dst, value in zip(op.dsts, traced.outs, strict=True):
+            target = self.abstract(dst)
+            for leaf, want, have in zip(leaf_names(dst, target), target.leaves, value.leaves, strict=True):
+                if isinstance(have, Known):
+                    if isinstance(want, ArrayType):
+                        constants.append(constant(leaf, have, want, op.loc))
+                    continue
+                var = outvars[position]
+                assert isinstance(want, ArrayType)
+                same = want.dtype == have.dtype
+                if isinstance(var, jex.Var) and var in invars and same:
+                    moves.append((leaf, in_leaves[invars[var]]))
+                else:
+                    computed.append((leaf, position, None if same else want))
+                position += 1
+        return self._sequence(op, traced, in_leaves, moves, computed, constants)
+
+    def _sequence(
+        self,
+        op: Prim,
+        traced: Traced,
+        in_leaves: tuple[str, ...],
+        moves: list[tuple[str, str]],
+        computed: list[tuple[str, int, ArrayType | None]],
+        constants: list[Op],
+    ) -> list[Op]:
+        """Order the parts so that each reads the values from before the operation."""
+        written = {leaf for leaf, _, _ in computed} | {c.dsts[0] for c in constants if isinstance(c, Prim)}
+        pairs = [(dst, src) for dst, src in moves if src in written]
+        late = {src: self.fresh(src) for _, src in pairs}
+        saved: list[Op] = [Move(temp, src, op.loc) for src, temp in late.items()]
+        before, after = parallel_moves([(d, late.get(s, s)) for d, s in moves], self.fresh, op.loc)
+        prims: list[Op] = []
+        if computed:
+            part, used = restrict(traced.closed, [k for _, k, _ in computed])
+            fn = JaxprFn(part, [cast for _, _, cast in computed])
+            whole = len(computed) + len(constants) + len(moves) == len(traced.closed.jaxpr.outvars) + len(constants)
+            text = _part_text(op, [leaf for leaf, _, _ in computed], whole and not moves and not constants)
+            expr = Expr(text, tuple(in_leaves[k] for k in used), fn)
+            prims.append(Prim(tuple(leaf for leaf, _, _ in computed), expr, op.loc))
+        return [*saved, *before, *prims, *constants, *after]
+
+    def assign(self, dst: str, src: str, value: Abstract, loc: Loc | None, function: str = "") -> list[Op]:
+        """dst = src for variables of any structure, with casts where dst is wider."""
+        target = self.abstract(dst, function)
+        ops: list[Op] = []
+        sources, dsts = leaf_names(src, value), leaf_names(dst, target)
+        for to, want, have_name, have in zip(dsts, target.leaves, sources, value.leaves, strict=True):
+            if isinstance(want, ArrayType):
+                ops.append(self._leaf(to, want, have_name, have, loc))
+        return ops
+
+    def _leaf(self, dst: str, want: ArrayType, src: str, have: ArrayType | Known, loc: Loc | None) -> Op:
+        if isinstance(have, Known):
+            return constant(dst, have, want, loc)
+        return Move(dst, src, loc) if have.dtype == want.dtype else cast(dst, src, have, want, loc)
+
+    def call(self, op: Call) -> list[Op]:
+        callee = self.functions[op.func]
+        ops: list[Op] = []
+        args: list[str] = []
+        for param, arg in zip(callee.params, op.args, strict=True):
+            want = self.abstract(param, callee.name)
+            have = self.abstract(arg)
+            for leaf, w, h in zip(leaf_names(arg, have), want.leaves, have.leaves, strict=True):
+                if isinstance(w, ArrayType):
+                    args.append(self._argument(leaf, w, h, op.loc, ops))
+        after: list[Op] = []
+        dsts: list[str] = []
+        for dst, result in zip(op.dsts, callee.results, strict=True):
+            if (callee.name, result) not in self.found.types:
+                continue  # it never returns
+            have = self.abstract(result, callee.name)
+            want = self.abstract(dst)
+            for leaf, w, h in zip(leaf_names(dst, want), want.leaves, have.leaves, strict=True):
+                dsts += self._result(leaf, w, h, op.loc, after)
+        return [*ops, Call(tuple(dsts), op.func, tuple(args), op.loc), *after]
+
+    def _argument(self, leaf: str, want: ArrayType, have: ArrayType | Known, loc: Loc | None, ops: list[Op]) -> str:
+        if isinstance(have, ArrayType) and have.dtype == want.dtype:
+            return leaf
+        temp = self.fresh(leaf)
+        self.types[temp] = want
+        ops.append(self._leaf(temp, want, leaf, have, loc))
+        return temp
+
+    def _result(
+        self, leaf: str, want: ArrayType | Known, have: ArrayType | Known, loc: Loc | None, after: list[Op]
+    ) -> list[str]:
+        if isinstance(have, Known):
+            if isinstance(want, ArrayType):
+                after.append(constant(leaf, have, want, loc))
+            return []
+        assert isinstance(want, ArrayType)
+        if have.dtype == want.dtype:
+            return [leaf]
+        temp = self.fresh(leaf)
+        self.types[temp] = have
+        after.append(cast(leaf, temp, have, want, loc))
+        return [temp]
+
+
+def no_way_back(call: Call) -> Fail:
+    """The end of a block after a call that never returns; no lane gets there."""
+    return Fail(ERROR, "RuntimeError", (f"@{call.func} returned",), call.loc)
+
+
+def constant(dst: str, value: Known, type_: ArrayType, loc: Loc | None) -> Prim:
+    """dst = a value known while compiling."""
+    number: Any = value.value
+    closed = jax.make_jaxpr(lambda: jax.numpy.full((), number, jax.numpy.dtype(type_.dtype)))()
+    return Prim((dst,), Expr(repr(value.value), (), JaxprFn(closed, [None])), loc)
+
+
+def cast(dst: str, src: str, have: ArrayType, want: ArrayType, loc: Loc | None) -> Prim:
+    """dst = src converted to a wider dtype."""
+    closed = jax.make_jaxpr(lambda x: x.astype(want.dtype))(to_aval(have))
+    return Prim((dst,), Expr(f"{src}.astype('{want.dtype}')", (src,), JaxprFn(closed, [None])), loc)
+
+
+def _part_text(op: Prim, leaves: list[str], whole: bool) -> str:
+    """The source text for some leaves of a primitive: one element of a tuple display when that is exact."""
+    if whole or len(leaves) != 1:
+        return op.expr.text
+    try:
+        tree = ast.parse(op.expr.text, mode="eval").body
+    except SyntaxError:
+        return op.expr.text
+    if len(op.dsts) == 1:
+        path = leaves[0].removeprefix(op.dsts[0]).strip(".").split(".")
+        index = path[0].removeprefix("_") if len(path) == 1 else ""
+    else:
+        index = str(op.dsts.index(leaves[0])) if leaves[0] in op.dsts else ""
+    if isinstance(tree, ast.Tuple | ast.List) and index.isdigit() and int(index) < len(tree.elts):
+        return ast.unparse(tree.elts[int(index)])
+    return op.expr.text

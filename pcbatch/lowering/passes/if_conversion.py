@@ -1,0 +1,214 @@
+"""Turn branches around little work into selections, so that they cost no trip.
+
+before:  bb0: t = { x > 4 }; branch t, bb1, bb2     after:  bb0: t = { x > 4 }; y.t0 = { x + 1 }
+         bb1: y = { x + 1 }; jump bb2                            y = select t, y.t0, y; jump bb2
+         bb2: ...
+
+Shapes: an arm or two arms that meet again (or both return), and `a and b` (a block that only tests a second
+condition). An arm qualifies when it is pure, does not fail, has one predecessor and costs less than a trip: evaluated
+for all lanes anyway, its result is dropped for those that go elsewhere.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.ir import liveness
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.def_use import predecessors, successors, writes
+from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.rename import rename_reads, rename_writes
+from pcbatch.ir.types import BOOL, ArrayType
+from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs, op_cost
+from pcbatch.lowering.passes.parallel_moves import Fresh
+from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.lowering.typing.trace import JaxprFn
+
+MAX_COST = 64.0  # per lane and arm, about one arithmetic operation each
+ALONE = {"while", "scan", "cond", *HOST}
+MAX_SELECT = 1024  # elements per lane
+
+
+def run(program: CfgProgram) -> CfgProgram:
+    """Convert what qualifies in every function, innermost first."""
+    return replace(program, functions=tuple(_function(function) for function in program.functions))
+
+
+def _function(function: Function) -> Function:
+    converter = _Converter(function)
+    labels = [block.label for block in function.blocks]
+    position = {label: k for k, label in enumerate(labels)}
+    work = list(range(len(labels)))  # a heap: what stands first is converted first
+    while work:
+        label = labels[heapq.heappop(work)]
+        block = converter.blocks.get(label)
+        if block is None or not isinstance(block.terminator, Branch):
+            continue
+        if converter.at(block, block.terminator):
+            # Only the block itself has another jump now, so only it and what leads to it may have got a chance.
+            for again in {label, *converter.preds[label]}:
+                heapq.heappush(work, position[again])
+    return converter.function()
+
+
+class _Converter:
+    """The function while it is converted. What is live at the top of a block that stays does not change by that: the
+    new block reads, and leaves alone, what the blocks that went into it did together."""
+
+    def __init__(self, function: Function) -> None:
+        self.source = function
+        self.blocks = {block.label: block for block in function.blocks}
+        self.preds = {label: set(sources) for label, sources in predecessors(function.blocks).items()}
+        self.live = liveness.live_in(function)
+        self.types: dict[str, ArrayType | None] = dict(function.types)
+        self.fresh = Fresh(set(function.types))
+
+    def function(self) -> Function:
+        """What has become of it."""
+        return replace(self.source, blocks=tuple(self.blocks.values()), types=self.types)
+
+    def at(self, block: Block, branch: Branch) -> bool:
+        """Convert the branch that ends `block`, if it qualifies."""
+        true, false = self.arm(branch.on_true), self.arm(branch.on_false)
+        if true and false and _after(true) == _after(false) is not None:
+            return self.meet(block, branch, true, false)
+        if true and _after(true) == branch.on_false:
+            return self.meet(block, branch, true, None)
+        if false and _after(false) == branch.on_true:
+            return self.meet(block, branch, None, false)
+        for arm, taken in ((true, True), (false, False)):
+            if arm and isinstance(arm.terminator, Branch) and self.short_circuit(block, branch, arm, taken):
+                return True
+        return False
+
+    def arm(self, label: str) -> Block | None:
+        """The block if it may be executed by lanes that do not go there."""
+        block = self.blocks.get(label)
+        if block is None or len(self.preds[label]) != 1 or label == self.source.blocks[0].label:
+            return None
+        if any(isinstance(op, Call | Print) or not harmless(op) for op in block.ops):
+            return None
+        return block if sum(op_cost(op, self.types) for op in block.ops) <= MAX_COST else None
+
+    def live_at(self, label: str) -> frozenset[str]:
+        return frozenset(self.source.results) if label == RETURN else self.live[label]
+
+    def speculate(self, block: Block) -> tuple[list[Op], dict[str, str]]:
+        """The block's operations writing fresh variables, and where each variable then stands."""
+        now: dict[str, str] = {}
+        ops: list[Op] = []
+        for op in block.ops:
+            new = rename_reads(op, lambda v: now.get(v, v))
+            for v in writes(op):
+                now[v] = self.new(v)
+            ops.append(rename_writes(new, lambda v: now[v]))
+        return ops, now
+
+    def new(self, name: str) -> str:
+        fresh = self.fresh(name)
+        self.types[fresh] = self.types.get(name)
+        return fresh
+
+    def meet(self, block: Block, branch: Branch, true: Block | None, false: Block | None) -> bool:
+        target = _after(true or false)  # type: ignore[arg-type]
+        assert target is not None
+        live = self.live_at(target)
+        ops: list[Op] = list(block.ops)
+        ends: list[Mapping[str, str]] = []
+        for arm in (true, false):
+            more, now = self.speculate(arm) if arm else ([], {})
+            ops += more
+            ends.append(now)
+        changed = [v for v in dict.fromkeys([*ends[0], *ends[1]]) if v in live]
+        if not all(_selectable(self.types.get(v)) for v in changed):
+            return False
+        # The condition may itself be among what the arms write.
+        ops += [
+            Select(v, branch.cond, ends[0].get(v, v), ends[1].get(v, v), branch.loc) for v in _last(changed, branch)
+        ]
+        terminator = Return() if target == RETURN else Jump(target)
+        self.replace(replace(block, ops=tuple(ops), terminator=terminator), true, false)
+        return True
+
+    def short_circuit(self, block: Block, branch: Branch, arm: Block, taken: bool) -> bool:
+        """`if a and b` and its variants: the arm only tests a second condition and shares the way out."""
+        inner = arm.terminator
+        assert isinstance(inner, Branch)
+        out = branch.on_false if taken else branch.on_true
+        if out not in (inner.on_true, inner.on_false) or inner.on_true == inner.on_false:
+            return False
+        stays = inner.on_false == out  # does a true second condition stay away from `out`?
+        away = inner.on_true if stays else inner.on_false
+        if any(v in self.live_at(out) for op in arm.ops for v in writes(op)):
+            return False
+        ops, now = self.speculate(arm)
+        cond = self.fresh("both")
+        self.types[cond] = BOOL
+        test = both(branch.cond, taken, now.get(inner.cond, inner.cond), stays)
+        renames: list[Op] = [Move(v, now[v], inner.loc) for v in now if v in self.live_at(away)]
+        new_ops = (*block.ops, *ops, Prim((cond,), test, inner.loc), *renames)
+        new = replace(block, ops=new_ops, terminator=Branch(cond, away, out, inner.loc))
+        self.replace(new, arm)
+        return True
+
+    def replace(self, block: Block, *gone: Block | None) -> None:
+        for old in (self.blocks[block.label], *gone):
+            if old is not None:
+                for label in successors(old.terminator):
+                    self.preds[label].discard(old.label)
+        for arm in gone:
+            if arm is not None:
+                del self.blocks[arm.label], self.preds[arm.label]
+        self.blocks[block.label] = block
+        for label in successors(block.terminator):
+            self.preds[label].add(block.label)
+
+
+def _after(arm: Block) -> str | None:
+    match arm.terminator:
+        case Jump(target=target):
+            return target
+        case Return():
+            return RETURN
+        case _:
+            return None
+
+
+def _last(names: list[str], branch: Branch) -> list[str]:
+    return sorted(names, key=lambda v: v == branch.cond)
+
+
+def _selectable(type_: ArrayType | None) -> bool:
+    return type_ is not None and type_.size <= MAX_SELECT
+
+
+def harmless(op: object) -> bool:
+    """May it run on values that the program never meant for it? Inner loops might not end, code on the host raise."""
+    if not isinstance(op, Prim):
+        return True
+    return isinstance(op.expr.fn, JaxprFn) and not _holds(op.expr.fn.closed.jaxpr)
+
+
+def _holds(jaxpr: object) -> bool:
+    return any(
+        e.primitive.name in ALONE or any(map(_holds, inner_jaxprs(e)))
+        for e in jaxpr.eqns  # type: ignore[attr-defined]
+    )
+
+
+def both(first: str, first_sign: bool, second: str, second_sign: bool) -> Expr:
+    """One test of two conditions that each must have a value."""
+
+    def fn(a: object, b: object) -> object:
+        a = a if first_sign else jnp.logical_not(a)  # type: ignore[arg-type]
+        b = b if second_sign else jnp.logical_not(b)  # type: ignore[arg-type]
+        return jnp.logical_and(a, b)  # type: ignore[arg-type]
+
+    sides = [v if sign else f"not {v}" for v, sign in ((first, first_sign), (second, second_sign))]
+    closed = jax.make_jaxpr(fn)(to_aval(BOOL), to_aval(BOOL))
+    return Expr(" and ".join(sides), (first, second), JaxprFn(closed, [None]))

@@ -1,0 +1,135 @@
+"""Put a copy of an `inline` function where it is called.
+
+before:  func @f: bb0: y = call @clip(x); return        after:  func @f: bb0: clip.x = x; jump bb1
+         func @clip(x): bb0: ...; branch t, bb1, bb2             bb1: ...; branch clip.t, bb2, bb3
+                        bb1: r = x; return                       bb2: clip.r = clip.x; jump bb4
+                        bb2: r = { 0.0 }; return                 bb3: clip.r = { 0.0 }; jump bb4
+                                                                 bb4: y = clip.r; return
+
+Done before types are known, so each copy gets its own. (`auto_inline` uses it on typed programs.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label
+from pcbatch.errors import CompileError
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.dataflow import components
+from pcbatch.ir.def_use import retarget
+from pcbatch.ir.ops import RETURN, Jump, Move, Return
+from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
+from pcbatch.ir.types import ArrayType
+
+
+def run(program: CfgProgram) -> CfgProgram:
+    """Inline all calls of inline functions. Raises CompileError when one calls itself."""
+    inlined = {f.name: f for f in program.functions if f.inline and f.name != program.entry}
+    _check_not_recursive(inlined)
+    functions = [Inliner(f, inlined).run() for f in program.functions if f.name not in inlined]
+    return replace(program, functions=tuple(functions))
+
+
+def _check_not_recursive(inlined: Mapping[str, Function]) -> None:
+    called = {name: [op for b in f.blocks for op in b.ops if isinstance(op, Call)] for name, f in inlined.items()}
+    edges = {name: tuple(op.func for op in ops if op.func in inlined) for name, ops in called.items()}
+    cycles = [set(c) for c in components(edges) if len(c) > 1 or c[0] in edges[c[0]]]
+    for name, function in inlined.items():
+        for cycle in (cycle for cycle in cycles if name in cycle):
+            back = next(op for at in _nearest(name, edges, cycle) for op in called[at] if op.func == name)
+            raise CompileError(_recursive(function, back))
+
+
+def _nearest(name: str, edges: Mapping[str, tuple[str, ...]], cycle: set[str]) -> list[str]:
+    """The functions of a cycle, by how many calls they are away."""
+    found = {name: None}
+    for at in (order := [name]):
+        order += [to for to in dict.fromkeys(edges[at]) if to in cycle and to not in found]
+        found |= dict.fromkeys(order)
+    return order
+
+
+def _recursive(function: Function, call: Call) -> Diagnostic:
+    return Diagnostic(
+        "PCB213",
+        f"the inline function `{function.name}` calls itself",
+        None if call.loc is None else Label(call.loc, "each copy would hold another one"),
+        secondary=() if function.loc is None else (Label(function.loc, "a copy of this is put at every call"),),
+        helps=("decorate it with `@pcbatch.batch` instead of `@pcbatch.inline`",),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What is left of a block; the first operations have been looked at."""
+
+    block: Block
+    start: int = 0
+    taken: tuple[Op, ...] = ()  # the results of the call before, which come first
+
+
+class Inliner:
+    """Puts copies of the functions `inlined`, which are not recursive, into one: every operation is copied once."""
+
+    def __init__(self, function: Function, inlined: Mapping[str, Function]) -> None:
+        self.function, self.inlined = function, inlined
+        self.labels = function.last_label
+        self.types = dict(function.types)
+        self.numbers: dict[str, int] = {}
+        self.done: list[Block] = []
+
+    def run(self) -> Function:
+        todo = [_Rest(block) for block in reversed(self.function.blocks)]
+        while todo:
+            todo += reversed(self.step(todo.pop()))
+        return replace(self.function, blocks=tuple(self.done), types=self.types)
+
+    def step(self, rest: _Rest) -> list[_Rest]:
+        """Finish the block up to its next call; what then comes is the copy of the callee, and the rest."""
+        block, ops = rest.block, rest.block.ops
+        for place in range(rest.start, len(ops)):
+            call = ops[place]
+            if isinstance(call, Call) and call.func in self.inlined:
+                break
+        else:
+            self.done.append(replace(block, ops=(*rest.taken, *ops[rest.start :])) if rest.start else block)
+            return []
+        callee = self.inlined[call.func]
+        prefix = identifier(callee.name)
+        names = {v: self.variable(f"{prefix}.{v}", type_) for v, type_ in callee.types.items()}
+        labels = {b.label: self.label() for b in callee.blocks}
+        after = self.label()
+        given: list[Op] = [Move(names[p], a, call.loc) for p, a in zip(callee.params, call.args, strict=True)]
+        taken: list[Op] = [Move(d, names[r], call.loc) for d, r in zip(call.dsts, callee.results, strict=True)]
+        before = (*rest.taken, *ops[rest.start : place], *given)
+        self.done.append(Block(block.label, before, Jump(labels[callee.blocks[0].label])))
+        copies = [_Rest(self.copy(b, names, labels | {RETURN: after})) for b in callee.blocks]
+        return [*copies, _Rest(replace(block, label=after), place + 1, tuple(taken))]
+
+    def copy(self, block: Block, names: Mapping[str, str], labels: Mapping[str, str]) -> Block:
+        ops = tuple(rename_writes(rename_reads(op, names.__getitem__), names.__getitem__) for op in block.ops)
+        terminator = rename_terminator(block.terminator, names.__getitem__)
+        if isinstance(terminator, Return):
+            return Block(labels[block.label], ops, Jump(labels[RETURN]))
+        return Block(labels[block.label], ops, retarget(terminator, labels.__getitem__))
+
+    def label(self) -> str:
+        self.labels += 1
+        return f"bb{self.labels}"
+
+    def variable(self, name: str, type_: ArrayType | None) -> str:
+        """A new variable; split_ranges' own endings stay free."""
+        new = name
+        while new in self.types:
+            self.numbers[name] = self.numbers.get(name, 1) + 1
+            new = f"{name}.n{self.numbers[name]}"
+        self.types[new] = type_
+        return new
+
+
+def identifier(name: str) -> str:
+    """The name of a function as a part of names of variables."""
+    return re.sub(r"\W", "_", name)

@@ -1,0 +1,65 @@
+"""Values of an outer trace that a function has captured become parameters.
+
+    t = { x * w }        w a tracer of a `jit` or `grad` around the call
+    ==>
+    t = { x * w }        of x and captured.0, which all lanes share
+
+A program that holds such a value could be used in that trace alone, and JAX would know of no way from the program's
+result back to it. (What is known, an array of numbers, stays in the program.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+
+from pcbatch.ir.ops import Prim
+from pcbatch.ir.stack import StackProgram, Var
+from pcbatch.lowering.typing.jax_types import from_aval
+from pcbatch.lowering.typing.trace import JaxprFn
+
+
+def run(program: StackProgram) -> tuple[StackProgram, Mapping[str, Any]]:
+    """The program with more parameters, and their values."""
+    finder = _Finder()
+    blocks = tuple(replace(block, ops=tuple(map(finder.op, block.ops))) for block in program.blocks)
+    if not finder.values:
+        return program, {}
+    found = {name: Var(from_aval(jax.typeof(value))) for name, value in finder.values.items()}
+    params = (*program.params, *found)
+    return replace(program, params=params, vars={**program.vars, **found}, blocks=blocks), finder.values
+
+
+@dataclass
+class _Finder:
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def op(self, op: Any) -> Any:
+        """The operation, reading what it has captured."""
+        if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
+            return op
+        closed = op.expr.fn.closed
+        pairs = list(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+        outer = [(v, x) for v, x in pairs if isinstance(x, jax.core.Tracer)]
+        if not outer:
+            return op
+        kept = [(v, x) for v, x in pairs if not isinstance(x, jax.core.Tracer)]
+        jaxpr = closed.jaxpr.replace(
+            constvars=[v for v, _ in kept],
+            invars=[*closed.jaxpr.invars, *(v for v, _ in outer)],
+            debug_info=closed.jaxpr.debug_info.with_unknown_names(),
+        )
+        fn = JaxprFn(jex.ClosedJaxpr(jaxpr, [x for _, x in kept]), op.expr.fn.casts)
+        return replace(op, expr=replace(op.expr, ins=(*op.expr.ins, *(self._name(x) for _, x in outer)), fn=fn))
+
+    def _name(self, value: Any) -> str:
+        for name, known in self.values.items():
+            if known is value:
+                return name
+        name = f"captured.{len(self.values)}"
+        self.values[name] = value
+        return name

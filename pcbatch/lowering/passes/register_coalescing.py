@@ -1,0 +1,95 @@
+"""Let variables that a move connects share one register, when their values never live at the same time.
+
+before:  update walker.q = r.q; pushjump ...         after:  pushjump ...          (walker.q and r.q are one register)
+
+A callee's parameters, its results and what its caller makes of them then stay where they are instead of being copied,
+under a mask and for all lanes, at every call. Two variables interfere if one is written while the other is live
+(Chaitin et al. 1981, coalescing); liveness crosses calls here, so a value that only a caller needs is seen. At most
+one of the two may have frames: slots are named by variable.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from pcbatch.ir.def_use import writes
+from pcbatch.ir.liveness import stack_live_after, stack_live_in
+from pcbatch.ir.ops import Move
+from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
+from pcbatch.ir.stack import StackOp, StackProgram, Storage, Var
+from pcbatch.ir.types import ArrayType
+
+Interference = dict[str, set[str]]
+
+
+def run(program: StackProgram) -> StackProgram:
+    """Merge registers along moves; storage classes must be known."""
+    conflicts = _interference(program)
+    leader = {v: v for v in program.vars}
+
+    def find(v: str) -> str:
+        while leader[v] != v:
+            v = leader[v]
+        return v
+
+    order = {v: k for k, v in enumerate(program.vars)}
+    params = set(program.params)
+    framed = {v for v, var in program.vars.items() if var.storage is Storage.REG_STACK}
+    for block in program.blocks:
+        for op in block.ops:
+            if isinstance(op, Move) and _mergeable(program.vars.get(op.dst), program.vars.get(op.src)):
+                a, b = sorted((find(op.dst), find(op.src)), key=lambda v: order[v])
+                if a == b or b in conflicts[a] or {a, b} <= framed or {a, b} <= params:
+                    continue
+                leader[b] = a
+                framed |= {a} if b in framed else set()
+                params |= {a} if b in params else set()
+                for c in conflicts.pop(b, set()):
+                    conflicts[c].discard(b)
+                    conflicts[c].add(a)
+                    conflicts[a].add(c)
+    return _apply(program, {v: find(v) for v in program.vars})
+
+
+def _mergeable(dst: Var | None, src: Var | None) -> bool:
+    if dst is None or src is None or dst.storage is None or src.storage is None:
+        return False
+    if not (dst.storage.has_register and src.storage.has_register):
+        return False
+    a, b = dst.type, src.type
+    return isinstance(a, ArrayType) and isinstance(b, ArrayType) and (a.dtype, a.shape) == (b.dtype, b.shape)
+
+
+def _interference(program: StackProgram) -> Interference:
+    """Pairs of variables of which one is written (not as a copy of the other) while the other is live."""
+    live = stack_live_after(program)
+    conflicts: Interference = defaultdict(set)
+
+    def clash(v: str, others: set[str]) -> None:
+        conflicts[v] |= others
+        for other in others:
+            conflicts[other].add(v)
+
+    for block in program.blocks:
+        for op, after in zip(block.ops, live[block.label], strict=True):
+            for v in writes(op):
+                clash(v, (set(after) | set(writes(op))) - {v, op.src if isinstance(op, Move) else v})
+    at_entry = set(stack_live_in(program)[program.entry])
+    for v in program.params:  # all written at once, before the first block
+        clash(v, at_entry - {v})
+    return conflicts
+
+
+def _apply(program: StackProgram, name: dict[str, str]) -> StackProgram:
+    blocks = []
+    for block in program.blocks:
+        ops: list[StackOp] = []
+        for op in block.ops:
+            new = rename_writes(rename_reads(op, lambda v: name[v]), lambda v: name[v])
+            if not (isinstance(new, Move) and new.dst == new.src):
+                ops.append(new)
+        blocks.append(replace(block, ops=tuple(ops), terminator=rename_terminator(block.terminator, lambda v: name[v])))
+    vars = {v: var for v, var in program.vars.items() if name[v] == v}
+    params, results = (tuple(name[v] for v in names) for names in (program.params, program.results))
+    return replace(program, params=params, results=results, vars=vars, blocks=tuple(blocks))

@@ -1,0 +1,166 @@
+"""Fewer, bigger blocks: merge, thread jumps, drop what cannot be reached.
+
+before:  bb0: t = { c }; branch t, bb1, bb2      after:  bb0: t = { c }; branch t, return, bb3
+         bb1: return                                     bb3: ...
+         bb2: jump bb3
+         bb3: ...
+
+Every trip runs whole blocks, so a block without work is a defect. Rules, repeated until none applies: a jump to an
+empty block goes where that block goes (also through a branch on the same condition); a block with one predecessor
+that always jumps to it joins it; a short block of moves that returns is copied into those that jump to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pcbatch.ir.callgraph import calls
+from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
+from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.def_use import AnyOp, predecessors, retarget, successors, writes
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
+
+TAIL_MOVES = 8  # copying at most so many moves is cheaper than a trip
+
+
+def run(program: CfgProgram) -> CfgProgram:
+    """Simplify every function, and leave out those that nothing calls any more."""
+    return _run(program, tails=False)
+
+
+def run_tails(program: CfgProgram) -> CfgProgram:
+    """The same, and copy short blocks that return. Not before `if_convert`, which looks for arms that meet again."""
+    return _run(program, tails=True)
+
+
+def _run(program: CfgProgram, tails: bool) -> CfgProgram:
+    program = replace(program, functions=tuple(_simplify(function, tails) for function in program.functions))
+    alive = reachable([program.entry], calls(program))
+    return replace(program, functions=tuple(f for f in program.functions if f.name in alive))
+
+
+def _simplify(function: Function, tails: bool) -> Function:
+    blocks = function.blocks
+    while True:
+        new = thread_jumps(drop_unreachable(blocks))
+        new = _merge(_copy_tails(new) if tails else new)
+        if new == blocks:
+            return replace(function, blocks=blocks)
+        blocks = new
+
+
+def drop_unreachable(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks that jumps from the first one lead to."""
+    by_label = {block.label: block for block in blocks}
+    seen, work = {blocks[0].label}, [blocks[0].label]
+    while work:
+        for label in successors(by_label[work.pop()].terminator):
+            if label not in seen:
+                seen.add(label)
+                work.append(label)
+    return tuple(block for block in blocks if block.label in seen)
+
+
+def thread_jumps(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Jump past empty blocks."""
+    empty = {block.label: block.terminator for block in blocks if not block.ops}
+
+    def follow(label: str) -> str:
+        seen: set[str] = set()
+        while label in empty and label not in seen:
+            seen.add(label)
+            terminator = empty[label]
+            if isinstance(terminator, Jump):
+                label = terminator.target
+            elif isinstance(terminator, Return):
+                return RETURN
+            else:
+                break
+        return label
+
+    def through_branch(label: str, cond: str, taken: bool) -> str:
+        """Follow empty blocks that test the same condition again."""
+        for _ in empty:
+            label = follow(label)
+            terminator = empty.get(label)
+            if not isinstance(terminator, Branch) or terminator.cond != cond:
+                break
+            label = terminator.on_true if taken else terminator.on_false
+        return label
+
+    out = []
+    for block in blocks:
+        terminator = retarget(_decided(block), follow)
+        if isinstance(terminator, Branch):
+            terminator = replace(
+                terminator,
+                on_true=through_branch(terminator.on_true, terminator.cond, True),
+                on_false=through_branch(terminator.on_false, terminator.cond, False),
+            )
+            terminator = retarget(terminator, follow)
+        if isinstance(terminator, Jump) and isinstance(empty.get(terminator.target), Branch | Fail):
+            terminator = empty[terminator.target]
+            terminator = _decided(_ending(block, terminator))
+        out.append(_ending(block, terminator))
+    return tuple(out)
+
+
+def _ending(block: Block, terminator: Any) -> Block:
+    """The block with another jump."""
+    return replace(block, terminator=terminator)
+
+
+def _decided(block: Block) -> Terminator:
+    """The block's jump; a branch on a constant that the block itself assigned is a plain jump."""
+    branch = block.terminator
+    known = constant(block.ops, branch.cond) if isinstance(branch, Branch) else None
+    if not isinstance(branch, Branch) or known is None:
+        return branch
+    target = branch.on_true if known else branch.on_false
+    return Return() if target == RETURN else Jump(target)
+
+
+def constant(ops: Sequence[AnyOp], cond: str) -> bool | None:
+    """The value of a condition after some operations of which the last to write it assigns a constant."""
+    last = next((op for op in reversed(ops) if cond in writes(op)), None)
+    if isinstance(last, Prim) and last.expr.text in ("True", "False") and len(last.dsts) == 1:
+        return last.expr.text == "True"
+    return None
+
+
+def _copy_tails(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    tails = {
+        block.label: block
+        for block in blocks
+        if isinstance(block.terminator, Return)
+        and len(block.ops) <= TAIL_MOVES
+        and all(isinstance(op, Move) for op in block.ops)
+    }
+    return tuple(
+        replace(block, ops=block.ops + tail.ops, terminator=Return())
+        if isinstance(block.terminator, Jump) and (tail := tails.get(block.terminator.target))
+        else block
+        for block in blocks
+    )
+
+
+def _merge(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Join one block with its only predecessor; the caller repeats."""
+    preds = predecessors(blocks)
+    entry = blocks[0].label
+    by_label = {block.label: block for block in blocks}
+    gone: set[str] = set()
+    for label in list(by_label):
+        if label in gone:
+            continue
+        while isinstance(by_label[label].terminator, Jump):
+            block = by_label[label]
+            target = block.terminator.target  # type: ignore[union-attr]
+            if target in (entry, label) or len(preds[target]) != 1:
+                break
+            after = by_label[target]
+            by_label[label] = replace(block, ops=block.ops + after.ops, terminator=after.terminator)
+            gone.add(target)
+    return tuple(by_label[block.label] for block in blocks if block.label not in gone)

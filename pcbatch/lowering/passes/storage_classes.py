@@ -1,0 +1,44 @@
+"""Decide where every variable lives: null, temp, reg, stack, reg+stack (section 3.2 of Radul et al.).
+
+before:  n, left, t0, r: ?                after:  n: reg+stack   left: stack   t0: temp   r: reg
+
+A variable that no block finds live at its top needs no register; one that is never pushed needs no frames. Variables
+that nothing mentions any more are dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pcbatch.ir.def_use import kept, reads, terminator_reads, writes
+from pcbatch.ir.liveness import stack_live_in
+from pcbatch.ir.stack import Pop, Push, StackProgram, Storage, Var
+
+
+def run(program: StackProgram) -> StackProgram:
+    """Give every variable its storage class; shared ones keep theirs."""
+    registers = set(program.params) | set(program.results)
+    registers.update(v for names in stack_live_in(program).values() for v in names)
+    registers.update(v for block in program.blocks for v in kept(block.terminator))
+    slots = {op.dst for b in program.blocks for op in b.ops if isinstance(op, Push | Pop)}
+    read, mentioned = _uses(program)
+
+    def storage(name: str, var: Var) -> Storage:
+        if var.storage is Storage.SHARED:
+            return Storage.SHARED
+        if name in slots:
+            return Storage.REG_STACK if name in registers else Storage.STACK
+        if name in registers:
+            return Storage.REG
+        return Storage.TEMP if name in read else Storage.NULL
+
+    vars = {v: Var(var.type, storage(v, var)) for v, var in program.vars.items() if v in mentioned}
+    return replace(program, vars=vars)
+
+
+def _uses(program: StackProgram) -> tuple[set[str], set[str]]:
+    ops = [*program.prologue, *(op for block in program.blocks for op in block.ops)]
+    read = {v for op in ops for v in reads(op)}
+    read.update(v for block in program.blocks for v in terminator_reads(block.terminator))
+    slots = {op.dst for op in ops if isinstance(op, Push | Pop)}
+    return read, read | slots | {v for op in ops for v in writes(op)} | {*program.params, *program.results}

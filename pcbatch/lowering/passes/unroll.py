@@ -1,0 +1,194 @@
+"""Copy the body of loops over Python objects, once for each element, and drop what a known condition rules out.
+
+before:  i = { 0 }                      after:  i = { 0 }
+         bb1: t = { i < n }                     bb1: jump bb2
+              branch t, bb2, bb3                bb2: x = { xs[i] }; i = { i + 1 }; jump bb4
+         bb2: x = { xs[i] }                     bb4: jump bb5
+              i = { i + 1 }                     bb5: x = { xs[i] }; i = { i + 1 }; jump bb6
+              jump bb1                          bb6: jump bb3               (xs has two elements)
+         bb3: ...                               bb3: ...
+
+Whether a loop goes over an array (and stays one) or over a tuple, only types tell: type inference asks for it when an
+element has no number that is known while compiling. In the copies the number is known, so elements may have types of
+their own, and static ones (strings, functions) stay static. What leaves the loop in the middle (`return`, or statements
+before a `break`) is no part of the cycle, but is copied with it for that reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
+from pcbatch.errors import CompileError, NeedsUnrolling
+from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
+from pcbatch.ir.dataflow import block_edges, reachable
+from pcbatch.ir.def_use import retarget, writes
+from pcbatch.ir.loops import Dominators, Loop, loops
+from pcbatch.ir.ops import RETURN, Branch, Jump, Return
+from pcbatch.lowering.typing.abstract_values import Known
+from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets
+
+MOST_BLOCKS = 5000  # of one function; beyond it, compiling would take minutes
+
+
+def run(source: CfgProgram, split: CfgProgram, found: Inferred) -> CfgProgram:
+    """`source` with the loops that `found` asks for unrolled, or, if there are none, without impossible branches.
+
+    `split` is the same program with live ranges split, for which types were inferred. Raises CompileError for a
+    program that would become too large.
+    """
+    asked: dict[str, list[OpKey]] = {}
+    for key, error in sorted(found.errors.items()):
+        if isinstance(error, NeedsUnrolling):
+            asked.setdefault(key[0], []).append(key)
+    split_functions = {f.name: f for f in split.functions}
+    new = {
+        name: _Unrolling(source.function(name), split_functions[name], found).run(keys) for name, keys in asked.items()
+    }
+    unrolled = replace(source, functions=tuple(new.get(f.name, f) for f in source.functions))
+    if unrolled != source or not (found.errors or found.conflicts):
+        return unrolled
+    return replace(source, functions=tuple(_prune(f, split_functions[f.name], found) for f in source.functions))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A loop to copy, with all that is copied; `trips` is None where nobody knows how often."""
+
+    loop: Loop
+    copied: frozenset[str]
+    trips: int | None
+    key: OpKey
+
+
+class _Unrolling:
+    def __init__(self, function: Function, split: Function, found: Inferred) -> None:
+        self.function, self.found = function, found
+        self.by_label = {block.label: block for block in function.blocks}
+        self.typed = {block.label: block for block in split.blocks}
+        self.order = list(self.by_label)
+        self.position = {label: k for k, label in enumerate(self.order)}
+        self.dominators = Dominators(function.blocks)
+        self.size = len(function.blocks)
+        self.fresh = count(function.last_label + 1)
+
+    def run(self, asked: Sequence[OpKey]) -> Function:
+        """The function with the loops around some operations unrolled."""
+        copies: dict[str, list[Block]] = {}
+        gone: set[str] = set()
+        for wanted in self.outermost(asked):
+            if wanted.trips is not None:
+                copies[wanted.loop.head] = self.copies(wanted, wanted.trips)
+                gone |= wanted.copied
+        blocks: list[Block] = []
+        for block in self.function.blocks:  # the copies stand where the loop stood
+            blocks += copies.get(block.label, () if block.label in gone else (block,))
+        return replace(self.function, blocks=_reachable(blocks)) if copies else self.function
+
+    def outermost(self, asked: Sequence[OpKey]) -> list[_Wanted]:
+        """Per request its innermost loop; of nested loops only the outer one, the others come in the next round."""
+        innermost: dict[str, Loop] = {}
+        for loop in loops(self.function):
+            innermost |= dict.fromkeys(loop.body - innermost.keys(), loop)
+        first: dict[Loop, OpKey] = {}
+        for key in asked:
+            if key[1] in innermost:
+                first.setdefault(innermost[key[1]], key)
+        wanted = [self.wanted(loop, key) for loop, key in first.items()]
+        covered: set[str] = set()
+        chosen = set()
+        for one in sorted(wanted, key=lambda one: -len(one.copied)):
+            if one.loop.head not in covered:
+                chosen.add(one.loop.head)
+                covered |= one.loop.body if one.trips is None else one.copied
+        return [one for one in wanted if one.loop.head in chosen]
+
+    def wanted(self, loop: Loop, key: OpKey) -> _Wanted:
+        return _Wanted(loop, self.copied(loop), _trips(self.function.name, self.typed[loop.head], self.found), key)
+
+    def copied(self, loop: Loop) -> frozenset[str]:
+        """The blocks of a loop, and those after which a trip leaves it: what is known of an element is known there too.
+
+        They stand before the exit of the head, and control comes to them through the head alone.
+        """
+        head = self.by_label[loop.head]
+        exit_ = head.terminator.on_false if isinstance(head.terminator, Branch) else RETURN
+        between = self.order[self.position[loop.head] : self.position.get(exit_, 0)]
+        return loop.body.union(label for label in between if self.dominators.over(loop.head, label))
+
+    def copies(self, wanted: _Wanted, trips: int) -> list[Block]:
+        """The blocks that take the place of a loop."""
+        self.size += trips * len(wanted.copied)
+        if self.size > MOST_BLOCKS:
+            _too_large(self.by_label[wanted.key[1]].ops[wanted.key[2]].loc, trips)
+        at = wanted.loop.head
+        inside = [self.by_label[label] for label in sorted(wanted.copied, key=self.position.__getitem__)]
+        names = [{label.label: label.label for label in inside}]
+        names += [{block.label: f"bb{next(self.fresh)}" for block in inside} for _ in range(trips - 1)]
+        heads = [n[at] for n in names[:trips]] + [f"bb{next(self.fresh)}" if trips else at]
+        made: list[Block] = []
+        for trip in range(trips):
+            own = names[trip] | {at: heads[trip + 1]}  # a jump to the head starts the next trip
+            for block in inside:
+                terminator = _decided(block.terminator, True) if block.label == at else block.terminator
+                new = retarget(terminator, partial(_renamed, own))
+                made.append(replace(block, label=names[trip][block.label], terminator=new))
+        head = self.by_label[at]
+        return [*made, replace(head, label=heads[-1], terminator=_decided(head.terminator, False))]
+
+
+def _trips(function: str, head: Block, found: Inferred) -> int | None:
+    """How often a loop runs, from the types of what its head compares; None: not known while compiling."""
+    branch = head.terminator
+    test = next((op for op in head.ops if isinstance(branch, Branch) and branch.cond in writes(op)), None)
+    for name in getattr(getattr(test, "expr", None), "ins", ()):
+        type_ = found.types.get((function, name))
+        if type_ is not None and len(type_.leaves) == 1 and isinstance(type_.leaves[0], Known):
+            return int(type_.leaves[0].value)  # type: ignore[call-overload, no-any-return]
+    return None
+
+
+def _renamed(own: Mapping[str, str], label: str) -> str:
+    return own.get(label, label)
+
+
+def _decided(terminator: Terminator, going: bool) -> Terminator:
+    assert isinstance(terminator, Branch)
+    return _jump(terminator.on_true if going else terminator.on_false)
+
+
+def _jump(label: str) -> Terminator:
+    return Return() if label == RETURN else Jump(label)
+
+
+def _prune(function: Function, split: Function, found: Inferred) -> Function:
+    """Branches whose condition is known become jumps. Two live ranges that only met there are then told apart."""
+    blocks = []
+    for block, typed in zip(function.blocks, split.blocks, strict=True):
+        if isinstance(block.terminator, Branch) and isinstance(typed.terminator, Branch):
+            cond = found.types.get((function.name, typed.terminator.cond))
+            targets = branch_targets(block.terminator, cond)
+            block = replace(block, terminator=_jump(targets[0])) if len(targets) == 1 else block
+        blocks.append(block)
+    return replace(function, blocks=_reachable(blocks))
+
+
+def _reachable(blocks: list[Block]) -> tuple[Block, ...]:
+    edges = block_edges(blocks)
+    kept = reachable([blocks[0].label], edges)
+    return tuple(block for block in blocks if block.label in kept)
+
+
+def _too_large(loc: Loc | None, trips: int) -> None:
+    raise CompileError(
+        Diagnostic(
+            "PCB316",
+            f"this loop would be copied {trips} times",
+            None if loc is None else Label(loc, "its elements are told apart while compiling"),
+            notes=(f"a function may have at most {MOST_BLOCKS} blocks",),
+            helps=("make it an array, `for x in jnp.array(xs)`, so that the loop stays a loop",),
+        )
+    )

@@ -1,0 +1,1 @@
+"""Type inference: every primitive is traced for one lane, to a fixpoint."""

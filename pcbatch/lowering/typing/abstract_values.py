@@ -1,0 +1,228 @@
+"""What type inference knows of a variable: a pytree whose leaves are arrays or values known while compiling.
+
+The lattice of one leaf: nothing yet < known Python value < array type < a wider dtype. Structures and shapes never
+change. So `n = x.shape[0]` stays a Python int (and may size an array), while `i = 0` that a loop increments
+becomes a weak integer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
+from pcbatch.lowering.typing.pytree import flatten, without_order
+
+NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked for: a bool is an int
+
+
+class Known:
+    """A Python value that is the same for every lane and every visit. Equal when no program can tell them apart."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Known) and _same(self.value, other.value)
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+    def __repr__(self) -> str:
+        return f"Known({self.value!r})"
+
+    @property
+    def is_number(self) -> bool:
+        """Can it become an array?"""
+        return isinstance(self.value, NUMBERS)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality that tells 1 from True and 1.0, also inside tuples, and 0.0 from -0.0, but not NaN from NaN."""
+    if type(a) is not type(b):
+        return False
+    if a is b:
+        return True
+    match a:
+        case float():
+            return repr(a) == repr(b)
+        case complex():
+            return _same(a.real, b.real) and _same(a.imag, b.imag)
+        case tuple():
+            return len(a) == len(b) and all(map(_same, a, b))
+    try:
+        return bool(a == b)
+    except Exception:  # an exotic __eq__ (arrays, raising ones): identity decides
+        return False
+
+
+Leaf = ArrayType | Known
+
+
+@dataclass(frozen=True, slots=True)
+class Abstract:
+    """The abstract value of a variable: its structure and one `Leaf` per leaf."""
+
+    tree: Any
+    leaves: tuple[Leaf, ...]
+
+    @property
+    def known(self) -> bool:
+        """Is the whole value known while compiling?"""
+        return all(isinstance(leaf, Known) for leaf in self.leaves)
+
+    @property
+    def arrays(self) -> tuple[ArrayType, ...]:
+        """Types of the leaves that lanes hold."""
+        return tuple(leaf for leaf in self.leaves if isinstance(leaf, ArrayType))
+
+    def value(self) -> Any:
+        """The Python value, when it is wholly known."""
+        return jax.tree.unflatten(self.tree, [leaf.value for leaf in self.leaves if isinstance(leaf, Known)])
+
+    def rebuild(self, arrays: list[Any]) -> Any:
+        """The value with its array leaves taken, in order, from the front of `arrays`."""
+        leaves = [leaf.value if isinstance(leaf, Known) else arrays.pop(0) for leaf in self.leaves]
+        return jax.tree.unflatten(self.tree, leaves)
+
+    def __str__(self) -> str:
+        def show(leaf: Leaf) -> str:
+            return repr(leaf.value) if isinstance(leaf, Known) else str(leaf).removeprefix("~")
+
+        text = str(jax.tree.unflatten(self.tree, [_Shown(show(leaf)) for leaf in self.leaves]))
+        # A class without a `__repr__` of its own shows nothing but an address.
+        return f"{self.tree} of {', '.join(map(show, self.leaves))}" if " object at 0x" in text else text
+
+
+class _Shown:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def is_array(value: object) -> bool:
+    """Does JAX treat this as an array (a tracer included)?"""
+    return isinstance(value, jax.Array | np.ndarray | np.generic)
+
+
+def known(value: object) -> Abstract:
+    """A static value as one opaque leaf."""
+    return Abstract(jax.tree.structure(0), (Known(value),))
+
+
+def abstract_of(tree_of_types: Any) -> Abstract:
+    """From a pytree whose leaves are `ArrayType`."""
+    leaves, tree = flatten(tree_of_types)
+    return Abstract(tree, tuple(leaves))
+
+
+class JoinError(Exception):
+    """Two abstract values have no common type; the text says why, `kind` what differs: "structure", "shape", "dtype",
+    "key" (one of them is a PRNG key), or "value" for one that no array can hold."""
+
+    def __init__(self, cause: str, kind: str) -> None:
+        super().__init__(cause)
+        self.kind = kind
+
+
+def array_type(leaf: Leaf) -> ArrayType:
+    """The array type of a leaf; a known number becomes a (weak) scalar."""
+    if isinstance(leaf, ArrayType):
+        return leaf
+    if not leaf.is_number:
+        raise JoinError(f"{type(leaf.value).__name__} {leaf.value!r} is not a number", "value")
+    return _number_type(next(kind for kind in NUMBERS if isinstance(leaf.value, kind)), settings())
+
+
+@cache
+def _number_type(kind: Any, settings: tuple[Any, ...]) -> ArrayType:
+    del settings  # part of the cache key only
+    return from_aval(jax.eval_shape(lambda: jnp.asarray(kind(0))))
+
+
+def fits(leaf: Known, type_: ArrayType) -> bool:
+    """Does a known number keep its value as an array of this type, but for the rounding of floats?"""
+    dtype, number = jax_dtype(type_), leaf.value
+    if not isinstance(number, int) or isinstance(number, bool) or type_.dtype == "bool":
+        return True
+    if jnp.issubdtype(dtype, jnp.integer):
+        low, high = integer_limits(dtype)
+        return low <= number <= high
+    finfo: Any = jnp.finfo  # untyped in some releases of JAX
+    return abs(number) <= int(float(finfo(dtype).max))
+
+
+def materialise(value: Abstract) -> Abstract:
+    """The same value with every known number as an array."""
+    return Abstract(value.tree, tuple(array_type(leaf) for leaf in value.leaves))
+
+
+def join(a: Abstract, b: Abstract) -> Abstract:
+    """The least abstract value that covers both; raises JoinError."""
+    tree = _common_tree(a.tree, b.tree)
+    if tree is None:
+        raise JoinError(f"{a} and {b} have different structures", "structure")
+    return Abstract(tree, tuple(_join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True)))
+
+
+def _common_tree(a: Any, b: Any) -> Any:
+    """The structure, if it is one; dicts whose keys have different orders are sorted, as JAX sorts them."""
+    try:
+        if a == b:
+            return a
+        tree = without_order(a)
+        return tree if tree == without_order(b) else None
+    except Exception:  # the static fields of a registered class have an exotic __eq__, as arrays have
+        return None
+
+
+def _join_leaf(a: Leaf, b: Leaf) -> Leaf:
+    if a == b:
+        return a
+    x, y = array_type(a), array_type(b)
+    if x == y:
+        return x
+    if x.shape != y.shape:
+        kind = "key" if is_key(x) != is_key(y) else "shape"
+        raise JoinError(f"{_shown(x)} and {_shown(y)} have different shapes", kind)
+    return _promote(x, y, settings())
+
+
+def _shown(type_: ArrayType) -> str:
+    return str(type_).removeprefix("~")
+
+
+@cache
+def _promote(x: ArrayType, y: ArrayType, settings: tuple[Any, ...]) -> ArrayType:
+    del settings  # part of the cache key only
+    # `where` promotes exactly as JAX does everywhere, weak types and strict mode included.
+    try:
+        out = jax.eval_shape(lambda a, b: jnp.where(True, a, b), to_aval(x), to_aval(y))
+    except Exception as error:
+        cause = f"{_shown(x)} and {_shown(y)} have no common type: {str(error).splitlines()[0]}"
+        raise JoinError(cause, "key" if is_key(x) or is_key(y) else "dtype") from None
+    return from_aval(out)
+
+
+def leaf_names(name: str, value: Abstract) -> tuple[str, ...]:
+    """One dotted variable name per leaf: `state.q`, `pair._0`; just `name` for a single plain value."""
+    probe = jax.tree.unflatten(value.tree, list(range(len(value.leaves))))
+    paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(probe)[0]]
+    names = [".".join([name, *map(_path_part, path)]) for path in paths]
+    # Odd keys may collide once they are made identifiers; numbering keeps names unique.
+    return tuple(names) if len(set(names)) == len(names) else tuple(f"{name}._{i}" for i in range(len(names)))
+
+
+def _path_part(key: Any) -> str:
+    text = str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))))
+    return text if text.isidentifier() else "_" + "".join(c if c.isalnum() else "_" for c in text)

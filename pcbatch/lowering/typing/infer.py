@@ -1,0 +1,253 @@
+"""Infer the type of every variable by tracing primitives for one lane, to a fixpoint over loops and calls.
+
+before:  n: ?   t0: ?   r: ?           after:  n: i32[]   t0: bool[]   r: i32[]   (as `Inferred`, a table)
+
+Only what control can reach is looked at: a branch on a value that is known while compiling (`if x.ndim == 1`)
+leaves the other arm out. Types are per variable, not per point: `split_ranges` has made that precise enough. The
+iteration ends because a leaf only climbs: known value, array, wider array.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.cfg import Block, Call, CfgProgram
+from pcbatch.ir.def_use import reads, terminator_reads
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.lowering.typing import traced_draws
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join, materialise
+from pcbatch.lowering.typing.trace import Traced, trace
+
+Place = tuple[str, str]  # function, variable
+OpKey = tuple[str, str, int]  # function, block, index of the operation
+Tracer = Callable[[Callable[..., Any], Sequence[Abstract], int], Traced]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two definitions of one variable that have no common type."""
+
+    place: Place
+    first: Abstract
+    first_loc: Loc | None
+    second: Abstract
+    loc: Loc | None
+    cause: str
+    kind: str  # as in `JoinError`
+
+
+@dataclass(slots=True)
+class Inferred:
+    """What inference found. `types` lacks variables that no reachable code assigns; `args` are those of the entry."""
+
+    args: Mapping[str, Abstract] = field(default_factory=dict)
+    types: dict[Place, Abstract] = field(default_factory=dict)
+    sources: dict[Place, Loc | None] = field(default_factory=dict)
+    traced: dict[OpKey, Traced] = field(default_factory=dict)
+    reachable: dict[str, set[str]] = field(default_factory=dict)
+    errors: dict[OpKey, Exception] = field(default_factory=dict)
+    conflicts: dict[Place, Conflict] = field(default_factory=dict)
+    results: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def returns(self, call: Call) -> bool:
+        """Is the callee known to return?"""
+        return all((call.func, result) in self.types for result in self.results[call.func])
+
+
+def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
+    """Infer all types; `args` gives the entry's parameters. Faults are in the result, nothing is raised."""
+    before = traced_draws.states(program)
+    found = _infer(program, args, trace)
+    if traced_draws.states(program) != before:
+        found = _infer(program, args, traced_draws.watching(program))
+    return found
+
+
+def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer) -> Inferred:
+    inference = _Inference(program, tracer)
+    inference.found.args = args
+    for name, value in args.items():
+        inference.assign((program.entry, name), value, program.function(program.entry).loc)
+    inference.reach(program.entry, program.function(program.entry).blocks[0].label)
+    inference.settle()
+    if inference.found.errors:
+        # What depends on a mistake is not known; what does not, but comes after it, has mistakes of its own to tell.
+        inference.go_on = True
+        inference.settle()
+    return inference.found
+
+
+class _Inference:
+    def __init__(self, program: CfgProgram, tracer: Tracer) -> None:
+        self.program = program
+        self.tracer = tracer
+        self.functions = {f.name: f for f in program.functions}
+        self.found = Inferred(results={f.name: f.results for f in program.functions})
+        self.users = _users(program)
+        self.order = [(f.name, block) for f in program.functions for block in f.blocks]
+        self.position = {(name, block.label): k for k, (name, block) in enumerate(self.order)}
+        # Blocks to look at (again), and from which operation on; those that wait for a call to return, and where.
+        self.stale: dict[tuple[str, str], int] = {}
+        self.waiting: dict[tuple[str, str], int] = {}
+        # They are looked at in rounds through the program: what one changes for later ones counts at once.
+        self.due: list[tuple[int, int]] = []  # a heap of rounds and positions
+        self.now = (0, -1)
+        self.go_on = False  # take both ways at a branch whose condition could not be typed
+        self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
+
+    def settle(self) -> None:
+        self.now = (self.now[0] + 1, -1)
+        for name, labels in self.found.reachable.items():
+            for label in labels:
+                self.look((name, label), 0)
+        while self.due:
+            self.now = heapq.heappop(self.due)
+            name, block = self.order[self.now[1]]
+            start = self.stale.pop((name, block.label))
+            self._block(name, block, min(start, self.waiting.pop((name, block.label), start)))
+
+    def look(self, place: tuple[str, str], start: int) -> None:
+        """Look at a block (again) when its turn comes."""
+        if place not in self.stale:
+            passed, position = self.now
+            at = self.position[place]
+            heapq.heappush(self.due, (passed + (at <= position), at))
+        self.stale[place] = min(start, self.stale.get(place, start))
+
+    def reach(self, function: str, label: str) -> None:
+        labels = self.found.reachable.setdefault(function, set())
+        if label != RETURN and label not in labels:
+            labels.add(label)
+            self.look((function, label), 0)
+
+    def assign(self, place: Place, value: Abstract, loc: Loc | None) -> None:
+        if place[0] == self.program.entry and place[1] in self.found.results[place[0]]:
+            value = _as_result(value)  # what a batch returns is arrays
+        old = self.found.types.get(place)
+        if old is None:
+            new = value
+            self.found.sources[place] = loc
+        else:
+            try:
+                new = join(old, value)
+            except JoinError as error:
+                source = self.found.sources.get(place)
+                conflict = Conflict(place, old, source, value, loc, str(error), error.kind)
+                self.found.conflicts.setdefault(place, conflict)
+                return
+        if new != old:
+            self.found.types[place] = new
+            for (user, label), k in self.users.get(place, {}).items():
+                if label in self.found.reachable.get(user, ()):
+                    self.look((user, label), k)
+
+    def _block(self, function: str, block: Block, start: int) -> None:
+        for k, op in enumerate(block.ops[start:], start):
+            match op:
+                case Prim():
+                    self._prim(function, (function, block.label, k), op)
+                case Move():
+                    value = self.found.types.get((function, op.src))
+                    if value is not None:
+                        self.assign((function, op.dst), value, op.loc)
+                case Call():
+                    self._call(function, op)
+                    if not self.found.returns(op):
+                        self.waiting[function, block.label] = k
+                        return  # what follows is not reached, or looked at when more is known
+                case Print():
+                    pass
+                case Select():
+                    raise NotImplementedError("selections are made after type inference")
+        self._terminator(function, block)
+
+    def _prim(self, function: str, key: OpKey, op: Prim) -> None:
+        ins = tuple(self.found.types.get((function, v)) for v in op.expr.ins)
+        self.found.errors.pop(key, None)
+        if any(value is None for value in ins):
+            return
+        try:
+            traced = self._trace(key, op, tuple(value for value in ins if value is not None))
+        except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
+            self.found.errors[key] = error
+            return
+        self.found.traced[key] = traced
+        for dst, value in zip(op.dsts, traced.outs, strict=True):
+            self.assign((function, dst), value, op.loc)
+
+    def _trace(self, key: OpKey, op: Prim, ins: tuple[Abstract, ...]) -> Traced:
+        cache = self._cache.setdefault(key, [])
+        for seen, traced in cache:
+            if seen == ins:
+                return traced
+        assert op.expr.fn is not None, "a parsed program has no functions to trace"
+        traced = self.tracer(op.expr.fn, ins, len(op.dsts))
+        cache.append((ins, traced))
+        return traced
+
+    def _call(self, function: str, op: Call) -> None:
+        callee = self.functions[op.func]
+        ready = True
+        for param, arg in zip(callee.params, op.args, strict=True):
+            value = self.found.types.get((function, arg))
+            if value is None:
+                ready = False
+            else:
+                self.assign((callee.name, param), value, op.loc)
+        if ready:
+            self.reach(callee.name, callee.blocks[0].label)
+        for dst, result in zip(op.dsts, callee.results, strict=True):
+            value = self.found.types.get((callee.name, result))
+            if value is not None:
+                self.assign((function, dst), value, op.loc)
+
+    def _terminator(self, function: str, block: Block) -> None:
+        match block.terminator:
+            case Jump(target=target):
+                self.reach(function, target)
+            case Branch() as branch:
+                cond = self.found.types.get((function, branch.cond))
+                both = (branch.on_true, branch.on_false) if self.go_on and cond is None else ()
+                for target in both or branch_targets(branch, cond):
+                    self.reach(function, target)
+            case Return() | Fail():
+                pass
+
+
+def _users(program: CfgProgram) -> dict[Place, dict[tuple[str, str], int]]:
+    """For every variable the blocks that a change of its type means something to, and to which operation first.
+
+    To a call those are its arguments, and the results of its callee.
+    """
+    results = {f.name: f.results for f in program.functions}
+    found: dict[Place, dict[tuple[str, str], int]] = {}
+    for f in program.functions:
+        for block in f.blocks:
+            places = [((f.name, v), k) for k, op in enumerate(block.ops) for v in reads(op)]
+            places += [((f.name, v), len(block.ops)) for v in terminator_reads(block.terminator)]
+            calls = [(k, op.func) for k, op in enumerate(block.ops) if isinstance(op, Call)]
+            places += [((callee, v), k) for k, callee in calls for v in results[callee]]
+            for place, k in places:
+                users = found.setdefault(place, {})
+                users[f.name, block.label] = min(k, users.get((f.name, block.label), k))
+    return found
+
+
+def branch_targets(branch: Branch, cond: Abstract | None) -> tuple[str, ...]:
+    """Where a branch may go, given what is known of its condition (nothing known yet: nowhere)."""
+    if cond is None:
+        return ()
+    if len(cond.leaves) == 1 and isinstance(cond.leaves[0], Known):
+        return (branch.on_true if cond.leaves[0].value else branch.on_false,)
+    return (branch.on_true, branch.on_false)
+
+
+def _as_result(value: Abstract) -> Abstract:
+    try:
+        return materialise(value)
+    except JoinError:
+        return value  # reported by the checks

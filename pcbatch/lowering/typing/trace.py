@@ -1,0 +1,193 @@
+"""Tracing one primitive: its Python function becomes a jaxpr, once per combination of input types.
+
+The jaxpr is kept and evaluated from then on, so a user's helper runs exactly once per signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+
+from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
+from pcbatch.errors import Refusal
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array
+from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.pytree import flatten
+
+COLLECTIVE = (
+    "this is a collective of devices, and each lane runs at its own pace",
+    "call it on the results of all lanes: `jax.lax.psum(f(xs), axis)`",
+)
+
+_tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=False)
+
+
+def inside_primitive() -> bool:
+    """Is a primitive being traced? A batched function called there would be a call that the compiler did not see."""
+    return _tracing.get()
+
+
+class TraceError(Refusal):
+    """The primitive cannot be a lane's computation; the text is the cause, `helps` are ways out."""
+
+    def __init__(self, cause: str, *helps: str) -> None:
+        super().__init__("PCB304", cause, helps=helps)
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A primitive at given types. Output leaf k of all results is `jaxpr.outvars[k]` unless it is known."""
+
+    closed: jex.ClosedJaxpr
+    outs: tuple[Abstract, ...]
+
+
+class JaxprFn:
+    """A jaxpr as the `fn` of an `Expr`: takes leaves, gives one value or a tuple of values.
+
+    `casts` gives the type of each result when it differs from what the jaxpr gives.
+    """
+
+    def __init__(self, closed: jex.ClosedJaxpr, casts: Sequence[ArrayType | None]) -> None:
+        self.closed = closed
+        self.casts = tuple(casts)
+        self._run = jex.jaxpr_as_fun(closed)
+
+    def __call__(self, *leaves: Any) -> Any:
+        args = [
+            jax.numpy.asarray(leaf, var.aval.dtype) if not is_key_array(leaf) else leaf
+            for leaf, var in zip(leaves, self.closed.jaxpr.invars, strict=True)
+        ]
+        outs = [
+            out if cast is None else jax.lax.convert_element_type(out, jax.numpy.dtype(cast.dtype))
+            for out, cast in zip(self._run(*args), self.casts, strict=True)
+        ]
+        return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def is_key_array(value: Any) -> bool:
+    """Is this an array of typed PRNG keys?"""
+    return is_array(value) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
+    """Trace `fn` for one lane. `results` is the number of values it gives; raises TraceError or fn's own error."""
+    kept: list[tuple[Any, list[Leaf | None]]] = []
+    dynamic = any(value.arrays for value in ins)
+
+    def run(*arrays: Any) -> list[Any]:
+        pool = list(arrays)
+        args = [value.rebuild(pool) for value in ins]
+        before = [flatten(arg) for arg in args]
+        out = fn(*args)
+        _check_not_mutated(before, [flatten(arg) for arg in args])
+        values = (out,) if results == 1 else tuple(out)
+        traced: list[Any] = []
+        for value in values:
+            _check_not_iterator(value)
+            leaves, tree = flatten(value)
+            kept.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves]))
+            traced.extend(leaf for leaf in leaves if is_array(leaf))
+        return traced
+
+    token = _tracing.set(True)
+    try:
+        closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
+    except AssertionError as failed:
+        if "ManualAxisType" in str(failed):  # what JAX says inside a `shard_map` that keeps track of what varies
+            raise TraceError(*COLLECTIVE).with_traceback(failed.__traceback__) from None
+        raise
+    finally:
+        _tracing.reset(token)
+    if any(type(effect).__name__ == "NamedAxisEffect" for effect in closed.effects):
+        raise TraceError(*COLLECTIVE).with_traceback(_origin(closed))
+    if closed.effects:
+        error = TraceError(
+            "this has a side effect, which would also run for lanes that are elsewhere",
+            "print in a statement of the batched function itself; return what is to be saved",
+        )
+        raise error.with_traceback(_origin(closed))
+    avals = iter(closed.out_avals)
+    outs = [
+        Abstract(tree, tuple(leaf if leaf is not None else from_aval(next(avals)) for leaf in leaves))
+        for tree, leaves in kept
+    ]
+    return Traced(closed, tuple(outs))
+
+
+def _origin(closed: jex.ClosedJaxpr) -> TracebackType | None:
+    """Where the first operation with a side effect was called."""
+    eqn = next((eqn for eqn in closed.jaxpr.eqns if eqn.effects), None)
+    made = None if eqn is None else eqn.source_info.traceback
+    found: TracebackType | None = None if made is None else made.as_python_traceback()
+    return found
+
+
+def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
+    """The leaf as a known value, or None when lanes hold it."""
+    if is_array(leaf):
+        return None
+    if dynamic and isinstance(leaf, str) and "Tracer(" in leaf:
+        raise TraceError(
+            "this text is made while compiling, when the values of lanes are not known",
+            'write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
+        )
+    if isinstance(leaf, GENERATORS):
+        title = f"a random generator ({type(leaf).__name__}) cannot be kept in a variable of a lane"
+        note = "it would draw once, while compiling, for all lanes and iterations"
+        raise Refusal("PCB318", title, note, helps=key_helps(""))
+    if isinstance(leaf, bool | int | float | complex | str | bytes) or leaf is None or leaf is Ellipsis:
+        return Known(leaf)
+    if dynamic:  # it may hold tracers
+        raise TraceError(
+            f"a value of type {type(leaf).__name__} cannot be kept in a variable of a lane",
+            "keep arrays, numbers and pytrees of them: make the class a `typing.NamedTuple`, or register it with JAX",
+        )
+    return Known(leaf)
+
+
+def _check_not_iterator(value: Any) -> None:
+    if isinstance(value, Iterator):
+        raise TraceError(
+            f"an iterator ({type(value).__name__}) cannot be kept in a variable of a lane",
+            "make a tuple of it at once, `tuple(...)`, or use it in the expression that makes it",
+        )
+
+
+def _check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[list[Any], Any]]) -> None:
+    for (old, old_tree), (new, new_tree) in zip(before, after, strict=True):
+        if old_tree != new_tree or any(a is not b for a, b in zip(old, new, strict=True)):
+            raise TraceError(
+                "a list or dict of this lane is changed in place",
+                "make a new one: `xs = [*xs, x]`, `x, xs = xs[-1], xs[:-1]` for `x = xs.pop()`, `d = {**d, 'k': v}`",
+                "where the length depends on the lane, use an array of the greatest size and a counter: "
+                "`xs, size = xs.at[size].set(x), size + 1`, and `size -= 1` before `xs[size]` is read",
+            )
+
+
+def restrict(closed: jex.ClosedJaxpr, outs: Sequence[int]) -> tuple[jex.ClosedJaxpr, tuple[int, ...]]:
+    """The part of a jaxpr that computes some of its outputs, and which inputs that part reads."""
+    jaxpr = closed.jaxpr
+    outvars = [jaxpr.outvars[k] for k in outs]
+    needed = {v for v in outvars if isinstance(v, jex.Var)}
+    eqns = []
+    for eqn in reversed(jaxpr.eqns):
+        if any(v in needed for v in eqn.outvars):
+            eqns.append(eqn)
+            needed.update(v for v in eqn.invars if isinstance(v, jex.Var))
+    used = tuple(k for k, v in enumerate(jaxpr.invars) if v in needed)
+    consts = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True) if v in needed]
+    part = jaxpr.replace(
+        constvars=[v for v, _ in consts],
+        invars=[jaxpr.invars[k] for k in used],
+        outvars=outvars,
+        eqns=eqns[::-1],
+    )
+    return jex.ClosedJaxpr(part, [c for _, c in consts]), used

@@ -1,0 +1,86 @@
+"""Helpers that draw random numbers while they are traced, which all lanes and iterations would share.
+
+A draw changes the state of a generator, so the states before and after inference say whether there was one. Only then
+are the primitives traced again, one by one, with a look at the functions that run.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
+from pcbatch.errors import Refusal
+from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.ops import Prim
+from pcbatch.lowering.typing.abstract_values import Abstract
+from pcbatch.lowering.typing.trace import Traced, trace
+
+
+def states(program: CfgProgram) -> list[object]:
+    """The states of the global generators, and of those that are globals of the program's modules."""
+    own = [_state(found) for space in _namespaces(program) for found in space.values() if isinstance(found, GENERATORS)]
+    return [random.getstate(), pickle.dumps(np.random.get_state(legacy=False)), *own]
+
+
+def _state(generator: Any) -> object:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    found = generator.bit_generator.state if isinstance(generator, np.random.Generator) else generator.get_state()
+    return pickle.dumps(found)
+
+
+def _namespaces(program: CfgProgram) -> Iterable[Mapping[str, Any]]:
+    prims = (op for f in program.functions for block in f.blocks for op in block.ops if isinstance(op, Prim))
+    spaces = (getattr(op.expr.fn, "__globals__", None) for op in prims)
+    return {id(space): space for space in spaces if space is not None}.values()
+
+
+def watching(program: CfgProgram) -> Callable[[Callable[..., Any], Sequence[Abstract], int], Traced]:
+    """`trace`, with an error for a function that draws."""
+
+    def traced(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
+        before = states(program)
+        seen: dict[CodeType, Mapping[str, Any]] = {}
+        found = _profiled(lambda: trace(fn, ins, results), seen)
+        if states(program) != before:
+            for code, space in seen.items():  # none is to blame if another thread has drawn
+                if any(_mentions(code, space)):
+                    raise _refusal(code)
+        return found
+
+    return traced
+
+
+def _profiled(run: Callable[[], Traced], seen: dict[CodeType, Mapping[str, Any]]) -> Traced:
+    def note(frame: FrameType, event: str, arg: object) -> None:
+        if event == "call":
+            seen[frame.f_code] = frame.f_globals
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        return run()
+    finally:
+        sys.setprofile(before)
+
+
+def _mentions(code: CodeType, space: Mapping[str, Any]) -> Iterator[bool]:
+    """Which names in a function's code mean a generator, or a module or function that draws from one."""
+    for name in code.co_names:
+        found = space.get(name)
+        yield found in (random, np.random) if type(found) is type(random) else isinstance(found, GENERATORS)
+        yield found is np and "random" in code.co_names
+        yield callable(found) and isinstance(getattr(found, "__self__", None), GENERATORS)
+
+
+def _refusal(code: CodeType) -> Refusal:
+    title = f"`{code.co_name}` draws random numbers once, while compiling: all lanes and iterations would share them"
+    place = f"it is at {code.co_filename}:{code.co_firstlineno}"
+    return Refusal("PCB318", title, place, helps=key_helps(""))

@@ -1,0 +1,1 @@
+"""Reports for people: the schedule, the profile, the tape, and how lanes failed."""

@@ -1,0 +1,201 @@
+"""Lanes that failed, as an error that says which, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from pcbatch.call.arguments import Arguments
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
+from pcbatch.errors import BatchRuntimeError
+from pcbatch.ir import message as messages
+from pcbatch.ir.ops import ASSERTION, Fail
+from pcbatch.lowering.typing.abstract_values import leaf_names
+from pcbatch.lowering.typing.trace import is_key_array
+from pcbatch.options import Options
+from pcbatch.runtime.vm.raw_result import Outcome
+from pcbatch.runtime.vm.status import Site, Status
+
+SHOWN = 5  # lanes listed in a message
+SHOWN_PLACES = 3  # places where lanes of one kind stopped
+SHOWN_VALUES = 4  # elements of an argument that is an array
+
+Locate = Callable[[int], Site]  # lane -> where it stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run in which lanes failed, with all that messages tell of it."""
+
+    name: str
+    outcome: Outcome
+    options: Options
+    given: Arguments
+    locate: Locate
+    cramped: tuple[str, ...] = ()  # why stacks could not grow, if it was for memory
+
+    def lanes(self, kind: Status) -> list[int]:
+        """The lanes that failed in this way."""
+        return [int(lane) for lane in np.flatnonzero(np.asarray(self.outcome.status) == int(kind))]
+
+    def counted(self, lanes: Sequence[int]) -> str:
+        """`2 of 512 lanes`."""
+        total = len(np.asarray(self.outcome.status))
+        return f"{len(lanes)} of {total} {'lane' if total == 1 else 'lanes'}"
+
+    def notes(self, lanes: Sequence[int]) -> tuple[str, ...]:
+        """The first of these lanes with their inputs, how deep they were, and how far the machine had come."""
+        shown = ", ".join(self.lane(lane) for lane in lanes[:SHOWN])
+        more = f" and {len(lanes) - SHOWN} more" if len(lanes) > SHOWN else ""
+        trips = int(self.outcome.trips)
+        return (f"first lanes: {shown}{more}", f"the machine made {trips} trip{'' if trips == 1 else 's'}")
+
+    def lane(self, lane: int) -> str:
+        """Its number, its inputs, how deep it was."""
+        depths = self.outcome.depths
+        deep = "" if depths is None else f", {int(depths[lane])} calls deep"
+        return describe_lane(lane, self.given, deep)
+
+    def spans(self, lanes: Sequence[int], label: str) -> tuple[Label | None, tuple[Label, ...]]:
+        """Where they stopped: the place of the first of them with this label, and other places."""
+        places: dict[Loc, int] = {}
+        for lane in lanes:
+            loc = self.locate(lane).loc
+            if loc is not None:
+                places.setdefault(loc, lane)
+        if not places:
+            return None, ()
+        first, *others = places
+        secondary = tuple(Label(loc, f"lane {places[loc]} stopped here") for loc in others[: SHOWN_PLACES - 1])
+        return Label(first, label), secondary
+
+
+def raise_failures(
+    name: str, outcome: Outcome, options: Options, given: Arguments, locate: Locate, cramped: tuple[str, ...] = ()
+) -> None:
+    """Raise BatchRuntimeError if a lane failed; all kinds of failure in one error."""
+    report = Report(name, outcome, options, given, locate, cramped)
+    kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, Status.RUNNING: _running}
+    found = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
+    found += _failures(report)
+    if found:
+        raise BatchRuntimeError(found)
+
+
+def _stack_full(report: Report, lanes: Sequence[int]) -> Diagnostic:
+    depth = report.outcome.depth
+    primary, secondary = report.spans(lanes, f"nested call number {depth + 1} was made here")
+    held = report.locate(lanes[0]).held
+    notes = report.notes(lanes) + ((f"on the stack: {held}",) if held else ())
+    title = f"{report.counted(lanes)} ran out of stack (depth {depth})"
+    way_out = f"or call `{report.name}.run(...)` for a per-lane status"
+    if report.cramped:
+        notes = (notes[0].replace("first lanes", "deepest lanes"), *report.cramped, *notes[1:])
+        title = f"{report.counted(lanes)} ran out of memory for their stacks (depth {depth})"
+        help = "check that the recursion ends for these inputs; then give stacks more with `max_memory=`"
+        fewer = len(np.asarray(report.outcome.status)) // 2
+        help += f", run fewer lanes at a time, `{report.name}.map(..., lanes={fewer})`" if fewer else ""
+        help += f", {way_out}"
+    elif report.options.max_depth is None:  # stacks grew as far as they may
+        help = (
+            f"check that the recursion ends for these inputs; then give it room with `max_depth={2 * depth}`, {way_out}"
+        )
+    else:
+        help = f"raise it with `max_depth={2 * depth}`, {way_out}"
+    return Diagnostic("PCB901", title, primary, secondary, notes, (help,))
+
+
+def _failures(report: Report) -> Iterator[Diagnostic]:
+    """One finding for every `assert` and `raise` that lanes reached, in the order of the source."""
+    places: dict[tuple[Loc | None, Fail], list[int]] = {}
+    for lane in sorted([*report.lanes(Status.ASSERTION), *report.lanes(Status.ERROR)]):
+        fail = report.locate(lane).fail
+        assert fail is not None, lane
+        places.setdefault((fail.loc, fail), []).append(lane)
+    ordered = sorted(places.items(), key=lambda item: (item[0][0] is not None, item[0][0] or item[1][0]))
+    for (_, fail), lanes in ordered:
+        yield _failure(report, fail, lanes)
+
+
+def _failure(report: Report, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
+    count = report.counted(lanes)
+    if fail.kind == ASSERTION and fail.name == "AssertionError":
+        code, title, label = "PCB903", f"{count} failed an assertion", "false in these lanes"
+    else:
+        code, title, label = "PCB904", f"{count} raised `{fail.name}`", ""
+    notes = report.notes(lanes)
+    if messages.variables(fail.message):
+        said = (f"{report.lane(lane)}: {_message(report, fail, lane)}" for lane in lanes[:SHOWN])
+        notes = ("\n".join(["first lanes:", *(f"  {line}" for line in said)]), *notes[1:])
+    elif fail.message:
+        title += f": {messages.text(fail.message, {})}"
+    helps = (f"call `{report.name}.run(...)` for a per-lane status",)
+    primary = None if fail.loc is None else Label(fail.loc, label)
+    return Diagnostic(code, title, primary, notes=notes, helps=helps)
+
+
+def _message(report: Report, fail: Fail, lane: int) -> str:
+    """What the lane has to say."""
+    shown = report.outcome.shown
+    values = {v: np.asarray(jax.lax.stop_gradient(shown[v]))[lane] for v in messages.variables(fail.message)}
+    return messages.text(fail.message, values)
+
+
+def _step_limit(report: Report, lanes: Sequence[int]) -> Diagnostic:
+    primary, secondary = report.spans(lanes, f"lane {lanes[0]} stopped here")
+    title = f"{report.counted(lanes)} did not end within max_steps={report.options.max_steps} blocks"
+    help = f"raise `max_steps`, or call `{report.name}.run(...)` for a per-lane status"
+    return Diagnostic("PCB902", title, primary, secondary, report.notes(lanes), (help,))
+
+
+def _running(report: Report, lanes: Sequence[int]) -> Diagnostic:
+    """The time is over. Blocks with most lanes first."""
+    blocks: dict[str, list[int]] = {}
+    for lane in lanes:
+        blocks.setdefault(report.locate(lane).label, []).append(lane)
+    ordered = sorted(blocks.items(), key=lambda item: -len(item[1]))
+    first = ordered[0][1]
+    some = f"lane {first[0]} waits here" if len(first) == 1 else f"{len(first)} lanes wait here, for example {first[0]}"
+    primary, secondary = report.spans([found[0] for _, found in ordered], some)
+    lines = [_at(report, label, found) for label, found in ordered[:SHOWN]]
+    more = [f"  and {len(ordered) - SHOWN} more blocks"] if len(ordered) > SHOWN else []
+    notes = ("\n".join(["where they are:", *lines, *more]), *report.notes(lanes)[1:])
+    title = f"{report.counted(lanes)} had not ended when the time was over"
+    help = f"check that these lanes end; then raise `timeout`, or call `{report.name}.run(..., timeout=...)` for a "
+    help += f"per-lane status, or `{report.name}.start(...)` for a machine that can go on later"
+    return Diagnostic("PCB905", title, primary, secondary, notes, (help,))
+
+
+def _at(report: Report, label: str, lanes: Sequence[int]) -> str:
+    loc = report.locate(lanes[0]).loc
+    line = "" if loc is None else f" (line {loc.line})"
+    what = "1 lane" if len(lanes) == 1 else f"{len(lanes)} lanes"
+    return f"  block {label}{line}: {what}, for example {report.lane(lanes[0])}"
+
+
+def describe_lane(lane: int, given: Arguments, more: str = "") -> str:
+    """The number of a lane, with its scalar and small inputs."""
+    values = []
+    for param, type_ in given.types.items():
+        if param in given.shared:
+            continue
+        leaves = zip(leaf_names(param, type_), given.arrays[param], given.mapped[param], strict=True)
+        for leaf, array, mapped in leaves:
+            value = _value(array, lane) if mapped else None
+            if value is not None:
+                values.append(f"{leaf}={value}")
+    inside = ", ".join(values) + more
+    return f"{lane} ({inside.removeprefix(', ')})" if inside else str(lane)
+
+
+def _value(array: Any, lane: int) -> str | None:
+    gone = isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer) and array.is_deleted()  # given away
+    if gone or is_key_array(array) or isinstance(array, jax.ShapeDtypeStruct):
+        return None
+    # While JAX differentiates, what lanes hold is known, but the argument is not an array.
+    value = np.asarray(jax.lax.stop_gradient(array))[lane]
+    return str(value) if value.size <= SHOWN_VALUES and value.ndim < 2 else None

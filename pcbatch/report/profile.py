@@ -1,0 +1,195 @@
+"""`f.profile(...)`: where a run spent its visits, as a whole, by block and over time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from pcbatch.call.results import Result
+from pcbatch.diagnostics.tables import bars, number, ranges, shortened, table
+from pcbatch.report.schedule import BlockPlan, Explanation
+
+TEXT = 44  # characters of a block's text
+BARS = 64  # characters of a line over time
+Counts = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockProfile:
+    """One block. `visits`: batched executions, see `BlockStats`; `active`: lanes that took part, summed over them;
+    `offered`: lanes that they had room for; `work`: its part of the run, from `offered` and the estimated cost of a
+    lane."""
+
+    plan: BlockPlan = field(repr=False)
+    label: str
+    visits: int
+    active: int
+    offered: int
+    work: float
+
+    @property
+    def utilisation(self) -> float:
+        """The share of the lanes computed that took part, from 0 to 1."""
+        return self.active / self.offered if self.offered else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """The run in stretches of `span` trips (a power of two; at most 256 of them): sums over the trips of each.
+
+    `trips` [stretches]; `live` and `lanes` [stretches]: live lanes and all lanes; `visits`, `active`, `offered`
+    [stretches, blocks].
+    """
+
+    span: int
+    trips: Counts
+    live: Counts
+    lanes: Counts
+    visits: Counts
+    active: Counts
+    offered: Counts
+
+    def utilisation(self, weights: Sequence[float]) -> np.ndarray[Any, Any]:
+        """Of each stretch, over blocks of these weights; NaN where none of them ran."""
+        offered = self.offered @ np.asarray(weights, float)
+        active = self.active @ np.asarray(weights, float)
+        shares: np.ndarray[Any, Any] = np.full(len(offered), np.nan)
+        np.divide(active, offered, out=shares, where=offered > 0)
+        return shares
+
+    @property
+    def alive(self) -> np.ndarray[Any, Any]:
+        """The share of live lanes in each stretch."""
+        return self.live / np.maximum(self.lanes, 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """What `f.profile(...)` gives. `str()` of it is a table. `schedule`: how the program was run, and why; `result`: as
+    `f.run(...)` gives it."""
+
+    schedule: Explanation = field(repr=False)
+    trips: int
+    blocks: tuple[BlockProfile, ...] = field(repr=False)
+    timeline: Timeline = field(repr=False)
+    result: Result = field(repr=False)
+
+    @property
+    def utilisation(self) -> float:
+        """The share of the work done that a lane wanted, blocks weighed by the estimated cost of a lane."""
+        offered = sum(block.offered * block.plan.lane_ns for block in self.blocks)
+        return sum(block.active * block.plan.lane_ns for block in self.blocks) / offered if offered else 0.0
+
+    @property
+    def expensive(self) -> tuple[BlockProfile, ...]:
+        """The blocks that lanes waited for."""
+        return tuple(block for block in self.blocks if block.plan.expensive)
+
+    def to_json(self) -> str:
+        """The counts, also those over time, as JSON (the results of the run are not part of it)."""
+        line = self.timeline
+        names = ("trips", "live", "lanes", "visits", "active", "offered")
+        blocks = [
+            {"label": b.label, "function": b.plan.function, "lines": b.plan.lines, "text": b.plan.text}
+            | {"mode": b.plan.mode, "expensive": b.plan.expensive, "lane_ns": b.plan.lane_ns}
+            | {"visits": b.visits, "active": b.active, "offered": b.offered}
+            | {"utilisation": b.utilisation, "work": b.work}
+            for b in self.blocks
+        ]
+        plan = self.schedule
+        found = {"function": plan.function, "inputs": plan.inputs, "lanes": plan.lanes, "policy": plan.policy}
+        found |= {"trips": self.trips, "utilisation": self.utilisation, "blocks": blocks}
+        found |= {"timeline": {"span": line.span} | {name: getattr(line, name).tolist() for name in names}}
+        return json.dumps(found, indent=2)
+
+    def plot(self, path: str | PathLike[str]) -> None:
+        """Draw utilisation over time and by block into a file (needs matplotlib: `pip install 'pcbatch[viz]'`)."""
+        from pcbatch.report.profile_plot import plot
+
+        plot(self, path)
+
+    def __str__(self) -> str:
+        plan, line = self.schedule, self.timeline
+        streamed = f" for {plan.inputs} inputs" if plan.lanes < plan.inputs else ""
+        dear = "".join(f", {100 * b.utilisation:.0f} % of {b.label}" for b in self.expensive)
+        title = f"{plan.function}: {plan.lanes} lanes{streamed}, policy {plan.policy}, {self.trips} trips"
+        lines = [title, f"  utilisation  {100 * self.utilisation:.0f} % of all work{dear}"]
+        shown = _at_most(line.alive, line.trips, BARS)
+        lines += [f"  live lanes   |{bars(shown)}|"]
+        weights = [block.plan.lane_ns for block in self.blocks]
+        shown = _at_most(np.nan_to_num(line.utilisation(weights)), line.trips, BARS)
+        lines += [f"  utilisation  |{bars(shown)}|  over {self.trips} trips", "", self._table(), ""]
+        return "\n".join([*lines, *_LEGEND])
+
+    def _table(self) -> str:
+        head = ("block", "function", "lines", "holds", "computed", "visits", "a trip", "lanes", "utilisation", "work")
+        return table(head, (_cells(b, self.trips) for b in self.blocks), right=head[5:])
+
+
+_LEGEND = (
+    "  * waited for; lanes: that took part in a visit, on average; utilisation: their share of the lanes computed;",
+    "  work: the block's share of all lanes computed, weighed by the estimated cost of a lane (no time is measured:",
+    "  blocks are fused into one program)",
+)
+
+
+def _cells(block: BlockProfile, trips: int) -> tuple[str, ...]:
+    plan = block.plan
+    return (
+        plan.label + (" *" if plan.expensive else ""),
+        plan.function,
+        ranges(plan.lines),
+        shortened(plan.text, TEXT),
+        plan.mode,
+        str(block.visits),
+        number(block.visits / max(1, trips)),
+        number(block.active / max(1, block.visits)),
+        f"{100 * block.utilisation:.0f} %",
+        f"{100 * block.work:.0f} %",
+    )
+
+
+def _at_most(shares: np.ndarray[Any, Any], trips: Counts, width: int) -> list[float]:
+    """So many means of neighbours, weighed by their trips."""
+    groups = np.array_split(np.arange(len(shares)), min(width, len(shares))) if len(shares) else []
+    return [float(np.average(shares[g], weights=trips[g])) for g in groups]
+
+
+def profile_of(plan: Explanation, line: tuple[Any, Any, Any, Any], result: Result) -> Profile:
+    """The profile of a run. `line`: `Outcome.line`."""
+    *record, made = (np.asarray(part) for part in line)
+    trips = int(made.max())  # devices run side by side
+    timeline = _merged(trips, *record)
+    totals = zip(
+        plan.rows, *(part.sum(axis=0) for part in (timeline.visits, timeline.active, timeline.offered)), strict=True
+    )
+    counts = [(row, int(visits), int(active), int(offered)) for row, visits, active, offered in totals]
+    work = sum(offered * row.lane_ns for row, _, _, offered in counts)
+    blocks = tuple(
+        BlockProfile(row, row.label, visits, active, offered, offered * row.lane_ns / work if work else 0.0)
+        for row, visits, active, offered in counts
+    )
+    return Profile(plan, trips, blocks, timeline, result)
+
+
+def _merged(trips: int, counts: Any, crowd: Any, span: Any) -> Timeline:
+    """The records of all devices as one, at the resolution of the coarsest."""
+    counts, crowd = counts.reshape(-1, *counts.shape[-3:]), crowd.reshape(-1, *crowd.shape[-2:])
+    longest = int(span.max())
+    both = zip(counts.astype(np.int64), crowd.astype(np.int64), span.reshape(-1), strict=True)
+    parts = [(_coarser(c, longest // int(s)), _coarser(d, longest // int(s))) for c, d, s in both]
+    used = -(-trips // longest)
+    total: Any = sum(c for c, _ in parts)[:used]  # type: ignore[index]
+    people: Any = sum(d for _, d in parts)[:used]  # type: ignore[index]
+    each = np.clip(trips - longest * np.arange(used), 0, longest)
+    return Timeline(longest, each, people[:, 0], people[:, 1], total[..., 0], total[..., 1], total[..., 2])
+
+
+def _coarser(buckets: Counts, factor: int) -> Counts:
+    sums = buckets.reshape(len(buckets) // factor, factor, *buckets.shape[1:]).sum(axis=1)
+    return np.concatenate([sums, np.zeros((len(buckets) - len(sums), *sums.shape[1:]), sums.dtype)])

@@ -1,0 +1,75 @@
+"""`f.tape(...)`: how much a gradient records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+
+from pcbatch.call.arguments import usage
+from pcbatch.diagnostics.tables import number, table
+from pcbatch.runtime.execute.executor import PcExecutable
+from pcbatch.runtime.local_strategy.executor import needs_pc
+from pcbatch.runtime.vm.raw_result import tracing
+from pcbatch.transforms import records_of
+
+if TYPE_CHECKING:
+    from pcbatch.call.arguments import Arguments
+    from pcbatch.compiler.program import Compiled
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTapeUse:
+    """The records of a block: how many all lanes have left, and the bytes of one."""
+
+    label: str
+    function: str
+    lines: tuple[int, ...]
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TapeUse:
+    """What a gradient with respect to all floating arguments records. `max_tape`: the least value of that option with
+    which it fits (inside `jit`, where the tape cannot grow)."""
+
+    lanes: int
+    blocks: tuple[BlockTapeUse, ...]
+
+    @property
+    def max_tape(self) -> int:
+        """Records of the block with most of them, for each lane on average."""
+        return max(1, *(-(-block.records // self.lanes) for block in self.blocks)) if self.blocks else 1
+
+    @property
+    def bytes(self) -> int:
+        """Of all records."""
+        return sum(block.records * block.bytes for block in self.blocks)
+
+    def __str__(self) -> str:
+        head = ("block", "function", "lines", "records", "bytes each")
+        rows = [
+            (b.label, b.function, ", ".join(map(str, b.lines)), number(b.records), number(b.bytes)) for b in self.blocks
+        ]
+        total = f"{number(self.bytes)} bytes for {self.lanes} lanes; max_tape={self.max_tape} holds it inside `jit`"
+        return f"{table(head, rows, ('records', 'bytes each'))}\n{total}"
+
+
+def tape_use(compiled: Compiled, given: Arguments) -> TapeUse:
+    """Run the inputs of a call once, and count."""
+    if not isinstance(compiled.executable, PcExecutable):
+        raise needs_pc("`tape`")
+    args = compiled.args(given)
+    if tracing(args):
+        help = "call it outside of `jax.jit` and other transformations"
+        raise usage("PCB421", "`tape` runs the program, and cannot be traced", help=help)
+    if given.lanes == 0:
+        return TapeUse(0, ())
+    found: Any = records_of(compiled.program(), {v: jnp.asarray(x) for v, x in args.items()}, given.lanes)
+    infos = {info.label: info for info in compiled.infos}
+    blocks = tuple(
+        BlockTapeUse(label, infos[label].function, infos[label].lines, count, size) for label, count, size in found
+    )
+    return TapeUse(given.lanes, blocks)

@@ -1,0 +1,1 @@
+"""Runs that are monitored, stopped, saved and resumed."""

@@ -1,0 +1,191 @@
+"""The file of a run that is kept: what describes it as JSON, and its arrays; an archive that `numpy.load` opens.
+
+Nothing in it is code, and nothing is unpickled. It is written beside its place and moved there when all of it is on the
+disk: whoever dies on the way leaves the file that was there before. Every member has a checksum, which reading checks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.errors import StateError
+
+FORMAT = 1
+HEADER = "pcbatch"  # the member that describes the others
+FORSAKEN = 3600.0  # seconds without a write after which a file that was begun is taken for one of a killed process
+
+GIVE = 'give the path of a file in a folder that exists, such as "run.npz"'
+
+
+def write(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write all of it, or nothing."""
+    held = {name: np.asarray(x) for name, x in arrays.items()}
+    dtypes = {name: [str(x.dtype), list(x.shape)] for name, x in held.items()}
+    header = json.dumps({"format": FORMAT, **about, "arrays": dtypes}).encode()
+    with _beside(path) as partial:
+        with partial.open("xb") as file:
+            members = {name: _plain(x) for name, x in held.items()}
+            np.savez(file, allow_pickle=False, **{HEADER: np.frombuffer(header, np.uint8)}, **members)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    _settle(path.parent)
+    _sweep(path)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A file in the same folder to be written and moved. Each writer has one of its own: two that write to one path do
+    not meet in the middle of a file."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield partial
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink()  # half a state would keep a full disk full
+        raise
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed processes have left beside it."""
+    with suppress(OSError):
+        for partial in path.parent.iterdir():
+            ours = partial.name.startswith(f".{path.name}.") and partial.suffix == ".partial"
+            if ours and time.time() - partial.stat().st_mtime > FORSAKEN:
+                partial.unlink()
+
+
+def write_if_possible(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """`write`, for a run that had better go on without a checkpoint than end for a disk that is full."""
+    try:
+        write(path, about, arrays)
+    except OSError as error:
+        warnings.warn(f"no checkpoint could be written to {path}: {error}", RuntimeWarning, stacklevel=2)
+
+
+def _settle(folder: Path) -> None:
+    """Have the new name on the disk too, where folders can be asked for that."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """An array of a dtype that NumPy itself has: bfloat16 and its like as raw bytes."""
+    if array.dtype.isbuiltin == 1:
+        return array
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What `write` has written; StateError if this is no such file, or not all of it."""
+    try:
+        if path.is_dir():
+            raise unreadable(path, "it is a folder")
+        if path.exists() and not (path.is_file() and zipfile.is_zipfile(path)):
+            raise unreadable(path, "it was cut off, or it is no archive of arrays")
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            header = json.loads(archive[HEADER].tobytes())
+            if header["format"] != FORMAT:
+                raise _other_format(path, header["format"])
+            arrays = {name: _shaped(archive[name], *kind) for name, kind in header["arrays"].items()}
+    except FileNotFoundError:
+        raise unreadable(path, "there is no such file") from None
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        KeyError,
+        ValueError,
+        TypeError,
+        OSError,
+        NotImplementedError,
+    ) as e:
+        if isinstance(e, StateError):
+            raise
+        raise unreadable(path, _reason(e)) from None
+    return header, arrays
+
+
+def _shaped(plain: np.ndarray, dtype: str, shape: list[int]) -> np.ndarray:
+    wanted = jnp.dtype(dtype)
+    array = plain if wanted.isbuiltin == 1 else plain.view(wanted).reshape(shape)
+    if array.dtype != wanted or list(array.shape) != shape:
+        raise ValueError("an array is not what the header says")
+    return array
+
+
+def _reason(error: Exception) -> str:
+    said = str(error).splitlines()[0].rstrip(".") if str(error) else ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def unreadable(path: Path, reason: str) -> StateError:
+    """This file holds no state."""
+    title = f"`{path.name}` holds no run that can be read"
+    help = "give the path that `m.save(path)` or `checkpoint=` was given; the file that an interrupted write leaves "
+    help += "behind has another name, and is not needed"
+    return StateError(Diagnostic("PCB442", title, notes=(reason,), helps=(help,)))
+
+
+def _other_format(path: Path, found: object) -> StateError:
+    title = f"`{path.name}` was written in format {found}, and this pcbatch reads format {FORMAT}"
+    help = "go on with the version of pcbatch that wrote it, or start again"
+    return StateError(Diagnostic("PCB442", title, helps=(help,)))
+
+
+def path_of(path: Any) -> Path:
+    """The file itself, behind all links."""
+    try:
+        return Path(os.fsdecode(os.fspath(path))).expanduser().resolve()
+    except TypeError:
+        raise no_path(repr(path), "a path is a string or a `pathlib.Path`") from None
+    except (ValueError, OSError, RuntimeError) as error:  # a zero byte, links in a circle, the home of nobody
+        raise no_path(repr(path), _reason(error)) from None
+
+
+def checked_path(path: Any) -> Path:
+    """A path that can be written, so that nobody runs for hours to learn that it cannot."""
+    found = path_of(path)
+    try:
+        if found.is_dir():
+            raise unwritable(str(found), "it is a folder")
+        if not found.parent.is_dir():
+            raise unwritable(str(found), f"there is no folder {found.parent}")
+        if os.path.lexists(found) and not found.is_file():
+            raise unwritable(str(found), "it is a device, a pipe or a link to itself, and would become a file")
+        with _beside(found) as partial:
+            partial.open("xb").close()
+            partial.unlink()
+    except OSError as error:
+        raise unwritable(str(found), _reason(error)) from None
+    return found
+
+
+def unwritable(path: str, reason: str) -> StateError:
+    """No state can be written there."""
+    return StateError(Diagnostic("PCB442", f"no run can be kept at {path}", notes=(reason,), helps=(GIVE,)))
+
+
+def no_path(given: str, reason: str) -> StateError:
+    """There is nothing at such a path."""
+    return StateError(Diagnostic("PCB442", f"{given} is no path of a file", notes=(reason,), helps=(GIVE,)))

@@ -1,0 +1,78 @@
+"""What stands in the file of a kept run, and whether a program may go on from it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from pcbatch.compiler.program import Compiled
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.errors import StateError
+from pcbatch.lowering.typing.jax_types import SETTINGS, settings
+
+WHAT = {"run": "`f.run(...)` or `f.start(...)`", "map": "`f.map(...)` over chunks"}
+
+
+def header(compiled: Compiled, kind: str) -> dict[str, Any]:
+    """What every kept run says about itself."""
+    return {
+        "kind": kind,
+        "pcbatch": _version(),
+        "jax": jax.__version__,
+        "program": compiled.fingerprint(),
+        "settings": [str(value) for value in settings()],
+    }
+
+
+def _version() -> str:
+    return str(importlib.import_module("pcbatch").__version__)
+
+
+def check(path: Path, found: Mapping[str, Any], compiled: Compiled, kind: str, **wanted: tuple[Any, str]) -> None:
+    """Is this a run of this program, kept by this version under these settings, and (`wanted`: by key, with what to
+    call it) of these arguments and devices? StateError if not."""
+    check_kind(path, found, kind)
+    if found["program"] != compiled.fingerprint():
+        note = "its blocks, their primitives, the constants in them, the types of the arguments, or the options "
+        note += "`max_steps` and `stats`, are not the same"
+        if found["jax"] != jax.__version__:
+            note += f"; jax {found['jax']} wrote it, and this is jax {jax.__version__}"
+        raise refused(path, "was written by another program", note)
+    for key, (value, what) in wanted.items():
+        if found[key] != value:
+            raise refused(path, f"was written for other {what}", _differ(what, found[key], value))
+
+
+def check_kind(path: Path, found: Mapping[str, Any], kind: str) -> None:
+    """Was it written by the same methods, this version, under these settings?"""
+    if found.get("pcbatch") != _version():
+        raise refused(path, f"was written by pcbatch {found.get('pcbatch')}", f"this is pcbatch {_version()}")
+    if found["kind"] != kind:
+        raise refused(path, f"was written by {WHAT[found['kind']]}", f"it is read as one of {WHAT[kind]}")
+    for name, then, now in zip(SETTINGS, found["settings"], map(str, settings()), strict=True):
+        if then != now:
+            help = f"set it as it was, `jax.config.update({name!r}, {_literal(then)})`, before anything is computed"
+            raise refused(path, f"was written under another setting of JAX, `{name}`", f"{then} then, {now} now", help)
+
+
+def _literal(text: str) -> str:
+    return text if text in ("True", "False", "None") else repr(text)
+
+
+def _differ(what: str, then: object, now: object) -> str:
+    if then is None:
+        return f"the file does not tell the {what}: they were gone when it was written"
+    if isinstance(then, str) and len(then) == 64:  # digests tell nobody anything
+        return f"the {what} of this call are not those that the run began with"
+    return f"{then} then, {now} now"
+
+
+def refused(path: Path, what: str, note: str, help: str = "") -> StateError:
+    """This run is not to be gone on with here."""
+    title = f"the run in `{path.name}` {what}"
+    usual = "start again: give another path, or remove the file; or go on with what wrote it"
+    return StateError(Diagnostic("PCB443", title, notes=(note,), helps=(help or usual,)))

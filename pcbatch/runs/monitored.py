@@ -1,0 +1,174 @@
+"""Runs that the host looks after: with a bar, a time limit, a checkpoint; and those that are started by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from pcbatch.call.arguments import Arguments, signature
+from pcbatch.call.placement import dealing
+from pcbatch.compiler.jax_errors import non_finite_lanes
+from pcbatch.compiler.program import Compiled
+from pcbatch.lowering.typing.abstract_values import Abstract
+from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.runs import checkpoint_file, fingerprint
+from pcbatch.runs.checkpoint_header import check, check_kind, refused
+from pcbatch.runs.interrupts import Interrupted, interruptible
+from pcbatch.runs.progress import reporting
+from pcbatch.runs.run_handle import Machine, checkpointing, traced
+from pcbatch.runs.run_options import Wishes, deadline
+from pcbatch.runtime.execute.executor import PcExecutable
+from pcbatch.runtime.execute.host_loop import Pace, Watch
+from pcbatch.runtime.execute.run_state import begin, like
+from pcbatch.runtime.local_strategy.executor import needs_pc
+from pcbatch.runtime.sharding.ambient_mesh import alone
+from pcbatch.runtime.sharding.lane_sharding import Devices, Spread
+from pcbatch.runtime.vm.raw_result import Outcome, sought, tracing
+
+if TYPE_CHECKING:
+    from pcbatch.api.batch import Batched
+
+
+def start(
+    name: str, compiled: Compiled, given: Arguments, mesh: Devices, what: str, lanes: int | None = None
+) -> Machine:
+    """A machine before its first trip. `what` asks for it, for messages."""
+    executable = _executable(compiled, given, what)
+    if given.lanes == 0:
+        return Machine(name, compiled, given, None, None)
+    with compiled.blaming(given), jax.debug_nans(False), jax.debug_infs(False), alone():
+        paused = begin(executable, compiled.args(given), given.lanes, lanes, _dealt(compiled, given, mesh, what))
+    return Machine(name, compiled, given, paused, None)
+
+
+def _executable(compiled: Compiled, given: Arguments, what: str) -> PcExecutable:
+    if tracing(compiled.args(given)):
+        raise traced(what)
+    if not isinstance(compiled.executable, PcExecutable):
+        raise needs_pc(f"`{what}`")
+    return compiled.executable
+
+
+def _dealt(compiled: Compiled, given: Arguments, mesh: Devices, what: str) -> Mesh | None:
+    """The devices that the inputs of a call are dealt to, wherever they lie."""
+    return dealing(compiled.placed(given, mesh), what)
+
+
+def watched(
+    name: str, compiled: Compiled, given: Arguments, mesh: Devices, wishes: Wishes, lanes: int | None = None
+) -> Outcome:
+    """A run to its end, or as far as the wishes let it come. `lanes`: as `f.map` is asked for."""
+    _executable(compiled, given, wishes.asked)
+    with reporting(wishes.progress, "lanes" if lanes is None else "inputs") as report, interruptible() as interrupted:
+        machine = _begun(name, compiled, given, mesh, wishes, lanes)
+        watch = Watch(Pace(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
+        if report is not None and machine.standing is not None:
+            report(machine.standing)
+        if wishes.checkpoint is not None:
+            watch.save, watch.every = checkpointing(machine, wishes.checkpoint), wishes.every
+        machine = machine.moved(watch)
+        if wishes.checkpoint is not None:
+            machine.write(wishes.checkpoint, checkpoint_file.write_if_possible)
+        if report is not None and machine.standing is not None and watch.why != "interrupted":
+            report(machine.standing)
+    if watch.why == "interrupted":
+        raise Interrupted(machine)
+    outcome = machine.outcome()
+    if sought() and non_finite_lanes(outcome):
+        return compiled.execute(given, mesh)  # which says where they come from
+    return outcome
+
+
+def _begun(
+    name: str, compiled: Compiled, given: Arguments, mesh: Devices, wishes: Wishes, lanes: int | None
+) -> Machine:
+    path = wishes.checkpoint
+    if path is None:
+        return start(name, compiled, given, mesh, wishes.asked, lanes)
+    if not path.exists():
+        return start(name, compiled, given, mesh, wishes.asked, lanes).recognisable()
+    about, arrays = checkpoint_file.read(path)
+    mesh, digest = _dealt(compiled, given, mesh, wishes.asked), fingerprint.of_arguments(given)
+    devices = Spread(mesh, 0).devices if given.lanes else 1
+    check(path, about, compiled, "run", inputs=(given.lanes, "inputs"), arguments=(digest, "arguments"),
+          devices=(devices, "devices"))  # fmt: skip
+    return restored(path, name, compiled, given, mesh, about, arrays)
+
+
+def load(batched: Batched, path: Any, fixed: tuple[Any, ...], args: Any, kwargs: dict[str, Any]) -> Machine:
+    """The machine in a file. `fixed`: the object of a method; `args`: arguments of the types of those that it had."""
+    mesh = batched.mesh_of_call(kwargs)
+    file = checkpoint_file.path_of(path)
+    about, arrays = checkpoint_file.read(file)
+    check_kind(file, about, "run")
+    if args or kwargs:
+        given = batched.prepared((*fixed, *args), kwargs)
+    else:
+        given = _described(file, batched, about, fixed)
+    compiled = batched.program(given)
+    mesh = dealing(mesh, "load")
+    devices = Spread(mesh, 0).devices if about["inputs"] else 1
+    if devices != about["devices"]:
+        note = f"{about['devices']} then, {devices} now"
+        raise refused(file, "was written for other devices", note, f"`f.load(path, devices={about['devices']})`")
+    wanted = {"inputs": (given.lanes, "inputs")} if args or kwargs else {}
+    check(file, about, compiled, "run", **wanted)
+    return restored(file, batched.__name__, compiled, replace(given, lanes=about["inputs"]), mesh, about, arrays)
+
+
+def _described(file: Path, batched: Batched, about: Mapping[str, Any], fixed: tuple[Any, ...]) -> Arguments:
+    """The call that a machine was started with, as far as types go."""
+    then, now = list(about["types"]), list(signature(batched.fn).parameters)
+    if then != now:
+        note = f"it had other parameters: {', '.join(then)}; and here are: {', '.join(now)}"
+        raise refused(file, "was written by another program", note)
+    types: dict[str, Abstract] = dict(batched.types_of_fixed(fixed))
+    for name, found in about["types"].items():
+        if name not in types and found is None:
+            note = f"the file does not hold the classes in argument `{name}`: nothing in it is code"
+            help = "give the arguments, or `jax.ShapeDtypeStruct`s of them: `f.load(path, *args)`"
+            raise refused(file, "holds no types of all arguments", note, help)
+        if name not in types:
+            types[name] = fingerprint.decoded(found)
+    types = {name: types[name] for name in about["types"]}
+    mapped = {name: tuple(leaves) for name, leaves in about["mapped"].items()}
+    return Arguments(
+        types, frozenset(about["shared"]), _shapes(types, mapped, about["inputs"]), mapped, about["inputs"]
+    )
+
+
+def _shapes(types: Mapping[str, Abstract], mapped: Mapping[str, Any], lanes: int) -> dict[str, tuple[Any, ...]]:
+    """Descriptions of arrays, where a call has arrays."""
+    return {
+        name: tuple(
+            to_aval(leaf, (lanes,) if varies else ())
+            for leaf, varies in zip(type_.arrays, mapped.get(name) or (False,) * len(type_.arrays), strict=True)
+        )
+        for name, type_ in types.items()
+    }
+
+
+def restored(
+    path: Path,
+    name: str,
+    compiled: Compiled,
+    given: Arguments,
+    mesh: Mesh | None,
+    about: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+) -> Machine:
+    """The machine of a file that was checked."""
+    executable = _executable(compiled, given, "load")
+    digest = about["arguments"]
+    if about["shape"] is None:
+        return Machine(name, compiled, given, None, digest)
+    types = like(executable, compiled.args(given), given.lanes, mesh, about["shape"])
+    if not types.fits(arrays):
+        raise checkpoint_file.unreadable(path, "its arrays are not those of such a state")
+    return Machine(name, compiled, given, types.restored(arrays), digest)

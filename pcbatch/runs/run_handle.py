@@ -1,0 +1,274 @@
+"""`f.start(...)`: a run as a value that can be looked at, advanced, kept in a file and gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from pcbatch.call.arguments import Arguments, usage
+from pcbatch.call.results import Result
+from pcbatch.compiler.program import Compiled
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.diagnostics.tables import ranges, table
+from pcbatch.errors import UsageError
+from pcbatch.runs import checkpoint_file, fingerprint
+from pcbatch.runs.checkpoint_header import header
+from pcbatch.runs.interrupts import Interrupted, interruptible
+from pcbatch.runs.progress import reporting
+from pcbatch.runs.run_options import deadline, whole_number
+from pcbatch.runtime.execute.host_loop import Pace, Standing, Watch
+from pcbatch.runtime.execute.run_state import Paused, shape_of
+from pcbatch.runtime.execute.state_arrays import named
+from pcbatch.runtime.sharding.ambient_mesh import alone
+from pcbatch.runtime.vm.raw_result import Outcome, tracing
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A block where lanes still run: its label, where it comes from, how many lanes wait for it, and one of them (the
+    number of its input)."""
+
+    label: str
+    function: str
+    file: str
+    lines: tuple[int, ...]
+    lanes: int
+    sample: int
+
+
+class Places(tuple[Place, ...]):
+    """The blocks where lanes still run, those with most lanes first; printed as a table."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        if not self:
+            return "no lane runs"
+        rows = [(p.label, p.function, f"{p.file}:{ranges(p.lines)}", str(p.lanes), str(p.sample)) for p in self]
+        return table(("block", "function", "lines", "lanes", "for example"), rows, ("lanes", "for example"))
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RunProgress:
+    """How far a machine is. `finished` of `total` inputs have their end (failed ones too), lanes run `running` of them,
+    and `waiting` have not been begun. `trips`: iterations of the machine, summed over devices. `utilisation`: the
+    share of lanes that had work, as a mean over trips, of what was seen between programs; None before the first.
+    `places`: the blocks where lanes still run."""
+
+    finished: int
+    total: int
+    running: int
+    waiting: int
+    trips: int
+    utilisation: float | None
+    places: Places
+
+    def __repr__(self) -> str:
+        share = "" if self.utilisation is None else f", {self.utilisation:.0%} of lanes at work"
+        waiting = f", {self.waiting:,} not begun" if self.waiting else ""
+        line = f"{self.finished:,} of {self.total:,} done{waiting}, {self.trips:,} trips{share}"
+        where = "; ".join(f"{p.lanes:,} at {p.label} (lines {ranges(p.lines)})" for p in self.places[:3])
+        more = f"; {len(self.places) - 3} more blocks" if len(self.places) > 3 else ""
+        return f"{line}, running: {where}{more}" if where else line
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Machine:
+    """A run between two trips, made by `f.start(...)`. It is a value: `advance` gives another one, and this one stays
+    as it is.
+
+    Example:
+        >>> m = f.start(xs)
+        >>> while not m.done:
+        ...     m = m.advance(10_000)
+        ...     print(m.progress())
+        >>> result = m.result()  # doctest: +SKIP
+    """
+
+    _name: str
+    _compiled: Compiled
+    _given: Arguments
+    _paused: Paused | None  # None: there are no lanes
+    _digest: str | None
+
+    @property
+    def done(self) -> bool:
+        """Has every lane its end?"""
+        return self._paused is None or self._paused.ended
+
+    @property
+    def standing(self) -> Standing | None:
+        """How it stands; None if there are no lanes."""
+        return None if self._paused is None else self._paused.standing
+
+    def advance(
+        self,
+        max_trips: int | None = None,
+        *,
+        timeout: float | None = None,
+        progress: Any = None,
+        donate: bool = False,
+    ) -> Machine:
+        """Run on, to the end or less far; stacks grow as they do in a call.
+
+        Args:
+            max_trips: of the machine (of each device's, if there are several). None: no limit.
+            timeout: seconds after which it stops, between two programs of a fraction of a second. Compiling is not
+                counted.
+            progress: as in `f.run`.
+            donate: give the memory of this machine to the new one: this one cannot be used any more.
+
+        Returns:
+            The machine after that.
+
+        Raises:
+            Interrupted: Ctrl-C was pressed; it holds the machine as it is then.
+        """
+        __tracebackhide__ = True
+        trips, until = whole_number("max_trips", max_trips), deadline(timeout)
+        with reporting(progress, "lanes") as report, interruptible() as interrupted:
+            watch = Watch(Pace(), trips, until, report, interrupted=interrupted)
+            later = self.moved(watch, donate)
+        if watch.why == "interrupted":
+            raise Interrupted(later)
+        return later
+
+    def moved(self, watch: Watch, donate: bool = True) -> Machine:
+        """`advance`, as a watch says."""
+        here = self._usable()
+        if tracing(()):
+            raise traced("advance")
+        if here is None or here.ended:
+            return self
+        with self._compiled.blaming(self._given), _unchecked(), alone():
+            with watch.aside():
+                own = here if donate else here.copied()
+            later = own.advanced(watch)
+        self._compiled.flush()
+        return replace(self, _paused=later)
+
+    def result(self) -> Result:
+        """As `f.run(...)` gives it; `Status.RUNNING`, and no value, in lanes that have not ended."""
+        return self._compiled.result(self.outcome(), self._given.lanes)
+
+    def outcome(self) -> Outcome:
+        """The leaves of the result, and how lanes stand."""
+        here = self._usable()
+        if tracing(()):
+            raise traced("result")
+        if here is None:
+            return self._compiled.empty()
+        with _unchecked(), alone():
+            return here.outcome()
+
+    def progress(self) -> RunProgress:
+        """How far it is."""
+        here = self._usable()
+        if here is None:
+            return RunProgress(0, 0, 0, 0, 0, None, Places())
+        s = here.standing
+        share = s.busy / s.offered if s.offered else None
+        running = here.spread.inputs - s.finished - s.waiting
+        return RunProgress(s.finished, here.spread.inputs, running, s.waiting, s.trips, share, self.where())
+
+    def where(self) -> Places:
+        """The blocks where lanes still run, with their lines, how many lanes wait for each, and one of them."""
+        here = self._usable()
+        if here is None or here.ended:
+            return Places()
+        pc, inputs = here.running()
+        found = []
+        for block, first, count in zip(*np.unique(pc, return_index=True, return_counts=True), strict=True):
+            info, site = self._compiled.infos[block], self._compiled.where(int(block), None)
+            lines = info.lines or (() if site.loc is None else (site.loc.line,))
+            file = _file(site.loc)
+            found.append(Place(info.label, info.function, file, lines, int(count), int(inputs[first])))
+        return Places(sorted(found, key=lambda place: -place.lanes))
+
+    def save(self, path: Any) -> None:
+        """Write it to a file, all or nothing; `f.load(path)` reads it, in another process too."""
+        __tracebackhide__ = True
+        self.write(checkpoint_file.checked_path(path))
+
+    def write(self, path: Any, keep: Callable[..., None] = checkpoint_file.write) -> None:
+        """`save`, to a path that was checked."""
+        here, known = self._usable(), self.recognisable()
+        shape = None if here is None else shape_of(here)
+        about = {
+            **header(self._compiled, "run"),
+            "function": self._name,
+            "types": fingerprint.types_of(self._given),
+            "shared": sorted(self._given.shared),
+            "mapped": {name: list(leaves) for name, leaves in self._given.mapped.items()},
+            "inputs": self._given.lanes,
+            "devices": 1 if here is None else here.spread.devices,
+            "arguments": known._digest,
+            "shape": shape,
+        }
+        keep(path, about, {} if here is None else named(here.state))
+
+    def recognisable(self) -> Machine:
+        """With a digest of the arguments that it was started with, if they are still there: a call with the same ones
+        may go on from its file."""
+        leaves = [x for leaves in self._given.arrays.values() for x in leaves]
+        gone = any(isinstance(x, jax.ShapeDtypeStruct) or getattr(x, "is_deleted", bool)() for x in leaves)
+        return self if self._digest or gone else replace(self, _digest=fingerprint.of_arguments(self._given))
+
+    def _given_away(self) -> bool:
+        return self._paused is not None and any(x.is_deleted() for x in jax.tree.leaves(self._paused.state))
+
+    def _usable(self) -> Paused | None:
+        if self._given_away():
+            title = "this machine has given its memory to the one that `advance(..., donate=True)` made of it"
+            raise usage("PCB440", title, help="go on with that one, or leave `donate` out")
+        return self._paused
+
+    def __repr__(self) -> str:
+        how = "its memory was given to a later machine" if self._given_away() else self.progress()
+        return f"<pcbatch.Machine {self._name}: {how}>"
+
+    def __copy__(self) -> Machine:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Machine:
+        return self
+
+    def __reduce__(self) -> Any:
+        title = "a machine is not pickled: it holds a compiled program"
+        raise usage("PCB440", title, help="write it with `m.save(path)`, and read it with `f.load(path)`")
+
+
+def traced(what: str) -> UsageError:
+    """There is no host between the trips of a program that JAX traces."""
+    title = f"`{what}` is asked for inside a program that JAX traces"
+    note = "the host looks after such a run, between the programs that the devices run"
+    help = "call it outside of `jax.jit`, `jax.vmap`, `jax.grad` and other transformations; inside, `max_steps` ends "
+    help += "lanes that go on for too long"
+    return usage("PCB441", title, note, help=help)
+
+
+def checkpointing(machine: Machine, path: Any) -> Callable[[Any], None]:
+    """What a watch calls to keep a run of this machine."""
+
+    def keep(snapshot: Callable[[], Paused]) -> None:
+        replace(machine, _paused=snapshot()).write(path, checkpoint_file.write_if_possible)
+
+    return keep
+
+
+def _file(loc: Loc | None) -> str:
+    return "" if loc is None else loc.file.replace("\\", "/").rpartition("/")[2]
+
+
+@contextmanager
+def _unchecked() -> Iterator[None]:
+    """Registers hold values of lanes that are elsewhere; JAX need not look for NaN in them."""
+    with jax.debug_nans(False), jax.debug_infs(False):
+        yield

@@ -1,0 +1,83 @@
+"""What a call may ask for besides its arguments: progress, a time limit, a file to keep the run in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pcbatch.call.arguments import usage
+from pcbatch.runs.checkpoint_file import checked_path
+
+EVERY = 60.0  # seconds between two checkpoints
+FOREVER = 1e12  # seconds; a number of trips can be made of it without overflow
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The options of one call, checked."""
+
+    progress: Any = None
+    timeout: float | None = None
+    checkpoint: Path | None = None
+    every: float = EVERY
+
+    @staticmethod
+    def taken(kwargs: dict[str, Any], params: Mapping[str, Any]) -> Wishes | None:
+        """Takes them out of the keyword arguments of a call, unless the function has such parameters; None if there are
+        none."""
+        found = {name: kwargs.pop(name) for name in NAMES if name in kwargs and name not in params}
+        return Wishes.of(found)
+
+    @staticmethod
+    def of(found: Mapping[str, Any]) -> Wishes | None:
+        """Checks them."""
+        wanted = {name: value for name, value in found.items() if value is not None}
+        if wanted.get("progress") is False:
+            del wanted["progress"]
+        if "every" in wanted:
+            wanted["every"] = seconds("every", wanted["every"])
+            if "checkpoint" not in wanted:
+                title = "`every` says how often to write a checkpoint, and there is none"
+                raise usage("PCB440", title, help='name a file, `checkpoint="run.npz"`, or leave `every` out')
+        if "timeout" in wanted:
+            wanted["timeout"] = seconds("timeout", wanted["timeout"])
+        if "checkpoint" in wanted:
+            wanted["checkpoint"] = checked_path(wanted["checkpoint"])
+        return Wishes(**wanted) if wanted else None
+
+    @property
+    def asked(self) -> str:
+        """One of them, for messages."""
+        asked = {"checkpoint": self.checkpoint, "timeout": self.timeout, "progress": self.progress}
+        return next(name for name, value in asked.items() if value is not None)
+
+
+NAMES = tuple(Wishes.__dataclass_fields__)
+
+
+def seconds(name: str, value: Any) -> float:
+    """A time."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if number and value >= 0:  # a NaN is not
+        return float(min(value, FOREVER))
+    raise usage("PCB440", f"{name} must be a number of seconds, not {value!r}", help=f"write `{name}=60`")
+
+
+def deadline(timeout: float | None) -> float | None:
+    """When so many seconds will have passed."""
+    return None if timeout is None else time.monotonic() + seconds("timeout", timeout)
+
+
+def whole_number(name: str, value: Any) -> int | None:
+    """A number of trips, or None."""
+    if value is None:
+        return None
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
+        return int(value)
+    title = f"{name} must be a whole number, zero or more, or None, not {value!r}"
+    raise usage("PCB440", title, help=f"leave {name} out, or give a number such as {name}=10_000")

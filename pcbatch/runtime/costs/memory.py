@@ -1,0 +1,187 @@
+"""What the state of a machine takes, by variable, and whether that fits, before any of it is made."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from pcbatch.diagnostics.byte_sizes import amount
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.errors import TooLargeError
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.jax_types import jax_dtype, storage_type
+from pcbatch.runtime.sharding.lane_sharding import Spread
+from pcbatch.runtime.vm.layout import Layout
+
+SHARE = 0.5  # of a device's memory that a machine may take if nobody says otherwise
+SHOWN = 6  # variables listed
+UNKNOWN = 2**33  # where nobody knows how much there is
+CONTROL = 16  # bytes of a lane besides its values: program counter, depth, steps, name
+
+
+class Part(NamedTuple):
+    """Bytes of one variable: of each lane, frame or input (`each`), and how many of those there are."""
+
+    what: str
+    each: int
+    many: int
+
+    @property
+    def size(self) -> int:
+        """In all."""
+        return self.each * self.many
+
+
+@dataclass(slots=True)
+class Memory:
+    """The needs of a program's machine. `asked`: the limit of the user, on each device."""
+
+    layout: Layout
+    asked: int | None
+    lane: int = field(init=False)  # bytes of registers
+    frame: int = field(init=False)
+    input: int = field(init=False)  # of what an input of a queue begins with and leaves behind
+
+    def __post_init__(self) -> None:
+        types = self._types()
+        program, registers = self.layout.program, self.layout.registers
+        self.lane = CONTROL + sum(size_of(types[v]) for v in registers)
+        self.frame = 0 if self.layout.frames is None else self.layout.frames.bytes()
+        left = {*program.results, *self.layout.shown} & set(registers)
+        self.input = CONTROL + sum(size_of(types[v]) for v in (*left, *(v for v in program.params if v in registers)))
+
+    def _types(self) -> dict[str, ArrayType]:
+        return {v: storage_type(t) for v, var in self.layout.program.vars.items() if (t := var.type) is not None}
+
+    def total(self, width: int, depth: int, slots: int = 0) -> int:
+        """Bytes on one device: so many lanes with room for so many nested calls, and a queue of so many inputs."""
+        return width * (self.lane + self.frame * (depth + 2)) + slots * self.input
+
+    def has_room(self, spread: Spread, width: int, depth: int) -> bool:
+        """May stacks get twice as deep? While they grow there are both."""
+        both = self.total(width, 2 * depth) + width * self.frame * (depth + 2)
+        return both <= self.limit(spread)
+
+    def limit(self, spread: Spread) -> int:
+        """Bytes on each device."""
+        return _of_device(spread.mesh) if self.asked is None else self.asked
+
+    def fits(self, spread: Spread, width: int, depth: int, slots: int = 0) -> bool:
+        """Is there room for a machine of so many lanes?"""
+        return self.total(width, depth, slots) <= self.limit(spread)
+
+    def check(self, spread: Spread, width: int, depth: int, slots: int = 0) -> None:
+        """Refuse what does not fit."""
+        if not self.fits(spread, width, depth, slots):
+            size, limit = self.total(width, depth, slots), self.limit(spread)
+            raise TooLargeError(self._refused(size, limit, width, depth, slots))
+
+    def _refused(self, size: int, limit: int, width: int, depth: int, slots: int) -> Diagnostic:
+        lanes = f"{width:,} lane{'' if width == 1 else 's'}" + (f" for {slots:,} inputs" if slots else "")
+        title = f"the state of {lanes} takes {amount(size)}, and may take {amount(limit)}"
+        parts = sorted(self.parts(width, depth, slots), key=lambda part: -part.size)
+        lines = [f"  {part.what}: {amount(part.each)} x {part.many:,} = {amount(part.size)}" for part in parts[:SHOWN]]
+        notes = ["\n".join(["the largest:", *lines]), self._source(limit)]
+        helps = (
+            *self._smaller(limit, width, depth, slots or width),
+            f'let it take more: `max_memory="{_at_least(size)}"`',
+        )
+        return Diagnostic("PCB444", title, notes=tuple(notes), helps=helps)
+
+    def _smaller(self, limit: int, width: int, depth: int, inputs: int) -> tuple[str, ...]:
+        """A machine for as many inputs that does fit, if there is one."""
+        widths = [2**k for k in range(width.bit_length()) if 2**k < width]
+        whole = [lanes for lanes in widths if self.total(lanes, depth, inputs) <= limit]
+        if whole:
+            return (f"run fewer lanes at a time: `f.map(..., lanes={whole[-1]})`",)
+        parts = [(lanes, k) for lanes in [*widths, width] for k in (256, 64, 16, 4, 1)]
+        fit = [(lanes, lanes * k) for lanes, k in parts if self.total(lanes, depth, lanes * (k + 1)) <= limit]
+        if not fit:
+            return ()
+        return (
+            f"run fewer lanes at a time, and send inputs in chunks: `f.map(..., lanes={fit[0][0]}, chunk={fit[0][1]})`",
+        )
+
+    def _source(self, limit: int) -> str:
+        if self.asked is not None:
+            return f"the limit on each device is that of `max_memory`, {amount(limit)}"
+        return f"the limit is half of the memory that JAX's device has for this machine, {amount(limit)}"
+
+    def stacks(self, depth: int) -> tuple[str, ...]:
+        """What keeps stacks from growing, and what they hold: notes on lanes that found no room."""
+        parts = sorted(self._framed(1, depth), key=lambda part: -part.size)
+        shown = ", ".join(f"`{part.what.split('`')[1]}` {amount(part.size)}" for part in parts[:SHOWN])
+        whose = "half of the device's memory" if self.asked is None else f"`max_memory`, {amount(self.asked)}"
+        return (
+            f"stacks twice as deep, beside those that there are, would take more than {whose}",
+            f"the stack of each lane takes {amount(self.frame * (depth + 2))}" + (f": {shown}" if shown else ""),
+        )
+
+    def parts(self, width: int, depth: int, slots: int) -> Iterator[Part]:
+        """All that is held, by variable."""
+        types = self._types()
+        for v in self.layout.registers:
+            yield Part(f"`{v}` {types[v]} in a register of each lane", size_of(types[v]), width)
+        yield from self._framed(width, depth)
+        if self.layout.frames is not None:
+            yield Part("return addresses in frames", 4, width * (depth + 2))
+        if slots:
+            begins = [v for v in self.layout.program.params if v in self.layout.registers]
+            for name, what in ((begins, "as an input"), (self.layout.program.results, "as a result")):
+                yield from (Part(f"`{v}` {types[v]} {what}", size_of(types[v]), slots) for v in name if v in types)
+
+    def _framed(self, width: int, depth: int) -> Iterator[Part]:
+        plan = self.layout.frames
+        for v, column in {} if plan is None else plan.columns.items():
+            each = (column.stop - column.start) * plan.dtype(column.buffer).itemsize  # type: ignore[union-attr]
+            yield Part(f"`{v}` {column.type} in frames, {depth + 2:,} of each lane", each, width * (depth + 2))
+
+
+def size_of(type_: ArrayType) -> int:
+    """Bytes of a value in storage."""
+    return math.prod(type_.shape) * int(jax_dtype(type_).itemsize)
+
+
+def _at_least(size: int) -> str:
+    """A round amount that is enough."""
+    unit, name = next((u, n) for u, n in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "")) if size >= u)
+    return f"{-(-size // unit)}{name}"
+
+
+def _of_device(mesh: Any) -> int:
+    devices = tuple(mesh.devices.flat) if mesh is not None else (jax.devices()[0],)
+    return int(SHARE * min(_memory(device) for device in devices) / _sharing(devices))
+
+
+def _sharing(devices: tuple[Any, ...]) -> int:
+    """How many of them share one memory."""
+    return len(devices) if devices[0].platform == "cpu" else 1
+
+
+@cache
+def _memory(device: Any) -> int:
+    """All that a device has."""
+    stats = None if device.platform == "cpu" else device.memory_stats()
+    return int(stats["bytes_limit"]) if stats and "bytes_limit" in stats else _physical()
+
+
+@cache
+def _physical() -> int:
+    """The memory of this computer, or of the container that this process is in."""
+    try:
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return UNKNOWN
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            there = min(there, int(Path(file).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return there

@@ -1,0 +1,188 @@
+"""What blocks cost, and what follows: how each is computed, how many lanes a machine should have.
+
+Times are estimates in nanoseconds for one CPU core; the constants were measured (docs/performance.md) and are part of
+the program, not of the run, so that equal programs are planned, and compiled, equally.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.errors import UsageError
+from pcbatch.ir.def_use import block_uses, block_writes, holds, pops, pushes
+from pcbatch.ir.stack import StackBlock, StackProgram
+from pcbatch.lowering.analysis.block_frequency import flow, visits
+from pcbatch.lowering.passes.block_layout import block_cost, expensive_blocks
+from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
+from pcbatch.modes import Dense, Few, Mode, Strips
+from pcbatch.runtime.vm import indexed_access
+
+OPERATION = 0.06  # one arithmetic operation of one lane, vectorised
+WORD = 0.25  # moving one word of one lane: its share of a masked update, which reads twice and writes once
+KERNEL = 150.0  # one more kernel in a trip
+FIND = 1.2  # looking whether one lane waits
+WAITING = 0.5  # the share of the lanes that a trip finds waiting for a block of the innermost loop
+DRAINED = 4  # visits that a cheap block gets in one trip which drains it
+# Lanes to look up at a time: (relative visits, part of all lanes, least, most). Too few, and the same trip visits the
+# block again and again; too many, and it computes lanes that do not wait.
+FEW = ((0.5, 5, 8, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
+STRIP, STRIP_LANE, STRIP_VISIT = 128, 15.0, 6000.0  # worth it from so much time per lane and per visit
+DEAR_STRIP, DEAR_LANE = 32, 1000.0  # where a lane is that dear, narrow strips waste less
+LOOK = 3000.0  # a visit that takes longer hardly notices what looking costs
+STREAM = 512  # lanes of a stream
+WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
+NARROWS = 12  # blocks: a narrower machine is one more program to compile
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCost:
+    """One block. `often`: its expected visits, relative to the most visited block's."""
+
+    label: str
+    operations: float
+    words: float  # per lane, that a visit reads or writes
+    arrays: int  # registers and frames that it touches
+    often: float
+    expensive: bool
+    loops: bool  # a lane may go from it to itself, by a jump or a return
+
+    @property
+    def lane(self) -> float:
+        """Time per lane."""
+        return self.operations * OPERATION + self.words * WORD
+
+    def dense(self, lanes: int) -> float:
+        """Time of a visit that computes all lanes."""
+        return self.arrays * KERNEL + lanes * self.lane
+
+    def few(self, lanes: int, width: int, waiting: float) -> float:
+        """Time of a visit for which so many lanes wait, when so many are looked up at a time."""
+        return math.ceil(waiting / width) * (FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The blocks of a program in order. `chosen`: modes that the user has chosen, by block."""
+
+    blocks: tuple[BlockCost, ...]
+    chosen: Mapping[int, Mode]
+    drains: bool  # does a trip visit cheap blocks until no lane waits for any?
+
+    @property
+    def expensive(self) -> tuple[int, ...]:
+        """Blocks worth waiting for."""
+        return tuple(k for k, block in enumerate(self.blocks) if block.expensive)
+
+    def modes(self, lanes: int) -> tuple[Mode, ...]:
+        """How each block is computed in a machine of so many lanes."""
+        return tuple(mode for mode, _ in self.choices(lanes))
+
+    def choices(self, lanes: int) -> tuple[tuple[Mode, str], ...]:
+        """The same, with the reason in a few words."""
+        if is_symbolic(lanes):
+            lanes = WIDEST
+        said = {k: (mode, "as `modes` says") for k, mode in self.chosen.items()}
+        return tuple(said.get(k) or self._choice(block, lanes) for k, block in enumerate(self.blocks))
+
+    def _choice(self, block: BlockCost, lanes: int) -> tuple[Mode, str]:
+        dense = Dense(spins=_turns(block, lanes) if self._spins(block) else 0)
+        if block.expensive:
+            return _expensive_choice(block, lanes, dense)
+        width = few_width(block.often, lanes)
+        if width > lanes // 2:
+            return dense, "few lanes in all"
+        visits = DRAINED if self.drains else 1
+        waiting = max(1.0, lanes * block.often * WAITING)
+        if block.few(lanes, width, waiting) > visits * block.dense(lanes):
+            return dense, "cheap: looking lanes up costs more"
+        return Few(width), "few lanes wait at a time"
+
+    def _spins(self, block: BlockCost) -> bool:
+        """Is it worth going round in the block alone? Not where most lanes wait elsewhere meanwhile."""
+        alone = all(other is block or other.often < block.often for other in self.blocks)
+        return block.loops and (self.drains or alone)
+
+    def lanes(self, inputs: int) -> int:
+        """Lanes for a plain call: all inputs at once while that is cheap."""
+        return inputs if is_symbolic(inputs) or inputs <= WIDEST else self.stream_lanes(inputs)
+
+    def stream_lanes(self, inputs: int) -> int:
+        """Lanes for a stream of inputs."""
+        return STREAM if is_symbolic(inputs) else min(inputs, STREAM)
+
+    @property
+    def narrows(self) -> bool:
+        """Is it worth compiling narrower machines for the end of a stream?"""
+        return len(self.blocks) <= NARROWS
+
+
+def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None, drains: bool = False) -> Costs:
+    """The costs of an ordered program. `modes`: what the user chose, see `Options`; `drains`: does the policy?"""
+    often = visits(program)
+    most = max(often.values())
+    dear = expensive_blocks(program)
+    graph = flow(program)
+    blocks = (
+        _cost(program, b, often[b.label] / most, b.label in dear, b.label in graph[b.label]) for b in program.blocks
+    )
+    return Costs(tuple(blocks), _chosen(program, modes), drains)
+
+
+def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> dict[int, Mode]:
+    if modes is None:
+        return {}
+    if not isinstance(modes, Mapping):
+        return dict.fromkeys(range(len(program.blocks)), modes)
+    found: dict[int, Mode] = {}
+    for text, mode in modes.items():
+        blocks = [k for k, block in enumerate(program.blocks) if text == block.label or holds(block, text)]
+        if not blocks:
+            title = f"modes: no block is called {text!r} or holds an expression with that in its text"
+            help = "`f.explain_schedule(...)` lists the blocks and what they hold"
+            raise UsageError(Diagnostic("PCB416", title, helps=(help,)))
+        found |= dict.fromkeys(blocks, mode)
+    return found
+
+
+def _cost(program: StackProgram, block: StackBlock, often: float, expensive: bool, loops: bool) -> BlockCost:
+    types = {v: var.type for v, var in program.vars.items()}
+    used = block_uses(block) | block_writes(block)
+    registers = {v for v in used if (s := program.vars[v].storage) is not None and s.has_register}
+    slots = [*(op.dst for op in pops(block)), *(op.dst for op in pushes(block))]
+    touched = {v for op in block.ops for v in indexed_access.in_part(op)}
+    sizes = [storage_type(t).size for v in (*(registers - touched), *slots) if (t := types[v]) is not None]
+    return BlockCost(
+        block.label,
+        block_cost(block, types),
+        float(sum(sizes)),
+        len(registers) + bool(slots),
+        often,
+        expensive,
+        loops,
+    )
+
+
+def _expensive_choice(block: BlockCost, lanes: int, dense: Dense) -> tuple[Mode, str]:
+    """Strips, where what they save is more than what looking up, gathering and scattering cost."""
+    if block.lane >= DEAR_LANE and lanes > DEAR_STRIP:
+        return Strips(DEAR_STRIP), "waited for; so dear that narrow strips pay when few come"
+    if dense.spins:
+        return dense, "waited for; lanes go round in it"
+    worth = block.lane >= STRIP_LANE and block.dense(lanes) >= STRIP_VISIT
+    if worth and lanes > 2 * STRIP:
+        return Strips(STRIP), "waited for; strips when few come"
+    return dense, "waited for: most lanes take part"
+
+
+def _turns(block: BlockCost, lanes: int) -> int:
+    """Repetitions between two looks at how many lanes go on: a look costs a few kernels."""
+    return 4 if lanes * block.lane < LOOK else 1
+
+
+def few_width(often: float, lanes: int) -> int:
+    """How many lanes to look up at a time for a block of so many (relative) visits: a power of two."""
+    part, low, high = next(row[1:] for row in FEW if often >= row[0])
+    return int(min(high, max(low, 2 ** int(math.log2(max(1, lanes / part))))))

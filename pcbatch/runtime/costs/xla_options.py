@@ -1,0 +1,75 @@
+"""What XLA is told when it compiles a run: options that JAX takes at the outermost `jit` only.
+
+On a CPU XLA splits every kernel that touches more than some hundred kilobytes over its threads. A trip of the machine
+is a few dozen such kernels of a few microseconds each, so the hand-over dominates (docs/performance.md). The pass
+that splits them is left out of the compilation where no kernel is dear enough to be worth it; matrix products have
+threads of their own and are not touched.
+
+And XLA copies a buffer that one block reads and writes in part, unless it looks at the order of the two: frames that
+a block pops from and pushes to, registers of which a few lanes are gathered and put back. Where that option cannot be
+given, `emit.base` keeps the two apart.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.ir.ops import Prim
+from pcbatch.ir.stack import StackProgram
+from pcbatch.lowering.analysis.block_frequency import visits
+from pcbatch.lowering.analysis.cost import dearest_kernel
+from pcbatch.lowering.typing.trace import JaxprFn
+
+ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
+OLDER_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
+WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/performance.md
+
+
+def compiler_options(kernel: float, lanes: int, in_place: bool = True) -> dict[str, Any] | None:
+    """Options for `jax.jit` of a run outside any trace, for a program of this `typical_kernel`; None for XLA's own.
+    `in_place`: are reads of a buffer not kept apart from writes?"""
+    if jax.default_backend() != "cpu":
+        return None
+    wanted: list[dict[str, Any]] = [IN_PLACE] if in_place and not _older_emitters() else []
+    wanted += [] if kernel * lanes >= WORTH_SPLITTING else [ONE_THREAD]
+    return {k: v for option in wanted if _known(tuple(option.items())) for k, v in option.items()} or None
+
+
+def keeps_in_place() -> bool:
+    """Can XLA be told to look at the order of reads and writes?"""
+    return jax.default_backend() == "cpu" and not _older_emitters() and _known(tuple(IN_PLACE.items()))
+
+
+def _older_emitters() -> bool:
+    """Was XLA told to use them? With `IN_PLACE` they overwrite registers that are still read."""
+    return OLDER_EMITTERS in os.environ.get("XLA_FLAGS", "").lower().split()
+
+
+def typical_kernel(program: StackProgram) -> float:
+    """The cost per lane of a block's dearest kernel, as a mean over expected visits."""
+    often = visits(program)
+    total = sum(often[block.label] * _dearest(block.ops) for block in program.blocks)
+    return total / sum(often.values())
+
+
+def _dearest(ops: Iterable[object]) -> float:
+    fns = [op.expr.fn for op in ops if isinstance(op, Prim)]
+    return max((dearest_kernel(fn.closed.jaxpr) for fn in fns if isinstance(fn, JaxprFn)), default=0.0)
+
+
+@cache
+def _known(option: tuple[tuple[str, Any], ...]) -> bool:
+    """Does this XLA take the option? It is none that JAX promises to keep."""
+    try:
+        with jax.ensure_compile_time_eval():  # inside a trace JAX takes no options
+            jax.jit(lambda: jnp.int32(0), compiler_options=dict(option))()
+    except Exception:
+        return False
+    return True

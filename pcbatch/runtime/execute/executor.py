@@ -1,0 +1,395 @@
+"""Program-counter autobatching at run time: jitted programs per signature, stacks that grow between runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial, update_wrapper
+from inspect import signature
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ir.ops import Print
+from pcbatch.ir.stack import StackProgram
+from pcbatch.lowering.typing.jax_types import from_storage, is_key, is_symbolic
+from pcbatch.options import Options
+from pcbatch.runtime import emit
+from pcbatch.runtime.costs import plan_modes, xla_options
+from pcbatch.runtime.costs.memory import Memory
+from pcbatch.runtime.execute import refill
+from pcbatch.runtime.execute.chunk_runner import Chunks, Flow, Piece
+from pcbatch.runtime.execute.host_loop import FOREVER, Pace
+from pcbatch.runtime.execute.queue_runner import Stream, started
+from pcbatch.runtime.execute.refill import Queue
+from pcbatch.runtime.sharding.lane_sharding import Dealt, Devices, Spread, seen
+from pcbatch.runtime.vm import layout, timeline, wide_counters
+from pcbatch.runtime.vm.machine import Machine, State
+from pcbatch.runtime.vm.policies import POLICIES, Policy
+from pcbatch.runtime.vm.raw_result import KEEPING, Outcome, sought
+from pcbatch.runtime.vm.status import Status
+
+START_DEPTH = 32  # first guess for a recursive program outside `jit`
+TRACED_DEPTH = 64  # what a recursive program gets inside `jit`, where stacks cannot grow
+DEPTH_LIMIT = 2**20  # nested calls, beyond which stacks do not grow by themselves
+
+
+@dataclass(slots=True, eq=False)
+class PcExecutable:
+    """A program with the functions that run it; `depth` remembers how deep past calls went."""
+
+    program: StackProgram
+    options: Options
+    schedule: str | Policy
+    static_depth: int | None
+    donated: frozenset[str] = frozenset()  # parameters whose arrays a run may use up
+    machine: Machine = field(init=False)
+    depth: int = field(init=False)
+    kernel: float = field(init=False)
+    costs: plan_modes.Costs = field(init=False)
+    memory: Memory = field(init=False)
+    timed: bool = False  # keep statistics over time?
+    tapes: dict[Any, tuple[int, ...]] = field(default_factory=dict)  # room that gradients have needed
+    _smooth: Machine | None = None
+    _profiling: PcExecutable | None = None
+    _jitted: dict[Any, Any] = field(default_factory=dict)
+    _paces: dict[Any, Pace] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.costs = plan_modes.costs(self.program, self.options.modes, self.schedule == "drain")
+        self.machine = Machine(
+            layout.make(self.program, self.options.max_steps, self.options.stats or self.timed, self.timed),
+            emit.pick(self.options.emitter),
+            POLICIES[self.schedule] if isinstance(self.schedule, str) else self.schedule,
+            self.costs.expensive,
+            self.costs.modes,
+            apart=not xla_options.keeps_in_place(),
+        )
+        self.depth = self._first_depth(START_DEPTH)
+        self.kernel = xla_options.typical_kernel(self.program)
+        self.memory = Memory(self.machine.layout, self.options.memory)
+
+    def _first_depth(self, open_ended: int) -> int:
+        if self.options.max_depth is not None:
+            return self.options.max_depth
+        return open_ended if self.static_depth is None else self.static_depth
+
+    @property
+    def grows(self) -> bool:
+        """May stacks grow between runs?"""
+        return self.static_depth is None and self.options.max_depth is None
+
+    def traced_depth(self) -> int:
+        """The depth that a call inside `jit` gets."""
+        return self._first_depth(TRACED_DEPTH)
+
+    @property
+    def _traced(self) -> Machine:
+        """The machine for programs of which XLA's options are not ours to choose."""
+        return replace(self.machine, apart=True)
+
+    @property
+    def smooth(self) -> Machine:
+        """The machine for programs that JAX differentiates: what it saves has tangents. It does not print: the run
+        that it differentiates does."""
+        if self._smooth is None:
+            apart = layout.make(self.program, self.options.max_steps, self.options.stats, floats_apart=True)
+            silent = tuple(replace(code, prints=()) for code in apart.codes)
+            self._smooth = replace(self._traced, layout=replace(apart, codes=silent))
+        return self._smooth
+
+    @property
+    def prints(self) -> bool:
+        """Do lanes print?"""
+        return any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
+
+    def jitted(self, function: Any, lanes: int, donate: tuple[int, ...] = ()) -> Any:
+        """`function(executable, ...)` jitted as fits so many lanes, its keyword arguments static; the arguments behind
+        the executable that `donate` counts give their buffers away. Only outside traces: JAX allows no options inside.
+        """
+        options = xla_options.compiler_options(self.kernel, lanes)
+        key = function.__qualname__, options is None or tuple(options)
+        if key not in self._jitted:
+            static = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+            made = jax.jit(
+                _named(function, self), static_argnames=static, donate_argnums=donate, compiler_options=options
+            )
+            self._jitted.setdefault(key, made)  # of several threads one comes first
+        return self._jitted[key]
+
+    def profiling(self) -> PcExecutable:
+        """The same program with statistics over time: other programs for XLA, so that this one pays nothing."""
+        if self._profiling is None:
+            self._profiling = PcExecutable(self.program, self.options, self.schedule, self.static_depth, timed=True)
+        return self._profiling
+
+    def width(self, inputs: int) -> int:
+        """Lanes of the machine that a plain call makes for so many inputs of a device."""
+        return inputs if self.prints else self.costs.lanes(inputs)
+
+    # All lanes at once
+
+    def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Outcome:
+        """Run all lanes to their end. Outside traces."""
+        spread = Spread(mesh, lanes)
+        width = self.width(spread.each)
+        if width is not spread.each and width < spread.each:
+            return self.map(args, lanes, width, mesh)
+        depth = self.fitting(spread, width, 0)  # once: another thread may make it more
+        given = self._given_away(args) if mesh is None else (self.placed(args, spread), {})
+        out, state = self._start(spread.each)(*given, spread=spread, depth=depth, keep=self.grows)
+        while state is not None and self.may_grow(out.status, depth, spread):
+            depth *= 2
+            out, state = self.jitted(PcExecutable._again, spread.each)(state, spread=spread, depth=depth)
+        self.remember(depth)
+        return self.gathered(out, spread)
+
+    def traced(self, given: Dealt, lanes: int, through: int | None = None, smooth: bool = False) -> Outcome:
+        """A run on one device inside a trace, where stacks have a fixed depth and nothing can be decided between parts
+        of it. `through`: the width of the machine, if not all lanes run at once; `smooth`: JAX differentiates it."""
+        if not is_symbolic(lanes):
+            self.fitting(
+                Spread(None, lanes), min(through or lanes, lanes), 0 if through is None else lanes, traced=True
+            )
+        if smooth:
+            depth = self.traced_depth()
+            args = self.natural({**given.mapped, **given.common})
+            state = self.smooth.advance(self.smooth.start(args, lanes, depth, given.end, given.names))
+            return self.read(state, depth)
+        depth, spread = self.traced_depth(), Spread(None, lanes)
+        width = through or self.width(lanes)
+        width = width if is_symbolic(lanes) else min(width, lanes)
+        if through is None and (width is lanes or width == lanes):
+            return self._whole(given, spread=spread, depth=depth, keep=False, traced=True)[0]
+        end = jnp.int32(lanes) if given.end is None else given.end
+        given = replace(given, end=end)
+        begun, stored = started(self, given, given.common, spread, width, lanes, depth)
+        return self.drained(refill.run(self._traced, begun, stored), depth)
+
+    def traced_structure(self) -> Any:
+        """The tree of what `traced` gives."""
+        layout = self.machine.layout
+        calls = None if layout.frames is None else 0
+        values, counts = tuple(self.program.results), tuple(self.machine.counts)
+        shown = dict.fromkeys(layout.shown, 0)
+        return jax.tree.structure(Outcome(values, 0, 0, counts, 0, calls, calls, shown, self.traced_depth()))
+
+    def _start(self, lanes: int) -> Any:
+        return self.jitted(PcExecutable._whole, lanes, donate=(1,))
+
+    def _given_away(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arguments that a run must leave alone, and those that it may use up."""
+        # Where a NaN came from is looked for in a second run.
+        away = frozenset() if sought() or KEEPING.get() else self.donated
+        return {v: x for v, x in args.items() if v not in away}, {v: x for v, x in args.items() if v in away}
+
+    def _whole(
+        self,
+        args: Mapping[str, Any] | Dealt,
+        away: Mapping[str, Any] | None = None,
+        *,
+        spread: Spread,
+        depth: int,
+        keep: bool,
+        traced: bool = False,
+    ) -> tuple[Outcome, State | None]:
+        given = args if isinstance(args, Dealt) else self.dealt({**args, **(away or {})}, spread)
+        machine = self._traced if traced else self.machine
+
+        def body(given: Dealt, common: Any) -> tuple[Outcome, State | None]:
+            state = machine.start({**given.mapped, **common}, spread.each, depth, given.end, given.names)
+            state = machine.advance(state)
+            return self.read(state, depth), state if keep else None
+
+        return spread.run(body, given.without_common(), given.common)  # type: ignore[no-any-return]
+
+    def _again(self, state: State, *, spread: Spread, depth: int) -> tuple[Outcome, State]:
+        def body(state: State, _: None) -> tuple[Outcome, State]:
+            state = self.machine.advance(self.machine.grow(state, depth))
+            return self.read(state, depth), state
+
+        return spread.run(body, state, None)  # type: ignore[no-any-return]
+
+    def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments with a value per input, and those that all share."""
+        mapped = {v for v, value in args.items() if jnp.ndim(value) > len(self._type(v).shape)}
+        return {v: args[v] for v in args if v in mapped}, {v: args[v] for v in args if v not in mapped}
+
+    def dealt(self, args: Mapping[str, Any], spread: Spread) -> Dealt:
+        """The arguments of a call, dealt out to devices."""
+        return spread.dealt(*self.split(args), self.prints)
+
+    def placed(self, args: Mapping[str, Any], spread: Spread) -> Dealt:
+        """The same, on these devices. Only outside traces."""
+        if spread.over is None:
+            return self.dealt(args, spread)
+        mapped, common = self.split(args)
+        # Each by itself, where it is: arguments may be on several devices.
+        dealt = {v: self.jitted(_deal, spread.each)(spread.laid(x), spread=spread) for v, x in mapped.items()}
+        names = spread.dealt({}, {}, self.prints).names
+        return spread.placed(Dealt(dealt, common, spread.ends(spread.inputs), names))
+
+    def natural(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments of which keys may come as their raw words."""
+        return {v: self.as_leaf(v, x) for v, x in args.items()}
+
+    def as_leaf(self, name: str, value: Any) -> Any:
+        """The value of a variable, of which keys may come as their raw words."""
+        type_ = self._type(name)
+        raw = is_key(type_) and not jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+        return from_storage(value, type_) if raw else value
+
+    def _type(self, name: str) -> Any:
+        return self.program.vars[name].type
+
+    def read(self, state: State, depth: int) -> Outcome:
+        """What a run of all lanes at once has left."""
+        carry = state.carry
+        back = None if self.machine.layout.frames is None else self.machine.back(carry)
+        left = {key: self.machine.layout.rows(key, x) for key, x in carry.items()}
+        return self._outcome(left, back, state, depth)
+
+    def _outcome(self, left: dict[str, Any], back: Any, state: State, depth: int) -> Outcome:
+        """`left`: carried state, or what runs left behind, by input."""
+        values, status = self.machine.results(left)
+        counts = tuple(state.carry[key] for key in self.machine.counts)
+        line = (*(state.carry[key] for key in timeline.KEYS), state.trips) if self.timed else ()
+        shown = self.machine.shown(left, state.shared)
+        pc = left["pc"].astype(jnp.int32)
+        depths = left.get("depth")
+        if depths is not None:  # of a lane that had no room: without the call that it could not make
+            depths = depths - (status == int(Status.STACK_FULL)).astype(depths.dtype)
+        return Outcome(values, status, state.trips, counts, pc, depths, back, shown, depth, line)
+
+    def gathered(self, out: Outcome, spread: Spread) -> Outcome:
+        """The same of what is still on the devices. Outside traces."""
+        if spread.over is None:
+            return out
+        if not spread.blocks:
+            found: Outcome = self.jitted(PcExecutable.collected, spread.each)(spread.fetched(out), spread=spread)
+            return found
+        # The results of lanes stay where they are.
+        rows: Outcome = self.jitted(_rows, spread.each)(replace(out, trips=None, counts=()), spread=spread)
+        totals = spread.fetched((out.trips, out.counts))
+        trips, counts = self.jitted(_totals, spread.each)(totals, spread=spread)
+        return replace(rows, trips=trips, counts=counts)
+
+    def collected(self, out: Outcome, *, spread: Spread) -> Outcome:
+        """What devices left, in the order of the inputs; counts are summed over them."""
+        if spread.over is None:
+            return out
+        trips, counts = _totals(self, (out.trips, out.counts), spread=spread)
+        return replace(_rows(self, out, spread=spread), trips=trips, counts=counts)
+
+    def may_grow(self, status: Any, depth: int, spread: Spread) -> bool:
+        """Has a lane no room, and may there be more? Waits for the run to end."""
+        full = bool(np.any(seen(status) == int(Status.STACK_FULL)))
+        return self.grows and full and self.may_deepen(depth, spread, spread.each)
+
+    def may_deepen(self, depth: int, spread: Spread, width: int) -> bool:
+        """Is there room for stacks of twice the depth, beside those that there are?"""
+        return 2 * depth <= DEPTH_LIMIT and self.memory.has_room(spread, width, depth)
+
+    def cramped(self, depth: int) -> tuple[str, ...]:
+        """Notes on why stacks of this depth could not grow, if it was for memory."""
+        return self.memory.stacks(depth) if self.grows and 2 * depth <= DEPTH_LIMIT else ()
+
+    def remember(self, depth: int) -> None:
+        if self.grows:
+            self.depth = max(depth, self.depth)
+
+    def pace(self, lanes: int, how: str) -> Pace:
+        """How fast a machine of so many lanes is, remembered from one run to the next."""
+        return self._paces.setdefault((lanes, how), Pace())
+
+    def fitting(self, spread: Spread, width: int, slots: int, traced: bool = False) -> int:
+        """The depth that a machine of so many lanes begins with; TooLargeError if there is no room for it. What runs of
+        fewer lanes have found to be deep enough may be too deep for more of them."""
+        depth = self.traced_depth() if traced else self.depth
+        while self.grows and not traced and depth > START_DEPTH and not self.memory.fits(spread, width, depth, slots):
+            depth //= 2
+        self.memory.check(spread, width, depth, slots)
+        return depth
+
+    # Through fewer lanes
+
+    def map(
+        self,
+        args: Mapping[str, Any],
+        inputs: int,
+        lanes: int | None = None,
+        mesh: Devices = None,
+    ) -> Outcome:
+        """Run all inputs through so many lanes (on each device). Outside traces."""
+        spread = Spread(mesh, inputs)
+        width = self.stream_width(lanes, spread)
+        self.fitting(spread, width, spread.each)
+        return Stream(self, spread, width).run(self.placed(args, spread))
+
+    def stream_width(self, lanes: int | None, spread: Spread) -> int:
+        """Lanes on each device, of which so many were asked for."""
+        return min(lanes or self.costs.stream_lanes(spread.each), spread.each)
+
+    def map_chunks(
+        self,
+        pieces: Iterable[Piece],
+        common: Mapping[str, Any],
+        flow: Flow,
+        mesh: Devices = None,
+    ) -> Outcome:
+        """Run inputs that come piece by piece from the host; what they leave is on the host, in NumPy arrays."""
+        spread = Spread(mesh, flow.size)
+        total = FOREVER if flow.total is None else flow.total
+        wanted = flow.lanes or self.costs.stream_lanes(total)
+        width = min(wanted, -(-total // spread.devices))
+        stream = Stream(self, replace(spread, inputs=spread.each * spread.devices), width, flow.watch)
+        return Chunks(stream, flow.total, iter(pieces), flow.held).run(common)
+
+    def drained(self, q: Queue, depth: int) -> Outcome:
+        return self._outcome(q.out, q.out.get("back"), q.state, depth)
+
+    # Looking at it
+
+    def lower(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
+        """`jax.stages.Lowered` of the whole run at the depth that a call would start with."""
+        spread = Spread(mesh, lanes)
+        mapped, common = self.split(args)
+        return self._start(spread.each).lower(
+            spread.described(mapped, common), spread=spread, depth=self.depth, keep=False
+        )
+
+    def outcome(self, result: tuple[Outcome, State | None], depth: int, lanes: int, mesh: Devices) -> Outcome:
+        """What the compiled form of `lower` gave."""
+        return replace(self.collected(result[0], spread=Spread(mesh, lanes)), depth=depth)
+
+    def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
+        """The jaxpr of the whole run."""
+        whole = partial(self._whole, spread=Spread(mesh, lanes), depth=self.depth, keep=False)
+        return jax.make_jaxpr(lambda args: jax.tree.leaves(whole(args)))(args)
+
+
+def _deal(executable: PcExecutable, array: Any, *, spread: Spread) -> Any:
+    return spread.deal(array)
+
+
+def _rows(executable: PcExecutable, out: Outcome, *, spread: Spread) -> Outcome:
+    """What lanes left, in the order of the inputs."""
+    lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
+    values, status, pc, depths, back, shown = jax.tree.map(spread.collect, lanes)
+    return replace(out, values=values, status=status, pc=pc, depths=depths, back=back, shown=shown)
+
+
+def _totals(executable: PcExecutable, each: tuple[Any, Any], *, spread: Spread) -> tuple[Any, Any]:
+    """Trips and counts of all devices."""
+    trips, counts = each
+    plus = partial(functools.reduce, wide_counters.plus)
+    return spread.total(jnp.sum, trips), tuple(spread.total(plus, count) for count in counts)
+
+
+def _named(function: Any, executable: PcExecutable) -> Any:
+    """The function of this executable, under a name that programs of equal text share."""
+    bound: Any = partial(function, executable)
+    return update_wrapper(bound, function)

@@ -1,0 +1,341 @@
+"""`map` outside traces: one program if all goes well, or several, with decisions on the host between them.
+
+A queue runs until its inputs are used up; where few lanes live and no input is left, they go on in a narrower machine.
+All that is one program (`_whole`): starting another costs as much as dozens of trips. Where a lane has no room for a
+call, that program stops, stacks grow, and the rest is done step by step; so is everything where somebody looks after
+the run (`watch`), and where inputs come in chunks (`chunks`): lanes that still run then take their work along into the
+next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.runtime.execute import refill as queue
+from pcbatch.runtime.execute.host_loop import FOREVER, Standing, Watch
+from pcbatch.runtime.execute.refill import Queue
+from pcbatch.runtime.execute.state_arrays import total_of
+from pcbatch.runtime.sharding.lane_sharding import Dealt, Spread, seen
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.raw_result import Outcome
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.execute.executor import PcExecutable
+    from pcbatch.runtime.vm.machine import State
+
+NARROWER = (2, 4)  # a machine that no input is left for narrows by these factors, each a machine to compile
+NARROWEST = 16  # lanes: below, a trip costs its overhead whatever the width
+
+
+@partial(
+    jax.tree_util.register_dataclass, data_fields=["full", "left", "live", "done", "item", "trips"], meta_fields=[]
+)
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """How a queue stands, on each device."""
+
+    full: jax.Array  # does a lane wait for room?
+    left: jax.Array  # inputs that no lane has taken
+    live: jax.Array  # lanes that run
+    done: jax.Array  # inputs that have results, less those that lanes have brought from earlier chunks
+    item: jax.Array  # whose work each lane has
+    trips: jax.Array  # that the run has made
+
+
+class Begun(NamedTuple):
+    """A queue whose state holds no `shared`: the queue's buffers are given away at each run, and these stay."""
+
+    queue: Queue
+    shared: Values
+    stored: Values
+
+
+class Stage(NamedTuple):
+    """How a queue stood before it narrowed; no `shared` in its state."""
+
+    state: State
+    item: jax.Array
+
+
+class Left(NamedTuple):
+    """What the one program gives: its outcome, and, where stacks may grow, what it takes to go on from where a lane had
+    no room: how the queue stood at the end of each stage (`begun`: of the last), and whether it ended for that."""
+
+    outcome: Outcome
+    stages: tuple[Stage, ...] = ()
+    begun: Begun | None = None
+    full: tuple[jax.Array, ...] = ()
+
+
+@dataclass
+class Stream:
+    """One `map`. `lanes` are those of one device. `snapshot` makes of a queue what `watch` may save."""
+
+    executable: PcExecutable
+    spread: Spread
+    lanes: int
+    watch: Watch | None = None
+    depth: int = field(init=False)
+    grows: bool = field(init=False)
+    standing: Standing = field(init=False)
+    snapshot: Callable[[Begun], Any] = field(init=False, default=lambda begun: begun)
+
+    def __post_init__(self) -> None:
+        self.depth = self.executable.fitting(self.spread, self.lanes, self.spread.each)
+        self.grows = self.executable.grows
+        self.standing = Standing(self.spread.inputs)
+        if self.watch is not None:
+            self.watch.pace = self.executable.pace(self.lanes, "stream")
+
+    @property
+    def stopped(self) -> bool:
+        """Did somebody stop it?"""
+        return self.watch is not None and self.watch.stopped
+
+    def run(self, given: Dealt) -> Outcome:
+        """Every input, in device memory, to its end."""
+        if not (self.grows and self.executable.prints):  # what is printed must be so once
+            return self._at_once(given)
+        return self._rest(self.begin(given, self.spread.each))
+
+    def _at_once(self, given: Dealt) -> Outcome:
+        widths = tuple(_widths(self.lanes, self.executable))
+        sizes: dict[str, Any] = {"lanes": self.lanes, "slots": self.spread.each, "depth": self.depth}
+        left: Left = self.call(_whole, given, **sizes, widths=widths, grows=self.grows)
+        if left.begun is None or not any(full := [bool(np.any(seen(f))) for f in left.full]):
+            return self.executable.gathered(left.outcome, self.spread)
+        q = left.begun.queue
+        stage = [*left.stages, Stage(q.state, q.item)][full.index(True)]
+        return self._rest(left.begun._replace(queue=self._grown(replace(q, **stage._asdict()))))
+
+    def _rest(self, begun: Begun) -> Outcome:
+        begun = self.to_the_end(begun, 0, self.spread.inputs)
+        self.executable.remember(self.depth)
+        left = self.call(_finish, begun.queue, begun.shared, depth=self.depth)
+        return self.executable.gathered(left, self.spread)
+
+    def call(self, function: Any, *args: Any, donate: tuple[int, ...] = (), **static: Any) -> Any:
+        """A program, on every device."""
+        return self.executable.jitted(function, self.lanes, donate)(*args, spread=self.spread, **static)
+
+    def brief(self, function: Any, *args: Any, **how: Any) -> Any:
+        """A program that does little once it is compiled: no part of the time that a run may take."""
+        with self.aside():
+            return self.call(function, *args, **how)
+
+    def aside(self) -> AbstractContextManager[None]:
+        """What is done in it takes nothing of the time that a run may take, if somebody watches it."""
+        return nullcontext() if self.watch is None else self.watch.aside()
+
+    def _program(self, q: Queue) -> Hashable:
+        return q.item.shape, q.slots, self.depth, self.grows, self.spread
+
+    def begin(self, given: Dealt, slots: int) -> Begun:
+        """Before the first refill."""
+        return Begun(*self.brief(begin, given, lanes=self.lanes, slots=slots, depth=self.depth))
+
+    def to_the_end(self, begun: Begun, before: int, total: int | None) -> Begun:
+        """Until every input of this queue has its results, in ever narrower machines; or until it is stopped."""
+        for width, narrower in _widths(self.lanes, self.executable):
+            q = begun.queue
+            if width > q.item.shape[-1]:
+                continue  # it is narrower already
+            if width < q.item.shape[-1]:
+                state, item = self.brief(_narrow, q.state, q.item, width=width, slots=q.slots)
+                begun = begun._replace(queue=replace(q, state=state, item=item))
+            begun, _ = self.turns(begun, narrower, before, total)
+            if self.stopped:
+                break
+        return begun
+
+    def turns(
+        self,
+        begun: Begun,
+        narrower: int,
+        before: int,
+        total: int | None,
+        more: bool = False,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> tuple[Begun, Pause]:
+        """Until no input is left (and, unless there are `more` to come, few lanes live), or until it is stopped.
+        `meanwhile` is called when the first run has been started."""
+        watch = self.watch
+        while True:
+            limit = np.int32(FOREVER) if watch is None else watch.limit(self._program(begun.queue))
+            q, pause = self.call(_run, *begun, np.int32(narrower), limit, np.bool_(more), grows=self.grows, donate=(0,))
+            begun = begun._replace(queue=q)
+            if meanwhile is not None:
+                meanwhile()
+                meanwhile = None
+            if watch is None and not self.grows and narrower == 0 and not more:
+                return begun, pause  # nothing to decide: the caller need not wait
+            full = self.grows and bool(np.any(seen(pause.full)))
+            self.standing = self._after(pause, before, total)
+            if full:
+                begun = begun._replace(queue=self._grown(q))
+            going = watch is None or watch.ran(
+                int(np.max(seen(pause.trips))), self.standing, partial(self.snapshot, begun)
+            )
+            if not going or (not full and _ended(pause, narrower, more)):
+                return begun, pause
+
+    def _after(self, pause: Pause, before: int, total: int | None) -> Standing:
+        return replace(
+            self.standing.after(total_of(pause.trips), total_of(pause.live), int(np.size(pause.item))),
+            total=total,
+            finished=before + total_of(pause.done),
+            waiting=total_of(pause.left),
+        )
+
+    def _grown(self, q: Queue) -> Queue:
+        """With deeper stacks; or, if they may not get deeper, no longer waiting for that."""
+        if not self.executable.may_deepen(self.depth, self.spread, int(q.item.shape[-1])):
+            self.grows = False
+            return q
+        self.depth *= 2
+        return replace(q, state=self.brief(_grow, q.state, depth=self.depth))
+
+
+def _widths(lanes: int, executable: PcExecutable) -> Iterator[tuple[int, int]]:
+    """Widths of the machine, and how few live lanes make the next one worth it."""
+    widths = [lanes]
+    for factor in NARROWER:
+        if widths[-1] >= factor * NARROWEST and executable.costs.narrows:
+            widths.append(widths[-1] // factor)
+    yield from zip(widths, [*widths[1:], 0], strict=True)
+
+
+def _ended(pause: Pause, narrower: int, more: bool) -> bool:
+    left, live = seen(pause.left), seen(pause.live)
+    return bool(np.all(left == 0)) and (more or bool(np.all(live <= narrower)))
+
+
+# The programs. Queues have the devices in front where there are several.
+
+
+def begin(
+    executable: PcExecutable, given: Dealt, *, spread: Spread, lanes: int, slots: int, depth: int
+) -> tuple[Queue, Values, Values]:
+    def body(given: Dealt, common: Any) -> tuple[Queue, Values, Values]:
+        q, stored = started(executable, given, common, spread, lanes, slots, depth)
+        return _bare(q), q.state.shared, stored
+
+    begun: tuple[Queue, Values, Values] = spread.run(body, given.without_common(), given.common)
+    return begun
+
+
+def _whole(
+    executable: PcExecutable,
+    given: Dealt,
+    *,
+    spread: Spread,
+    lanes: int,
+    slots: int,
+    depth: int,
+    widths: tuple[tuple[int, int], ...],
+    grows: bool,
+) -> Left:
+    machine = executable.machine
+
+    def body(given: Dealt, common: Any) -> Left:
+        q, stored = started(executable, given, common, spread, lanes, slots, depth)
+        shared = q.state.shared
+        stages: list[Stage] = []
+        full: list[jax.Array] = []
+        halted = jnp.zeros((), bool)
+        for width, narrower in widths:
+            if width < q.lanes:
+                stages.append(Stage(_bare(q).state, q.item))
+                state, item = queue.narrow(machine, q.state, q.item, width, slots)
+                q = replace(q, state=state, item=item)
+            q = queue.run(machine, q, stored, narrower, grows, halted=halted)
+            full.append(jnp.any(queue.is_full(q, machine.blocks(q.state))) & ~halted)
+            halted |= full[-1]
+        outcome = executable.drained(q, depth)
+        return Left(outcome, tuple(stages), Begun(_bare(q), shared, stored), tuple(full)) if grows else Left(outcome)
+
+    left: Left = spread.run(body, given.without_common(), given.common)
+    return left
+
+
+def started(
+    executable: PcExecutable, given: Dealt, common: Any, spread: Spread, lanes: int, slots: int, depth: int
+) -> tuple[Queue, Values]:
+    """A queue before its first refill, and what lanes begin with, by state key."""
+    shared, stored = load(executable, given, common, spread)
+    return queue.start(executable.machine, shared, lanes, slots, depth, given.end), stored
+
+
+def load(executable: PcExecutable, given: Dealt, common: Any, spread: Spread) -> tuple[Values, Values]:
+    """What lanes share, and what they begin with, by state key."""
+    shared, stored = executable.machine.stored(executable.natural({**given.mapped, **common}), spread.each)
+    return shared, queue.numbered(executable.machine, stored, given.names)
+
+
+def _bare(q: Queue) -> Queue:
+    return replace(q, state=replace(q.state, shared={}))
+
+
+def clothed(q: Queue, shared: Values) -> Queue:
+    """A queue whose state holds what lanes share."""
+    return replace(q, state=replace(q.state, shared=shared))
+
+
+def _run(
+    executable: PcExecutable,
+    q: Queue,
+    shared: Values,
+    stored: Values,
+    narrower: jax.Array,
+    most: jax.Array,
+    more: jax.Array,
+    *,
+    spread: Spread,
+    grows: bool,
+) -> tuple[Queue, Pause]:
+    machine = executable.machine
+
+    def body(given: tuple[Queue, Values, Values], control: tuple[jax.Array, ...]) -> tuple[Queue, Pause]:
+        q, shared, stored = given
+        narrower, most, more = control
+        first = q.state.trips
+        q = queue.run(machine, clothed(q, shared), stored, narrower, grows, most, more)
+        blocks = machine.blocks(q.state)
+        live = jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
+        held = jnp.sum(q.item < q.slots, dtype=jnp.int32)
+        full = jnp.any(queue.is_full(q, blocks))
+        return _bare(q), Pause(full, q.end - q.following, live, q.following - held, q.item, q.state.trips - first)
+
+    ran: tuple[Queue, Pause] = spread.run(body, (q, shared, stored), (narrower, most, more))
+    return ran
+
+
+def _grow(executable: PcExecutable, state: State, *, spread: Spread, depth: int) -> State:
+    grown: State = spread.run(lambda state, _: executable.machine.grow(state, depth), state, None)
+    return grown
+
+
+def _narrow(
+    executable: PcExecutable, state: State, item: jax.Array, *, spread: Spread, width: int, slots: int
+) -> tuple[State, jax.Array]:
+    def body(given: tuple[State, jax.Array], _: None) -> tuple[State, jax.Array]:
+        return queue.narrow(executable.machine, *given, width, slots)
+
+    narrowed: tuple[State, jax.Array] = spread.run(body, (state, item), None)
+    return narrowed
+
+
+def _finish(executable: PcExecutable, q: Queue, shared: Values, *, spread: Spread, depth: int) -> Outcome:
+    def body(given: tuple[Queue, Values], _: None) -> Outcome:
+        return executable.drained(clothed(*given), depth)
+
+    left: Outcome = spread.run(body, (q, shared), None)
+    return left

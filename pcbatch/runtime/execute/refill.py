@@ -1,0 +1,221 @@
+"""Lane refill: many inputs stream through a fixed number of lanes; a lane that is done takes the next input.
+
+Two nested loops. The inner one makes trips until the idle lane-trips since the last refill (the *debt*) reach the
+number of lanes; a refill then writes the results of the lanes that are done and gives them new inputs. A refill costs
+about as much as a trip whatever it moves, and idle lanes cost nothing but time, so letting the debt grow to about one
+trip of all lanes is near the best rule, whatever the lengths of the runs. The last refill finds no input and only
+writes results, so trips and refills are each emitted once.
+
+When no input is left and few lanes live, they can go on in a narrower machine (`narrow`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.blocks import Blocks
+from pcbatch.runtime.vm.lane_window import everyone, first_lanes
+from pcbatch.runtime.vm.layout import DEBT, NAME, reg
+from pcbatch.runtime.vm.machine import Machine, State
+from pcbatch.runtime.vm.status import Status, parked
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["state", "item", "following", "end", "out"], meta_fields=[])
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A machine and its inputs. `item` int32[lanes]: the slot of the results of what each lane runs, or a number beyond
+    all slots; `following` int32[]: the next input to take; `end` int32[]: the number of inputs; `out`: by slot, the
+    registers that a run leaves behind."""
+
+    state: State
+    item: jax.Array
+    following: jax.Array
+    end: jax.Array
+    out: Values
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of the machine."""
+        return self.item.shape[-1]
+
+    @property
+    def slots(self) -> int:
+        """Places for results."""
+        size: int = self.out["pc"].shape[-1]
+        return size
+
+
+def kept(machine: Machine) -> tuple[str, ...]:
+    """State keys of what a run leaves behind: results, where it stopped, and what failures show."""
+    layout = machine.layout
+    names = [reg(v) for v in (*machine.program.results, *layout.shown) if v in layout.registers]
+    return tuple(dict.fromkeys(["pc", *names, *(["depth"] if layout.frames is not None else [])]))
+
+
+def start(machine: Machine, shared: Values, lanes: int, slots: int, depth: int, end: jax.Array | int) -> Queue:
+    """Idle lanes before the first refill."""
+    state = machine.idle(shared, lanes, depth)
+    carry = state.carry
+    rows = {key: machine.layout.rows(key, carry[key]) for key in kept(machine)}
+    out = {key: jnp.zeros((slots, *x.shape[1:]), x.dtype) for key, x in rows.items()}
+    if machine.layout.frames is not None:
+        out["back"] = jnp.zeros((slots,), jnp.int32)
+    nobody = slots + jnp.arange(lanes, dtype=jnp.int32)
+    return Queue(state, nobody, jnp.zeros((), jnp.int32), jnp.asarray(end, jnp.int32), out)
+
+
+def run(
+    machine: Machine,
+    queue: Queue,
+    inputs: Values,
+    narrower: jax.Array | int = 0,
+    grows: bool = False,
+    most: jax.Array | int | None = None,
+    more: jax.Array | bool = False,
+    halted: jax.Array | bool = False,
+) -> Queue:
+    """Run until every input has its results. `inputs`: by state key, what lanes begin with, [slots, ...] each.
+
+    It ends before that when no input is left and no more than `narrower` lanes live (or at once, if there are `more`
+    inputs to come), when (`grows`) a lane has no room for a call, or after `most` trips. Nothing happens if it is
+    `halted`.
+    """
+    blocks = machine.blocks(queue.state)
+    first = queue.state.trips
+
+    def left(q: Queue) -> jax.Array | None:
+        return None if most is None else most - (q.state.trips - first)
+
+    def unfinished(q: Queue) -> jax.Array:
+        rest = (_count(q, blocks) > narrower) | jnp.any(_unwritten(q, blocks, grows))
+        going = (q.following < q.end) | (rest & jnp.logical_not(more))
+        if grows:
+            going &= ~jnp.any(is_full(q, blocks)) & jnp.logical_not(halted)
+        trips = left(q)
+        return going if trips is None else going & (trips > 0)
+
+    def turn(q: Queue) -> Queue:
+        q = replace(q, state=_trips(machine, blocks, q, narrower, left(q)))
+        return refill(machine, blocks, q, inputs, grows)
+
+    done: Queue = jax.lax.while_loop(unfinished, turn, queue)
+    return done
+
+
+def _unwritten(q: Queue, blocks: Blocks, grows: bool) -> jax.Array:
+    """bool[lanes]: the lanes that are done and have not left their results. Between two runs there may be some: those
+    that waited for deeper stacks and will not get them."""
+    return _free(q, blocks, grows) & (q.item < q.slots)
+
+
+def _free(q: Queue, blocks: Blocks, grows: bool) -> jax.Array:
+    free: jax.Array = q.state.carry["pc"] >= len(blocks)
+    return free & ~is_full(q, blocks) if grows else free
+
+
+def _count(q: Queue, blocks: Blocks) -> jax.Array:
+    live: jax.Array = jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
+    return live
+
+
+def is_full(q: Queue, blocks: Blocks) -> jax.Array:
+    """bool[lanes]: the lanes that wait for deeper stacks."""
+    pc = q.state.carry["pc"]
+    low = parked(0, len(blocks), Status.STACK_FULL)
+    full: jax.Array = (pc >= low) & (pc <= low + len(blocks))
+    return full
+
+
+def _trips(
+    machine: Machine, blocks: Blocks, q: Queue, narrower: jax.Array | int, most: jax.Array | None = None
+) -> State:
+    """Trips until too many lanes are idle; at `most` so many."""
+    state, lanes = q.state, q.lanes
+    first = state.trips
+    more = q.following < q.end
+
+    def live(carry: Values) -> jax.Array:
+        return jnp.sum(carry["pc"] < len(blocks), dtype=jnp.int32)
+
+    def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
+        carry, alive, trips = c
+        on = (alive > 0) & jnp.where(more, carry[DEBT] < lanes, alive > narrower)
+        return on if most is None else on & (trips - first < most)
+
+    def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
+        carry, _, trips = c
+        carry = machine.trip(blocks, carry, trips)
+        alive = live(carry)
+        return {**carry, DEBT: carry[DEBT] + lanes - alive}, alive, trips + 1
+
+    carry = {**state.carry, DEBT: jnp.zeros((), jnp.int32)}
+    carry, _, trips = jax.lax.while_loop(going, trip, (carry, live(carry), state.trips))
+    return replace(state, carry={k: v for k, v in carry.items() if k != DEBT}, trips=trips)
+
+
+def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bool) -> Queue:
+    """Write the results of lanes that are done; give them the inputs that follow."""
+    layout, carry = machine.layout, q.state.carry
+    free = _free(q, blocks, grows)
+    beyond = q.slots + jnp.arange(q.lanes, dtype=jnp.int32)
+    slot = jnp.where(free, q.item, beyond)
+    left = {key: layout.rows(key, carry[key]) for key in q.out if key != "back"}
+    if "back" in q.out:
+        left["back"] = machine.back(carry)
+    out = {key: q.out[key].at[slot].set(value, mode="drop", unique_indices=True) for key, value in left.items()}
+    new = q.following + jnp.cumsum(free, dtype=jnp.int32) - 1
+    takes = free & (new < q.end)
+    begun = {key: x.at[new].get(mode="clip") for key, x in inputs.items()}
+    begun["pc"] = jnp.full((q.lanes,), layout.index[machine.program.entry], carry["pc"].dtype)
+    begun |= {key: jnp.zeros((q.lanes,), carry[key].dtype) for key in ("depth", "steps") if key in carry}
+    window = everyone(takes)
+    fresh = {key: window.write(carry[key], x, takes, key in layout.turned) for key, x in begun.items()}
+    return Queue(
+        replace(q.state, carry={**carry, **fresh}),
+        jnp.where(takes, new, jnp.where(free, beyond, q.item)),
+        jnp.minimum(q.following + jnp.sum(free, dtype=jnp.int32), q.end),
+        q.end,
+        out,
+    )
+
+
+def numbered(machine: Machine, inputs: Values, names: jax.Array | None) -> Values:
+    """Stored parameters by state key, with the numbers of the inputs if lanes tell them."""
+    out = {reg(v): x for v, x in inputs.items()}
+    return out if names is None or not machine.layout.prints else {**out, NAME: names}
+
+
+def reopen(q: Queue, end: jax.Array | int) -> Queue:
+    """For the next chunk of inputs. What lane k still runs gets the results' slot `slots - lanes + k`: behind those of
+    the inputs. Results in `out` must have been taken."""
+    lane = jnp.arange(q.lanes, dtype=jnp.int32)
+    item = jnp.where(q.item < q.slots, q.slots - q.lanes, q.slots) + lane
+    return replace(q, item=item, following=jnp.zeros((), jnp.int32), end=jnp.asarray(end, jnp.int32))
+
+
+def narrow(machine: Machine, state: State, item: jax.Array, width: int, slots: int) -> tuple[State, jax.Array]:
+    """The live lanes (at most `width`) in a machine of that many; all other lanes must be done and written."""
+    blocks = machine.blocks(state)
+    carry = state.carry
+    lanes = int(item.shape[0])
+    index = first_lanes(carry["pc"] < len(blocks), width)
+    frames = {} if machine.layout.frames is None else machine.layout.frames.widths
+    out: Values = {}
+    for key, value in carry.items():
+        if key in frames:
+            rows = value.reshape(-1, lanes, value.shape[1])
+            out[key] = rows.at[:, index].get(mode="clip").reshape(-1, value.shape[1])
+        elif value.ndim and key not in machine.totals:
+            rows = machine.layout.rows(key, value)
+            out[key] = machine.layout.kept(key, rows.at[index].get(mode="clip"))
+        else:
+            out[key] = value
+    there = index < lanes
+    out["pc"] = jnp.where(there, out["pc"], jnp.asarray(len(blocks), out["pc"].dtype))
+    beyond = slots + jnp.arange(width, dtype=jnp.int32)
+    return replace(state, carry=out), jnp.where(there, item.at[index].get(mode="clip"), beyond)

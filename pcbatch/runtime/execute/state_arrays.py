@@ -1,0 +1,52 @@
+"""The arrays of a state by name, and back on their devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+
+from pcbatch.runtime.sharding.lane_sharding import partition_spec, seen
+
+
+def named(tree: Any) -> dict[str, Any]:
+    """The arrays of a state, by where they stand in it."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {"/".join(map(_part, path)): leaf for path, leaf in leaves}
+
+
+def _part(key: Any) -> str:
+    return str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key))))
+
+
+def fitting(types: Any, arrays: Mapping[str, np.ndarray]) -> bool:
+    """Are these arrays of the names, shapes and types of this state? One device may be an axis in front, or none."""
+    wanted = named(types)
+    return wanted.keys() == arrays.keys() and all(
+        x.dtype == arrays[name].dtype and arrays[name].shape in (x.shape, (1, *x.shape), x.shape[x.shape[:1] == (1,) :])
+        for name, x in wanted.items()
+    )
+
+
+def placed(types: Any, arrays: Mapping[str, np.ndarray], mesh: Mesh | None) -> Any:
+    """A state of these types with arrays by the names of `named`, which are `fitting`."""
+    found = [arrays[name].reshape(x.shape) for name, x in named(types).items()]
+    tree = jax.tree.structure(types)
+    if mesh is None:
+        return jax.tree.unflatten(tree, [jnp.array(x) for x in found])
+    parts = NamedSharding(mesh, partition_spec(mesh.axis_names))
+    return jax.tree.unflatten(tree, [jax.device_put(x, parts) for x in found])
+
+
+def trips_array(trips: int) -> Any:
+    """A number of trips as results hold it; more than fit in 32 bits as NumPy's wider integers."""
+    return jnp.int32(trips) if trips <= np.iinfo(np.int32).max else np.int64(trips)
+
+
+def total_of(counts: Any) -> int:
+    """The sum over devices."""
+    return int(np.sum(seen(counts), dtype=np.int64))

@@ -1,0 +1,253 @@
+"""Local static autobatching with recursion on the host: Python runs blocks and calls, XLA what lies between calls.
+
+The hybrid of section 4 of Radul et al. (MLSys 2020). Program counters and masks are NumPy arrays; variables stay on
+the device and only what a piece reads and writes passes through it. Activations are kept in a list, so depth is not
+bounded by Python's stack.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ir.cfg import Call
+from pcbatch.ir.ops import Fail
+from pcbatch.lowering.typing.jax_types import zeros
+from pcbatch.runtime.local_strategy.counters import Tally
+from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, Run, as_stored, land
+from pcbatch.runtime.local_strategy.staged import Staged
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.lane_window import lane_mask
+from pcbatch.runtime.vm.status import why
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a block, up to a `call` that the host makes or to its end. `run` is jitted; None: nothing to do."""
+
+    call: Call | None
+    needs: tuple[str, ...]
+    old: tuple[str, ...]  # registers whose old value is merged in
+    counts: bool  # holds staged calls or prints, which count
+    run: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Runs programs with recursion. `functions` are those that reach a recursive one; the others are staged."""
+
+    staged: Staged
+    tally: Tally
+    functions: frozenset[str]
+    _pieces: dict[Any, tuple[Piece, ...]] = field(default_factory=dict)
+
+    def run(self, plan: FunctionPlan, args: Sequence[Any], lanes: int) -> tuple[tuple[Any, ...], Values]:
+        """Results in storage form (of failed lanes: junk), and the counts."""
+        return _HostRun(self, lanes).run(plan, args)
+
+    def pieces(self, plan: FunctionPlan, block: BlockPlan) -> tuple[Piece, ...]:
+        """The pieces of a block, compiled when they first run."""
+        key = (plan.key, block.index)
+        if key not in self._pieces:
+            self._pieces[key] = tuple(self._split(plan, block))
+        return self._pieces[key]
+
+    def _split(self, plan: FunctionPlan, block: BlockPlan) -> list[Piece]:
+        groups: list[tuple[list[Item], Call | None]] = []
+        items: list[Item] = []
+        for item in block.items:
+            if isinstance(item, Call) and item.func in self.functions:
+                groups.append((items, item))
+                items = []
+            else:
+                items.append(item)
+        groups.append((items, None))
+        later: set[str] = set()
+        out: list[Piece] = []
+        for items, call in reversed(groups):  # backwards: a piece keeps what later ones need
+            later |= set(call.args if call is not None else (*block.written, *block.cond))
+            keeps = tuple(sorted(later & {v for item in items for v in _makes(item)}))
+            out.append(self._piece(plan, block, tuple(items), call, keeps))
+            later |= set(out[-1].needs)
+        return out[::-1]
+
+    def _piece(
+        self, plan: FunctionPlan, block: BlockPlan, items: tuple[Item, ...], call: Call | None, keeps: tuple[str, ...]
+    ) -> Piece:
+        used: dict[str, None] = {}
+        made: set[str] = set()
+        for item in items:
+            used.update((v, None) for v in _uses(item) if v not in made)
+            made.update(_makes(item))
+        last = call is None
+        if last:
+            used.update((v, None) for v in (*block.written, *block.cond) if v not in made)
+
+        def piece(given: Values, old: Values, active: Any, counts: Values, depth: Any) -> tuple[Values, Any, Values]:
+            env, going, counts = self.staged.items(plan, block, items, given, active, counts, depth)
+            if last:
+                return land(block, env, old, going), env[block.cond[0]] if block.cond else None, counts
+            # Masked, so that no junk is seen outside.
+            masked = {v: env[v] if v in plan.shared else _or_zero(going, env[v]) for v in keeps}
+            return masked, None, counts
+
+        piece.__name__ = f"{plan.function.name}_{block.index}".replace(".", "_")
+        counting = any(isinstance(item, Call) or bool(item.prints) for item in items)
+        busy = bool(keeps) or counting or (last and bool(block.written or block.cond))
+        return Piece(
+            call=call,
+            needs=tuple(used),
+            old=block.updates if last else (),
+            counts=counting,
+            run=jax.jit(piece) if busy else None,
+        )
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One activation. While a block runs, `left` are its pieces to come and `values` what it has computed so far."""
+
+    plan: FunctionPlan
+    depth: int
+    registers: Values
+    pc: np.ndarray
+    active: np.ndarray
+    block: BlockPlan
+    left: tuple[Piece, ...] = ()
+    values: Values = field(default_factory=dict)
+
+    @property
+    def env(self) -> Mapping[str, Any]:
+        """The values that the block sees."""
+        return ChainMap(self.values, self.registers)
+
+
+class _HostRun:
+    """The loop over blocks and the recursion."""
+
+    def __init__(self, host: Host, lanes: int) -> None:
+        self.host, self.lanes, self.tally = host, lanes, host.tally
+        self.counts = self.tally.start(lanes)
+        self._zeros: dict[Any, jax.Array] = {}
+
+    def run(self, plan: FunctionPlan, args: Sequence[Any]) -> tuple[tuple[Any, ...], Values]:
+        frames = [self._enter(plan, args, np.ones((self.lanes,), bool), 0)]
+        while True:
+            callee = self._advance(frames[-1])
+            if callee is not None:
+                frames.append(callee)
+                continue
+            done = frames.pop()
+            results = tuple(done.registers[r] for r in done.plan.function.results)
+            if not frames:
+                return results, self.counts
+            self._resume(frames[-1], results)
+
+    def _enter(self, plan: FunctionPlan, args: Sequence[Any], active: np.ndarray, depth: int) -> _Frame:
+        registers = plan.enter(args, self.lanes, self._zero)
+        pc = np.where(active, 0, plan.exit).astype(np.int32)
+        self.counts, pc = self.tally.arrive(self.counts, plan.offset, plan.exit, pc)
+        return _Frame(plan, depth, registers, pc, active, plan.blocks[0])
+
+    def _zero(self, *what: Any) -> jax.Array:
+        if what not in self._zeros:
+            self._zeros[what] = zeros(*what)
+        return self._zeros[what]
+
+    def _advance(self, frame: _Frame) -> _Frame | None:
+        """Run until a call, whose activation is given, or the return of all lanes."""
+        while frame.left or self._begin(frame):
+            piece, frame.left = frame.left[0], frame.left[1:]
+            cond = self._piece(frame, piece) if piece.run is not None else None
+            if not self._check(frame):
+                continue
+            if piece.call is None:
+                self._jump(frame, cond)
+                continue
+            self.counts, frame.active = self.tally.admit(self.counts, frame.block.number, frame.active, frame.depth)
+            if self._check(frame):
+                callee = self.host.staged.planner.callee(frame.plan, piece.call)
+                args = [frame.env[a] for a in piece.call.args]
+                return self._enter(callee, args, frame.active, frame.depth + 1)
+        return None
+
+    def _begin(self, frame: _Frame) -> bool:
+        """Start the earliest block that some lane waits for."""
+        k = int(frame.pc.min())
+        if k == frame.plan.exit:
+            return False
+        frame.block = frame.plan.blocks[k]
+        frame.active = frame.pc == k
+        frame.left = self.host.pieces(frame.plan, frame.block)
+        frame.values = {}
+        self.counts = self.tally.block(self.counts, frame.block.number, frame.active)
+        return True
+
+    def _piece(self, frame: _Frame, piece: Piece) -> Any:
+        env = frame.env
+        given = {v: env[v] for v in piece.needs}
+        old = {v: frame.registers[v] for v in piece.old}
+        inner = self.host.staged.tally
+        counts = {k: self.counts[k] for k in inner.start(0)} if piece.counts else {}
+        depth = np.int32(frame.depth) if piece.counts and inner.max_depth is not None else None
+        out, cond, counts = piece.run(given, old, frame.active, counts, depth)
+        self.counts = {**self.counts, **{k: np.asarray(v) for k, v in counts.items()}}
+        if piece.call is None:
+            frame.registers = {**frame.registers, **out}
+        else:
+            frame.values |= out
+        return cond
+
+    def _check(self, frame: _Frame) -> bool:
+        """Take lanes that have failed out of the block; with no lane left, the block is over."""
+        frame.active = self.tally.remaining(self.counts, frame.active)
+        if frame.active.any():
+            return True
+        self._drop(frame)
+        frame.left, frame.values = (), {}
+        return False
+
+    def _drop(self, frame: _Frame) -> None:
+        going = self.tally.remaining(self.counts, np.ones_like(frame.active))
+        frame.pc = np.where(going, frame.pc, frame.plan.exit).astype(np.int32)
+
+    def _jump(self, frame: _Frame, cond: Any) -> None:
+        plan = frame.plan
+        to = plan.target(frame.block, None if cond is None else np.asarray(cond), np.where)
+        frame.pc = np.where(frame.active, to, frame.pc).astype(np.int32)
+        if isinstance(fail := frame.block.terminator, Fail):
+            shown = plan.shown(frame.registers, fail)
+            self.counts = self.tally.fail(self.counts, frame.block.number, frame.active, why(fail), shown)
+        self._drop(frame)
+        self.counts, frame.pc = self.tally.arrive(self.counts, plan.offset, plan.exit, frame.pc)
+        frame.values = {}
+
+    def _resume(self, frame: _Frame, results: Sequence[Any]) -> None:
+        call = self._pending(frame)
+        frame.values |= {d: as_stored(r, frame.plan.type(d)) for d, r in zip(call.dsts, results, strict=True)}
+        self._check(frame)
+
+    def _pending(self, frame: _Frame) -> Call:
+        """The call that the frame waits for: the one before the pieces to come."""
+        pieces = self.host.pieces(frame.plan, frame.block)
+        call = pieces[len(pieces) - len(frame.left) - 1].call
+        assert call is not None
+        return call
+
+
+def _uses(item: Item) -> tuple[str, ...]:
+    return item.uses if isinstance(item, Run) else item.args
+
+
+def _makes(item: Item) -> tuple[str, ...]:
+    return item.makes if isinstance(item, Run) else item.dsts
+
+
+def _or_zero(active: Any, value: Any) -> jax.Array:
+    return jnp.where(lane_mask(active, value), value, jnp.zeros((), value.dtype))

@@ -1,0 +1,298 @@
+"""CFG functions prepared for local static autobatching: runs of straight-line code, registers, what lanes share.
+
+before:  t1 = { n - 2 }; left = call @fib(t1); r = { left + 1 }        after:  Run(t1), Call, Run(r)
+
+Which parameters come in unbatched differs from call to call: a function has one plan for each set of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.def_use import block_writes, kept, reads, successors, writes
+from pcbatch.ir.liveness import live_after, live_in, live_out
+from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Print, PureOp, Return
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.jax_types import from_storage, jax_dtype, storage_type, to_storage
+from pcbatch.runtime.local_strategy.uniform import Names, uniform
+from pcbatch.runtime.vm.block_body import Values, evaluate, is_risky
+from pcbatch.runtime.vm.lane_window import lane_mask
+from pcbatch.runtime.vm.prints import Shown, prints_of
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Straight-line operations without calls. `common` ones are the same for all lanes and run outside the `vmap`."""
+
+    types: Mapping[str, ArrayType | None]
+    common: tuple[PureOp, ...]
+    ops: tuple[PureOp | Print, ...]
+    fixed: tuple[str, ...]  # shared variables that come in
+    reads: tuple[str, ...]  # variables per lane that come in
+    common_gives: tuple[str, ...]
+    gives: tuple[str, ...]
+    risky: bool  # some operation per lane must not run on junk
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """All that comes in."""
+        return (*self.fixed, *self.reads)
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """All that goes out."""
+        return (*self.common_gives, *self.gives)
+
+    @property
+    def prints(self) -> tuple[Print, ...]:
+        """What is printed for the active lanes once the operations have run."""
+        return prints_of(self.ops)
+
+    def run(self, env: Mapping[str, Any], active: jax.Array) -> tuple[Values, Shown]:
+        """New values in storage form, and those to print, for all lanes and before any mask; those of inactive lanes
+        are junk."""
+        common = {v: from_storage(env[v], type_of(self.types, v)) for v in self.fixed}
+        for op in self.common:
+            evaluate(op, common)
+        out = {v: to_storage(common[v], type_of(self.types, v)) for v in self.common_gives}
+        if not self.gives and not self.prints:
+            return out, ()
+        inputs = {v: env[v] for v in self.reads}
+        if self.risky:
+            inputs = borrow(inputs, active)
+        one: Any = jax.vmap(lambda given: self._one(given, common), axis_size=active.shape[0])
+        gives, shown = one(inputs)
+        return out | gives, shown
+
+    def _one(self, given: Values, common: Values) -> tuple[Values, Shown]:
+        env = common | {v: from_storage(value, type_of(self.types, v)) for v, value in given.items()}
+        shown: list[Values] = []
+        for op in self.ops:
+            if isinstance(op, Print):
+                shown.append({v: to_storage(env[v], type_of(self.types, v)) for v in reads(op)})
+            else:
+                evaluate(op, env)
+        return {v: to_storage(env[v], type_of(self.types, v)) for v in self.gives}, tuple(shown)
+
+
+def borrow(inputs: Mapping[str, Any], here: jax.Array) -> Values:
+    """Give lanes that are elsewhere the inputs of one that is here, so that no inner loop runs on junk."""
+    lender = jnp.argmax(here)
+    return {k: jnp.where(lane_mask(here, v), v, v[lender]) for k, v in inputs.items()}
+
+
+Item = Run | Call
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlan:
+    """A block. `index` is its program counter in its function, `number` its place among the blocks of all functions."""
+
+    index: int
+    number: int
+    items: tuple[Item, ...]
+    terminator: Jump | Branch | Return | Fail
+    updates: tuple[str, ...]
+    shared_updates: tuple[str, ...]
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The registers that the block gives new values."""
+        return (*self.updates, *self.shared_updates)
+
+    @property
+    def cond(self) -> tuple[str, ...]:
+        """The variable that decides where it goes, if one does."""
+        return (self.terminator.cond,) if isinstance(self.terminator, Branch) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionPlan:
+    """A function with some parameters unbatched (`given`); `shared` names all its unbatched variables."""
+
+    function: Function
+    given: Names
+    shared: Names
+    blocks: tuple[BlockPlan, ...]
+    registers: tuple[str, ...]
+    index: Mapping[str, int]
+
+    @property
+    def key(self) -> tuple[str, Names]:
+        """What tells plans apart."""
+        return self.function.name, self.given
+
+    @property
+    def exit(self) -> int:
+        """The program counter of a lane that has returned."""
+        return len(self.blocks)
+
+    @property
+    def offset(self) -> int:
+        """The number of the first block."""
+        return self.blocks[0].number
+
+    @property
+    def acyclic(self) -> bool:
+        """Do all jumps go forward?"""
+        return all(t > b.index for b in self.blocks for t in self.following(b))
+
+    def following(self, block: BlockPlan) -> tuple[int, ...]:
+        """The program counters inside this function that may come after a block."""
+        return tuple(self.index[label] for label in successors(block.terminator))
+
+    def type(self, name: str) -> ArrayType:
+        """The type of a variable."""
+        return type_of(self.function.types, name)
+
+    def target(self, block: BlockPlan, cond: Any, where: Callable[..., Any]) -> Any:
+        """Where lanes go after a block; `where` is that of NumPy or JAX."""
+        match block.terminator:
+            case Jump(target=target):
+                return self.index[target]
+            case Branch(on_true=on_true, on_false=on_false):
+                return where(cond, self.index[on_true], self.index[on_false])
+            case _:
+                return self.exit
+
+    def shown(self, env: Mapping[str, Any], fail: Fail) -> dict[str, Any]:
+        """The values that a failure shows, under the names that they are kept by."""
+        return {shown_name(self.function, v): env[v] for v in kept(fail)}
+
+    def enter(self, args: Sequence[Any], lanes: int, zeros: Callable[[ArrayType, tuple[int, ...]], Any]) -> Values:
+        """The registers of a new activation. `args` are in storage form, those of `given` unbatched."""
+        out: Values = {}
+        passed = dict(zip(self.function.params, args, strict=True))
+        for v in self.registers:
+            axes = () if v in self.shared else (lanes,)
+            stored = storage_type(self.type(v))
+            if v not in passed:
+                out[v] = zeros(stored, axes)
+                continue
+            value = as_stored(passed[v], self.type(v))
+            out[v] = jnp.broadcast_to(value, (*axes, *stored.shape)) if v in self.given and axes else value
+        return out
+
+
+def land(block: BlockPlan, env: Mapping[str, Any], old: Mapping[str, Any], active: jax.Array) -> Values:
+    """The new values of the registers that a block writes: in lanes that did not run it, the old ones."""
+    out = {v: jnp.where(lane_mask(active, env[v]), env[v], old[v]) for v in block.updates}
+    return out | {v: env[v] for v in block.shared_updates}
+
+
+def shown_name(function: Function, name: str) -> str:
+    """What a variable that a failure shows is called outside its function."""
+    return f"{function.name}.{name}"
+
+
+def as_stored(value: Any, type_: ArrayType) -> Any:
+    """A value in storage form, as a variable of this type keeps it (another one may have another precision)."""
+    dtype = jax_dtype(storage_type(type_))
+    return value if value.dtype == dtype else value.astype(dtype)
+
+
+def type_of(types: Mapping[str, ArrayType | None], name: str) -> ArrayType:
+    """The type of a variable; programs are typed before they run."""
+    type_ = types[name]
+    assert type_ is not None, name
+    return type_
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Makes plans, each once. Blocks of all functions are numbered in program order."""
+
+    program: CfgProgram
+    _made: dict[tuple[str, Names], FunctionPlan] = field(default_factory=dict)
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks of all functions."""
+        return sum(len(f.blocks) for f in self.program.functions)
+
+    def entry(self, args: Mapping[str, Any]) -> FunctionPlan:
+        """The plan of the entry function for these arguments (by parameter, as given)."""
+        function = self.program.function(self.program.entry)
+        lane_rank = {p: len(type_of(function.types, p).shape) for p in function.params}
+        return self.plan(function.name, frozenset(p for p, n in lane_rank.items() if len(np.shape(args[p])) == n))
+
+    def callee(self, caller: FunctionPlan, call: Call) -> FunctionPlan:
+        """The plan of what a call runs."""
+        params = self.program.function(call.func).params
+        return self.plan(call.func, frozenset(p for p, a in zip(params, call.args, strict=True) if a in caller.shared))
+
+    def plan(self, name: str, given: Names) -> FunctionPlan:
+        """The plan of a function whose parameters `given` come in unbatched."""
+        if (name, given) not in self._made:
+            names = [f.name for f in self.program.functions]
+            offset = sum(len(f.blocks) for f in self.program.functions[: names.index(name)])
+            self._made[name, given] = _plan(self.program.function(name), given, offset)
+        return self._made[name, given]
+
+
+def _plan(function: Function, given: Names, offset: int) -> FunctionPlan:
+    shared = uniform(function, given)
+    after, out = live_after(function), live_out(function)
+    live = {v for names in live_in(function).values() for v in names} | set(function.results)
+    live.update(v for block in function.blocks for v in kept(block.terminator))
+    blocks = tuple(
+        _block(function, block, k, offset + k, after[block.label], out[block.label], shared)
+        for k, block in enumerate(function.blocks)
+    )
+    index = {block.label: k for k, block in enumerate(function.blocks)} | {RETURN: len(blocks)}
+    registers = tuple(v for v in function.types if v in live)
+    return FunctionPlan(function, given, shared, blocks, registers, index)
+
+
+def _block(
+    function: Function, block: Block, index: int, number: int, after: Sequence[Names], out: Names, shared: Names
+) -> BlockPlan:
+    items: list[Item] = []
+    pending: list[PureOp | Print] = []
+    for k, op in enumerate(block.ops):
+        if isinstance(op, Call):
+            items.append(op)
+            continue
+        pending.append(op)
+        if k + 1 == len(block.ops) or isinstance(block.ops[k + 1], Call):
+            items.append(_run(function, pending, after[k], shared))
+            pending = []
+    written = [v for v in function.types if v in block_writes(block) & out]
+    return BlockPlan(
+        index=index,
+        number=number,
+        items=tuple(items),
+        terminator=block.terminator,
+        updates=tuple(v for v in written if v not in shared),
+        shared_updates=tuple(v for v in written if v in shared),
+    )
+
+
+def _run(function: Function, ops: Iterable[PureOp | Print], live: Names, shared: Names) -> Run:
+    alike = [bool(writes(op)) and shared.issuperset(writes(op)) for op in ops]
+    common = tuple(op for op, same in zip(ops, alike, strict=True) if same and not isinstance(op, Print))
+    rest = tuple(op for op, same in zip(ops, alike, strict=True) if not same)
+    made = {v for op in common for v in writes(op)}
+    fixed = {v for op in ops for v in reads(op) if v in shared and v not in made}
+    read: dict[str, None] = {}
+    written: dict[str, None] = {}
+    for op in rest:
+        read.update((v, None) for v in reads(op) if v not in written and v not in shared)
+        written.update((v, None) for v in writes(op))
+    return Run(
+        types=function.types,
+        common=common,
+        ops=rest,
+        fixed=tuple(sorted(fixed)),
+        reads=tuple(read),
+        common_gives=tuple(sorted(made & live)),
+        gives=tuple(v for v in written if v in live),
+        risky=any(map(is_risky, rest)),
+    )

@@ -1,0 +1,159 @@
+"""Local static autobatching without recursion, as one staged program: calls are loops inside loops.
+
+An activation is Algorithm 1 of Radul et al. (MLSys 2020): a program counter per lane, and the earliest block that some
+lane waits for runs next, for those lanes. Blocks are guarded by loops of 0 or 1 trips, as in `emit.guard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.ir.cfg import Call
+from pcbatch.ir.ops import Fail
+from pcbatch.lowering.typing.jax_types import zeros
+from pcbatch.runtime.local_strategy.counters import Tally
+from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, Planner, Run, as_stored, land
+from pcbatch.runtime.vm import prints
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.status import why
+
+Carry = TypeVar("Carry")
+State = tuple[Any, Values, Values]  # program counters, registers, counts
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Runs activations of functions that reach no recursion, under a trace."""
+
+    planner: Planner
+    tally: Tally
+    _jitted: dict[Any, Any] = field(default_factory=dict)
+
+    def call(
+        self, plan: FunctionPlan, args: Sequence[Any], active: jax.Array, counts: Values, depth: Any
+    ) -> tuple[tuple[Any, ...], Values]:
+        """Results of a call for the active lanes (others: junk), and counts after it. `depth`: of the activation."""
+        if plan.key not in self._jitted:
+
+            def activation(*given: Any) -> Any:
+                return self._activation(plan, *given)
+
+            # Several calls of a function are traced once.
+            activation.__name__ = plan.function.name.replace(".", "_")
+            self._jitted[plan.key] = jax.jit(activation)
+        out: tuple[tuple[Any, ...], Values] = self._jitted[plan.key](tuple(args), active, counts, depth)
+        return out
+
+    def _activation(
+        self, plan: FunctionPlan, args: Sequence[Any], active: jax.Array, counts: Values, depth: Any
+    ) -> tuple[tuple[Any, ...], Values]:
+        registers = plan.enter(args, active.shape[0], zeros)
+        pc = jnp.where(active, 0, plan.exit).astype(jnp.int32)
+        counts, pc = self.tally.arrive(counts, plan.offset, plan.exit, pc)
+        written = {v for block in plan.blocks for v in block.written}
+        fixed = {v: value for v, value in registers.items() if v not in written}
+
+        def sweep(state: State) -> State:
+            for block in plan.blocks:
+                state = self._guarded(plan, block, fixed, state, depth)
+            return state
+
+        state: State = (pc, {v: registers[v] for v in registers if v in written}, counts)
+        if plan.acyclic:
+            state = sweep(state)
+        else:
+            state = jax.lax.while_loop(lambda s: jnp.min(s[0]) < plan.exit, sweep, state)
+        registers = fixed | state[1]
+        return tuple(registers[r] for r in plan.function.results), state[2]
+
+    def _guarded(self, plan: FunctionPlan, block: BlockPlan, fixed: Values, state: State, depth: Any) -> State:
+        """Run the block if it is the earliest; only what it writes goes through the loop."""
+        pc, registers, counts = state
+        changing = {v: registers[v] for v in block.written}
+
+        def step(s: State) -> State:
+            return self._block(plan, block, {**fixed, **registers, **s[1]}, s, depth)
+
+        inside: State = (pc, changing, counts)
+        if block.index == 0 and plan.acyclic and not self.tally.fails:
+            pc, changing, counts = step(inside)  # every call has an active lane
+        else:
+            pc, changing, counts = once(jnp.min(pc) == block.index, step, inside)
+        return pc, {**registers, **changing}, counts
+
+    def _block(self, plan: FunctionPlan, block: BlockPlan, registers: Values, state: State, depth: Any) -> State:
+        pc, old, counts = state
+        active = pc == block.index
+        if self.tally.prints:  # under `vmap` a block runs for those whose turn it is not, too
+            active &= jnp.min(pc) == block.index
+        counts = self.tally.block(counts, block.number, active)
+        env, going, counts = self.items(plan, block, block.items, registers, active, counts, depth)
+        cond = env[block.cond[0]] if block.cond else None
+        pc = jnp.where(active, plan.target(block, cond, jnp.where), pc)
+        if isinstance(fail := block.terminator, Fail):
+            counts = self.tally.fail(counts, block.number, going, why(fail), plan.shown(env, fail))
+        if self.tally.fails:
+            pc = jnp.where(active & ~going, plan.exit, pc)
+        counts, pc = self.tally.arrive(counts, plan.offset, plan.exit, pc.astype(jnp.int32))
+        return pc, land(block, env, old, going), counts
+
+    def items(
+        self,
+        plan: FunctionPlan,
+        block: BlockPlan,
+        items: Sequence[Item],
+        registers: Mapping[str, Any],
+        active: jax.Array,
+        counts: Values,
+        depth: Any,
+    ) -> tuple[Values, jax.Array, Values]:
+        """Values after some items of a block (of inactive lanes: junk), the lanes still active, counts."""
+        env = dict(registers)
+        sure = True  # is some lane active?
+        for item in items:
+            if isinstance(item, Run):
+                values, shown = item.run(env, active) if sure or not item.risky else _run_for_some(item, env, active)
+                env |= values
+                if item.prints:
+                    counts = {**counts, "turn": prints.in_turn(item.prints, active, shown, counts["turn"])}
+            else:
+                results, active, counts = self._call(plan, block, item, env, active, counts, depth)
+                env |= {d: as_stored(r, plan.type(d)) for d, r in zip(item.dsts, results, strict=True)}
+                sure = sure and not self.tally.fails
+        return env, active, counts
+
+    def _call(
+        self,
+        plan: FunctionPlan,
+        block: BlockPlan,
+        call: Call,
+        env: Values,
+        active: jax.Array,
+        counts: Values,
+        depth: Any,
+    ) -> tuple[tuple[Any, ...], jax.Array, Values]:
+        counts, active = self.tally.admit(counts, block.number, active, depth)
+        deeper = None if depth is None else depth + jnp.int32(1)
+        callee = self.planner.callee(plan, call)
+        results, counts = self.call(callee, [env[a] for a in call.args], active, counts, deeper)
+        return results, self.tally.remaining(counts, active), counts
+
+
+def once(go: jax.Array, fn: Callable[[Carry], Carry], carry: Carry) -> Carry:
+    """`fn(carry)` if `go`: a loop of 0 or 1 trips, whose carry XLA updates in place."""
+    done = jnp.zeros((), bool)
+    out: Carry = jax.lax.while_loop(lambda c: c[0], lambda c: (done, fn(c[1])), (go, carry))[1]
+    return out
+
+
+def _run_for_some(item: Run, env: Values, active: jax.Array) -> tuple[Values, prints.Shown]:
+    """Run a loop that must not see junk, unless all lanes have failed meanwhile."""
+    shapes = jax.eval_shape(lambda: item.run(env, active))
+    start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    out: tuple[Values, prints.Shown] = once(jnp.any(active), lambda _: item.run(env, active), start)
+    return out

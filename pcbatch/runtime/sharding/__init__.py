@@ -1,0 +1,1 @@
+"""Lanes on several devices."""

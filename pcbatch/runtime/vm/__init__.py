@@ -1,0 +1,1 @@
+"""The machine: its state, one block, one trip. All of it is traced by JAX."""

@@ -1,0 +1,331 @@
+"""Reads and writes of a part of a register: `y = xs[i]`, `xs = xs.at[i].set(v)`.
+
+A register is normally read whole and updated by selecting, for whole lanes, between its new and its old value. For a
+large array of which one row is touched that would move everything on each visit. So a primitive is cut at the gathers
+and scatters of registers that it is given: those are done on the register itself, with the lane as one more index, and
+what lies between runs under `vmap`. Lanes that do not store get a number out of range, which the scatter drops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+
+from pcbatch.ir.ops import Prim
+from pcbatch.lowering.analysis.cost import SCATTERS
+from pcbatch.lowering.typing.jax_types import integer_limits
+from pcbatch.lowering.typing.trace import JaxprFn
+from pcbatch.runtime.vm.lane_window import Window
+
+MIN_SIZE = 16  # elements per lane; moving less whole is cheaper than a gather or a scatter
+LOADS = ("gather", "dynamic_slice")
+LIMIT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a primitive that touches no register in part."""
+
+    closed: jex.ClosedJaxpr
+    ins: tuple[Any, ...]
+    outs: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A gather, a slice or a scatter of (a version of) a register."""
+
+    eqn: Any
+
+    @property
+    def stores(self) -> bool:
+        """Does it write?"""
+        return self.eqn.primitive.name in SCATTERS
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A primitive as segments and touches in turn. `registers`: the inputs (by position) that are touched in part."""
+
+    steps: tuple[Segment | Touch, ...]
+    invars: tuple[Any, ...]
+    outvars: tuple[Any, ...]
+    registers: frozenset[int]
+    stored: tuple[tuple[int, int], ...]  # (output, input) positions: the output is the input's register, stored into
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A register where it is, [lanes, ...]: what touches in part work on."""
+
+    array: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One value for each place of the window, [width, ...]."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """One value for all lanes."""
+
+    value: Any
+
+
+Operand = Whole | Batch | Common
+
+
+def cut(op: Prim) -> Cut | None:
+    """Where a primitive touches what it is given in part, or None if it does not."""
+    if not isinstance(op.expr.fn, JaxprFn) or any(cast is not None for cast in op.expr.fn.casts):
+        return None
+    return _Cutter(op, op.expr.fn.closed).cut()
+
+
+@dataclass
+class _Cutter:
+    op: Prim
+    closed: jex.ClosedJaxpr
+    versions: dict[Any, int] = field(default_factory=dict)  # jaxpr variable -> the input whose register it is
+
+    def cut(self) -> Cut | None:
+        jaxpr = self.closed.jaxpr
+        self.versions = {v: k for k, v in enumerate(jaxpr.invars) if _large(v) and self._only_touched(v)}
+        touches = [k for k, eqn in enumerate(jaxpr.eqns) if self._is_touch(eqn)]
+        if not touches:
+            return None
+        stored = tuple(
+            (k, self.versions[v])
+            for k, v in enumerate(jaxpr.outvars)
+            if isinstance(v, jex.Var) and v in self.versions and v not in jaxpr.invars
+        )
+        used = {self.versions[jaxpr.eqns[k].invars[0]] for k in touches}
+        return Cut(tuple(self._steps(touches)), tuple(jaxpr.invars), tuple(jaxpr.outvars), frozenset(used), stored)
+
+    def _uses(self, var: Any) -> list[Any]:
+        return [eqn for eqn in self.closed.jaxpr.eqns if any(v is var for v in eqn.invars)]
+
+    def _only_touched(self, var: Any) -> bool:
+        """Is it read by touches alone, and does every version that stores make of it end as its new value?"""
+        position = next((k for k, v in enumerate(self.closed.jaxpr.invars) if v is var), None)
+        uses = self._uses(var)
+        if not uses or any(v is var for v in self.closed.jaxpr.outvars):
+            return False
+        return all(self._fits(eqn, var, position) for eqn in uses)
+
+    def _fits(self, eqn: Any, var: Any, position: int | None) -> bool:
+        if any(v is var for v in eqn.invars[1:]):
+            return False
+        if eqn.primitive.name in LOADS:
+            return True
+        return eqn.primitive.name in SCATTERS and _drops(eqn) and self._ends_well(eqn.outvars[0], position)
+
+    def _ends_well(self, made: Any, position: int | None) -> bool:
+        """Is a stored-into version only touched again, or the result that takes the register's place?"""
+        outs = [k for k, v in enumerate(self.closed.jaxpr.outvars) if v is made]
+        if outs:
+            name = None if position is None else self.op.expr.ins[position]
+            return len(outs) == 1 and self.op.dsts[outs[0]] == name and not self._stores_after(made)
+        return bool(self._uses(made)) and all(self._fits(eqn, made, position) for eqn in self._uses(made))
+
+    def _stores_after(self, made: Any) -> bool:
+        return any(
+            eqn.primitive.name not in LOADS or any(v is made for v in eqn.invars[1:]) for eqn in self._uses(made)
+        )
+
+    def _is_touch(self, eqn: Any) -> bool:
+        if eqn.primitive.name not in (*LOADS, *SCATTERS):
+            return False
+        operand = eqn.invars[0]
+        if isinstance(operand, jex.Literal) or operand not in self.versions:
+            return False
+        if eqn.primitive.name in SCATTERS:
+            self.versions[eqn.outvars[0]] = self.versions[operand]
+        return True
+
+    def _steps(self, touches: Sequence[int]) -> Iterable[Segment | Touch]:
+        eqns, start = self.closed.jaxpr.eqns, 0
+        for k in [*touches, len(eqns)]:
+            if k > start:
+                yield self._segment(eqns[start:k], eqns[k:])
+            if k < len(eqns):
+                yield Touch(eqns[k])
+            start = k + 1
+
+    def _segment(self, eqns: Sequence[Any], after: Sequence[Any]) -> Segment:
+        jaxpr = self.closed.jaxpr
+        made = [v for eqn in eqns for v in eqn.outvars]
+        later = {v for eqn in after for v in eqn.invars if isinstance(v, jex.Var)}
+        later |= {v for v in jaxpr.outvars if isinstance(v, jex.Var)}
+        outs = [v for v in made if v in later]
+        inner = {*made, *jaxpr.constvars}
+        ins = list(dict.fromkeys(v for e in eqns for v in e.invars if isinstance(v, jex.Var) and v not in inner))
+        part = jaxpr.replace(
+            invars=ins, outvars=outs, eqns=list(eqns), debug_info=jaxpr.debug_info.with_unknown_names()
+        )
+        return Segment(jex.ClosedJaxpr(part, self.closed.consts), tuple(ins), tuple(outs))
+
+
+def _large(var: Any) -> bool:
+    return int(var.aval.size) >= MIN_SIZE and not jnp.issubdtype(var.aval.dtype, jax.dtypes.prng_key)
+
+
+def _drops(eqn: Any) -> bool:
+    """May lanes be left out of this scatter by an index out of range?"""
+    # Masking needs an index at all: `.at[:]` has none.
+    drops: bool = eqn.params["mode"] == jax.lax.GatherScatterMode.FILL_OR_DROP
+    return drops and bool(eqn.invars[1].aval.size)
+
+
+def load_key(position: int, step: int) -> str:
+    """What a read in part is called: by the operation's position in its block, and the step of its cut."""
+    return f"{position}.{step}"
+
+
+def run(
+    found: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array
+) -> tuple[list[Operand], dict[int, Any]]:
+    """The results of a cut primitive, and what its steps have read. Its registers are `Whole`; stores happen only for
+    the places in `mask`."""
+    env: dict[Any, Operand] = dict(zip(found.invars, operands, strict=True))
+
+    def look(v: Any) -> Operand:
+        return Common(v.val) if isinstance(v, jex.Literal) else env[v]
+
+    read: dict[int, Any] = {}
+    for k, step in enumerate(found.steps):
+        match step:
+            case Segment():
+                outs = batched(jex.jaxpr_as_fun(step.closed), [look(v) for v in step.ins], window)
+                env.update(zip(step.outs, outs, strict=True))
+            case Touch(eqn=eqn):
+                target = look(eqn.invars[0])
+                assert isinstance(target, Whole)
+                rest = [look(v) for v in eqn.invars[1:]]
+                if step.stores:
+                    env[eqn.outvars[0]] = Whole(_store(eqn, target.array, rest, window, mask))
+                else:
+                    read[k] = _load(eqn, target.array, rest, window)
+                    env[eqn.outvars[0]] = Batch(read[k])
+    stored = {k for k, _ in found.stored}
+    # What is given back unchanged is a value: only the register that is stored into takes its own place.
+    outs = [look(v) if k in stored else moved(look(v), window) for k, v in enumerate(found.outvars)]
+    return outs, read
+
+
+def moved(operand: Operand, window: Window) -> Operand:
+    """A copy of a register is a value: only the register itself is stored into."""
+    return Batch(window.read(operand.array)) if isinstance(operand, Whole) else operand
+
+
+def batched(fn: Any, operands: Sequence[Operand], window: Window) -> list[Operand]:
+    """`fn` of one lane's values, which gives a list, for all places at once; shared values enter unbatched."""
+    values = [_value(operand, window) for operand in operands]
+    axes = tuple(None if isinstance(operand, Common) else 0 for operand in operands)
+    if all(axis is None for axis in axes):
+        return [Common(value) for value in fn(*values)]
+    outs: Sequence[Any] = jax.vmap(fn, in_axes=axes, axis_size=window.width)(*values)
+    return [Batch(value) for value in outs]
+
+
+def _value(operand: Operand, window: Window) -> Any:
+    return window.read(operand.array) if isinstance(operand, Whole) else operand.value
+
+
+def value(operand: Operand, window: Window) -> Any:
+    """[width, ...]: the operand at every place."""
+    if isinstance(operand, Common):
+        return jnp.broadcast_to(operand.value, (window.width, *jnp.shape(operand.value)))
+    return _value(operand, window)
+
+
+def _load(eqn: Any, array: Any, rest: Sequence[Operand], window: Window) -> Any:
+    values = [_value(operand, window) for operand in rest]
+    axes = tuple(None if isinstance(operand, Common) else 0 for operand in rest)
+
+    def slice_(lane: jax.Array, *starts: Any) -> Any:
+        sizes = (1, *eqn.params["slice_sizes"])
+        places = (_start(s, array.shape[k] - sizes[k]) for k, s in enumerate(starts, start=1))
+        return eqn.primitive.bind(array, lane, *places, slice_sizes=sizes)[0]
+
+    def gather(lane: jax.Array, indices: Any) -> Any:
+        params = eqn.params
+        numbers = params["dimension_numbers"]
+        return jax.lax.gather(
+            array,
+            _with_lane(lane, indices),
+            jax.lax.GatherDimensionNumbers(
+                offset_dims=numbers.offset_dims,
+                collapsed_slice_dims=(0, *_shift(numbers.collapsed_slice_dims)),
+                start_index_map=(0, *_shift(numbers.start_index_map)),
+                operand_batching_dims=_shift(numbers.operand_batching_dims),
+                start_indices_batching_dims=numbers.start_indices_batching_dims,
+            ),
+            slice_sizes=(1, *params["slice_sizes"]),
+            unique_indices=params["unique_indices"],
+            mode=params["mode"],
+            fill_value=params["fill_value"],
+        )
+
+    body = slice_ if eqn.primitive.name == "dynamic_slice" else gather
+    return jax.vmap(body, in_axes=(0, *axes), axis_size=window.width)(window.source, *values)
+
+
+def _start(index: jax.Array, last: int) -> jax.Array:
+    """Where a slice starts, of an index of any integer type; XLA moves starts out of range in the same way."""
+    return jnp.clip(index, 0, min(last, integer_limits(index.dtype)[1])).astype(jnp.int32)
+
+
+def _store(eqn: Any, array: Any, rest: Sequence[Operand], window: Window, mask: jax.Array) -> Any:
+    indices, updates = (value(operand, window) for operand in rest)
+    numbers = of_all_lanes(eqn.params["dimension_numbers"])
+    params = {**eqn.params, "dimension_numbers": numbers, "indices_are_sorted": False}
+    return eqn.primitive.bind(array, targets(indices, window, mask), updates, **params)
+
+
+def of_all_lanes(numbers: jax.lax.ScatterDimensionNumbers) -> jax.lax.ScatterDimensionNumbers:
+    """What the axes of a scatter into one lane's register are in a scatter into that of all lanes."""
+    return jax.lax.ScatterDimensionNumbers(
+        update_window_dims=_shift(numbers.update_window_dims),
+        inserted_window_dims=(0, *_shift(numbers.inserted_window_dims)),
+        scatter_dims_to_operand_dims=(0, *_shift(numbers.scatter_dims_to_operand_dims)),
+        operand_batching_dims=_shift(numbers.operand_batching_dims),
+        scatter_indices_batching_dims=_shift(numbers.scatter_indices_batching_dims),
+    )
+
+
+def targets(indices: Any, window: Window, mask: jax.Array) -> jax.Array:
+    """Index vectors [width, ...] of such a scatter; out of range where a lane takes no part."""
+    lanes = window.targets(mask).reshape(-1, *(1,) * (indices.ndim - 1))
+    return _with_lane(lanes, indices)
+
+
+def _with_lane(lane: jax.Array, indices: Any) -> jax.Array:
+    """Index vectors with the lane in front."""
+    wide = indices.astype(_index_dtype(indices.dtype))
+    lanes = jnp.broadcast_to(lane.astype(wide.dtype), (*wide.shape[:-1], 1))
+    return jnp.concatenate([lanes, wide], axis=-1)
+
+
+def _index_dtype(dtype: Any) -> Any:
+    """Narrow indices may not reach as far as there are lanes."""
+    return dtype if integer_limits(dtype)[1] >= LIMIT else jnp.int32
+
+
+def _shift(dims: Iterable[int]) -> tuple[int, ...]:
+    """Axes of one lane's array as those of all lanes'."""
+    return tuple(d + 1 for d in dims)
+
+
+def in_part(op: object) -> set[str]:
+    """Variables that an operation would touch in part."""
+    found = cut(op) if isinstance(op, Prim) else None
+    return set() if found is None else {op.expr.ins[k] for k in found.registers}  # type: ignore[attr-defined]

@@ -1,0 +1,209 @@
+"""The machine: `start` makes a state from arguments, `advance` runs trips, `finish` reads the results.
+
+All three are pure functions of arrays, to be called inside `jit` (together: one program) or one after another
+(chunks, growing stacks). Algorithm 2 of Radul et al. (MLSys 2020), with values in registers and frames written in
+place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ir.stack import StackProgram, Storage
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.jax_types import as_result, from_storage, integer_limits, storage_type, to_storage
+from pcbatch.modes import Mode
+from pcbatch.runtime.vm import frames, timeline
+from pcbatch.runtime.vm import layout as layouts
+from pcbatch.runtime.vm.block_body import Values, evaluate
+from pcbatch.runtime.vm.blocks import Blocks, Emitter
+from pcbatch.runtime.vm.lane_window import everyone, lane_mask
+from pcbatch.runtime.vm.layout import NAME, Layout, reg
+from pcbatch.runtime.vm.policies import FAIR, Policy, is_ours, one_trip
+from pcbatch.runtime.vm.status import Status, status_of, unpark
+from pcbatch.runtime.vm.step import Stage
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["carry", "shared", "trips"], meta_fields=[])
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that a run is: per-lane arrays, values shared by all lanes, and the number of trips so far."""
+
+    carry: Values
+    shared: Values
+    trips: jax.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A compiled program with its emitter and policy."""
+
+    layout: Layout
+    emitter: Emitter
+    schedule: Policy
+    expensive: tuple[int, ...]
+    modes: Callable[[int], tuple[Mode, ...]]  # by number of lanes
+    apart: bool = False  # must a block's reads be kept apart from its writes?
+    stage: Callable[[Layout, Values, bool], Stage] = Stage
+
+    @property
+    def program(self) -> StackProgram:
+        """The program that it runs."""
+        return self.layout.program
+
+    def start(self, args: Mapping[str, Any], lanes: int, depth: int, end: Any = None, names: Any = None) -> State:
+        """The state before the first trip. `args`: [lanes, ...] per parameter; shared parameters unbatched. Lanes from
+        number `end` on have no work; `names`: what lanes that print are called, if not by their numbers."""
+        shared, per_lane = self.stored(args, lanes)
+        carry = layouts.initial(self.layout, lanes, depth, per_lane)
+        if names is not None and self.layout.prints:
+            carry[NAME] = names
+        if end is not None:
+            done = jnp.full_like(carry["pc"], self.layout.exit)
+            carry["pc"] = jnp.where(jnp.arange(lanes, dtype=jnp.int32) < end, carry["pc"], done)
+        return State(carry, shared, jnp.zeros((), jnp.int32))
+
+    def idle(self, shared: Values, lanes: int, depth: int) -> State:
+        """A state in which no lane has work; `shared` as `stored` gives it."""
+        carry = layouts.initial(self.layout, lanes, depth, {})
+        carry["pc"] = jnp.full_like(carry["pc"], self.layout.exit)
+        return State(carry, shared, jnp.zeros((), jnp.int32))
+
+    def stored(
+        self, args: Mapping[str, Any], inputs: int, around: Callable[[Any], Any] = lambda fn: fn
+    ) -> tuple[Values, Values]:
+        """What all lanes share, computed once (`around` wraps primitives), and the parameters per input, [inputs, ...];
+        in storage form."""
+        program = self.program
+        stored = {v: to_storage(value, _type(program, v)) for v, value in args.items()}
+        shared = {v: stored.pop(v) for v in list(stored) if program.vars[v].storage is Storage.SHARED}
+        env = {v: from_storage(value, _type(program, v)) for v, value in shared.items()}
+        for op in program.prologue:
+            evaluate(op, env, around)
+        shared = {v: to_storage(value, _type(program, v)) for v, value in env.items()}
+        per_input = {
+            v: jnp.broadcast_to(value, (inputs, *value.shape))
+            if value.ndim == len(_stored_shape(program, v))
+            else value
+            for v, value in stored.items()
+        }
+        return shared, per_input
+
+    def advance(self, state: State, max_trips: int | jax.Array | None = None) -> State:
+        """Run until no lane is live, or for at most `max_trips` trips."""
+        blocks = self.blocks(state)
+
+        def live(s: tuple[Values, jax.Array]) -> jax.Array:
+            going = blocks.live(s[0])
+            return going if max_trips is None else going & (s[1] < max_trips)
+
+        def trip(s: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
+            return self.trip(blocks, s[0], state.trips + s[1]), s[1] + 1
+
+        carry, trips = jax.lax.while_loop(live, trip, (state.carry, jnp.zeros((), jnp.int32)))
+        return State(carry, state.shared, state.trips + trips)
+
+    def trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
+        """One trip, after so many others."""
+        if not self.layout.timed:
+            return self._trip(blocks, carry, trips)
+
+        def made(state: Values) -> Values:
+            return self._trip(blocks, state, trips)
+
+        return timeline.recorded(made, carry, trips, len(blocks), layouts.PER_BLOCK)
+
+    def _trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
+        """A policy that is not ours is overruled now and then, so that it starves nobody."""
+        carry = one_trip(self.schedule, blocks, carry)
+        if is_ours(self.schedule):
+            return carry
+        turn = (trips + 1) % FAIR == 0
+        once = lambda c: (jnp.zeros((), bool), blocks.sweep(range(len(blocks)), c[1]))  # noqa: E731
+        return dict(jax.lax.while_loop(lambda c: c[0], once, (turn, carry))[1])
+
+    def back(self, carry: Values) -> jax.Array:
+        """int32[lanes]: the block that each lane's current body returns to."""
+        assert self.layout.frames is not None
+        window = everyone(jnp.ones(carry["pc"].shape, bool))
+        return self.layout.frames.back(carry, window, carry["depth"]).astype(jnp.int32)
+
+    @property
+    def totals(self) -> tuple[str, ...]:
+        """State keys that belong to no lane."""
+        return (*self.counts, *(timeline.KEYS if self.layout.timed else ()))
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """State keys of statistics."""
+        return layouts.PER_BLOCK if self.layout.stats else ()
+
+    def blocks(self, state: State) -> Blocks:
+        """What a policy works with."""
+        lanes = state.carry["pc"].shape[0]
+        stage = self.stage(self.layout, state.shared, self.apart)
+        return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, stage)
+
+    def results(self, carry: Values) -> tuple[tuple[Any, ...], jax.Array]:
+        """The leaves of the result, [lanes, ...] each, and int32[lanes] of `Status`; of carried state, or of what runs
+        left behind. Lanes that failed give NaN, or the smallest number of their type."""
+        status = status_of(carry["pc"].astype(jnp.int32), self.layout.exit)
+        values = tuple(final(carry[reg(v)], _type(self.program, v), status) for v in self.program.results)
+        return values, status
+
+    def shown(self, carry: Values, shared: Values) -> Values:
+        """The values that messages of failures show, [lanes, ...] each, in storage form."""
+        lanes = carry["pc"].shape
+        out: Values = {v: carry[reg(v)] for v in self.layout.shown if v not in shared}
+        return out | {v: jnp.broadcast_to(x, lanes + x.shape) for v, x in shared.items() if v in self.layout.shown}
+
+    def grow(self, state: State, depth: int) -> State:
+        """The same state with room for `depth` nested calls; lanes that ran out of room are live again."""
+        lanes = state.carry["pc"].shape[0]
+        plan = self.layout.frames
+        buffers = () if plan is None else plan.widths
+        carry = {k: frames.grow(v, lanes, depth) if k in buffers else v for k, v in state.carry.items()}
+        carry["pc"] = unpark(carry["pc"], self.layout.exit, Status.STACK_FULL)
+        return replace(state, carry=carry)
+
+
+def _type(program: StackProgram, name: str) -> Any:
+    return program.vars[name].type
+
+
+def _stored_shape(program: StackProgram, name: str) -> tuple[int, ...]:
+    return storage_type(_type(program, name)).shape
+
+
+def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:
+    """A leaf of the result, from its storage form; lanes that failed give NaN, or the smallest number of their type."""
+    ok = lane_mask(status == int(Status.OK), stored)
+    if jnp.issubdtype(stored.dtype, jnp.inexact):
+        return as_result(spoilt(~ok, stored), type_)
+    return as_result(jnp.where(ok, stored, failed(stored.dtype)), type_)
+
+
+@jax.custom_jvp
+def spoilt(where: jax.Array, value: Any) -> Any:
+    """NaN in some places, of which the derivatives are NaN as well: zero would look like an answer."""
+    return jnp.where(where, jnp.asarray(jnp.nan, value.dtype), value)
+
+
+@spoilt.defjvp
+def _spoilt_jvp(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
+    where, value = primals
+    return spoilt(where, value), spoilt(where, tangents[1])
+
+
+def failed(dtype: Any) -> Any:
+    """What stands in the result of a lane that has none."""
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return jnp.asarray(jnp.nan, dtype)
+    return jnp.asarray(False) if dtype == np.bool_ else jnp.asarray(integer_limits(dtype)[0], dtype)

@@ -1,0 +1,65 @@
+"""A run over time in fixed memory: what was counted, by stretches of trips that double in length when all are full.
+
+State keys: `timeline` uint32[BUCKETS, blocks, 3], the statistics of `layout.PER_BLOCK`; `crowd` uint32[BUCKETS, 2],
+live lanes and all lanes, both summed over trips; `span` int32[], the trips in a bucket. The numbers of a trip are
+counted from zero, and exact as long as a bucket's sum stays below 2**32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.runtime.vm import wide_counters
+from pcbatch.runtime.vm.block_body import Values
+
+BUCKETS = 256
+KEYS = ("timeline", "crowd", "span")
+
+
+def empty(blocks: int, counts: int) -> Values:
+    """The record of no trips."""
+    return {
+        "timeline": jnp.zeros((BUCKETS, blocks, counts), jnp.uint32),
+        "crowd": jnp.zeros((BUCKETS, 2), jnp.uint32),
+        "span": jnp.ones((), jnp.int32),
+    }
+
+
+def recorded(
+    trip: Callable[[Values], Values], carry: Values, trips: jax.Array, blocks: int, counted: Sequence[str]
+) -> Values:
+    """One trip, made by `trip` of a state without the record. `trips`: how many there were before; `counted`: the keys
+    of the statistics, which a trip adds to."""
+    line = {key: carry[key] for key in KEYS}
+    totals = {key: carry[key] for key in counted}
+    rest = {key: value for key, value in carry.items() if key not in KEYS}
+    live = jnp.sum(carry["pc"] < blocks, dtype=jnp.uint32)
+    after = trip({**rest, **{key: jnp.zeros_like(value) for key, value in totals.items()}})
+    counts = jnp.stack([after[key][:, 0] for key in counted], axis=-1)
+    crowd = jnp.stack([live, jnp.uint32(carry["pc"].shape[0])])
+    added = {key: wide_counters.plus(totals[key], after[key]) for key in counted}
+    return {**after, **added, **_added(line, trips, counts, crowd)}
+
+
+def _added(line: Values, trips: jax.Array, counts: jax.Array, crowd: jax.Array) -> Values:
+    full = trips >= BUCKETS * line["span"]
+    line = jax.lax.while_loop(lambda c: c[0], lambda c: (jnp.zeros((), bool), _halved(c[1])), (full, line))[1]
+    bucket = trips // line["span"]
+    return {
+        "timeline": line["timeline"].at[bucket].add(counts),
+        "crowd": line["crowd"].at[bucket].add(crowd),
+        "span": line["span"],
+    }
+
+
+def _halved(line: Values) -> Values:
+    """Neighbours in one bucket; the second half is free again."""
+
+    def pairs(x: jax.Array) -> jax.Array:
+        sums = x.reshape(BUCKETS // 2, 2, *x.shape[1:]).sum(axis=1, dtype=x.dtype)
+        return jnp.concatenate([sums, jnp.zeros_like(sums)])
+
+    return {"timeline": pairs(line["timeline"]), "crowd": pairs(line["crowd"]), "span": 2 * line["span"]}

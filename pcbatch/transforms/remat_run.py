@@ -1,0 +1,149 @@
+"""A run that leaves marks instead of a tape: whole states of the machine, between which it is run again.
+
+The memory of a gradient is then that of a fixed number of states and of the tape of one segment, however long the run.
+A run is cut into segments of so many trips. Every `stride`-th segment begins with a mark; when all marks are used,
+every second one is dropped and the stride doubles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.modes import Dense
+from pcbatch.runtime.emit.guard import Guard
+from pcbatch.runtime.execute.executor import PcExecutable
+from pcbatch.runtime.sharding.lane_sharding import Spread
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.machine import Machine, State
+from pcbatch.runtime.vm.policies import Sweep
+from pcbatch.transforms.primitive.batching import Axis, Lifted, one_by_one
+from pcbatch.transforms.primitive.jvp import not_linear, pushed
+from pcbatch.transforms.primitive.operation import bind
+from pcbatch.transforms.recorded_run import FULL, ROOM, STATUS, OfRun, Taped, run_now
+from pcbatch.transforms.tape.plan import Tape, TapedStage, recording
+
+SEGMENT = 64  # trips
+MARK = "mark:"  # state keys of saved states
+STRIDE = "stride"  # int32[]: segments between two marks
+SEGMENTS = "segments"  # int32[]
+
+
+def taping(run: Any, tape: Tape) -> Taped | Marked:
+    """A run that leaves what its gradient needs: a tape, or marks if the function has `checkpoints`."""
+    marks = run.program.executable.options.checkpoints
+    return Taped(run, tape) if marks is None else Marked(run, tape, marks + marks % 2)
+
+
+def segment_rows(tape: Tape, lanes: int) -> tuple[int, ...]:
+    """Rows of the tape of a segment: a trip visits each block at most once."""
+    return ((SEGMENT + 1) * lanes,) * len(tape.blocks)
+
+
+def segment_machine(executable: PcExecutable, tape: Tape | None = None, lanes: int = 0) -> Machine:
+    """A machine of which a trip visits each block once; it records, if it is given a tape."""
+    smooth = executable.smooth
+    each_once = replace(smooth, emitter=Guard(), schedule=Sweep(), modes=_dense(len(smooth.layout.codes)))
+    if tape is None:
+        return each_once
+    layout = recording(smooth.layout, tape, segment_rows(tape, lanes))
+    return replace(each_once, layout=layout, stage=TapedStage)
+
+
+def _dense(blocks: int) -> Any:
+    return lambda lanes: (Dense(),) * blocks
+
+
+@dataclass(frozen=True, repr=False)
+class Marked(OfRun):
+    """A run that leaves marks: gives the leaves of the outcome, and then the marks (see `keys`)."""
+
+    run: Any  # a `Run`
+    tape: Tape
+    marks: int
+    depth: int | None = None  # room for nested calls; None: as fits
+    name: str = "marked run"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What the parts are called, in order."""
+        machine = segment_machine(self.executable)
+        state = jax.eval_shape(lambda: machine.idle({}, self.run.lanes, 1).carry)
+        return (*(MARK + key for key in sorted(state)), STRIDE, SEGMENTS, STATUS, FULL, ROOM)
+
+    def traced(self, *args: Any) -> Sequence[Any]:
+        executable, lanes, given = self.executable, self.run.lanes, self.run.given(*args)
+        depth = self.depth or executable.traced_depth()
+        machine = segment_machine(executable)
+        arguments = executable.natural({**given.mapped, **given.common})
+        state, left = marked(machine, machine.start(arguments, lanes, depth, given.end, given.names), self.marks)
+        outcome = executable.read(state, depth)
+        left |= {STATUS: outcome.status, FULL: jnp.zeros((), bool), ROOM: jnp.zeros((depth,), bool)}
+        return [*jax.tree.leaves(outcome), *(left[key] for key in self.keys)]
+
+    def now(self, *args: Any) -> Sequence[Any]:
+        executable, lanes = self.executable, self.run.lanes
+        depth = self.depth or executable.depth
+        while True:
+            outs = run_now(replace(self, depth=depth), executable, lanes, *args)
+            status = self.split(outs)[1][STATUS]
+            if self.depth is not None or not executable.may_grow(status, depth, Spread(None, lanes)):
+                executable.remember(depth)
+                return outs
+            depth *= 2
+
+    def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The leaves of the outcome, and the marks by key."""
+        keys = self.keys
+        count = len(outs) - len(keys)
+        return list(outs[:count]), dict(zip(keys, outs[count:], strict=True))
+
+    def types(self, avals: Sequence[Any]) -> None:
+        """As traced."""
+
+    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+        return one_by_one(self, size, axes)
+
+    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        outs = bind(self, *primals)
+        again = replace(self, depth=int(self.split(outs)[1][ROOM].shape[-1]))
+        return outs, pushed(again, primals, tangents, outs)
+
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        raise not_linear()
+
+
+def marked(machine: Machine, state: State, marks: int) -> tuple[State, dict[str, Any]]:
+    """The state at the end, and the marks."""
+    blocks = machine.blocks(state)
+    room = {key: jnp.zeros((marks, *x.shape), x.dtype) for key, x in state.carry.items()}
+
+    def segment(c: tuple[Values, Values, jax.Array, jax.Array, jax.Array]) -> Any:
+        carry, saved, stride, count, trips = c
+        full = count >= marks * stride
+        saved = _once(full, lambda s: {key: x.at[: marks // 2].set(x[::2]) for key, x in s.items()}, saved)
+        stride = jnp.where(full, 2 * stride, stride)
+        place = count // stride
+
+        def mark(s: Values) -> Values:
+            return {key: x.at[place].set(carry[key]) for key, x in s.items()}
+
+        saved = _once(count % stride == 0, mark, saved)
+        after = machine.advance(State(carry, state.shared, trips), SEGMENT)
+        return after.carry, saved, stride, count + 1, after.trips
+
+    one, none = jnp.ones((), jnp.int32), jnp.zeros((), jnp.int32)
+    begin = (state.carry, room, one, none, state.trips)
+    carry, saved, stride, count, trips = jax.lax.while_loop(lambda c: blocks.live(c[0]), segment, begin)
+    left = {MARK + key: x for key, x in saved.items()} | {STRIDE: stride, SEGMENTS: count}
+    return State(carry, state.shared, trips), left
+
+
+def _once(go: jax.Array, change: Any, values: Values) -> Values:
+    """`change(values)` if `go`. A conditional would copy them."""
+    done: Values = jax.lax.while_loop(lambda c: c[0], lambda c: (jnp.zeros((), bool), change(c[1])), (go, values))[1]
+    return done

@@ -1,0 +1,1 @@
+"""What a run records for its gradient, and the machine that runs backward over it."""

@@ -1,0 +1,70 @@
+"""What XLA is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch.runtime.costs import xla_options
+from tests.programs.classics import fib
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """XLA is asked anew."""
+    xla_options._known.cache_clear()
+    yield
+    xla_options._known.cache_clear()
+
+
+def test_small_kernels_stay_on_one_thread() -> None:
+    assert xla_options.compiler_options(1.0, 10) == xla_options.IN_PLACE | xla_options.ONE_THREAD
+    assert xla_options.compiler_options(xla_options.WORTH_SPLITTING, 1) == xla_options.IN_PLACE
+
+
+def test_only_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert xla_options.compiler_options(1.0, 10) is None
+    assert not xla_options.keeps_in_place()
+
+
+def test_options_that_xla_does_not_know_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xla_options, "IN_PLACE", {"xla_no_such_option": True})
+    assert xla_options.compiler_options(1.0, 10) == xla_options.ONE_THREAD
+    assert not xla_options.keeps_in_place()
+    monkeypatch.setattr(xla_options, "ONE_THREAD", {"xla_no_such_option": 1})
+    assert xla_options.compiler_options(1.0, 10) is None
+
+
+def test_asked_inside_a_trace() -> None:
+    """There JAX takes no options; what is found out holds for calls outside."""
+    asked: list[bool] = []
+    jax.jit(lambda x: (asked.append(xla_options.keeps_in_place()), x)[1])(1.0)
+    assert asked == [True] and xla_options.keeps_in_place()
+
+
+def test_first_used_inside_jit() -> None:
+    batched = pcbatch.batch(fib, max_depth=16)
+    lanes = np.array([3, 7, 4], np.int32)
+    assert jax.jit(batched)(lanes).tolist() == [3, 21, 5]
+    assert xla_options.keeps_in_place()
+    assert batched(lanes).tolist() == [3, 21, 5]
+
+
+def test_the_same_without_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xla_options, "IN_PLACE", {"xla_no_such_option": True})
+    for modes in (None, pcbatch.Few(2), pcbatch.Strips(1)):
+        batched = pcbatch.batch(fib, modes=modes)
+        assert batched(jnp.arange(9)).tolist() == [1, 1, 2, 3, 5, 8, 13, 21, 34]
+
+
+def test_older_emitters_of_xla_get_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together with the option they overwrite registers that are still read."""
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+    assert not xla_options.keeps_in_place()
+    assert xla_options.compiler_options(1.0, 2) == xla_options.ONE_THREAD

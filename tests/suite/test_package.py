@@ -1,0 +1,176 @@
+"""The shape of the package: what is public, which way imports go, how long files may be."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import pcbatch
+
+PACKAGE = Path(pcbatch.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+LONGEST_FILE = 400
+
+PUBLIC = {
+    "batch",
+    "inline",
+    "unroll",
+    "Batched",
+    "BatchRuntimeError",
+    "BlockPlan",
+    "BlockProfile",
+    "BlockStats",
+    "BlockTapeUse",
+    "Blocks",
+    "CompileError",
+    "Dense",
+    "Explanation",
+    "Few",
+    "Interrupted",
+    "Machine",
+    "NonFiniteError",
+    "PcbatchError",
+    "Policy",
+    "Profile",
+    "Result",
+    "StateError",
+    "Stats",
+    "Status",
+    "Strips",
+    "TapeUse",
+    "Timeline",
+    "TooLargeError",
+    "UsageError",
+    "use_cpu_devices",
+}
+
+# What each folder (or module at the top) may import of the package, besides itself: the pipeline, read upward.
+BASE = {"diagnostics", "errors", "modes", "options"}
+CORE = {"ir", "frontend", "lowering", "runtime", "transforms", *BASE}
+ALLOWED = {
+    "diagnostics": {"codes"},
+    "codes": set(),
+    "errors": {"diagnostics"},
+    "modes": {"diagnostics", "errors"},
+    "options": {"diagnostics", "errors", "modes"},
+    "ir": {"diagnostics", "errors"},
+    "frontend": {"ir", *BASE},
+    "lowering": {"ir", *BASE},
+    "runtime": {"lowering", "ir", *BASE},
+    "transforms": {"runtime", "lowering", "ir", *BASE},
+    "call": {"runtime", "lowering", *BASE},
+}
+
+# Third-party modules with one place only, or with places where they must not be.
+ONLY_IN = {"gast": {"frontend"}, "astunparse": {"frontend"}, "matplotlib": {"report"}}
+NO_JAX = {"codes", "diagnostics", "errors", "modes", "options", "ir"}
+NOT_IN = {"jax": NO_JAX, "jaxlib": NO_JAX}
+
+
+def part(path: Path) -> str:
+    """The part of the package that a file belongs to: a folder, or a module at the top."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Full names of all modules that a file imports, wherever in the file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    package = ["pcbatch", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def identify(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+def test_public_names() -> None:
+    assert set(pcbatch.__all__) == PUBLIC
+    assert len(pcbatch.__all__) == len(PUBLIC)
+    for name in PUBLIC:
+        assert getattr(pcbatch, name) is not None
+
+
+def test_nothing_else_looks_public() -> None:
+    visible = {name for name, value in vars(pcbatch).items() if name[0] != "_" and not isinstance(value, ModuleType)}
+    assert visible == PUBLIC
+
+
+def test_public_objects_have_docstrings() -> None:
+    undocumented = [name for name in PUBLIC if not getattr(pcbatch, name).__doc__]
+    assert undocumented == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=identify)
+def test_imports_go_one_way(path: Path) -> None:
+    here = part(path)
+    if here not in ALLOWED:
+        return
+    used = {name.split(".")[1] for name in imports(path) if name.startswith("pcbatch.")}
+    assert used - {here} <= ALLOWED[here]
+
+
+@pytest.mark.parametrize("path", FILES, ids=identify)
+def test_third_party_imports_stay_in_their_place(path: Path) -> None:
+    used = {name.partition(".")[0] for name in imports(path)}
+    for module in used:
+        assert part(path) in ONLY_IN.get(module, {part(path)}), module
+        assert part(path) not in NOT_IN.get(module, set()), module
+
+
+@pytest.mark.parametrize("path", FILES, ids=identify)
+def test_only_the_public_api_of_jax(path: Path) -> None:
+    assert not [name for name in imports(path) if name.startswith("jax._")]
+    assert "jax._src" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", FILES, ids=identify)
+def test_files_are_short_and_say_what_they_are(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= LONGEST_FILE
+    assert not text or ast.get_docstring(ast.parse(text))
+
+
+def test_the_architecture_names_every_folder() -> None:
+    text = (PACKAGE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    folders = {path.parent.relative_to(PACKAGE).as_posix() for path in FILES} - {"."}
+    assert [folder for folder in sorted(folders) if f"{folder}/`" not in text] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=identify)
+def test_every_module_can_be_imported(path: Path) -> None:
+    parts = ["pcbatch", *path.relative_to(PACKAGE).with_suffix("").parts]
+    importlib.import_module(".".join(p for p in parts if p != "__init__"))
+
+
+def test_importing_does_not_start_a_backend() -> None:
+    """Importing pcbatch must not start a JAX backend: users configure devices after the import."""
+    code = (
+        "import jax, pcbatch, pcbatch.cli.main, pcbatch.compiler.pipeline\n"
+        "jax.config.update('jax_num_cpu_devices', 3)\n"
+        "assert jax.device_count() == 3\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdin=subprocess.DEVNULL)
+
+
+def test_metadata() -> None:
+    try:
+        metadata = importlib.metadata.metadata("pcbatch")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("pcbatch is not installed")
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Version"] == pcbatch.__version__
+    assert (PACKAGE / "py.typed").exists()
