@@ -29,6 +29,7 @@ from pcbatch.lowering.typing.jax_types import from_storage, settings, storage_ty
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace import inside_primitive
 from pcbatch.options import Options
+from pcbatch.report.lane_failures import raise_failures
 from pcbatch.runtime.sharding.ambient_mesh import no_mesh
 
 _plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)
@@ -81,7 +82,7 @@ class Batched(Runs, Staged, Inspected, Named):
             return self.fn(*args, **kwargs)
         try:
             compiled, given, outcome = self._outcome(args, kwargs)
-            compiled.check(self.fn.__name__, outcome, given)
+            raise_failures(self.fn.__name__, compiled, outcome, given)
         except PcbatchError as error:
             raise error.with_traceback(None) from None  # it says all there is to say; our own frames add nothing
         return compiled.value(outcome)

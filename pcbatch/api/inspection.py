@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pcbatch.errors import PcbatchError
 from pcbatch.options import checked_lanes
-from pcbatch.report.profile import Profile
-from pcbatch.report.schedule import Explanation
+from pcbatch.report.profile import Profile, profile_call
+from pcbatch.report.schedule import Explanation, explain_call
 from pcbatch.report.tape import TapeUse, tape_use
 from pcbatch.runtime.sharding.lane_sharding import Devices
 
@@ -35,7 +35,7 @@ class Inspected:
         try:
             mesh = self.mesh_of_call(kwargs)
             compiled, given = self._compiled(args, kwargs)
-            return compiled.explain(self.__name__, given, checked_lanes(lanes), mesh)
+            return explain_call(self.__name__, compiled, given, checked_lanes(lanes), mesh)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
@@ -58,7 +58,7 @@ class Inspected:
         try:
             mesh = self.mesh_of_call(kwargs)
             compiled, given = self._compiled(args, kwargs)
-            return compiled.profile(self.__name__, given, checked_lanes(lanes), mesh)
+            return profile_call(self.__name__, compiled, given, checked_lanes(lanes), mesh)
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 

@@ -15,6 +15,8 @@ from pcbatch.call.arguments import Arguments, prepare, usage
 from pcbatch.compiler.pipeline import Stages, compile_stages, show
 from pcbatch.compiler.program import Compiled
 from pcbatch.frontend.source.callee import BatchedTest
+from pcbatch.report.lane_failures import raise_failures
+from pcbatch.report.schedule import explain_call
 from pcbatch.runtime.sharding.lane_sharding import Devices
 
 STAGES = ("ast", "cfg", "stack", "opt", "schedule", "jaxpr", "stablehlo")
@@ -61,7 +63,7 @@ class Lowered(Described):
                 return show(self.stages.opt, format)
             case "schedule":
                 compiled, given = self._typed(stage)
-                found = compiled.explain(self.fn.__name__, given, None, self.mesh)
+                found = explain_call(self.fn.__name__, compiled, given, None, self.mesh)
                 return found.to_json() if format == "json" else str(found)
             case "jaxpr" | "stablehlo":
                 return self._xla(stage)
@@ -132,7 +134,7 @@ class CompiledBatch(Described):
         outcome = self.compiled.attempt(
             given, lambda: read(self.executable(values), self.depth, given.lanes, self.mesh)
         )
-        self.compiled.check(self.fn.__name__, outcome, given)
+        raise_failures(self.fn.__name__, self.compiled, outcome, given)
         return self.compiled.value(outcome)
 
     def as_text(self) -> str:

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
-from pcbatch.call.arguments import Arguments, is_axis, usage
+from pcbatch.call.arguments import Arguments, is_axis
+from pcbatch.call.describe_lane import describe_lane
 from pcbatch.call.out_axes import checked, placed
 from pcbatch.call.placement import bare, is_default, settled
 from pcbatch.call.results import BlockStats, Result, Stats
@@ -33,15 +34,11 @@ from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
-from pcbatch.report.lane_failures import describe_lane, raise_failures
-from pcbatch.report.profile import Profile, profile_of
-from pcbatch.report.schedule import Explanation, explain
-from pcbatch.runs.fingerprint import of_program
 from pcbatch.runtime.execute.chunk_runner import Flow, Piece
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.sharding.ambient_mesh import alone, mesh_around
-from pcbatch.runtime.sharding.lane_sharding import Devices, Spread, partition_spec, seen
+from pcbatch.runtime.sharding.lane_sharding import Devices, Spread, partition_spec
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import Outcome, tracing
 from pcbatch.runtime.vm.status import Site, Status
@@ -153,28 +150,8 @@ class Compiled:
             return None if is_default(asked) else asked
         return settled(asked, given)
 
-    def explain(self, name: str, given: Arguments, lanes: int | None, mesh: Devices = None) -> Explanation:
-        """How the inputs of a call would run, through so many lanes of each device (None: as a plain call does)."""
-        executable = self._counted("explain_schedule")
-        each = Spread(self.placed(given, mesh), given.lanes).each
-        width = max(1, executable.width(each) if lanes is None else min(lanes, each))
-        said = self.options.schedule != "auto"
-        return explain(name, executable.machine, executable.costs, self.infos, each, width, said)
-
-    def profile(self, name: str, given: Arguments, lanes: int | None, mesh: Devices = None) -> Profile:
-        """Run the inputs of a call with statistics over time."""
-        plan = self.explain(name, given, lanes, mesh)
-        if tracing(self.args(given)):
-            help = "call it outside of `jax.jit` and other transformations"
-            raise usage("PCB421", "`profile` runs the program, and cannot be traced", help=help)
-        timed = replace(self, executable=self._counted("profile").profiling())
-        none = given.lanes == 0
-        outcome = timed.execute(given, mesh) if lanes is None or none else timed.stream(given, lanes, mesh)
-        result = timed.result(outcome, given.lanes)
-        line = outcome.line or (np.zeros((1, len(plan.rows), 3)), np.zeros((1, 2)), np.ones((1,)), np.zeros((1,)))
-        return profile_of(plan, line, result)
-
-    def _counted(self, what: str) -> PcExecutable:
+    def with_pc(self, what: str) -> PcExecutable:
+        """The executable, for `what` (in messages) that strategy "local" cannot do."""
         if not isinstance(self.executable, PcExecutable):
             raise needs_pc(f"`{what}`")
         return self.executable
@@ -217,10 +194,6 @@ class Compiled:
             barrier: Any = jax.effects_barrier
             barrier()
 
-    def fingerprint(self) -> str:
-        """What tells this program, and the layout of its state, from others."""
-        return f"{of_program(self.stages.opt)} {self.options.max_steps} {self.options.stats}"
-
     def attempt(self, given: Arguments, run: Callable[[], Outcome]) -> Outcome:
         """`run()`, with errors of JAX told at the user's line."""
         return self._attempt(given, run).run()
@@ -262,22 +235,6 @@ class Compiled:
         known = None if is_symbolic(lanes) else lanes
         stats = Stats(outcome.trips, visits, active, offered, known, self.infos)
         return Result(self.value(outcome), outcome.status, stats)
-
-    def check(self, name: str, outcome: Outcome, given: Arguments) -> None:
-        """Raise BatchRuntimeError if a lane failed, unless this is being traced."""
-        if isinstance(outcome.status, jax.core.Tracer) or not np.any(seen(outcome.status)):
-            return
-        outcome = jax.tree.map(seen, outcome)
-        given = replace(given, arrays={name: tuple(map(_still_seen, leaves)) for name, leaves in given.arrays.items()})
-        pc, back = np.asarray(outcome.pc), None if outcome.back is None else np.asarray(outcome.back)
-        raise_failures(
-            name,
-            outcome,
-            self.options,
-            given,
-            lambda lane: self.where(int(pc[lane]), None if back is None else int(back[lane])),
-            self.executable.cramped(outcome.depth) if isinstance(self.executable, PcExecutable) else (),
-        )
 
 
 def compile_signature(
@@ -343,12 +300,6 @@ def _home(outcome: Outcome, where: Devices) -> Outcome:
             return outcome
     values, status = jax.device_put((outcome.values, outcome.status), sharding)
     return replace(outcome, values=values, status=status)
-
-
-def _still_seen(leaf: Any) -> Any:
-    """An argument as the host sees it, unless it has been given away."""
-    gone = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_deleted()
-    return leaf if gone else seen(leaf)
 
 
 def _on_host(leaf: Any) -> Any:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import numpy as np
 
 from pcbatch.call.arguments import Arguments
+from pcbatch.call.describe_lane import describe_lane
+from pcbatch.compiler.program import Compiled
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import BatchRuntimeError
 from pcbatch.ir import message as messages
 from pcbatch.ir.ops import ASSERTION, Fail
-from pcbatch.lowering.typing.abstract_values import leaf_names
-from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
+from pcbatch.runtime.execute.executor import PcExecutable
+from pcbatch.runtime.sharding.lane_sharding import seen as to_host
 from pcbatch.runtime.vm.raw_result import Outcome
 from pcbatch.runtime.vm.status import Site, Status
 
 SHOWN = 5  # lanes listed in a message
 SHOWN_PLACES = 3  # places where lanes of one kind stopped
-SHOWN_VALUES = 4  # elements of an argument that is an array
 
 Locate = Callable[[int], Site]  # lane -> where it stopped
 
@@ -74,16 +75,31 @@ class Report:
         return Label(first, label), secondary
 
 
-def raise_failures(
-    name: str, outcome: Outcome, options: Options, given: Arguments, locate: Locate, cramped: tuple[str, ...] = ()
-) -> None:
-    """Raise BatchRuntimeError if a lane failed; all kinds of failure in one error."""
-    report = Report(name, outcome, options, given, locate, cramped)
+def raise_failures(name: str, compiled: Compiled, outcome: Outcome, given: Arguments) -> None:
+    """Raise BatchRuntimeError if a lane failed, unless this is being traced; all kinds of failure in one error."""
+    if isinstance(outcome.status, jax.core.Tracer) or not np.any(to_host(outcome.status)):
+        return
+    outcome = jax.tree.map(to_host, outcome)
+    given = replace(given, arrays={name: tuple(map(_to_host, leaves)) for name, leaves in given.arrays.items()})
+    pc, back = np.asarray(outcome.pc), None if outcome.back is None else np.asarray(outcome.back)
+
+    def locate(lane: int) -> Site:
+        return compiled.where(int(pc[lane]), None if back is None else int(back[lane]))
+
+    pc_machine = compiled.executable if isinstance(compiled.executable, PcExecutable) else None
+    cramped = () if pc_machine is None else pc_machine.cramped(outcome.depth)
+    report = Report(name, outcome, compiled.options, given, locate, cramped)
     kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, Status.RUNNING: _running}
     found = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
     found += _failures(report)
     if found:
         raise BatchRuntimeError(found)
+
+
+def _to_host(leaf: Any) -> Any:
+    """An argument as the host sees it, unless its buffer was donated."""
+    donated = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_deleted()
+    return leaf if donated else to_host(leaf)
 
 
 def _stack_full(report: Report, lanes: Sequence[int]) -> Diagnostic:
@@ -175,27 +191,3 @@ def _at(report: Report, label: str, lanes: Sequence[int]) -> str:
     line = "" if loc is None else f" (line {loc.line})"
     what = "1 lane" if len(lanes) == 1 else f"{len(lanes)} lanes"
     return f"  block {label}{line}: {what}, for example {report.lane(lanes[0])}"
-
-
-def describe_lane(lane: int, given: Arguments, more: str = "") -> str:
-    """The number of a lane, with its scalar and small inputs."""
-    values = []
-    for param, type_ in given.types.items():
-        if param in given.shared:
-            continue
-        leaves = zip(leaf_names(param, type_), given.arrays[param], given.mapped[param], strict=True)
-        for leaf, array, mapped in leaves:
-            value = _value(array, lane) if mapped else None
-            if value is not None:
-                values.append(f"{leaf}={value}")
-    inside = ", ".join(values) + more
-    return f"{lane} ({inside.removeprefix(', ')})" if inside else str(lane)
-
-
-def _value(array: Any, lane: int) -> str | None:
-    gone = isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer) and array.is_deleted()  # given away
-    if gone or is_key_array(array) or isinstance(array, jax.ShapeDtypeStruct):
-        return None
-    # While JAX differentiates, what lanes hold is known, but the argument is not an array.
-    value = np.asarray(jax.lax.stop_gradient(array))[lane]
-    return str(value) if value.size <= SHOWN_VALUES and value.ndim < 2 else None

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from pcbatch.call.arguments import Arguments, usage
 from pcbatch.call.results import Result
+from pcbatch.compiler.program import Compiled
 from pcbatch.diagnostics.tables import bars, number, ranges, shortened, table
-from pcbatch.report.schedule import BlockPlan, Explanation
+from pcbatch.report.schedule import BlockPlan, Explanation, explain_call
+from pcbatch.runtime.sharding.lane_sharding import Devices
+from pcbatch.runtime.vm.raw_result import tracing
 
 TEXT = 44  # characters of a block's text
 BARS = 64  # characters of a line over time
@@ -158,6 +162,20 @@ def _at_most(shares: np.ndarray[Any, Any], trips: Counts, width: int) -> list[fl
     """So many means of neighbours, weighed by their trips."""
     groups = np.array_split(np.arange(len(shares)), min(width, len(shares))) if len(shares) else []
     return [float(np.average(shares[g], weights=trips[g])) for g in groups]
+
+
+def profile_call(name: str, compiled: Compiled, given: Arguments, lanes: int | None, mesh: Devices = None) -> Profile:
+    """Run the inputs of a call with statistics over time."""
+    plan = explain_call(name, compiled, given, lanes, mesh)
+    if tracing(compiled.args(given)):
+        help = "call it outside of `jax.jit` and other transformations"
+        raise usage("PCB421", "`profile` runs the program, and cannot be traced", help=help)
+    timed = replace(compiled, executable=compiled.with_pc("profile").profiling())
+    none = given.lanes == 0
+    outcome = timed.execute(given, mesh) if lanes is None or none else timed.stream(given, lanes, mesh)
+    result = timed.result(outcome, given.lanes)
+    line = outcome.line or (np.zeros((1, len(plan.rows), 3)), np.zeros((1, 2)), np.ones((1,)), np.zeros((1,)))
+    return profile_of(plan, line, result)
 
 
 def profile_of(plan: Explanation, line: tuple[Any, Any, Any, Any], result: Result) -> Profile:

@@ -13,6 +13,7 @@ from pcbatch.compiler.program import Compiled
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import StateError
 from pcbatch.lowering.typing.jax_types import SETTINGS, settings
+from pcbatch.runs import fingerprint
 
 WHAT = {"run": "`f.run(...)` or `f.start(...)`", "map": "`f.map(...)` over chunks"}
 
@@ -23,7 +24,7 @@ def header(compiled: Compiled, kind: str) -> dict[str, Any]:
         "kind": kind,
         "pcbatch": _version(),
         "jax": jax.__version__,
-        "program": compiled.fingerprint(),
+        "program": fingerprint.of_compiled(compiled),
         "settings": [str(value) for value in settings()],
     }
 
@@ -36,7 +37,7 @@ def check(path: Path, found: Mapping[str, Any], compiled: Compiled, kind: str, *
     """Is this a run of this program, kept by this version under these settings, and (`wanted`: by key, with what to
     call it) of these arguments and devices? StateError if not."""
     check_kind(path, found, kind)
-    if found["program"] != compiled.fingerprint():
+    if found["program"] != fingerprint.of_compiled(compiled):
         note = "its blocks, their primitives, the constants in them, the types of the arguments, or the options "
         note += "`max_steps` and `stats`, are not the same"
         if found["jax"] != jax.__version__:

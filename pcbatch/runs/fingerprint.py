@@ -18,6 +18,7 @@ import numpy as np
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.pipeline import show
+from pcbatch.compiler.program import Compiled
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.types import ArrayType
@@ -36,6 +37,11 @@ def of_program(program: StackProgram) -> str:
             found.update(ADDRESS.sub("", str(op.expr.fn.closed.jaxpr)).encode())
             _add(found, op.expr.fn.closed.consts)
     return found.hexdigest()
+
+
+def of_compiled(compiled: Compiled) -> str:
+    """The identity of a program and of the layout of its state."""
+    return f"{of_program(compiled.stages.opt)} {compiled.options.max_steps} {compiled.options.stats}"
 
 
 def of_arguments(given: Arguments) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -31,8 +31,24 @@ from pcbatch.runtime.sharding.ambient_mesh import alone
 from pcbatch.runtime.sharding.lane_sharding import Devices, Spread
 from pcbatch.runtime.vm.raw_result import Outcome, sought, tracing
 
-if TYPE_CHECKING:
-    from pcbatch.api.batch import Batched
+
+class Loadable(Protocol):
+    """The part of a `Batched` that a saved run is restored with."""
+
+    fn: Any
+    __name__: str
+
+    def mesh_of_call(self, kwargs: dict[str, Any]) -> Devices:
+        """The devices of a call; takes them out of its keyword arguments."""
+
+    def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any], host: bool = False) -> Arguments:
+        """The arguments of a call, checked and flattened."""
+
+    def program(self, given: Arguments) -> Compiled:
+        """The program for the types of a call."""
+
+    def types_of_fixed(self, fixed: tuple[Any, ...]) -> dict[str, Abstract]:
+        """The types of the first parameters, which a method has from its object."""
 
 
 def start(
@@ -101,7 +117,7 @@ def _begun(
     return restored(path, name, compiled, given, mesh, about, arrays)
 
 
-def load(batched: Batched, path: Any, fixed: tuple[Any, ...], args: Any, kwargs: dict[str, Any]) -> Machine:
+def load(batched: Loadable, path: Any, fixed: tuple[Any, ...], args: Any, kwargs: dict[str, Any]) -> Machine:
     """The machine in a file. `fixed`: the object of a method; `args`: arguments of the types of those that it had."""
     mesh = batched.mesh_of_call(kwargs)
     file = checkpoint_file.path_of(path)
@@ -122,7 +138,7 @@ def load(batched: Batched, path: Any, fixed: tuple[Any, ...], args: Any, kwargs:
     return restored(file, batched.__name__, compiled, replace(given, lanes=about["inputs"]), mesh, about, arrays)
 
 
-def _described(file: Path, batched: Batched, about: Mapping[str, Any], fixed: tuple[Any, ...]) -> Arguments:
+def _described(file: Path, batched: Loadable, about: Mapping[str, Any], fixed: tuple[Any, ...]) -> Arguments:
     """The call that a machine was started with, as far as types go."""
     then, now = list(about["types"]), list(signature(batched.fn).parameters)
     if then != now:

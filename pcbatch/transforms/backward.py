@@ -27,11 +27,11 @@ from pcbatch.transforms.primitive.batching import Axis, Lifted, at_once, one_by_
 from pcbatch.transforms.primitive.jvp import pushed_linear, refuse
 from pcbatch.transforms.primitive.lane_folding import folded, unfolded_outs
 from pcbatch.transforms.primitive.operation import bind
-from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, STATUS, OfRun, folded_part, run_now
+from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, OfRun, folded_part, run_now
 from pcbatch.transforms.remat_run import MARK, SEGMENT, SEGMENTS, STRIDE, segment_machine, segment_rows, taping
 from pcbatch.transforms.tape import backward_machine
 from pcbatch.transforms.tape.block_vjp import any_in_record, masked, sheltered
-from pcbatch.transforms.tape.plan import HEAD, Tape
+from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.uniform_cotangents import settled, totals
 
 

@@ -27,11 +27,10 @@ from pcbatch.transforms.primitive.jvp import is_inexact, not_linear, pushed
 from pcbatch.transforms.primitive.lane_folding import folded, unfolded_outs
 from pcbatch.transforms.primitive.operation import Operation, bind
 from pcbatch.transforms.tape import plan as tape
-from pcbatch.transforms.tape.plan import HEAD, Tape, TapedStage, recording
+from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape, TapedStage, recording
 
 ROOM = "tape:room"  # bool[depth]: how many nested calls there was room for, as a shape
 ELEMENTS = "tape:elements"  # bool[elements]: how many elements of `vmap`s were recorded together, as a shape
-STATUS = "tape:status"  # int32[lanes]
 FULL = "tape:full"  # bool[]: were there more records than room?
 TRACED_VISITS = 256  # records of a block for each lane, on average, where the tape cannot grow
 TRACED_BYTES = 2**27  # of such a tape

@@ -24,8 +24,8 @@ from pcbatch.runtime.vm.policies import Sweep
 from pcbatch.transforms.primitive.batching import Axis, Lifted, one_by_one
 from pcbatch.transforms.primitive.jvp import not_linear, pushed
 from pcbatch.transforms.primitive.operation import bind
-from pcbatch.transforms.recorded_run import FULL, ROOM, STATUS, OfRun, Taped, run_now
-from pcbatch.transforms.tape.plan import Tape, TapedStage, recording
+from pcbatch.transforms.recorded_run import FULL, ROOM, OfRun, Taped, run_now
+from pcbatch.transforms.tape.plan import STATUS, Tape, TapedStage, recording
 
 SEGMENT = 64  # trips
 MARK = "mark:"  # state keys of saved states

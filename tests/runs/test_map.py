@@ -17,6 +17,7 @@ from hypothesis import given, settings
 import pcbatch
 from pcbatch import Status
 from pcbatch.api.map import regroup
+from pcbatch.report.lane_failures import raise_failures
 from pcbatch.runtime.costs import plan_modes
 from pcbatch.runtime.execute import chunk_runner, host_loop, queue_runner
 from tests.programs import PROGRAMS, Program, select
@@ -159,7 +160,7 @@ class TestFailures:
         reports = []
         for outcome in outcomes:
             with pytest.raises(pcbatch.BatchRuntimeError) as error:
-                compiled.check("f", outcome, args)
+                raise_failures("f", compiled, outcome, args)
             reports.append([line for line in str(error.value).splitlines() if "trips" not in line])
         assert reports[0] == reports[1]
         assert_same_bits(outcomes[0].depths, jnp.asarray(outcomes[1].depths))

@@ -31,6 +31,7 @@ from pcbatch.transforms.tape.record_layout import plan as plan_rows
 
 SMALL = 32  # elements of a shared value of whose cotangent each lane keeps a sum of its own
 MOST = 2**30  # records that are counted
+STATUS = "tape:status"  # int32[lanes]
 HEAD = "tape:head"  # state key: the lane's last record
 
 

@@ -14,10 +14,9 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import reg
-from pcbatch.transforms.recorded_run import STATUS
 from pcbatch.transforms.tape.block_ssa import SHARED
 from pcbatch.transforms.tape.block_vjp import any_in_record, masked, pull_shared, replay, taken_in
-from pcbatch.transforms.tape.plan import BlockTape, Tape
+from pcbatch.transforms.tape.plan import STATUS, BlockTape, Tape
 
 RECORDS = 512  # of one pullback of what lanes share, unless there are more lanes
 
