@@ -21,7 +21,7 @@ from pcbatch.api.named import Named
 from pcbatch.api.running import Runs
 from pcbatch.api.staged import Staged
 from pcbatch.call.arguments import Arguments, as_jax, checked_names, prepare, signature, usage
-from pcbatch.compiler.program import Compiled, compile_signature
+from pcbatch.compiler.program import Program, compile_signature
 from pcbatch.errors import PcbatchError
 from pcbatch.frontend.source.callee import Target
 from pcbatch.ir.types import ArrayType
@@ -30,7 +30,7 @@ from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace import inside_primitive
 from pcbatch.options import Options
 from pcbatch.report.lane_failures import raise_failures
-from pcbatch.runtime.sharding.ambient_mesh import no_mesh
+from pcbatch.runtime.sharding.ambient_mesh import without_mesh
 
 _plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)
 
@@ -46,7 +46,7 @@ class Batched(Runs, Staged, Inspected, Named):
         functools.update_wrapper(self, fn)
         self.fn: FunctionType = fn
         self.options = options
-        self._cache: dict[Any, Compiled] = {}
+        self._cache: dict[Any, Program] = {}
         self._methods: dict[str, Batched] = {}
         self._compiling = RLock()
 
@@ -104,7 +104,7 @@ class Batched(Runs, Staged, Inspected, Named):
         _check_names(changes)
         return _make(self.fn, replace(self.options, **changes))  # type: ignore[no-any-return]
 
-    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments]:
         given = self.prepared(args, kwargs)
         return self.program(given), given
 
@@ -121,19 +121,19 @@ class Batched(Runs, Staged, Inspected, Named):
             )
         return prepare(self.fn, self.options, args, kwargs, host=host)
 
-    def program(self, given: Arguments) -> Compiled:
+    def program(self, given: Arguments) -> Program:
         """The program for the types of a call."""
         compiled = self._typed(given)
         compiled.places()  # what is wrong with them is said before anything runs
         return compiled
 
-    def _typed(self, given: Arguments, apart: frozenset[str] = frozenset()) -> Compiled:
+    def _typed(self, given: Arguments, apart: frozenset[str] = frozenset()) -> Program:
         """The same for whatever is made of its results; `apart`: what lanes do not share of an outer trace."""
         key = (given.key, settings(), self.fn.__code__, apart)  # reloading tools put new code into old functions
         with self._compiling:  # threads that come meanwhile wait for it
             compiled = self._cache.get(key)
             if compiled is None:
-                with no_mesh():  # what is traced for one lane is kept, and used elsewhere
+                with without_mesh():  # what is traced for one lane is kept, and used elsewhere
                     compiled = compile_signature(self.fn, self._is_batched, self.options, given, self._typed, apart)
                 if not compiled.captures:  # else it is good for this trace alone
                     self._cache[key] = compiled

@@ -13,7 +13,7 @@ from pcbatch.runtime.sharding.lane_sharding import Devices
 
 if TYPE_CHECKING:
     from pcbatch.call.arguments import Arguments
-    from pcbatch.compiler.program import Compiled
+    from pcbatch.compiler.program import Program
 
 
 class Inspected:
@@ -85,5 +85,5 @@ class Inspected:
         """The devices of a call."""
         raise NotImplementedError
 
-    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments]:
         raise NotImplementedError

@@ -13,7 +13,7 @@ from pcbatch import frontend
 from pcbatch.api.traced import Avals, Described
 from pcbatch.call.arguments import Arguments, prepare, usage
 from pcbatch.compiler.pipeline import Stages, compile_stages, show
-from pcbatch.compiler.program import Compiled
+from pcbatch.compiler.program import Program
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.report.lane_failures import raise_failures
 from pcbatch.report.schedule import explain_call
@@ -28,7 +28,7 @@ class Lowered(Described):
     """A batched function lowered for one signature, like `jax.stages.Lowered`."""
 
     fn: FunctionType
-    compiled: Compiled | None
+    compiled: Program | None
     given: Arguments | None
     program: Stages | None = None
     mesh: Devices = None
@@ -73,7 +73,7 @@ class Lowered(Described):
     def _xla(self, stage: str) -> str:
         compiled, given = self._typed(stage)
         args = compiled.args(given)
-        with compiled.blaming(given):
+        with compiled.mapping_errors(given):
             if stage == "jaxpr":
                 return str(compiled.executable.jaxpr(args, given.lanes, self.mesh))
             return str(compiled.executable.lower(args, given.lanes, self.mesh).as_text())
@@ -81,16 +81,16 @@ class Lowered(Described):
     def jaxpr(self) -> Any:
         """The program of a run, a `jax.extend.core.ClosedJaxpr`."""
         compiled, given = self._typed("jaxpr")
-        with compiled.blaming(given):
+        with compiled.mapping_errors(given):
             return compiled.executable.jaxpr(compiled.args(given), given.lanes, self.mesh)
 
     def cost_analysis(self) -> Any:
         """XLA's cost estimate, before it has optimised anything."""
         compiled, given = self._typed("cost_analysis")
-        with compiled.blaming(given):
+        with compiled.mapping_errors(given):
             return compiled.executable.lower(compiled.args(given), given.lanes, self.mesh).cost_analysis()
 
-    def _typed(self, stage: str) -> tuple[Compiled, Arguments]:
+    def _typed(self, stage: str) -> tuple[Program, Arguments]:
         if self.compiled is None or self.given is None:
             raise usage("PCB410", f"stage {stage!r} needs the types of all arguments", help=NEEDS_TYPES)
         return self.compiled, self.given
@@ -101,7 +101,7 @@ class Lowered(Described):
             raise usage("PCB410", "compiling needs the types of all arguments", help=NEEDS_TYPES)
         args = self.compiled.args(self.given)
         depth = self.compiled.executable.depth
-        with self.compiled.blaming(self.given):
+        with self.compiled.mapping_errors(self.given):
             executable = self.compiled.executable.lower(args, self.given.lanes, self.mesh).compile()
         return CompiledBatch(self.fn, self.compiled, self.given, executable, depth, self.mesh, self.avals)
 
@@ -111,7 +111,7 @@ class CompiledBatch(Described):
     """The XLA executable of one signature, like `jax.stages.Compiled`; its stacks do not grow."""
 
     fn: FunctionType
-    compiled: Compiled
+    compiled: Program
     given: Arguments
     executable: Any
     depth: int

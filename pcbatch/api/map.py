@@ -12,22 +12,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.call.arguments import Arguments, on_device, usage
-from pcbatch.call.placement import dealing
+from pcbatch.call.placement import mesh_for_sharding
 from pcbatch.call.results import Result
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.trace import is_key_array
-from pcbatch.runs.monitored import watched
-from pcbatch.runs.monitored_chunks import watched_chunks
-from pcbatch.runs.run_options import Wishes
+from pcbatch.runs.monitored import run_monitored
+from pcbatch.runs.monitored_chunks import run_chunks_monitored
+from pcbatch.runs.run_options import RunOptions
 from pcbatch.runtime.costs.plan_modes import STREAM
-from pcbatch.runtime.execute.chunk_runner import Flow, Piece
+from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.local_strategy.executor import needs_pc
-from pcbatch.runtime.sharding.lane_sharding import Devices, Spread
-from pcbatch.runtime.vm.raw_result import sought, tracing
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
+from pcbatch.runtime.vm.raw_result import debug_checks, is_tracing
 
 if TYPE_CHECKING:
     from pcbatch.api.batch import Batched
-    from pcbatch.compiler.program import Compiled
+    from pcbatch.compiler.program import Program
 
 AT_ONCE = 2**28  # bytes of arguments on the host that are sent in one go
 TRANSFER = 2**26  # bytes of a chunk of more
@@ -41,12 +41,12 @@ class MapOptions:
     lanes: int | None
     chunk: int | None
     mesh: Devices
-    wishes: Wishes | None
+    wishes: RunOptions | None
 
     @property
     def devices(self) -> int:
         """How many there are."""
-        return Spread(self.mesh, 0).devices
+        return LaneSharding(self.mesh, 0).devices
 
     def whole(self, inputs: int) -> int:
         """So many inputs or a few more: as many for each device."""
@@ -62,10 +62,12 @@ def run_map(
     _positive("lanes", options["lanes"])
     _positive("chunk", options["chunk"])
     streams = any(isinstance(arg, Iterator) for arg in args)
-    wishes: Wishes | None = options["wishes"]
-    if tracing((fixed, [a for a in args if not isinstance(a, Iterator)], kwargs)):
+    wishes: RunOptions | None = options["wishes"]
+    if is_tracing((fixed, [a for a in args if not isinstance(a, Iterator)], kwargs)):
         asked = {"an iterator": streams, "`chunk`": options["chunk"] is not None}
-        wanted = [what for what, there in asked.items() if there] + ([] if wishes is None else [f"`{wishes.asked}`"])
+        wanted = [what for what, there in asked.items() if there] + (
+            [] if wishes is None else [f"`{wishes.first_given}`"]
+        )
         if wanted:
             raise _needs_host(wanted[0])
     chosen = MapOptions(options["lanes"], options["chunk"], options["mesh"], wishes)
@@ -95,7 +97,9 @@ def _at_once(batched: Batched, given: Arguments, options: MapOptions) -> Result:
     if options.wishes is None:
         return compiled.result(compiled.stream(given, options.lanes, options.mesh), given.lanes)
     lanes = options.lanes or STREAM
-    return compiled.result(watched(batched.__name__, compiled, given, options.mesh, options.wishes, lanes), given.lanes)
+    return compiled.result(
+        run_monitored(batched.__name__, compiled, given, options.mesh, options.wishes, lanes), given.lanes
+    )
 
 
 def _size(given: Arguments, options: MapOptions) -> int | None:
@@ -126,7 +130,7 @@ def _slices(batched: Batched, given: Arguments, size: int, options: MapOptions) 
     def parts() -> Iterator[Arguments]:
         return (_part(given, slice(k, k + size)) for k in range(0, given.lanes, size))
 
-    return _streamed(compiled, given, parts, Flow(size, given.lanes, options.lanes), options)
+    return _streamed(compiled, given, parts, ChunkPlan(size, given.lanes, options.lanes), options)
 
 
 def _part(given: Arguments, rows: slice) -> Arguments:
@@ -156,7 +160,7 @@ def _chunks(
         help = "let the iterator give a chunk, if only one of no inputs: their types tell those of the result"
         raise usage("PCB418", "the iterator given to `map` has no chunks", help=help)
     first = held[-1]
-    if sought():  # what goes wrong is looked for in a second run
+    if debug_checks():  # what goes wrong is looked for in a second run
         held += coming
         whole = _joined(held)
         return _slices(batched, whole, options.whole(options.chunk or max(1, first.lanes)), options)
@@ -166,7 +170,7 @@ def _chunks(
         yield first
         yield from coming
 
-    flow = Flow(options.whole(usual), None, options.lanes)
+    flow = ChunkPlan(options.whole(usual), None, options.lanes)
     return _streamed(batched.program(first), first, parts, flow, options)
 
 
@@ -225,21 +229,21 @@ def _joined(parts: list[Arguments]) -> Arguments:
 
 
 def _streamed(
-    compiled: Compiled, given: Arguments, parts: Callable[[], Iterator[Arguments]], flow: Flow, options: MapOptions
+    compiled: Program, given: Arguments, parts: Callable[[], Iterator[Arguments]], flow: ChunkPlan, options: MapOptions
 ) -> Result:
-    def pieces(stopped: Callable[[], bool] = lambda: False) -> Iterator[Piece]:
+    def pieces(stopped: Callable[[], bool] = lambda: False) -> Iterator[Chunk]:
         return regroup(((compiled.mapped(part), part.lanes) for part in parts()), flow.size, stopped)
 
     if options.wishes is None:
-        outcome = compiled.stream_chunks(given, pieces, flow, dealing(options.mesh))
+        outcome = compiled.stream_chunks(given, pieces, flow, mesh_for_sharding(options.mesh))
     else:
-        outcome = watched_chunks(compiled, given, pieces, flow, dealing(options.mesh), options.wishes)
+        outcome = run_chunks_monitored(compiled, given, pieces, flow, mesh_for_sharding(options.mesh), options.wishes)
     return compiled.result(outcome, len(outcome.status))
 
 
 def regroup(
     parts: Iterator[tuple[Mapping[str, Any], int]], size: int, stopped: Callable[[], bool] = lambda: False
-) -> Iterator[Piece]:
+) -> Iterator[Chunk]:
     """Rows in pieces of `size`. They are copied: an iterator may use its buffers again. When the run is `stopped`, what
     is not a whole piece by then is left out, unless it is all that there is."""
     rows: dict[str, np.ndarray] = {}
@@ -254,12 +258,12 @@ def regroup(
                 rows[v][filled : filled + step] = x[taken : taken + step]
             taken, filled = taken + step, filled + step
             if filled == size:
-                yield Piece(rows, size)
+                yield Chunk(rows, size)
                 rows, filled, first = {}, 0, False
         if stopped() and (filled or not first):
             break
     if filled and (first or not stopped()):
-        yield Piece(rows, filled)
+        yield Chunk(rows, filled)
 
 
 def _on_host(array: Any) -> np.ndarray:

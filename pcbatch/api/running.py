@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from pcbatch.api.map import run_map
 from pcbatch.call.arguments import signature, types_of_fixed
-from pcbatch.call.placement import asked
+from pcbatch.call.placement import requested_devices
 from pcbatch.call.results import Result
 from pcbatch.errors import PcbatchError
 from pcbatch.options import Options
 from pcbatch.runs import monitored
 from pcbatch.runs.progress import Progress
 from pcbatch.runs.run_handle import Machine
-from pcbatch.runs.run_options import Wishes
+from pcbatch.runs.run_options import RunOptions
 from pcbatch.runtime.sharding.lane_sharding import Devices
-from pcbatch.runtime.vm.raw_result import Outcome
+from pcbatch.runtime.vm.raw_result import RawResult
 
 if TYPE_CHECKING:
     from pcbatch.call.arguments import Arguments
-    from pcbatch.compiler.program import Compiled
+    from pcbatch.compiler.program import Program
     from pcbatch.lowering.typing.abstract_values import Abstract
 
 
@@ -52,14 +52,14 @@ class Runs:
             raise error.with_traceback(None) from None
         return compiled.result(outcome, given.lanes)
 
-    def _outcome(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments, Outcome]:
+    def _outcome(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments, RawResult]:
         """What a call leaves."""
         mesh = self.mesh_of_call(kwargs)
-        wishes = Wishes.taken(kwargs, signature(self.fn).parameters) if kwargs else None
+        wishes = RunOptions.pop_from(kwargs, signature(self.fn).parameters) if kwargs else None
         compiled, given = self._compiled(args, kwargs)
         if wishes is None:
             return compiled, given, compiled.execute(given, mesh)
-        return compiled, given, monitored.watched(self.__name__, compiled, given, mesh, wishes)
+        return compiled, given, monitored.run_monitored(self.__name__, compiled, given, mesh, wishes)
 
     def start(self, /, *args: Any, **kwargs: Any) -> Machine:
         """A machine with the arguments of a call, before its first trip: a value that can be advanced, looked at, kept
@@ -140,7 +140,7 @@ class Runs:
         __tracebackhide__ = True
         try:
             options = {name: kwargs.pop(name, None) for name in ("lanes", "chunk")}
-            wishes = Wishes.taken(kwargs, {})
+            wishes = RunOptions.pop_from(kwargs, {})
             mesh = self.mesh_of_call(kwargs)
             return run_map(self, fixed, args, kwargs, mesh=mesh, wishes=wishes, **options)  # type: ignore[arg-type]
         except PcbatchError as error:
@@ -148,11 +148,11 @@ class Runs:
 
     def mesh_of_call(self, kwargs: dict[str, Any]) -> Devices:
         """The devices of a call; takes them out of its keyword arguments, unless the function has such parameters."""
-        return asked(signature(self.fn).parameters, kwargs, self.options.devices)
+        return requested_devices(signature(self.fn).parameters, kwargs, self.options.devices)
 
     def types_of_fixed(self, fixed: tuple[Any, ...]) -> dict[str, Abstract]:
         """The types of the first parameters, which a method has from its object."""
         return types_of_fixed(self.fn, self.options, fixed)
 
-    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments]:
         raise NotImplementedError

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pcbatch.api.lowered import Lowered
 from pcbatch.api.traced import Traced, avals_of
-from pcbatch.call.placement import bare
+from pcbatch.call.placement import without_explicit_axes
 from pcbatch.errors import PcbatchError
 from pcbatch.runtime.sharding.lane_sharding import Devices
 
 if TYPE_CHECKING:
     from pcbatch.call.arguments import Arguments
-    from pcbatch.compiler.program import Compiled
+    from pcbatch.compiler.program import Program
 
 
 class Staged:
@@ -33,12 +33,14 @@ class Staged:
             mesh = self.mesh_of_call(kwargs)
             compiled, given = self._compiled(args, kwargs)
             avals = avals_of(self.fn, compiled, given.lanes, args, kwargs)
-            return Lowered(self.fn, compiled, given, mesh=bare(compiled.placed(given, mesh)), avals=avals)
+            return Lowered(
+                self.fn, compiled, given, mesh=without_explicit_axes(compiled.placed(given, mesh)), avals=avals
+            )
         except PcbatchError as error:
             raise error.with_traceback(None) from None
 
     def mesh_of_call(self, kwargs: dict[str, Any]) -> Devices:
         raise NotImplementedError
 
-    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Compiled, Arguments]:
+    def _compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments]:
         raise NotImplementedError

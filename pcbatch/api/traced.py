@@ -15,7 +15,7 @@ from pcbatch.lowering.typing.jax_types import to_aval
 
 if TYPE_CHECKING:
     from pcbatch.api.lowered import Lowered
-    from pcbatch.compiler.program import Compiled
+    from pcbatch.compiler.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Avals:
     out_info: Any
 
 
-def avals_of(fn: FunctionType, compiled: Compiled, lanes: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Avals:
+def avals_of(fn: FunctionType, compiled: Program, lanes: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Avals:
     """What goes into a call of so many lanes, and what comes out of it."""
     static = compiled.options.static_argnames
     names = list(signature(fn).parameters)

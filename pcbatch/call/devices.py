@@ -11,9 +11,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from pcbatch.call.arguments import usage
-from pcbatch.runtime.sharding.ambient_mesh import mesh_around
+from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices
-from pcbatch.runtime.vm.raw_result import tracing
+from pcbatch.runtime.vm.raw_result import is_tracing
 
 AXIS = "lanes"
 ALL = "all"
@@ -76,11 +76,11 @@ def mesh_of(devices: Any, mesh: Any = None) -> Devices:
 
 
 def _of_the_context(spec: PartitionSpec) -> NamedSharding:
-    around = mesh_around()
+    around = ambient_mesh()
     if around.empty:
         help = "call it inside `with jax.set_mesh(mesh):`, or give `devices=jax.NamedSharding(mesh, spec)`"
         raise usage("PCB414", f"devices is {spec!r}, and there is no mesh around", help=help)
-    mesh: Any = around if tracing(()) else jax.sharding.get_mesh()
+    mesh: Any = around if is_tracing(()) else jax.sharding.get_mesh()
     return NamedSharding(mesh, spec)
 
 

@@ -70,7 +70,7 @@ def inserted(aval: Any, axis: Axis) -> Any:
     return make(tuple(shape), aval.dtype, weak_type=aval.weak_type)
 
 
-def placed(value: Any, axis: Axis, status: Any) -> Any:
+def move_lane_axis(value: Any, axis: Axis, status: Any) -> Any:
     """[lanes, ...] with the lanes on that axis; without it, the value of the first lane that has not failed."""
     if axis == 0:
         return value

@@ -15,12 +15,12 @@ from jax.sharding import Mesh, NamedSharding
 from pcbatch.call.arguments import Arguments, usage
 from pcbatch.call.devices import mesh_of
 from pcbatch.errors import UsageError
-from pcbatch.runtime.sharding.ambient_mesh import is_explicit, manual_axes, mesh_around
+from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, is_explicit, manual_axes
 from pcbatch.runtime.sharding.lane_sharding import Devices, lane_axes, partition_spec
-from pcbatch.runtime.vm.raw_result import tracing
+from pcbatch.runtime.vm.raw_result import is_tracing
 
 
-def asked(params: Container[str], kwargs: dict[str, Any], default: Any) -> Devices:
+def requested_devices(params: Container[str], kwargs: dict[str, Any], default: Any) -> Devices:
     """What a call says; taken out of its keyword arguments, unless the function has `params` of those names.
 
     `default`: the option of the function. Inside a `shard_map` every device has lanes of its own, and it says nothing.
@@ -29,23 +29,23 @@ def asked(params: Container[str], kwargs: dict[str, Any], default: Any) -> Devic
     if any(value is not None for value in found.values()):
         _refuse_inside_shard_map()
         return mesh_of(found.get("devices"), found.get("mesh"))
-    return None if manual_axes(mesh_around()) else mesh_of(default)
+    return None if manual_axes(ambient_mesh()) else mesh_of(default)
 
 
 def _refuse_inside_shard_map() -> None:
-    axes = manual_axes(mesh_around())
+    axes = manual_axes(ambient_mesh())
     if axes:
         title = f"`devices` or `mesh` is given inside a `jax.shard_map` over {', '.join(map(repr, sorted(axes)))}"
         note = "there, every device runs the lanes that it is given, in a machine of its own"
         raise usage("PCB414", title, note, help="leave out `devices` and `mesh`, or call it outside of the `shard_map`")
 
 
-def settled(wanted: Devices, given: Arguments) -> Devices:
+def placement_of(wanted: Devices, given: Arguments) -> Devices:
     """Where the lanes of a call run. `wanted`: what the call says."""
     lying = _lying(given)
     if wanted is None or (lying is None and is_default(wanted)):
         return lying
-    return _in_trace(wanted, given) if tracing(given.arrays) else wanted
+    return _in_trace(wanted, given) if is_tracing(given.arrays) else wanted
 
 
 def is_default(devices: Devices) -> bool:
@@ -53,21 +53,21 @@ def is_default(devices: Devices) -> bool:
     return isinstance(devices, Mesh) and devices.size == 1 and devices.devices.flat[0] == jax.devices()[0]
 
 
-def bare(devices: Devices) -> Devices:
+def without_explicit_axes(devices: Devices) -> Devices:
     """The same devices by a mesh whose axes are in no type: what a run outside traces works with."""
     match devices:
         case NamedSharding(mesh=Mesh() as mesh) if is_explicit(mesh):
-            return NamedSharding(_bare(mesh), devices.spec)
+            return NamedSharding(_without_explicit_axes(mesh), devices.spec)
         case Mesh() if is_explicit(devices):
-            return _bare(devices)
+            return _without_explicit_axes(devices)
         case _:
             return devices
 
 
-def dealing(devices: Devices, what: str | None = None) -> Mesh | None:
+def mesh_for_sharding(devices: Devices, what: str | None = None) -> Mesh | None:
     """The devices that chunks of the host are dealt to, and runs that it looks after (which `what` asks for): one for
     each machine."""
-    found = None if is_default(devices) else bare(devices)
+    found = None if is_default(devices) else without_explicit_axes(devices)
     if isinstance(found, NamedSharding):
         axes = lane_axes(found)
         one = tuple(slice(None) if name in axes else slice(1) for name in found.mesh.axis_names)
@@ -89,7 +89,7 @@ def _far(what: str | None) -> UsageError:
     return usage("PCB414", title, note, help=help + "`devices=jax.local_devices()`")
 
 
-def _bare(mesh: Mesh) -> Mesh:
+def _without_explicit_axes(mesh: Mesh) -> Mesh:
     return Mesh(mesh.devices, mesh.axis_names)
 
 
@@ -130,10 +130,12 @@ def _in_trace(said: Mesh | NamedSharding, given: Arguments) -> Devices:
     """Inside a trace lanes lie in blocks: JAX would deal and collect by collectives, and needs none for blocks."""
     wanted = said if isinstance(said, NamedSharding) else NamedSharding(said, partition_spec(said.axis_names))
     known = _lying(given)
-    around: Any = known.mesh if isinstance(known, NamedSharding) else mesh_around()
+    around: Any = known.mesh if isinstance(known, NamedSharding) else ambient_mesh()
     if around.empty:
-        found = bare(wanted)
-        return found if isinstance(said, NamedSharding) or _divides(wanted, given.lanes) else bare(said)
+        found = without_explicit_axes(wanted)
+        return (
+            found if isinstance(said, NamedSharding) or _divides(wanted, given.lanes) else without_explicit_axes(said)
+        )
     if dict(around.shape) != dict(wanted.mesh.shape):
         title = f"`devices` or `mesh` is not the mesh that is around: {dict(around.shape)}"
         raise usage("PCB414", title, help="leave them out, or say how lanes lie on it: `devices=jax.P(...)`")

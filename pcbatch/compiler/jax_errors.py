@@ -25,26 +25,26 @@ from pcbatch.lowering.diagnose.find_non_finite import find
 from pcbatch.lowering.diagnose.traceback_spans import spans, user_frames
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
-from pcbatch.runtime.vm.raw_result import Outcome, keeping, sought
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, no_donation
 
 RERUN_LANES = 64  # lanes that are run again, one by one, in search of a NaN
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ErrorMapper:
     """A run of a program that may go wrong. `program` is typed, and its branches are as the user wrote them."""
 
     program: CfgProgram
-    go: Callable[[], Outcome]
+    go: Callable[[], RawResult]
     compile: Callable[[], object]  # lowers and compiles the same without running it
     args: Mapping[str, Any]  # by parameter, in order
     lanes: int
     describe: Callable[[int], str]  # a lane's number and inputs
 
-    def run(self) -> Outcome:
+    def run(self) -> RawResult:
         """Run; what JAX raises becomes an error at the user's line if there is one to blame, else it passes."""
         try:
-            with self.blaming():
+            with self.mapping_errors():
                 return self.go()
         except NonFiniteError:
             raise
@@ -52,7 +52,7 @@ class Attempt:
             return self._without_debugging(error)
 
     @contextmanager
-    def blaming(self) -> Iterator[None]:
+    def mapping_errors(self) -> Iterator[None]:
         """Turn what JAX raises in tracing, lowering and compiling into an error at the line to blame."""
         try:
             yield
@@ -72,11 +72,11 @@ class Attempt:
             return _refused(self.program)  # else the run has failed: memory, or a callback of the user
         return None
 
-    def _without_debugging(self, error: FloatingPointError) -> Outcome:
+    def _without_debugging(self, error: FloatingPointError) -> RawResult:
         """Lanes that failed give NaN on purpose. Anything else that is not finite has a line to blame."""
-        kinds = sought()
+        kinds = debug_checks()
         with jax.debug_nans(False), jax.debug_infs(False):
-            with keeping():
+            with no_donation():
                 outcome = self.go()
             lanes = non_finite_lanes(outcome)
             found = next(filter(None, (self._first_non_finite(lane, kinds) for lane in lanes[:RERUN_LANES])), None)
@@ -150,7 +150,7 @@ def _finding(place: Label, helpers: tuple[Label, ...], error: Exception) -> Diag
     )
 
 
-def non_finite_lanes(outcome: Outcome) -> list[int]:
+def non_finite_lanes(outcome: RawResult) -> list[int]:
     """Lanes that have not failed and give something that is not finite."""
     bad = np.zeros(np.shape(outcome.status), bool)
     for value in outcome.values:

@@ -16,10 +16,10 @@ from jax.sharding import Mesh, NamedSharding
 
 from pcbatch.call.arguments import Arguments, is_axis
 from pcbatch.call.describe_lane import describe_lane
-from pcbatch.call.out_axes import checked, placed
-from pcbatch.call.placement import bare, is_default, settled
+from pcbatch.call.out_axes import checked, move_lane_axis
+from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
-from pcbatch.compiler.jax_errors import Attempt
+from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
@@ -34,15 +34,15 @@ from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
-from pcbatch.runtime.execute.chunk_runner import Flow, Piece
+from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
-from pcbatch.runtime.sharding.ambient_mesh import alone, mesh_around
-from pcbatch.runtime.sharding.lane_sharding import Devices, Spread, partition_spec
+from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
 from pcbatch.runtime.vm import wide_counters
-from pcbatch.runtime.vm.raw_result import Outcome, tracing
+from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
 from pcbatch.runtime.vm.status import Site, Status
-from pcbatch.transforms import Program, forward_only, traced_run
+from pcbatch.transforms import UnsharingProgram, forward_only, traced_run
 
 
 class Executable(Protocol):
@@ -52,19 +52,19 @@ class Executable(Protocol):
     def depth(self) -> int:
         """The nested calls that `lower` leaves room for."""
 
-    def run(self, args: Any, lanes: int, mesh: Devices = None) -> Outcome:
+    def run(self, args: Any, lanes: int, mesh: Devices = None) -> RawResult:
         """Run all lanes to their end, spread over the devices of a mesh."""
 
-    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Devices) -> Outcome:
+    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Devices) -> RawResult:
         """Run all inputs through so many lanes."""
 
-    def map_chunks(self, pieces: Iterable[Piece], common: Any, flow: Flow, mesh: Devices) -> Outcome:
+    def map_chunks(self, pieces: Iterable[Chunk], common: Any, flow: ChunkPlan, mesh: Devices) -> RawResult:
         """Run inputs that come piece by piece."""
 
     def lower(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of a run."""
 
-    def outcome(self, result: Any, depth: int, lanes: int, mesh: Devices) -> Outcome:
+    def outcome(self, result: Any, depth: int, lanes: int, mesh: Devices) -> RawResult:
         """What the executable of `lower(...).compile()` gave, with room for so many nested calls."""
 
     def jaxpr(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
@@ -72,7 +72,7 @@ class Executable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class Program:
     """A signature's program. Arguments enter by leaf name, results leave as leaves."""
 
     stages: Stages
@@ -82,7 +82,7 @@ class Compiled:
     params: tuple[str, ...]  # what the executable calls its arguments
     where: Callable[[int, int | None], Site]  # a final pc and return address -> where the lane stopped
     places: Callable[[], tuple[int | None, ...]]  # the axes of the lanes in each leaf of the result; refuses some
-    unshared: Callable[[frozenset[str]], Compiled]  # the same for lanes that do not share some arguments
+    unshared: Callable[[frozenset[str]], Program]  # the same for lanes that do not share some arguments
 
     @property
     def out_axes(self) -> tuple[int | None, ...]:
@@ -107,40 +107,40 @@ class Compiled:
         """Arguments that the function has captured of an outer trace."""
         return self.stages.captures if isinstance(self.executable, PcExecutable) else {}
 
-    def execute(self, given: Arguments, mesh: Devices = None) -> Outcome:
+    def execute(self, given: Arguments, mesh: Devices = None) -> RawResult:
         """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
         where = self.placed(given, mesh)
 
-        def run(args: Any) -> Outcome:
+        def run(args: Any) -> RawResult:
             program = self._operation(args)
             if program is not None:
-                return traced_run(program, args, given.lanes, mesh=bare(where))
-            outcome = self.executable.run(args, given.lanes, bare(where))
+                return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
+            outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
         return self._execute(given, where, run)
 
-    def _operation(self, args: Any) -> Program | None:
+    def _operation(self, args: Any) -> UnsharingProgram | None:
         """What a run is an operation of, if JAX traces it."""
-        if not isinstance(self.executable, PcExecutable) or not tracing(args):
+        if not isinstance(self.executable, PcExecutable) or not is_tracing(args):
             return None
         return self.program()
 
-    def program(self) -> Program:
+    def program(self) -> UnsharingProgram:
         """The executable, for transformations."""
         assert isinstance(self.executable, PcExecutable)
-        return Program(self.executable, lambda apart: self.unshared(apart).program())
+        return UnsharingProgram(self.executable, lambda apart: self.unshared(apart).program())
 
-    def stream(self, given: Arguments, lanes: int | None, mesh: Devices = None) -> Outcome:
+    def stream(self, given: Arguments, lanes: int | None, mesh: Devices = None) -> RawResult:
         """Run the inputs of a call through so many lanes."""
         where = self.placed(given, mesh)
 
-        def run(args: Any) -> Outcome:
+        def run(args: Any) -> RawResult:
             program = self._operation(args)
             if program is None:
-                return self.executable.map(args, given.lanes, lanes, bare(where))
-            width = lanes or program.executable.costs.stream_lanes(Spread(where, given.lanes).each)
-            return traced_run(program, args, given.lanes, width, bare(where))
+                return self.executable.map(args, given.lanes, lanes, without_explicit_axes(where))
+            width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)
+            return traced_run(program, args, given.lanes, width, without_explicit_axes(where))
 
         return self._execute(given, where, run)
 
@@ -148,7 +148,7 @@ class Compiled:
         """Where the lanes of a call run."""
         if isinstance(self.executable, LocalExecutable) or is_symbolic(given.lanes) or not given.lanes:
             return None if is_default(asked) else asked
-        return settled(asked, given)
+        return placement_of(asked, given)
 
     def with_pc(self, what: str) -> PcExecutable:
         """The executable, for `what` (in messages) that strategy "local" cannot do."""
@@ -157,11 +157,11 @@ class Compiled:
         return self.executable
 
     def stream_chunks(
-        self, given: Arguments, pieces: Callable[[], Iterable[Piece]], flow: Flow, mesh: Devices
-    ) -> Outcome:
+        self, given: Arguments, pieces: Callable[[], Iterable[Chunk]], flow: ChunkPlan, mesh: Devices
+    ) -> RawResult:
         """Run inputs that come piece by piece. `given`: some of them, for what they share, or all."""
         if given.lanes == 0:
-            empty: Outcome = jax.tree.map(_on_host, self.empty())
+            empty: RawResult = jax.tree.map(_on_host, self.empty())
             return empty
         mapped = self.mapped(given)
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
@@ -175,15 +175,15 @@ class Compiled:
         args = self.args(given)
         return {v: x for v, x in args.items() if (t := types[v].type) is not None and np.ndim(x) > len(t.shape)}
 
-    def _execute(self, given: Arguments, where: Devices, run: Callable[[Any], Outcome]) -> Outcome:
+    def _execute(self, given: Arguments, where: Devices, run: Callable[[Any], RawResult]) -> RawResult:
         if given.lanes == 0:
             return self.empty()
         args = self.args(given)
         attempt = self._attempt(given, partial(run, args))
-        usual = where is None and mesh_around().empty and not self.prints  # nothing to ask, which costs time
-        if usual or tracing(args):
+        usual = where is None and ambient_mesh().empty and not self.prints  # nothing to ask, which costs time
+        if usual or is_tracing(args):
             return attempt.run()
-        with alone():
+        with run_without_mesh():
             outcome = attempt.run()
         self.flush()
         return _home(outcome, where)
@@ -194,42 +194,44 @@ class Compiled:
             barrier: Any = jax.effects_barrier
             barrier()
 
-    def attempt(self, given: Arguments, run: Callable[[], Outcome]) -> Outcome:
+    def attempt(self, given: Arguments, run: Callable[[], RawResult]) -> RawResult:
         """`run()`, with errors of JAX told at the user's line."""
         return self._attempt(given, run).run()
 
-    def blaming(self, given: Arguments) -> AbstractContextManager[None]:
+    def mapping_errors(self, given: Arguments) -> AbstractContextManager[None]:
         """Turn what JAX raises about this program into an error at the user's line."""
-        return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).blaming()
+        return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).mapping_errors()
 
-    def _attempt(self, given: Arguments, run: Callable[[], Outcome]) -> Attempt:
+    def _attempt(self, given: Arguments, run: Callable[[], RawResult]) -> ErrorMapper:
         args, lanes = self.args(given), given.lanes
         lower = partial(self.executable.lower, args, lanes)
-        return Attempt(
+        return ErrorMapper(
             self.stages.cfg, run, lambda: lower().compile(), args, lanes, partial(describe_lane, given=given)
         )
 
-    def empty(self) -> Outcome:
+    def empty(self) -> RawResult:
         """What a run of no lanes leaves."""
         assert self.stages.result is not None
         types = [array_type(leaf) for leaf in self.stages.result.leaves]
         values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
         none = jnp.zeros((0,), jnp.int32)
         counts = (wide_counters.zeros(len(self.infos)),) * 3 if self.options.stats else ()
-        return Outcome(values, none, jnp.zeros((), jnp.int32), counts, none, none, none, {}, 0)
+        return RawResult(values, none, jnp.zeros((), jnp.int32), counts, none, none, none, {}, 0)
 
     @property
     def prints(self) -> bool:
         """Do lanes print?"""
         return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
-    def value(self, outcome: Outcome) -> Any:
+    def value(self, outcome: RawResult) -> Any:
         """The result pytree of a run."""
         assert self.stages.result is not None
         leaves = zip(outcome.values, self.out_axes, strict=True)
-        return jax.tree.unflatten(self.stages.result.tree, [placed(x, axis, outcome.status) for x, axis in leaves])
+        return jax.tree.unflatten(
+            self.stages.result.tree, [move_lane_axis(x, axis, outcome.status) for x, axis in leaves]
+        )
 
-    def result(self, outcome: Outcome, lanes: int) -> Result:
+    def result(self, outcome: RawResult, lanes: int) -> Result:
         """The `Result` of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
         known = None if is_symbolic(lanes) else lanes
@@ -242,14 +244,14 @@ def compile_signature(
     is_batched: BatchedTest,
     options: Options,
     given: Arguments,
-    compile: Callable[[Arguments, frozenset[str]], Compiled],
+    compile: Callable[[Arguments, frozenset[str]], Program],
     apart: frozenset[str] = frozenset(),
-) -> Compiled:
+) -> Program:
     """Compile `fn` for the types of a call; `apart`: values of an outer trace that lanes do not share. `compile` does
     so for other types."""
     types = replace(given, arrays={}, mapped={})
 
-    def unshared(names: frozenset[str]) -> Compiled:
+    def unshared(names: frozenset[str]) -> Program:
         whose = dict(zip(compiled.params, _owners(stages), strict=False))
         shared = given.shared - {whose[v] for v in names if v in whose}
         return compile(replace(types, shared=shared), apart | (names & set(stages.captures)))
@@ -260,12 +262,12 @@ def compile_signature(
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         infos = _cfg_infos(stages.optimised_cfg)
-        return (compiled := Compiled(stages, options, local, infos, local.params, local.where, axes, unshared))
+        return (compiled := Program(stages, options, local, infos, local.params, local.where, axes, unshared))
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     donated = frozenset(_leaves(stages, options.donate_argnames))
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated)
     where = partial(_where, stages.opt)
-    compiled = Compiled(stages, options, executable, block_infos(stages.opt), stages.opt.params, where, axes, unshared)
+    compiled = Program(stages, options, executable, block_infos(stages.opt), stages.opt.params, where, axes, unshared)
     return compiled
 
 
@@ -289,10 +291,10 @@ def _out_axes(name: str, stages: Stages, options: Options, shared: frozenset[str
     return checked(name, options.out_axes, stages.result, same_results(stages.cfg, frozenset(leaves)))
 
 
-def _home(outcome: Outcome, where: Devices) -> Outcome:
+def _home(outcome: RawResult, where: Devices) -> RawResult:
     """With the results as fits the mesh that they are on, or that is around."""
     match where:
-        case NamedSharding() if len(outcome.status) % Spread(where, 0).devices == 0:
+        case NamedSharding() if len(outcome.status) % LaneSharding(where, 0).devices == 0:
             sharding = where
         case Mesh() if not jax.sharding.get_mesh().empty:
             sharding = NamedSharding(jax.sharding.get_mesh(), partition_spec())

@@ -11,15 +11,15 @@ import numpy as np
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
-from pcbatch.compiler.program import Compiled
+from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import BatchRuntimeError
 from pcbatch.ir import message as messages
 from pcbatch.ir.ops import ASSERTION, Fail
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
-from pcbatch.runtime.sharding.lane_sharding import seen as to_host
-from pcbatch.runtime.vm.raw_result import Outcome
+from pcbatch.runtime.sharding.lane_sharding import to_host as to_host
+from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Site, Status
 
 SHOWN = 5  # lanes listed in a message
@@ -29,15 +29,15 @@ Locate = Callable[[int], Site]  # lane -> where it stopped
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class FailedRun:
     """A run in which lanes failed, with all that messages tell of it."""
 
     name: str
-    outcome: Outcome
+    outcome: RawResult
     options: Options
     given: Arguments
     locate: Locate
-    cramped: tuple[str, ...] = ()  # why stacks could not grow, if it was for memory
+    growth_notes: tuple[str, ...] = ()  # why stacks could not grow, if it was for memory
 
     def lanes(self, kind: Status) -> list[int]:
         """The lanes that failed in this way."""
@@ -75,7 +75,7 @@ class Report:
         return Label(first, label), secondary
 
 
-def raise_failures(name: str, compiled: Compiled, outcome: Outcome, given: Arguments) -> None:
+def raise_failures(name: str, compiled: Program, outcome: RawResult, given: Arguments) -> None:
     """Raise BatchRuntimeError if a lane failed, unless this is being traced; all kinds of failure in one error."""
     if isinstance(outcome.status, jax.core.Tracer) or not np.any(to_host(outcome.status)):
         return
@@ -87,8 +87,8 @@ def raise_failures(name: str, compiled: Compiled, outcome: Outcome, given: Argum
         return compiled.where(int(pc[lane]), None if back is None else int(back[lane]))
 
     pc_machine = compiled.executable if isinstance(compiled.executable, PcExecutable) else None
-    cramped = () if pc_machine is None else pc_machine.cramped(outcome.depth)
-    report = Report(name, outcome, compiled.options, given, locate, cramped)
+    cramped = () if pc_machine is None else pc_machine.growth_notes(outcome.depth)
+    report = FailedRun(name, outcome, compiled.options, given, locate, cramped)
     kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, Status.RUNNING: _running}
     found = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
     found += _failures(report)
@@ -102,15 +102,15 @@ def _to_host(leaf: Any) -> Any:
     return leaf if donated else to_host(leaf)
 
 
-def _stack_full(report: Report, lanes: Sequence[int]) -> Diagnostic:
+def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
     depth = report.outcome.depth
     primary, secondary = report.spans(lanes, f"nested call number {depth + 1} was made here")
     held = report.locate(lanes[0]).held
     notes = report.notes(lanes) + ((f"on the stack: {held}",) if held else ())
     title = f"{report.counted(lanes)} ran out of stack (depth {depth})"
     way_out = f"or call `{report.name}.run(...)` for a per-lane status"
-    if report.cramped:
-        notes = (notes[0].replace("first lanes", "deepest lanes"), *report.cramped, *notes[1:])
+    if report.growth_notes:
+        notes = (notes[0].replace("first lanes", "deepest lanes"), *report.growth_notes, *notes[1:])
         title = f"{report.counted(lanes)} ran out of memory for their stacks (depth {depth})"
         help = "check that the recursion ends for these inputs; then give stacks more with `max_memory=`"
         fewer = len(np.asarray(report.outcome.status)) // 2
@@ -125,7 +125,7 @@ def _stack_full(report: Report, lanes: Sequence[int]) -> Diagnostic:
     return Diagnostic("PCB901", title, primary, secondary, notes, (help,))
 
 
-def _failures(report: Report) -> Iterator[Diagnostic]:
+def _failures(report: FailedRun) -> Iterator[Diagnostic]:
     """One finding for every `assert` and `raise` that lanes reached, in the order of the source."""
     places: dict[tuple[Loc | None, Fail], list[int]] = {}
     for lane in sorted([*report.lanes(Status.ASSERTION), *report.lanes(Status.ERROR)]):
@@ -137,7 +137,7 @@ def _failures(report: Report) -> Iterator[Diagnostic]:
         yield _failure(report, fail, lanes)
 
 
-def _failure(report: Report, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
+def _failure(report: FailedRun, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
     count = report.counted(lanes)
     if fail.kind == ASSERTION and fail.name == "AssertionError":
         code, title, label = "PCB903", f"{count} failed an assertion", "false in these lanes"
@@ -154,21 +154,21 @@ def _failure(report: Report, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
     return Diagnostic(code, title, primary, notes=notes, helps=helps)
 
 
-def _message(report: Report, fail: Fail, lane: int) -> str:
+def _message(report: FailedRun, fail: Fail, lane: int) -> str:
     """What the lane has to say."""
     shown = report.outcome.shown
     values = {v: np.asarray(jax.lax.stop_gradient(shown[v]))[lane] for v in messages.variables(fail.message)}
     return messages.text(fail.message, values)
 
 
-def _step_limit(report: Report, lanes: Sequence[int]) -> Diagnostic:
+def _step_limit(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
     primary, secondary = report.spans(lanes, f"lane {lanes[0]} stopped here")
     title = f"{report.counted(lanes)} did not end within max_steps={report.options.max_steps} blocks"
     help = f"raise `max_steps`, or call `{report.name}.run(...)` for a per-lane status"
     return Diagnostic("PCB902", title, primary, secondary, report.notes(lanes), (help,))
 
 
-def _running(report: Report, lanes: Sequence[int]) -> Diagnostic:
+def _running(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
     """The time is over. Blocks with most lanes first."""
     blocks: dict[str, list[int]] = {}
     for lane in lanes:
@@ -186,7 +186,7 @@ def _running(report: Report, lanes: Sequence[int]) -> Diagnostic:
     return Diagnostic("PCB905", title, primary, secondary, notes, (help,))
 
 
-def _at(report: Report, label: str, lanes: Sequence[int]) -> str:
+def _at(report: FailedRun, label: str, lanes: Sequence[int]) -> str:
     loc = report.locate(lanes[0]).loc
     line = "" if loc is None else f" (line {loc.line})"
     what = "1 lane" if len(lanes) == 1 else f"{len(lanes)} lanes"

@@ -12,11 +12,11 @@ import numpy as np
 
 from pcbatch.call.arguments import Arguments, usage
 from pcbatch.call.results import Result
-from pcbatch.compiler.program import Compiled
+from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import bars, number, ranges, shortened, table
 from pcbatch.report.schedule import BlockPlan, Explanation, explain_call
 from pcbatch.runtime.sharding.lane_sharding import Devices
-from pcbatch.runtime.vm.raw_result import tracing
+from pcbatch.runtime.vm.raw_result import is_tracing
 
 TEXT = 44  # characters of a block's text
 BARS = 64  # characters of a line over time
@@ -164,10 +164,10 @@ def _at_most(shares: np.ndarray[Any, Any], trips: Counts, width: int) -> list[fl
     return [float(np.average(shares[g], weights=trips[g])) for g in groups]
 
 
-def profile_call(name: str, compiled: Compiled, given: Arguments, lanes: int | None, mesh: Devices = None) -> Profile:
+def profile_call(name: str, compiled: Program, given: Arguments, lanes: int | None, mesh: Devices = None) -> Profile:
     """Run the inputs of a call with statistics over time."""
     plan = explain_call(name, compiled, given, lanes, mesh)
-    if tracing(compiled.args(given)):
+    if is_tracing(compiled.args(given)):
         help = "call it outside of `jax.jit` and other transformations"
         raise usage("PCB421", "`profile` runs the program, and cannot be traced", help=help)
     timed = replace(compiled, executable=compiled.with_pc("profile").profiling())
@@ -179,7 +179,7 @@ def profile_call(name: str, compiled: Compiled, given: Arguments, lanes: int | N
 
 
 def profile_of(plan: Explanation, line: tuple[Any, Any, Any, Any], result: Result) -> Profile:
-    """The profile of a run. `line`: `Outcome.line`."""
+    """The profile of a run. `line`: `RawResult.line`."""
     *record, made = (np.asarray(part) for part in line)
     trips = int(made.max())  # devices run side by side
     timeline = _merged(trips, *record)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.results import BlockStats
-from pcbatch.compiler.program import Compiled
+from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import number, ranges, shortened, table, time
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackBlock
@@ -17,7 +17,7 @@ from pcbatch.modes import Dense, Mode
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
-from pcbatch.runtime.sharding.lane_sharding import Devices, Spread
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
 from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import FAIR, is_ours
 
@@ -115,11 +115,11 @@ def _cells(row: BlockPlan) -> tuple[str, ...]:
 
 
 def explain_call(
-    name: str, compiled: Compiled, given: Arguments, lanes: int | None, mesh: Devices = None
+    name: str, compiled: Program, given: Arguments, lanes: int | None, mesh: Devices = None
 ) -> Explanation:
     """Explain how the inputs of a call would run through `lanes` lanes of each device (None: as in a plain call)."""
     executable = compiled.with_pc("explain_schedule")
-    each = Spread(compiled.placed(given, mesh), given.lanes).each
+    each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
     said = compiled.options.schedule != "auto"
     return _explain(name, executable.machine, executable.costs, compiled.infos, each, width, said)

@@ -11,12 +11,12 @@ from pcbatch.call.arguments import usage
 from pcbatch.diagnostics.tables import number, table
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import needs_pc
-from pcbatch.runtime.vm.raw_result import tracing
+from pcbatch.runtime.vm.raw_result import is_tracing
 from pcbatch.transforms import records_of
 
 if TYPE_CHECKING:
     from pcbatch.call.arguments import Arguments
-    from pcbatch.compiler.program import Compiled
+    from pcbatch.compiler.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class TapeUse:
         return f"{table(head, rows, ('records', 'bytes each'))}\n{total}"
 
 
-def tape_use(compiled: Compiled, given: Arguments) -> TapeUse:
+def tape_use(compiled: Program, given: Arguments) -> TapeUse:
     """Run the inputs of a call once, and count."""
     if not isinstance(compiled.executable, PcExecutable):
         raise needs_pc("`tape`")
     args = compiled.args(given)
-    if tracing(args):
+    if is_tracing(args):
         help = "call it outside of `jax.jit` and other transformations"
         raise usage("PCB421", "`tape` runs the program, and cannot be traced", help=help)
     if given.lanes == 0:

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from pcbatch.compiler.program import Compiled
+from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import StateError
 from pcbatch.lowering.typing.jax_types import SETTINGS, settings
@@ -18,7 +18,7 @@ from pcbatch.runs import fingerprint
 WHAT = {"run": "`f.run(...)` or `f.start(...)`", "map": "`f.map(...)` over chunks"}
 
 
-def header(compiled: Compiled, kind: str) -> dict[str, Any]:
+def header(compiled: Program, kind: str) -> dict[str, Any]:
     """What every kept run says about itself."""
     return {
         "kind": kind,
@@ -33,7 +33,7 @@ def _version() -> str:
     return str(importlib.import_module("pcbatch").__version__)
 
 
-def check(path: Path, found: Mapping[str, Any], compiled: Compiled, kind: str, **wanted: tuple[Any, str]) -> None:
+def check(path: Path, found: Mapping[str, Any], compiled: Program, kind: str, **wanted: tuple[Any, str]) -> None:
     """Is this a run of this program, kept by this version under these settings, and (`wanted`: by key, with what to
     call it) of these arguments and devices? StateError if not."""
     check_kind(path, found, kind)

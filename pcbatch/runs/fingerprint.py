@@ -18,7 +18,7 @@ import numpy as np
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.pipeline import show
-from pcbatch.compiler.program import Compiled
+from pcbatch.compiler.program import Program
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.types import ArrayType
@@ -39,7 +39,7 @@ def of_program(program: StackProgram) -> str:
     return found.hexdigest()
 
 
-def of_compiled(compiled: Compiled) -> str:
+def of_compiled(compiled: Program) -> str:
     """The identity of a program and of the layout of its state."""
     return f"{of_program(compiled.stages.opt)} {compiled.options.max_steps} {compiled.options.stats}"
 

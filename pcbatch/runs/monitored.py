@@ -12,9 +12,9 @@ import numpy as np
 from jax.sharding import Mesh
 
 from pcbatch.call.arguments import Arguments, signature
-from pcbatch.call.placement import dealing
+from pcbatch.call.placement import mesh_for_sharding
 from pcbatch.compiler.jax_errors import non_finite_lanes
-from pcbatch.compiler.program import Compiled
+from pcbatch.compiler.program import Program
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.runs import checkpoint_file, fingerprint
@@ -22,14 +22,14 @@ from pcbatch.runs.checkpoint_header import check, check_kind, refused
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.progress import reporting
 from pcbatch.runs.run_handle import Machine, checkpointing, traced
-from pcbatch.runs.run_options import Wishes, deadline
+from pcbatch.runs.run_options import RunOptions, deadline
 from pcbatch.runtime.execute.executor import PcExecutable
-from pcbatch.runtime.execute.host_loop import Pace, Watch
+from pcbatch.runtime.execute.host_loop import HostLoop, TripBudget
 from pcbatch.runtime.execute.run_state import begin, like
 from pcbatch.runtime.local_strategy.executor import needs_pc
-from pcbatch.runtime.sharding.ambient_mesh import alone
-from pcbatch.runtime.sharding.lane_sharding import Devices, Spread
-from pcbatch.runtime.vm.raw_result import Outcome, sought, tracing
+from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_tracing
 
 
 class Loadable(Protocol):
@@ -44,7 +44,7 @@ class Loadable(Protocol):
     def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any], host: bool = False) -> Arguments:
         """The arguments of a call, checked and flattened."""
 
-    def program(self, given: Arguments) -> Compiled:
+    def program(self, given: Arguments) -> Program:
         """The program for the types of a call."""
 
     def types_of_fixed(self, fixed: tuple[Any, ...]) -> dict[str, Abstract]:
@@ -52,38 +52,38 @@ class Loadable(Protocol):
 
 
 def start(
-    name: str, compiled: Compiled, given: Arguments, mesh: Devices, what: str, lanes: int | None = None
+    name: str, compiled: Program, given: Arguments, mesh: Devices, what: str, lanes: int | None = None
 ) -> Machine:
     """A machine before its first trip. `what` asks for it, for messages."""
     executable = _executable(compiled, given, what)
     if given.lanes == 0:
         return Machine(name, compiled, given, None, None)
-    with compiled.blaming(given), jax.debug_nans(False), jax.debug_infs(False), alone():
+    with compiled.mapping_errors(given), jax.debug_nans(False), jax.debug_infs(False), run_without_mesh():
         paused = begin(executable, compiled.args(given), given.lanes, lanes, _dealt(compiled, given, mesh, what))
     return Machine(name, compiled, given, paused, None)
 
 
-def _executable(compiled: Compiled, given: Arguments, what: str) -> PcExecutable:
-    if tracing(compiled.args(given)):
+def _executable(compiled: Program, given: Arguments, what: str) -> PcExecutable:
+    if is_tracing(compiled.args(given)):
         raise traced(what)
     if not isinstance(compiled.executable, PcExecutable):
         raise needs_pc(f"`{what}`")
     return compiled.executable
 
 
-def _dealt(compiled: Compiled, given: Arguments, mesh: Devices, what: str) -> Mesh | None:
+def _dealt(compiled: Program, given: Arguments, mesh: Devices, what: str) -> Mesh | None:
     """The devices that the inputs of a call are dealt to, wherever they lie."""
-    return dealing(compiled.placed(given, mesh), what)
+    return mesh_for_sharding(compiled.placed(given, mesh), what)
 
 
-def watched(
-    name: str, compiled: Compiled, given: Arguments, mesh: Devices, wishes: Wishes, lanes: int | None = None
-) -> Outcome:
+def run_monitored(
+    name: str, compiled: Program, given: Arguments, mesh: Devices, wishes: RunOptions, lanes: int | None = None
+) -> RawResult:
     """A run to its end, or as far as the wishes let it come. `lanes`: as `f.map` is asked for."""
-    _executable(compiled, given, wishes.asked)
+    _executable(compiled, given, wishes.first_given)
     with reporting(wishes.progress, "lanes" if lanes is None else "inputs") as report, interruptible() as interrupted:
         machine = _begun(name, compiled, given, mesh, wishes, lanes)
-        watch = Watch(Pace(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
+        watch = HostLoop(TripBudget(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
         if report is not None and machine.standing is not None:
             report(machine.standing)
         if wishes.checkpoint is not None:
@@ -96,22 +96,22 @@ def watched(
     if watch.why == "interrupted":
         raise Interrupted(machine)
     outcome = machine.outcome()
-    if sought() and non_finite_lanes(outcome):
+    if debug_checks() and non_finite_lanes(outcome):
         return compiled.execute(given, mesh)  # which says where they come from
     return outcome
 
 
 def _begun(
-    name: str, compiled: Compiled, given: Arguments, mesh: Devices, wishes: Wishes, lanes: int | None
+    name: str, compiled: Program, given: Arguments, mesh: Devices, wishes: RunOptions, lanes: int | None
 ) -> Machine:
     path = wishes.checkpoint
     if path is None:
-        return start(name, compiled, given, mesh, wishes.asked, lanes)
+        return start(name, compiled, given, mesh, wishes.first_given, lanes)
     if not path.exists():
-        return start(name, compiled, given, mesh, wishes.asked, lanes).recognisable()
+        return start(name, compiled, given, mesh, wishes.first_given, lanes).recognisable()
     about, arrays = checkpoint_file.read(path)
-    mesh, digest = _dealt(compiled, given, mesh, wishes.asked), fingerprint.of_arguments(given)
-    devices = Spread(mesh, 0).devices if given.lanes else 1
+    mesh, digest = _dealt(compiled, given, mesh, wishes.first_given), fingerprint.of_arguments(given)
+    devices = LaneSharding(mesh, 0).devices if given.lanes else 1
     check(path, about, compiled, "run", inputs=(given.lanes, "inputs"), arguments=(digest, "arguments"),
           devices=(devices, "devices"))  # fmt: skip
     return restored(path, name, compiled, given, mesh, about, arrays)
@@ -128,8 +128,8 @@ def load(batched: Loadable, path: Any, fixed: tuple[Any, ...], args: Any, kwargs
     else:
         given = _described(file, batched, about, fixed)
     compiled = batched.program(given)
-    mesh = dealing(mesh, "load")
-    devices = Spread(mesh, 0).devices if about["inputs"] else 1
+    mesh = mesh_for_sharding(mesh, "load")
+    devices = LaneSharding(mesh, 0).devices if about["inputs"] else 1
     if devices != about["devices"]:
         note = f"{about['devices']} then, {devices} now"
         raise refused(file, "was written for other devices", note, f"`f.load(path, devices={about['devices']})`")
@@ -173,7 +173,7 @@ def _shapes(types: Mapping[str, Abstract], mapped: Mapping[str, Any], lanes: int
 def restored(
     path: Path,
     name: str,
-    compiled: Compiled,
+    compiled: Program,
     given: Arguments,
     mesh: Mesh | None,
     about: Mapping[str, Any],

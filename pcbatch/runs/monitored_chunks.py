@@ -11,39 +11,39 @@ from typing import Any
 import numpy as np
 
 from pcbatch.call.arguments import Arguments
-from pcbatch.compiler.program import Compiled
+from pcbatch.compiler.program import Program
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_header import check, header, refused
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.progress import reporting
-from pcbatch.runs.run_options import Wishes, deadline
-from pcbatch.runtime.execute.chunk_runner import AnotherStream, Flow, Held, Piece
-from pcbatch.runtime.execute.host_loop import Pace, Standing, Watch
-from pcbatch.runtime.sharding.lane_sharding import Devices, Spread
-from pcbatch.runtime.vm.raw_result import Outcome
+from pcbatch.runs.run_options import RunOptions, deadline
+from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkCheckpoint, ChunkPlan, StreamMismatch
+from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
+from pcbatch.runtime.vm.raw_result import RawResult
 
 
-def watched_chunks(
-    compiled: Compiled,
+def run_chunks_monitored(
+    compiled: Program,
     given: Arguments,
-    pieces: Callable[[Callable[[], bool]], Iterable[Piece]],
-    flow: Flow,
+    pieces: Callable[[Callable[[], bool]], Iterable[Chunk]],
+    flow: ChunkPlan,
     mesh: Devices,
-    wishes: Wishes,
-) -> Outcome:
+    wishes: RunOptions,
+) -> RawResult:
     """Inputs that come piece by piece, to their end, or as far as the wishes let them come."""
     path, held = wishes.checkpoint, None
     about = _about(compiled, given, flow, mesh) if path is not None else {}
     if path is not None and path.exists():
         held = _held(path, compiled, about)
     with reporting(wishes.progress, "inputs") as report, interruptible() as interrupted:
-        watch = Watch(Pace(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
+        watch = HostLoop(TripBudget(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
         if path is not None:
             watch.save, watch.every = _keeping(path, about), wishes.every
         try:
-            coming = partial(pieces, lambda: not watch.look())
+            coming = partial(pieces, lambda: not watch.may_continue())
             outcome = compiled.stream_chunks(given, coming, replace(flow, watch=watch, held=held), mesh)
-        except AnotherStream:
+        except StreamMismatch:
             assert path is not None
             if watch.why == "interrupted":  # while they were read again
                 raise _interrupted(path) from None
@@ -51,7 +51,7 @@ def watched_chunks(
             raise refused(path, "was written for other inputs", note) from None
         if report is not None and not watch.stopped:
             inputs = len(outcome.status)
-            report(Standing(inputs, finished=inputs, trips=int(outcome.trips)))
+            report(RunCounts(inputs, finished=inputs, trips=int(outcome.trips)))
     if watch.why == "interrupted":
         raise _interrupted(path)
     return outcome
@@ -62,7 +62,7 @@ def _interrupted(path: Path | None) -> Interrupted:
     return Interrupted(None, "stopped by Ctrl-C" + kept)
 
 
-def _about(compiled: Compiled, given: Arguments, flow: Flow, mesh: Devices) -> dict[str, Any]:
+def _about(compiled: Program, given: Arguments, flow: ChunkPlan, mesh: Devices) -> dict[str, Any]:
     mapped = compiled.mapped(given)
     common = {v: x for v, x in compiled.args(given).items() if v not in mapped}
     return {
@@ -71,19 +71,19 @@ def _about(compiled: Compiled, given: Arguments, flow: Flow, mesh: Devices) -> d
         "chunk": flow.size,
         "total": flow.total,
         "asked": flow.lanes,
-        "devices": Spread(mesh, 0).devices,
+        "devices": LaneSharding(mesh, 0).devices,
     }
 
 
-def _keeping(path: Path, about: Mapping[str, Any]) -> Callable[[Callable[[], Held]], None]:
-    def keep(snapshot: Callable[[], Held]) -> None:
+def _keeping(path: Path, about: Mapping[str, Any]) -> Callable[[Callable[[], ChunkCheckpoint]], None]:
+    def keep(snapshot: Callable[[], ChunkCheckpoint]) -> None:
         held = snapshot()
         checkpoint_file.write_if_possible(path, {**about, "held": held.about}, held.arrays)
 
     return keep
 
 
-def _held(path: Path, compiled: Compiled, about: Mapping[str, Any]) -> Held:
+def _held(path: Path, compiled: Program, about: Mapping[str, Any]) -> ChunkCheckpoint:
     found, arrays = checkpoint_file.read(path)
     wanted = {
         "shared": "shared arguments",
@@ -93,4 +93,4 @@ def _held(path: Path, compiled: Compiled, about: Mapping[str, Any]) -> Held:
         "devices": "devices",
     }
     check(path, found, compiled, "map", **{key: (about[key], what) for key, what in wanted.items()})
-    return Held(found["held"], {name: np.asarray(x) for name, x in arrays.items()})
+    return ChunkCheckpoint(found["held"], {name: np.asarray(x) for name, x in arrays.items()})

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from pcbatch.call.arguments import usage
-from pcbatch.runtime.execute.host_loop import Report, Standing
+from pcbatch.runtime.execute.host_loop import Report, RunCounts
 
 Progress = Callable[[int, int | None], object]
 
@@ -20,7 +20,7 @@ def reporting(progress: Any, unit: str) -> Iterator[Report | None]:
     elif progress is True:
         with _bar(unit) as bar:
 
-            def show(standing: Standing) -> None:
+            def show(standing: RunCounts) -> None:
                 bar.total = standing.total
                 bar.set_postfix(trips=standing.trips, refresh=False)
                 bar.update(standing.finished - bar.n)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pcbatch.call.arguments import Arguments, usage
 from pcbatch.call.results import Result
-from pcbatch.compiler.program import Compiled
+from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.diagnostics.tables import ranges, table
 from pcbatch.errors import UsageError
@@ -21,11 +21,11 @@ from pcbatch.runs.checkpoint_header import header
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.progress import reporting
 from pcbatch.runs.run_options import deadline, whole_number
-from pcbatch.runtime.execute.host_loop import Pace, Standing, Watch
-from pcbatch.runtime.execute.run_state import Paused, shape_of
+from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
+from pcbatch.runtime.execute.run_state import RunState, shape_of
 from pcbatch.runtime.execute.state_arrays import named
-from pcbatch.runtime.sharding.ambient_mesh import alone
-from pcbatch.runtime.vm.raw_result import Outcome, tracing
+from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
+from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ class Machine:
     """
 
     _name: str
-    _compiled: Compiled
+    _compiled: Program
     _given: Arguments
-    _paused: Paused | None  # None: there are no lanes
+    _paused: RunState | None  # None: there are no lanes
     _digest: str | None
 
     @property
@@ -104,7 +104,7 @@ class Machine:
         return self._paused is None or self._paused.ended
 
     @property
-    def standing(self) -> Standing | None:
+    def standing(self) -> RunCounts | None:
         """How it stands; None if there are no lanes."""
         return None if self._paused is None else self._paused.standing
 
@@ -134,21 +134,21 @@ class Machine:
         __tracebackhide__ = True
         trips, until = whole_number("max_trips", max_trips), deadline(timeout)
         with reporting(progress, "lanes") as report, interruptible() as interrupted:
-            watch = Watch(Pace(), trips, until, report, interrupted=interrupted)
+            watch = HostLoop(TripBudget(), trips, until, report, interrupted=interrupted)
             later = self.moved(watch, donate)
         if watch.why == "interrupted":
             raise Interrupted(later)
         return later
 
-    def moved(self, watch: Watch, donate: bool = True) -> Machine:
+    def moved(self, watch: HostLoop, donate: bool = True) -> Machine:
         """`advance`, as a watch says."""
         here = self._usable()
-        if tracing(()):
+        if is_tracing(()):
             raise traced("advance")
         if here is None or here.ended:
             return self
-        with self._compiled.blaming(self._given), _unchecked(), alone():
-            with watch.aside():
+        with self._compiled.mapping_errors(self._given), _unchecked(), run_without_mesh():
+            with watch.untimed():
                 own = here if donate else here.copied()
             later = own.advanced(watch)
         self._compiled.flush()
@@ -158,14 +158,14 @@ class Machine:
         """As `f.run(...)` gives it; `Status.RUNNING`, and no value, in lanes that have not ended."""
         return self._compiled.result(self.outcome(), self._given.lanes)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RawResult:
         """The leaves of the result, and how lanes stand."""
         here = self._usable()
-        if tracing(()):
+        if is_tracing(()):
             raise traced("result")
         if here is None:
             return self._compiled.empty()
-        with _unchecked(), alone():
+        with _unchecked(), run_without_mesh():
             return here.outcome()
 
     def progress(self) -> RunProgress:
@@ -224,7 +224,7 @@ class Machine:
     def _given_away(self) -> bool:
         return self._paused is not None and any(x.is_deleted() for x in jax.tree.leaves(self._paused.state))
 
-    def _usable(self) -> Paused | None:
+    def _usable(self) -> RunState | None:
         if self._given_away():
             title = "this machine has given its memory to the one that `advance(..., donate=True)` made of it"
             raise usage("PCB440", title, help="go on with that one, or leave `donate` out")
@@ -257,7 +257,7 @@ def traced(what: str) -> UsageError:
 def checkpointing(machine: Machine, path: Any) -> Callable[[Any], None]:
     """What a watch calls to keep a run of this machine."""
 
-    def keep(snapshot: Callable[[], Paused]) -> None:
+    def keep(snapshot: Callable[[], RunState]) -> None:
         replace(machine, _paused=snapshot()).write(path, checkpoint_file.write_if_possible)
 
     return keep

@@ -18,7 +18,7 @@ FOREVER = 1e12  # seconds; a number of trips can be made of it without overflow
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class RunOptions:
     """The options of one call, checked."""
 
     progress: Any = None
@@ -27,14 +27,14 @@ class Wishes:
     every: float = EVERY
 
     @staticmethod
-    def taken(kwargs: dict[str, Any], params: Mapping[str, Any]) -> Wishes | None:
+    def pop_from(kwargs: dict[str, Any], params: Mapping[str, Any]) -> RunOptions | None:
         """Takes them out of the keyword arguments of a call, unless the function has such parameters; None if there are
         none."""
         found = {name: kwargs.pop(name) for name in NAMES if name in kwargs and name not in params}
-        return Wishes.of(found)
+        return RunOptions.of(found)
 
     @staticmethod
-    def of(found: Mapping[str, Any]) -> Wishes | None:
+    def of(found: Mapping[str, Any]) -> RunOptions | None:
         """Checks them."""
         wanted = {name: value for name, value in found.items() if value is not None}
         if wanted.get("progress") is False:
@@ -48,16 +48,16 @@ class Wishes:
             wanted["timeout"] = seconds("timeout", wanted["timeout"])
         if "checkpoint" in wanted:
             wanted["checkpoint"] = checked_path(wanted["checkpoint"])
-        return Wishes(**wanted) if wanted else None
+        return RunOptions(**wanted) if wanted else None
 
     @property
-    def asked(self) -> str:
+    def first_given(self) -> str:
         """One of them, for messages."""
         asked = {"checkpoint": self.checkpoint, "timeout": self.timeout, "progress": self.progress}
         return next(name for name, value in asked.items() if value is not None)
 
 
-NAMES = tuple(Wishes.__dataclass_fields__)
+NAMES = tuple(RunOptions.__dataclass_fields__)
 
 
 def seconds(name: str, value: Any) -> float:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pcbatch.transforms.forward_only import forward_only
-from pcbatch.transforms.run import Program, records_of, traced_run
+from pcbatch.transforms.run import UnsharingProgram, records_of, traced_run
 
-__all__ = ["Program", "forward_only", "records_of", "traced_run"]
+__all__ = ["UnsharingProgram", "forward_only", "records_of", "traced_run"]

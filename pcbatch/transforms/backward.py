@@ -14,7 +14,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.modes import Dense
 from pcbatch.runtime.emit.guard import Guard
-from pcbatch.runtime.sharding.lane_sharding import Dealt
+from pcbatch.runtime.sharding.lane_sharding import ShardedArguments
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
 from pcbatch.runtime.vm.lane_window import lane_mask
@@ -23,20 +23,20 @@ from pcbatch.runtime.vm.machine import State, spoilt
 from pcbatch.runtime.vm.policies import Drain, Sweep
 from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
-from pcbatch.transforms.primitive.batching import Axis, Lifted, at_once, one_by_one
+from pcbatch.transforms.primitive.batching import Axis, BatchedOperation, at_once, one_by_one
 from pcbatch.transforms.primitive.jvp import pushed_linear, refuse
-from pcbatch.transforms.primitive.lane_folding import folded, unfolded_outs
+from pcbatch.transforms.primitive.lane_folding import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.operation import bind
-from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, OfRun, folded_part, run_now
-from pcbatch.transforms.remat_run import MARK, SEGMENT, SEGMENTS, STRIDE, segment_machine, segment_rows, taping
+from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, folded_part, run_now
+from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, recorder_of, segment_machine, segment_rows
 from pcbatch.transforms.tape import backward_machine
-from pcbatch.transforms.tape.block_vjp import any_in_record, masked, sheltered
+from pcbatch.transforms.tape.block_vjp import any_in_record, zero_preserving_vjp, zero_where_inactive
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.uniform_cotangents import settled, totals
 
 
 @dataclass(frozen=True, repr=False)
-class Backward(OfRun):
+class Backward(RunOperation):
     """Operands: the arguments of a run, the parts of its tape, and the cotangents of the floating leaves of its value.
     Gives those of the arguments that are `moved`."""
 
@@ -51,7 +51,7 @@ class Backward(OfRun):
     @property
     def keys(self) -> tuple[str, ...]:
         """What the parts of the tape are called."""
-        return taping(self.run, self.tape).keys
+        return recorder_of(self.run, self.tape).keys
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class Backward(OfRun):
             out.append(jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype)) if ct is None else ct)
         return out
 
-    def traced(self, *args: Any) -> Sequence[Any]:
+    def lower(self, *args: Any) -> Sequence[Any]:
         count, keys = len(self.moved), self.keys
         left = dict(zip(keys, args[count : count + len(keys)], strict=True))
         cotangents = dict[str, Any]()
@@ -76,10 +76,10 @@ class Backward(OfRun):
             cotangents[v] = cotangents[v] + given if v in cotangents else given
         return undone(self, args[:count], left, cotangents)
 
-    def now(self, *args: Any) -> Sequence[Any]:
+    def impl(self, *args: Any) -> Sequence[Any]:
         return run_now(self, self.executable, self.run.lanes, *args)
 
-    def types(self, avals: Sequence[Any]) -> Sequence[Any]:
+    def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any]:
         return [x.to_tangent_aval() for x, here in zip(avals, self.moved, strict=False) if here]
 
     def stride(self, left: Mapping[str, Any]) -> int:
@@ -92,7 +92,7 @@ class Backward(OfRun):
             return True
         return axes[len(self.moved) + self.keys.index(next(iter(self.tape.blocks[0].buffers.values())))] is not None
 
-    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         count, keys = len(self.moved), self.keys
         if all(axis is None for axis in axes[: count + len(keys)]):
             return at_once(replace(self, skips=False), size, axes)
@@ -105,18 +105,18 @@ class Backward(OfRun):
         def operand(k: int, x: Any, axis: Axis) -> Any:
             if k < count:
                 return self.run.folded_operand(run, size, k, x, axis)
-            return folded_part(keys[k - count], x, axis, size) if k < count + len(keys) else folded(x, axis, size)
+            return folded_part(keys[k - count], x, axis, size) if k < count + len(keys) else fold_lanes(x, axis, size)
 
         def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
             return unfolded_outs(outs, [True] * len(outs), size)
 
-        return Lifted(replace(self, run=run), operand, results, results)
+        return BatchedOperation(replace(self, run=run), operand, results, results)
 
-    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
         return outs, pushed_linear(self, len(self.moved) + len(self.keys), primals, tangents, outs)
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         count = len(self.moved) + len(self.keys)
         if any(x is None for x in args[:count]):
             raise refuse()
@@ -145,7 +145,7 @@ def undone(
     known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **left}
     alive = any_in_record(list(cotangents.values())) if cotangents else jnp.zeros((lanes,), bool)
     ok = left[STATUS] == int(Status.OK)
-    given = {v: masked(ok, x) for v, x in cotangents.items()}
+    given = {v: zero_where_inactive(ok, x) for v, x in cotangents.items()}
     began = backward_machine.start(layout, given, left[ROOM].shape[0], lanes, known)
     if operation.marked:
         carry = by_segments(operation, layout, known, alive, left, began)
@@ -160,14 +160,14 @@ def undone(
 
 
 def _arguments(operation: Backward, args: Sequence[Any]) -> dict[str, Any]:
-    given: Dealt = operation.run.given(*args)
+    given: ShardedArguments = operation.run.given(*args)
     return operation.executable.natural({**given.mapped, **given.common})
 
 
 def _of_arguments(
     operation: Backward,
     args: Sequence[Any],
-    layout: backward_machine.BackLayout,
+    layout: backward_machine.BackwardLayout,
     carry: Values,
     wrong: jax.Array,
 ) -> list[Any]:
@@ -194,7 +194,7 @@ def _of_arguments(
 
 def by_segments(
     operation: Backward,
-    layout: backward_machine.BackLayout,
+    layout: backward_machine.BackwardLayout,
     known: Values,
     alive: jax.Array,
     left: Mapping[str, Any],
@@ -204,7 +204,7 @@ def by_segments(
     lanes, stride = operation.run.lanes, left[STRIDE]
     plain = segment_machine(operation.executable)
     taped = segment_machine(operation.executable, operation.tape, lanes)
-    marks = {key.removeprefix(MARK): x for key, x in left.items() if key.startswith(MARK)}
+    marks = {key.removeprefix(SNAPSHOT): x for key, x in left.items() if key.startswith(SNAPSHOT)}
     shared = {v: x for v, x in known.items() if v in operation.executable.program.vars}
 
     def segment(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
@@ -225,13 +225,13 @@ def by_segments(
 
 
 def backwards(
-    operation: Backward, layout: backward_machine.BackLayout, known: Values, carry: Values, stride: int = 1
+    operation: Backward, layout: backward_machine.BackwardLayout, known: Values, carry: Values, stride: int = 1
 ) -> Values:
     """Run the backward machine to its end."""
     machine, codes = operation.executable.smooth, layout.codes
     modes = machine.modes(carry[backward_machine.RECORD].shape[0])
     expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
-    stage: Any = backward_machine.BackStage(layout, known, machine.apart, stride)
+    stage: Any = backward_machine.BackwardContext(layout, known, machine.apart, stride)
     shape: Any = layout
     chosen = tuple(modes[c.tape.index] if c.index in expensive else Dense() for c in codes)
     blocks = Blocks(shape, Guard(), chosen, expensive, stage)
@@ -248,7 +248,7 @@ def backwards(
     return ended
 
 
-def _owned(layout: backward_machine.BackLayout, carry: Values) -> dict[str, Any]:
+def _owned(layout: backward_machine.BackwardLayout, carry: Values) -> dict[str, Any]:
     return {v: carry[backward_machine.own(v)].sum(0) for v in layout.owned}
 
 
@@ -262,7 +262,7 @@ def _shared_cotangents(operation: Backward, arguments: Mapping[str, Any], sums: 
 
     def shared(*values: Any) -> dict[str, Any]:
         new = dict(zip(wanted, values, strict=True))
-        found = machine.stored({**arguments, **new}, operation.run.lanes, sheltered)[0]
+        found = machine.stored({**arguments, **new}, operation.run.lanes, zero_preserving_vjp)[0]
         return {v: found[v] for v in sums}
 
     pulled = jax.vjp(shared, *(arguments[v] for v in wanted))[1](dict(sums))

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 
 from pcbatch.runtime.local_strategy.executor import needs_pc
-from pcbatch.runtime.vm.raw_result import Outcome
-from pcbatch.transforms.primitive.batching import Axis, Lifted
+from pcbatch.runtime.vm.raw_result import RawResult
+from pcbatch.transforms.primitive.batching import Axis, BatchedOperation
 from pcbatch.transforms.primitive.jvp import is_inexact
 from pcbatch.transforms.primitive.operation import bind
 
@@ -27,31 +27,31 @@ class ForwardOnly:
     def __repr__(self) -> str:
         return self.name
 
-    def traced(self, *args: Any) -> Sequence[Any]:
+    def lower(self, *args: Any) -> Sequence[Any]:
         return args
 
-    def now(self, *args: Any) -> Sequence[Any]:
+    def impl(self, *args: Any) -> Sequence[Any]:
         return args
 
-    def types(self, avals: Sequence[Any]) -> Sequence[Any]:
+    def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any]:
         return avals
 
-    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
             return list(outs), list(axes)
 
-        return Lifted(self, lambda k, x, axis: x, results, results)
+        return BatchedOperation(self, lambda k, x, axis: x, results, results)
 
-    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         moved = iter(bind(self, *(t for t in tangents if t is not None)))
         return bind(self, *primals), [None if t is None else next(moved) for t in tangents]
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         works = "or use forward mode: `jax.jvp(f, ...)`, `jax.jacfwd(f)`"
         raise needs_pc("reverse mode (`jax.grad`, `jax.vjp`, `jax.jacrev`)", works)
 
 
-def forward_only(outcome: Outcome) -> Outcome:
+def forward_only(outcome: RawResult) -> RawResult:
     """The outcome of a run inside a trace. Whether a function is a straight line, which JAX could reverse, hangs on
     what the compiler makes of its branches: so none of them is."""
     leaves, tree = jax.tree.flatten(outcome)
@@ -60,5 +60,5 @@ def forward_only(outcome: Outcome) -> Outcome:
         return outcome
     for k, x in zip(smooth, bind(ForwardOnly(), *(leaves[k] for k in smooth)), strict=True):
         leaves[k] = x
-    found: Outcome = jax.tree.unflatten(tree, leaves)
+    found: RawResult = jax.tree.unflatten(tree, leaves)
     return found

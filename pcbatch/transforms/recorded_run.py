@@ -18,16 +18,16 @@ from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.costs.plan_modes import WIDEST
 from pcbatch.runtime.emit.guard import Guard
 from pcbatch.runtime.execute.executor import PcExecutable
-from pcbatch.runtime.sharding.lane_sharding import Spread
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.machine import Machine, State
-from pcbatch.transforms.primitive.batching import Axis, Lifted, one_by_one
+from pcbatch.transforms.primitive.batching import Axis, BatchedOperation, one_by_one
 from pcbatch.transforms.primitive.jitted import jitted
-from pcbatch.transforms.primitive.jvp import is_inexact, not_linear, pushed
-from pcbatch.transforms.primitive.lane_folding import folded, unfolded_outs
+from pcbatch.transforms.primitive.jvp import is_inexact, jvp_of, not_linear
+from pcbatch.transforms.primitive.lane_folding import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.operation import Operation, bind
 from pcbatch.transforms.tape import plan as tape
-from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape, TapedStage, recording
+from pcbatch.transforms.tape.plan import HEAD, STATUS, RecordingContext, Tape, recording
 
 ROOM = "tape:room"  # bool[depth]: how many nested calls there was room for, as a shape
 ELEMENTS = "tape:elements"  # bool[elements]: how many elements of `vmap`s were recorded together, as a shape
@@ -36,7 +36,7 @@ TRACED_VISITS = 256  # records of a block for each lane, on average, where the t
 TRACED_BYTES = 2**27  # of such a tape
 
 
-class OfRun:
+class RunOperation:
     """What operations that are made of a `Run` have in common."""
 
     run: Any
@@ -58,7 +58,7 @@ class OfRun:
 
 
 @dataclass(frozen=True, repr=False)
-class Taped(OfRun):
+class RecordedRun(RunOperation):
     """A run that leaves its tape: gives the leaves of the outcome and then the parts of the tape."""
 
     run: Any  # a `Run`
@@ -72,10 +72,10 @@ class Taped(OfRun):
         """What the parts of the tape are called, in order."""
         return (*self.tape.keys(), STATUS, FULL, ELEMENTS, ROOM)
 
-    def traced(self, *args: Any) -> Sequence[Any]:
+    def lower(self, *args: Any) -> Sequence[Any]:
         rows, depth = self.room or (traced_rows(self), self.executable.traced_depth())
         executable, lanes, given = self.executable, self.run.lanes, self.run.given(*args)
-        machine = taped_machine(executable, self.tape, rows, self.silent)
+        machine = recording_machine(executable, self.tape, rows, self.silent)
         arguments = executable.natural({**given.mapped, **given.common})
         state: State = machine.advance(machine.start(arguments, lanes, depth, given.end, given.names))
         outcome = executable.read(state, depth)
@@ -85,31 +85,31 @@ class Taped(OfRun):
         left |= {ELEMENTS: jnp.zeros((self.run.elements,), bool), ROOM: jnp.zeros((depth,), bool)}
         return [*jax.tree.leaves(outcome), *(left[key] for key in self.keys)]
 
-    def now(self, *args: Any) -> Sequence[Any]:
+    def impl(self, *args: Any) -> Sequence[Any]:
         if self.room is not None:
             return run_now(self, self.executable, self.run.lanes, *args)
-        return grown(self, *args)
+        return run_growing_tape(self, *args)
 
     def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The leaves of the outcome, and the tape by key."""
         count = len(outs) - len(self.keys)
         return list(outs[:count]), dict(zip(self.keys, outs[count:], strict=True))
 
-    def with_room(self, left: Mapping[str, Any]) -> Taped:
+    def with_room(self, left: Mapping[str, Any]) -> RecordedRun:
         """The same, with the room that a run had."""
         rows = tuple(left[next(iter(b.buffers.values()))].shape[-2] for b in self.tape.blocks)
         return replace(self, room=(rows, int(left[ROOM].shape[-1])))
 
-    def types(self, avals: Sequence[Any]) -> None:
+    def abstract_eval(self, avals: Sequence[Any]) -> None:
         """As traced."""
 
-    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         run = self.run.folded(size, axes)
         if run.program != self.run.program:  # another program has another tape
             return one_by_one(self, size, axes)
         outs = [*self.run.per_lane(), *(key in (HEAD, STATUS) for key in self.keys)]
         floats = [here for here, x in zip(outs, self.like(), strict=True) if is_inexact(x)]
-        return Lifted(
+        return BatchedOperation(
             replace(self, run=run),
             lambda k, x, axis: self.run.folded_operand(run, size, k, x, axis),
             lambda found: unfolded_outs(found, outs, size),
@@ -127,12 +127,12 @@ class Taped(OfRun):
         dtypes = {block.key(n): dtype for block in self.tape.blocks for n, (_, dtype) in block.rows.buffers.items()}
         return [*leaves, *(np.empty((), dtypes.get(key, np.int32)) for key in self.keys)]
 
-    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
         again = replace(self.with_room(self.split(outs)[1]), silent=True)
-        return outs, pushed(again, primals, tangents, outs)
+        return outs, jvp_of(again, primals, tangents, outs)
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()
 
 
@@ -142,16 +142,19 @@ def _stored(layout: Layout, name: str) -> Any:
     return jnp.dtype(storage_type(type_).dtype)
 
 
-def taped_machine(executable: PcExecutable, tape: Tape, rows: Sequence[int], silent: bool) -> Machine:
+def recording_machine(executable: PcExecutable, tape: Tape, rows: Sequence[int], silent: bool) -> Machine:
     """The machine that records."""
     smooth = executable.smooth
     codes = (smooth if silent else executable.machine).layout.codes
     return replace(
-        smooth, layout=recording(replace(smooth.layout, codes=codes), tape, rows), emitter=Guard(), stage=TapedStage
+        smooth,
+        layout=recording(replace(smooth.layout, codes=codes), tape, rows),
+        emitter=Guard(),
+        stage=RecordingContext,
     )
 
 
-def traced_rows(taped: Taped) -> tuple[int, ...]:
+def traced_rows(taped: RecordedRun) -> tuple[int, ...]:
     """Rows of buffers where the tape cannot grow."""
     lanes, blocks = taped.run.lanes, taped.tape.blocks
     visits = taped.executable.options.max_tape
@@ -171,7 +174,7 @@ def run_now(operation: Operation, executable: PcExecutable, lanes: int, *args: A
     return found
 
 
-def grown(taped: Taped, *args: Any) -> list[Any]:
+def run_growing_tape(taped: RecordedRun, *args: Any) -> list[Any]:
     """A taped run with as much room as it needs, found by trying."""
     executable, lanes = taped.executable, taped.run.lanes
     limit, key = executable.options.max_tape, (taped.tape.shared, lanes)
@@ -184,7 +187,7 @@ def grown(taped: Taped, *args: Any) -> list[Any]:
         outs = run_now(sized, executable, lanes, *args)
         left = taped.split(outs)[1]
         counts = [int(left[block.count]) for block in taped.tape.blocks]
-        deeper = executable.may_grow(left[STATUS], depth, Spread(None, lanes))
+        deeper = executable.may_grow(left[STATUS], depth, LaneSharding(None, lanes))
         full = bool(left[FULL])
         if not deeper and not full:
             executable.remember(depth)
@@ -198,7 +201,7 @@ def grown(taped: Taped, *args: Any) -> list[Any]:
         rows = tuple(max(old, tape.rounded(n) + lanes) for n, old in zip(counts, rows, strict=True)) if full else rows
 
 
-def _too_short(taped: Taped, counts: Sequence[int]) -> UsageError:
+def _too_short(taped: RecordedRun, counts: Sequence[int]) -> UsageError:
     lanes = taped.run.lanes
     needed = -(-max(counts) // lanes)
     most = taped.tape.blocks[counts.index(max(counts))].code.block
@@ -210,4 +213,4 @@ def _too_short(taped: Taped, counts: Sequence[int]) -> UsageError:
 
 def folded_part(key: str, x: Any, axis: Axis, size: int) -> Any:
     """A part of a tape for `size` times as many lanes, which have run together."""
-    return folded(x, axis, size) if key in (HEAD, STATUS) and axis is not None else x
+    return fold_lanes(x, axis, size) if key in (HEAD, STATUS) and axis is not None else x

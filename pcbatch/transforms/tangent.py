@@ -1,9 +1,9 @@
 """Derivatives of a run, as operations of JAX.
 
-    Run ── jvp ──> Taped (the run, and its tape) and Tangent (linear) ── transpose ──> Backward
+    Run ── jvp ──> RecordedRun (the run, and its tape) and Tangent (linear) ── transpose ──> Backward
 
 Forward mode is JAX's own, of the machine's loop. Reverse mode undoes the records of the tape (`tape.py`, `back.py`).
-Forward over reverse works by JAX's forward mode of `Taped` and `Backward`; reverse over reverse is refused.
+Forward over reverse works by JAX's forward mode of `RecordedRun` and `Backward`; reverse over reverse is refused.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import jax
 
 from pcbatch.ir.def_use import reads, writes
 from pcbatch.transforms.backward import Backward
-from pcbatch.transforms.primitive.batching import Axis, Lifted, at_once
+from pcbatch.transforms.primitive.batching import Axis, BatchedOperation, at_once
 from pcbatch.transforms.primitive.errors import blaming
-from pcbatch.transforms.primitive.jvp import Pushed, is_inexact, lifted, pushed_linear, refuse
+from pcbatch.transforms.primitive.jvp import Jvp, is_inexact, lifted, pushed_linear, refuse
 from pcbatch.transforms.primitive.operation import bind, types_of
-from pcbatch.transforms.recorded_run import OfRun, Taped, folded_part, run_now
-from pcbatch.transforms.remat_run import Marked, taping
+from pcbatch.transforms.recorded_run import RecordedRun, RunOperation, folded_part, run_now
+from pcbatch.transforms.remat_run import RematRun, recorder_of
 from pcbatch.transforms.tape import plan as tape
 from pcbatch.transforms.tape.plan import HEAD, Tape
 
@@ -30,7 +30,7 @@ from pcbatch.transforms.tape.plan import HEAD, Tape
 
 
 @dataclass(frozen=True, repr=False)
-class Tangent(OfRun):
+class Tangent(RunOperation):
     """Operands: the arguments of a run, the parts of its tape (if there is one), and the tangents of those arguments
     that are `moved`. Gives the tangents of the floating results."""
 
@@ -47,25 +47,25 @@ class Tangent(OfRun):
         return len(self.moved)
 
     @property
-    def _taped(self) -> Taped | Marked | None:
-        return None if self.tape is None else taping(self.run, self.tape)
+    def _taped(self) -> RecordedRun | RematRun | None:
+        return None if self.tape is None else recorder_of(self.run, self.tape)
 
     @property
     def _left(self) -> int:
         return 0 if self._taped is None else len(self._taped.keys)
 
-    def traced(self, *args: Any) -> Sequence[Any]:
+    def lower(self, *args: Any) -> Sequence[Any]:
         count = self._args
         smooth = replace(self.run, smooth=True)
-        return Pushed(smooth, self.moved).traced(*args[:count], *args[count + self._left :])
+        return Jvp(smooth, self.moved).lower(*args[:count], *args[count + self._left :])
 
-    def now(self, *args: Any) -> Sequence[Any]:
+    def impl(self, *args: Any) -> Sequence[Any]:
         return run_now(self, self.executable, self.run.lanes, *args)
 
-    def types(self, avals: Sequence[Any]) -> Sequence[Any]:
+    def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any]:
         return [x.to_tangent_aval() for x in types_of(self.run, avals[: self._args]) if is_inexact(x)]
 
-    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         count, left = self._args, self._left
         if all(axis is None for axis in axes[: count + left]):
             return at_once(self, size, axes)
@@ -73,7 +73,7 @@ class Tangent(OfRun):
         found = lifted(lambda run: replace(self, run=run), self.run, self.moved, size, forward)
         if self.tape is not None:
             assert isinstance(found.operation, Tangent)
-            keys = taping(self.run, self.tape).keys
+            keys = recorder_of(self.run, self.tape).keys
             head = axes[count + keys.index(HEAD)] if HEAD in keys else None
             if head is None or found.operation.run.program != self.run.program:
                 found = replace(found, operation=replace(found.operation, spoilt=True))
@@ -81,22 +81,22 @@ class Tangent(OfRun):
         def operand(k: int, x: Any, axis: Axis) -> Any:
             if count <= k < count + left:
                 assert self.tape is not None
-                return folded_part(taping(self.run, self.tape).keys[k - count], x, axis, size)
+                return folded_part(recorder_of(self.run, self.tape).keys[k - count], x, axis, size)
             return found.operand(k if k < count else k - left, x, axis)
 
         return replace(found, operand=operand)
 
-    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
         return outs, pushed_linear(self, self._args + self._left, primals, tangents, outs)
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         count = self._args
         if any(x is None for x in args[: count + self._left]):
             raise refuse()
         if self.tape is None or self.spoilt:
             raise self.why or refuse()
-        operation = Backward(self.run, self.moved, self.tape, marked=isinstance(self._taped, Marked))
+        operation = Backward(self.run, self.moved, self.tape, marked=isinstance(self._taped, RematRun))
         given = operation.cotangents(cotangents)
         found = iter(bind(operation, *args[: count + self._left], *given))
         return [None] * (count + self._left) + [next(found) for _ in range(sum(self.moved))]
@@ -105,7 +105,7 @@ class Tangent(OfRun):
 # From a run to its derivatives
 
 
-def push(run: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
+def jvp_rule(run: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
     """The results of a run, and their tangents."""
     moved = tuple(t is not None for t in tangents)
     given = [t for t in tangents if t is not None]
@@ -120,7 +120,7 @@ def push(run: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Seq
         outs = bind(run, *primals)
         kept: list[Any] = []
     else:
-        taped = taping(run, found)
+        taped = recorder_of(run, found)
         outs = bind(taped, *primals)
         outs, left = taped.split(outs)
         kept = list(left.values())

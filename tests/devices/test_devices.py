@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.runtime.sharding.lane_sharding import Spread
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from tests.devices import four_devices
 from tests.devices.four import check, python
 
@@ -25,7 +25,7 @@ def test_four_devices(request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize("inputs", range(1, 10))
 def test_dealing(inputs: int) -> None:
     """Input k goes to device k mod 4, and its result comes back to place k."""
-    spread = Spread(SimpleNamespace(size=4), inputs)  # type: ignore[arg-type]
+    spread = LaneSharding(SimpleNamespace(size=4), inputs)  # type: ignore[arg-type]
     dealt, ends = spread.deal(np.arange(inputs)), spread.ends(inputs)
     assert [row[:end].tolist() for row, end in zip(dealt, ends, strict=True)] == [
         list(range(d, inputs, 4)) for d in range(4)

@@ -19,7 +19,7 @@ import pytest
 from jax.sharding import AxisType, NamedSharding
 
 import pcbatch
-from pcbatch.runtime.sharding.lane_sharding import Spread, partition_spec
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding, partition_spec
 from tests.devices import four_meshes
 from tests.devices.four import ROOT, check, collectives
 from tests.programs.batched import collatz, deep, fib, fragile, walk, walks
@@ -49,7 +49,7 @@ def test_four_devices(request: pytest.FixtureRequest) -> None:
 def test_blocks(inputs: int) -> None:
     """Neighbours go to one device, and none is left out."""
     mesh = SimpleNamespace(shape={"x": 4, "y": 2}, axis_names=("x", "y"))
-    spread = Spread(None, inputs)
+    spread = LaneSharding(None, inputs)
     object.__setattr__(spread, "over", _sharding(mesh))
     ends = spread.ends(inputs)
     assert spread.devices == 4

@@ -340,7 +340,7 @@ class TestJunk:
         def run_again(*_: Any) -> None:
             raise AssertionError
 
-        monkeypatch.setattr("pcbatch.compiler.jax_errors.Attempt._without_debugging", run_again)
+        monkeypatch.setattr("pcbatch.compiler.jax_errors.ErrorMapper._without_debugging", run_again)
 
         def guarded_log(x, n):
             if x <= 0.0:

@@ -151,9 +151,9 @@ class TestFailures:
         if chunk is None:
             outcomes.append(compiled.stream(args, 3))
         else:
-            flow = chunk_runner.Flow(chunk, len(numbers), 3)
+            flow = chunk_runner.ChunkPlan(chunk, len(numbers), 3)
 
-            def pieces() -> Iterator[chunk_runner.Piece]:
+            def pieces() -> Iterator[chunk_runner.Chunk]:
                 return regroup(iter([(compiled.mapped(args), len(numbers))]), chunk)
 
             outcomes.append(compiled.stream_chunks(args, pieces, flow, None))
@@ -359,7 +359,7 @@ class TestPrograms:
     def test_buffers_are_given_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Each run goes on in the buffers of the last; what the caller has given stays as it is."""
         taken: list[Any] = []
-        call = queue_runner.Stream.call
+        call = queue_runner.QueueRunner.call
 
         def spy(self: Any, function: Any, *args: Any, **settings: Any) -> Any:
             out = call(self, function, *args, **settings)
@@ -367,7 +367,7 @@ class TestPrograms:
                 taken.append(args[0])
             return out
 
-        monkeypatch.setattr(queue_runner.Stream, "call", spy)
+        monkeypatch.setattr(queue_runner.QueueRunner, "call", spy)
         f = pcbatch.batch(beyond, in_axes=(0, None))
         xs, limits = jnp.arange(1.0, 2001.0), jnp.array([3.0, 50.0])
         f.map(xs, limits, lanes=8, progress=lambda *_: None)
@@ -379,7 +379,7 @@ class TestPrograms:
         f = collatz.with_options()
         compiled, args = f._compiled((jnp.arange(1, 5001),), {})
         executable = compiled.executable
-        s = queue_runner.Stream(executable, queue_runner.Spread(None, 5000), 16)
+        s = queue_runner.QueueRunner(executable, queue_runner.LaneSharding(None, 5000), 16)
         begun = s.begin(executable.placed(compiled.args(args), s.spread), 5000)
         run = executable.jitted(queue_runner._run, 16, (0,))
         control = (np.int32(0), np.int32(5), np.bool_(False))

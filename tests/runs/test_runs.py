@@ -654,13 +654,13 @@ class TestMemory:
         from pcbatch.runtime.costs import memory
 
         executable = collatz.start(NUMBERS)._paused.executable  # type: ignore[union-attr]
-        limit = executable.memory.limit(memory.Spread(None, 4))
+        limit = executable.memory.limit(memory.LaneSharding(None, 4))
         assert 2**24 < limit <= memory._physical() / 2
 
 
 def test_pace() -> None:
     """The first run makes no trip, later ones as many as take the time that they should."""
-    pace = host_loop.Pace()
+    pace = host_loop.TripBudget()
     seen = []
     for _ in range(8):
         seen.append(pace.trips)

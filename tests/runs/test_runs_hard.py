@@ -42,19 +42,19 @@ class TestTime:
     def test_compiling_takes_no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = [100.0]
         monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-        seen = host_loop.Watch(host_loop.Pace(), until=101.0)
+        seen = host_loop.HostLoop(host_loop.TripBudget(), until=101.0)
         for program in ("one", "deeper"):
             assert seen.limit(program) == 0, "the first run of each program waits for the compiler"
             clock[0] += 50
-            assert seen.ran(0, host_loop.Standing(1), None)
+            assert seen.ran(0, host_loop.RunCounts(1), None)
             assert seen.limit(program) >= host_loop.FIRST
-            seen.ran(host_loop.FIRST, host_loop.Standing(1), None)
-        with seen.aside():
+            seen.ran(host_loop.FIRST, host_loop.RunCounts(1), None)
+        with seen.untimed():
             clock[0] += 50
-            assert seen.look()
-        assert seen.look()
+            assert seen.may_continue()
+        assert seen.may_continue()
         clock[0] += 1
-        assert not seen.look() and seen.why == "time"
+        assert not seen.may_continue() and seen.why == "time"
 
     def test_a_function_that_is_new_gets_somewhere(self) -> None:
         """However long it takes to compile, there is time to run."""

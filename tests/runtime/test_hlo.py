@@ -260,7 +260,7 @@ def test_small_arrays_have_the_lanes_last() -> None:
 
     args = ones(5), ones(3), ones(17), ones(33), np.arange(LANES, dtype=np.int32)
     lowered = walk.lower(*args)
-    state = walk._compiled(args, {})[0].executable.machine.layout.turned
+    state = walk._compiled(args, {})[0].executable.machine.layout.lanes_last
     assert {key.removeprefix("reg:") for key in state} == {"x"}
     carried = lowered.as_text("stablehlo")
     assert f"tensor<5x{LANES}xf32>" in carried and f"tensor<33x{LANES}xf32>" not in carried

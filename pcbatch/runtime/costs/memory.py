@@ -17,7 +17,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import TooLargeError
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import jax_dtype, storage_type
-from pcbatch.runtime.sharding.lane_sharding import Spread
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.vm.layout import Layout
 
 SHARE = 0.5  # of a device's memory that a machine may take if nobody says otherwise
@@ -64,20 +64,20 @@ class Memory:
         """Bytes on one device: so many lanes with room for so many nested calls, and a queue of so many inputs."""
         return width * (self.lane + self.frame * (depth + 2)) + slots * self.input
 
-    def has_room(self, spread: Spread, width: int, depth: int) -> bool:
+    def has_room(self, spread: LaneSharding, width: int, depth: int) -> bool:
         """May stacks get twice as deep? While they grow there are both."""
         both = self.total(width, 2 * depth) + width * self.frame * (depth + 2)
         return both <= self.limit(spread)
 
-    def limit(self, spread: Spread) -> int:
+    def limit(self, spread: LaneSharding) -> int:
         """Bytes on each device."""
         return _of_device(spread.mesh) if self.asked is None else self.asked
 
-    def fits(self, spread: Spread, width: int, depth: int, slots: int = 0) -> bool:
+    def fits(self, spread: LaneSharding, width: int, depth: int, slots: int = 0) -> bool:
         """Is there room for a machine of so many lanes?"""
         return self.total(width, depth, slots) <= self.limit(spread)
 
-    def check(self, spread: Spread, width: int, depth: int, slots: int = 0) -> None:
+    def check(self, spread: LaneSharding, width: int, depth: int, slots: int = 0) -> None:
         """Refuse what does not fit."""
         if not self.fits(spread, width, depth, slots):
             size, limit = self.total(width, depth, slots), self.limit(spread)

@@ -39,7 +39,7 @@ def xla_cost(code: BlockCode, width: int) -> XlaCost | None:
         return done.updates, done.placed, done.saved, done.conditions
 
     registers = {
-        v: shape((*x.shape[1:], width), x.dtype) if v in code.turned else x
+        v: shape((*x.shape[1:], width), x.dtype) if v in code.lanes_last else x
         for v, x in values(code.reads, width).items()
     }
     args = registers, values(code.pops, width), values(code.shared)

@@ -18,7 +18,7 @@ from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.blocks import PATIENCE, PATIENCE_WHEN_DEAR, Blocks
 from pcbatch.runtime.vm.lane_window import everyone, first
 from pcbatch.runtime.vm.layout import DEBT
-from pcbatch.runtime.vm.step import Stage, waits, wanted
+from pcbatch.runtime.vm.step import StepContext, waits, wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Guard:
     def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
         for code in (blocks.layout.codes[k] for k in among):
             go = block == code.index
-            if code.needs_lanes:  # under `vmap`, a machine whose run has ended names a block too
+            if code.unsafe_when_inactive:  # under `vmap`, a machine whose run has ended names a block too
                 go &= wanted(carry, code)
             carry = self._as_planned(blocks, code, carry, go)
         return carry
@@ -46,7 +46,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class _Guarded:
-    stage: Stage
+    stage: StepContext
     code: BlockCode
 
     def as_planned(self, carry: Values, go: jax.Array, mode: Mode) -> Values:
@@ -103,7 +103,7 @@ class _Guarded:
         def body(state: Values, on: jax.Array, rounds: jax.Array) -> tuple[Values, jax.Array, jax.Array]:
             there = waits(state, self.code)
             chosen = there & ((rounds < PATIENCE) | (group == rounds - PATIENCE))
-            if self.code.needs_lanes:
+            if self.code.unsafe_when_inactive:
                 chosen = jnp.where(jnp.any(chosen), chosen, there)
             new = self.stage.step(self.code, state, first(chosen, width), on)
             return new, wanted(new, self.code) & (rounds < PATIENCE + groups), rounds + 1
@@ -156,6 +156,6 @@ def _count(carry: Values, code: BlockCode) -> jax.Array:
 def visited(blocks: Blocks, code: BlockCode, carry: Values) -> Values:
     """What a visit writes, without a test where the block may run with no lane waiting for it."""
     with jax.named_scope(code.scope):
-        if code.needs_lanes:
+        if code.unsafe_when_inactive:
             return _Guarded(blocks.stage, code).once(carry, wanted(carry, code))
         return blocks.stage.step(code, carry, everyone(waits(carry, code)))

@@ -56,7 +56,7 @@ def _branch(blocks: Blocks, block: jax.Array, code: BlockCode, carry: Values) ->
             new = stage.step(code, carry, window, block == code.index)
         return {k: new.get(k, v) for k, v in small.items()}, {k: new[k] for k in buffers}
 
-    if not code.needs_lanes:
+    if not code.unsafe_when_inactive:
         return compute()
     once = lambda c: (jnp.zeros((), bool), compute())  # noqa: E731
     unless = wanted(carry, code), _nothing(blocks, carry)

@@ -5,7 +5,7 @@ Lanes that still run when a chunk has no input left take their work along: slots
 results of its part of a chunk, slot C + k is for what lane k brought from an earlier one. The host remembers which
 input each slot stands for.
 
-A run that is saved (`Held`) goes on where it was: the pieces that it has seen are read again, and dropped.
+A run that is saved (`ChunkCheckpoint`) goes on where it was: the pieces that it has seen are read again, and dropped.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ import numpy as np
 
 from pcbatch.runtime.execute import queue_runner as streams
 from pcbatch.runtime.execute import refill
-from pcbatch.runtime.execute.host_loop import Standing, Watch
-from pcbatch.runtime.execute.queue_runner import Begun, Pause, Stream, clothed, load
+from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
+from pcbatch.runtime.execute.queue_runner import QueueBuffers, QueueRunner, QueueStatus, load, with_shared
 from pcbatch.runtime.execute.refill import Queue
 from pcbatch.runtime.execute.state_arrays import named, placed, trips_array
-from pcbatch.runtime.sharding.lane_sharding import Dealt, Spread
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.machine import failed
-from pcbatch.runtime.vm.raw_result import Outcome
+from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Status
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ NOBODY = -1
 FIRST_ROWS = 1024  # room for results where nobody knows how many there will be
 
 
-class Piece(NamedTuple):
+class Chunk(NamedTuple):
     """Some inputs: parameters, of which the first so many rows are real. All pieces of a run have as many rows."""
 
     rows: Mapping[str, Any]
     inputs: int
 
 
-class Held(NamedTuple):
+class ChunkCheckpoint(NamedTuple):
     """All of a run over pieces: what describes it, ready for JSON, and its arrays."""
 
     about: dict[str, Any]
@@ -56,29 +56,29 @@ class Held(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class ChunkPlan:
     """How inputs come: `size` at a time, `total` in all (None: nobody knows), through so many `lanes` (None: the
     program decides) on each device; who looks after them, and what was held when they came before."""
 
     size: int
     total: int | None = None
     lanes: int | None = None
-    watch: Watch | None = None
-    held: Held | None = None
+    watch: HostLoop | None = None
+    held: ChunkCheckpoint | None = None
 
 
-class _Sent(NamedTuple):
+class DeviceChunk(NamedTuple):
     """A piece on its devices; which inputs it holds, [devices, each]; the number of the first; how many
     pieces have come with it, and a digest of them."""
 
-    dealt: Dealt
+    dealt: ShardedArguments
     owners: np.ndarray
     first: int
     number: int
     mark: str
 
 
-class AnotherStream(Exception):
+class StreamMismatch(Exception):
     """What comes is not what came when the run was saved."""
 
 
@@ -90,28 +90,28 @@ class _Left(NamedTuple):
 
 
 @dataclass
-class Chunks:
+class ChunkRunner:
     """One `map` over pieces. `held`: where it goes on from."""
 
-    stream: Stream
+    stream: QueueRunner
     total: int | None
-    pieces: Iterator[Piece]
-    held: Held | None = None
+    pieces: Iterator[Chunk]
+    held: ChunkCheckpoint | None = None
     came: int = field(init=False, default=0)  # inputs that have been sent
     number: int = field(init=False, default=0)  # pieces, likewise
-    ahead: _Sent | None = field(init=False, default=None)
+    ahead: DeviceChunk | None = field(init=False, default=None)
     left: _Left | None = field(init=False, default=None)
 
-    def run(self, common: Mapping[str, Any]) -> Outcome:
+    def run(self, common: Mapping[str, Any]) -> RawResult:
         """Every piece, to the end of all its inputs, or until it is stopped. There must be one."""
         stream, self.done, self.seen = self.stream, _Gathered(self.total), hashlib.sha256()
         if self.held is None:
             begun, self.here, self.owners = self._begin(common)
         else:
-            with stream.aside():
+            with stream.untimed():
                 begun, self.here, self.owners = self._resumed(self.held, common)
         stream.snapshot = self._held
-        while stream.watch is None or stream.watch.look():
+        while stream.watch is None or stream.watch.may_continue():
             turn = partial(stream.turns, before=self.here.first, total=self.total, meanwhile=self._meanwhile)
             begun, pause = turn(begun, 0, more=True)
             if self.ahead is None or stream.stopped:
@@ -122,13 +122,13 @@ class Chunks:
             stream.executable.remember(stream.depth)
         return self._outcome(begun)
 
-    def _begin(self, common: Mapping[str, Any]) -> tuple[Begun, _Sent, np.ndarray]:
+    def _begin(self, common: Mapping[str, Any]) -> tuple[QueueBuffers, DeviceChunk, np.ndarray]:
         stream, here = self.stream, self._sent(next(self.pieces), common)
         self.common = here.dealt.common
         begun = stream.begin(here.dealt, stream.spread.each + stream.lanes)
         return begun, here, np.pad(here.owners, ((0, 0), (0, stream.lanes)), constant_values=NOBODY)
 
-    def _held(self, begun: Begun) -> Held:
+    def _held(self, begun: QueueBuffers) -> ChunkCheckpoint:
         stream, here = self.stream, self.here
         about = {
             "size": stream.spread.inputs,
@@ -142,29 +142,31 @@ class Chunks:
         }
         left = {f"results/{k}": rows for k, rows in enumerate(self.done.leaves)}
         state = {f"state/{name}": x for name, x in named(begun).items()}
-        return Held(about, {"owners": self.owners, "written": self.done.written, **left, **state})
+        return ChunkCheckpoint(about, {"owners": self.owners, "written": self.done.written, **left, **state})
 
-    def _resumed(self, held: Held, common: Mapping[str, Any]) -> tuple[Begun, _Sent, np.ndarray]:
+    def _resumed(
+        self, held: ChunkCheckpoint, common: Mapping[str, Any]
+    ) -> tuple[QueueBuffers, DeviceChunk, np.ndarray]:
         about, stream = held.about, self.stream
         for _ in range(about["pieces"] - 1):
             self._mark(self._again())
         here = self._sent(self._again(), common)
         if here.mark != about["seen"]:
-            raise AnotherStream
+            raise StreamMismatch
         self.common = here.dealt.common
-        stream.depth, stream.grows, stream.standing = about["depth"], about["grows"], Standing(**about["standing"])
+        stream.depth, stream.grows, stream.standing = about["depth"], about["grows"], RunCounts(**about["standing"])
         sizes = {"lanes": about["width"], "slots": stream.spread.each + stream.lanes, "depth": stream.depth}
         types = jax.eval_shape(partial(streams.begin, stream.executable, spread=stream.spread, **sizes), here.dealt)
         state = {name.removeprefix("state/"): x for name, x in held.arrays.items() if name.startswith("state/")}
         rows = [held.arrays[f"results/{k}"] for k in range(sum(name.startswith("results/") for name in held.arrays))]
         self.done.restore(rows, held.arrays["written"])
-        return placed(Begun(*types), state, stream.spread.mesh), here, np.array(held.arrays["owners"])
+        return placed(QueueBuffers(*types), state, stream.spread.mesh), here, np.array(held.arrays["owners"])
 
-    def _again(self) -> Piece:
+    def _again(self) -> Chunk:
         """A piece that came before the run was saved."""
         piece = next(self.pieces, None)
         if piece is None:
-            raise AnotherStream
+            raise StreamMismatch
         return piece
 
     def _meanwhile(self) -> None:
@@ -173,7 +175,7 @@ class Chunks:
         self.ahead = None if piece is None else self._sent(piece, self.common)
         self._gather()
 
-    def _mark(self, piece: Piece) -> str:
+    def _mark(self, piece: Chunk) -> str:
         """Takes note that it came; a digest of all that have, if anybody may ask for it."""
         self.came, self.number = self.came + piece.inputs, self.number + 1
         if self.stream.watch is None or self.stream.watch.save is None:
@@ -183,20 +185,20 @@ class Chunks:
             self.seen.update(np.ascontiguousarray(rows[: piece.inputs]).tobytes())
         return self.seen.hexdigest()
 
-    def _sent(self, piece: Piece, common: Mapping[str, Any]) -> _Sent:
+    def _sent(self, piece: Chunk, common: Mapping[str, Any]) -> DeviceChunk:
         spread, first, mark = self.stream.spread, self.came, self._mark(piece)
         number = np.arange(spread.inputs)
         owners = _by_device(np.where(number < piece.inputs, first + number, NOBODY), spread)
         names = owners.astype(np.int32) if self.stream.executable.prints else None
         ends = spread.ends(piece.inputs)
         if spread.mesh is None:
-            dealt = jax.device_put(Dealt(piece.rows, common, ends, None if names is None else names[0]))
+            dealt = jax.device_put(ShardedArguments(piece.rows, common, ends, None if names is None else names[0]))
         else:
             mapped = {v: _by_device(x, spread) for v, x in piece.rows.items()}
-            dealt = spread.placed(Dealt(mapped, common, ends, names))
-        return _Sent(dealt, owners, first, self.number, mark)
+            dealt = spread.placed(ShardedArguments(mapped, common, ends, names))
+        return DeviceChunk(dealt, owners, first, self.number, mark)
 
-    def _next(self, begun: Begun, here: _Sent, pause: Pause) -> Begun:
+    def _next(self, begun: QueueBuffers, here: DeviceChunk, pause: QueueStatus) -> QueueBuffers:
         """On to the next piece; what is done is left for `_gather`."""
         stream, owners = self.stream, self.owners
         rows, q, stored = stream.brief(_next, begun.queue, begun.shared, here.dealt, depth=stream.depth, donate=(0,))
@@ -208,7 +210,7 @@ class Chunks:
         owners[device, running] = NOBODY
         self.left = _Left(rows, owners)
         self.owners = np.concatenate([here.owners, carried], axis=1)
-        return Begun(q, begun.shared, stored)
+        return QueueBuffers(q, begun.shared, stored)
 
     def _gather(self) -> None:
         """Bring results home."""
@@ -217,7 +219,7 @@ class Chunks:
             self.done.put(self.left.owners.ravel()[there], there, self.left.rows)
             self.left = None
 
-    def _outcome(self, begun: Begun) -> Outcome:
+    def _outcome(self, begun: QueueBuffers) -> RawResult:
         executable, depth, watch = self.stream.executable, self.stream.depth, self.stream.watch
         self._gather()
         if watch is not None and watch.save is not None and (self.held is not None or self.stream.standing.trips):
@@ -231,7 +233,7 @@ class Chunks:
         values = [np.where(_rows_of(written, x), x, failed(x.dtype)).astype(x.dtype) for x in values]
         values = tuple(map(executable.as_leaf, executable.program.results, values))
         trips = trips if watch is None else trips_array(self.stream.standing.trips)
-        return Outcome(values, status, trips, counts, pc, depths, back, shown, depth)
+        return RawResult(values, status, trips, counts, pc, depths, back, shown, depth)
 
     def _done(self, q: Queue) -> np.ndarray:
         """The owners of slots that have results."""
@@ -287,12 +289,12 @@ def _rows_of(written: np.ndarray, values: np.ndarray) -> np.ndarray:
     return written.reshape(-1, *(1,) * (values.ndim - 1))
 
 
-def _by_device(array: np.ndarray, spread: Spread) -> np.ndarray:
+def _by_device(array: np.ndarray, spread: LaneSharding) -> np.ndarray:
     """[inputs, ...] as [devices, each, ...], on the host."""
     return np.swapaxes(array.reshape(spread.each, spread.devices, *array.shape[1:]), 0, 1)
 
 
-def _rows(out: Outcome) -> tuple[Any, ...]:
+def _rows(out: RawResult) -> tuple[Any, ...]:
     """What there is of every input; keys as their raw words, which NumPy can hold."""
     key = jax.dtypes.prng_key
     values = tuple(jax.random.key_data(x) if jnp.issubdtype(x.dtype, key) else x for x in out.values)
@@ -300,21 +302,21 @@ def _rows(out: Outcome) -> tuple[Any, ...]:
 
 
 def _next(
-    executable: PcExecutable, q: Queue, shared: Values, given: Dealt, *, spread: Spread, depth: int
+    executable: PcExecutable, q: Queue, shared: Values, given: ShardedArguments, *, spread: LaneSharding, depth: int
 ) -> tuple[Any, Queue, Values]:
-    def body(dealt: tuple[Queue, Values, Dealt], common: Any) -> tuple[Any, Queue, Values]:
+    def body(dealt: tuple[Queue, Values, ShardedArguments], common: Any) -> tuple[Any, Queue, Values]:
         q, shared, given = dealt
         _, stored = load(executable, given, common, spread)
-        return _rows(executable.drained(clothed(q, shared), depth)), refill.reopen(q, given.end), stored
+        return _rows(executable.drained(with_shared(q, shared), depth)), refill.reopen(q, given.end), stored
 
     return spread.run(body, (q, shared, given.without_common()), given.common)  # type: ignore[no-any-return]
 
 
 def _last(
-    executable: PcExecutable, q: Queue, shared: Values, *, spread: Spread, depth: int
+    executable: PcExecutable, q: Queue, shared: Values, *, spread: LaneSharding, depth: int
 ) -> tuple[Any, jax.Array, tuple[jax.Array, ...]]:
     def body(dealt: tuple[Queue, Values], _: None) -> tuple[Any, jax.Array, tuple[jax.Array, ...]]:
-        out = executable.drained(clothed(*dealt), depth)
+        out = executable.drained(with_shared(*dealt), depth)
         return _rows(out), out.trips, out.counts
 
     rows, trips, counts = spread.run(body, (q, shared), None)

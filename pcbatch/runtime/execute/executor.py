@@ -21,15 +21,15 @@ from pcbatch.runtime import emit
 from pcbatch.runtime.costs import plan_modes, xla_options
 from pcbatch.runtime.costs.memory import Memory
 from pcbatch.runtime.execute import refill
-from pcbatch.runtime.execute.chunk_runner import Chunks, Flow, Piece
-from pcbatch.runtime.execute.host_loop import FOREVER, Pace
-from pcbatch.runtime.execute.queue_runner import Stream, started
+from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, ChunkRunner
+from pcbatch.runtime.execute.host_loop import FOREVER, TripBudget
+from pcbatch.runtime.execute.queue_runner import QueueRunner, started
 from pcbatch.runtime.execute.refill import Queue
-from pcbatch.runtime.sharding.lane_sharding import Dealt, Devices, Spread, seen
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments, to_host
 from pcbatch.runtime.vm import layout, timeline, wide_counters
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import POLICIES, Policy
-from pcbatch.runtime.vm.raw_result import KEEPING, Outcome, sought
+from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
 from pcbatch.runtime.vm.status import Status
 
 START_DEPTH = 32  # first guess for a recursive program outside `jit`
@@ -56,7 +56,7 @@ class PcExecutable:
     _smooth: Machine | None = None
     _profiling: PcExecutable | None = None
     _jitted: dict[Any, Any] = field(default_factory=dict)
-    _paces: dict[Any, Pace] = field(default_factory=dict)
+    _paces: dict[Any, TripBudget] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.costs = plan_modes.costs(self.program, self.options.modes, self.schedule == "drain")
@@ -132,9 +132,9 @@ class PcExecutable:
 
     # All lanes at once
 
-    def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Outcome:
+    def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> RawResult:
         """Run all lanes to their end. Outside traces."""
-        spread = Spread(mesh, lanes)
+        spread = LaneSharding(mesh, lanes)
         width = self.width(spread.each)
         if width is not spread.each and width < spread.each:
             return self.map(args, lanes, width, mesh)
@@ -147,19 +147,21 @@ class PcExecutable:
         self.remember(depth)
         return self.gathered(out, spread)
 
-    def traced(self, given: Dealt, lanes: int, through: int | None = None, smooth: bool = False) -> Outcome:
+    def run_traced(
+        self, given: ShardedArguments, lanes: int, through: int | None = None, smooth: bool = False
+    ) -> RawResult:
         """A run on one device inside a trace, where stacks have a fixed depth and nothing can be decided between parts
         of it. `through`: the width of the machine, if not all lanes run at once; `smooth`: JAX differentiates it."""
         if not is_symbolic(lanes):
             self.fitting(
-                Spread(None, lanes), min(through or lanes, lanes), 0 if through is None else lanes, traced=True
+                LaneSharding(None, lanes), min(through or lanes, lanes), 0 if through is None else lanes, traced=True
             )
         if smooth:
             depth = self.traced_depth()
             args = self.natural({**given.mapped, **given.common})
             state = self.smooth.advance(self.smooth.start(args, lanes, depth, given.end, given.names))
             return self.read(state, depth)
-        depth, spread = self.traced_depth(), Spread(None, lanes)
+        depth, spread = self.traced_depth(), LaneSharding(None, lanes)
         width = through or self.width(lanes)
         width = width if is_symbolic(lanes) else min(width, lanes)
         if through is None and (width is lanes or width == lanes):
@@ -175,7 +177,7 @@ class PcExecutable:
         calls = None if layout.frames is None else 0
         values, counts = tuple(self.program.results), tuple(self.machine.counts)
         shown = dict.fromkeys(layout.shown, 0)
-        return jax.tree.structure(Outcome(values, 0, 0, counts, 0, calls, calls, shown, self.traced_depth()))
+        return jax.tree.structure(RawResult(values, 0, 0, counts, 0, calls, calls, shown, self.traced_depth()))
 
     def _start(self, lanes: int) -> Any:
         return self.jitted(PcExecutable._whole, lanes, donate=(1,))
@@ -183,31 +185,31 @@ class PcExecutable:
     def _given_away(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arguments that a run must leave alone, and those that it may use up."""
         # Where a NaN came from is looked for in a second run.
-        away = frozenset() if sought() or KEEPING.get() else self.donated
+        away = frozenset() if debug_checks() or KEEPING.get() else self.donated
         return {v: x for v, x in args.items() if v not in away}, {v: x for v, x in args.items() if v in away}
 
     def _whole(
         self,
-        args: Mapping[str, Any] | Dealt,
+        args: Mapping[str, Any] | ShardedArguments,
         away: Mapping[str, Any] | None = None,
         *,
-        spread: Spread,
+        spread: LaneSharding,
         depth: int,
         keep: bool,
         traced: bool = False,
-    ) -> tuple[Outcome, State | None]:
-        given = args if isinstance(args, Dealt) else self.dealt({**args, **(away or {})}, spread)
+    ) -> tuple[RawResult, State | None]:
+        given = args if isinstance(args, ShardedArguments) else self.dealt({**args, **(away or {})}, spread)
         machine = self._traced if traced else self.machine
 
-        def body(given: Dealt, common: Any) -> tuple[Outcome, State | None]:
+        def body(given: ShardedArguments, common: Any) -> tuple[RawResult, State | None]:
             state = machine.start({**given.mapped, **common}, spread.each, depth, given.end, given.names)
             state = machine.advance(state)
             return self.read(state, depth), state if keep else None
 
         return spread.run(body, given.without_common(), given.common)  # type: ignore[no-any-return]
 
-    def _again(self, state: State, *, spread: Spread, depth: int) -> tuple[Outcome, State]:
-        def body(state: State, _: None) -> tuple[Outcome, State]:
+    def _again(self, state: State, *, spread: LaneSharding, depth: int) -> tuple[RawResult, State]:
+        def body(state: State, _: None) -> tuple[RawResult, State]:
             state = self.machine.advance(self.machine.grow(state, depth))
             return self.read(state, depth), state
 
@@ -218,11 +220,11 @@ class PcExecutable:
         mapped = {v for v, value in args.items() if jnp.ndim(value) > len(self._type(v).shape)}
         return {v: args[v] for v in args if v in mapped}, {v: args[v] for v in args if v not in mapped}
 
-    def dealt(self, args: Mapping[str, Any], spread: Spread) -> Dealt:
+    def dealt(self, args: Mapping[str, Any], spread: LaneSharding) -> ShardedArguments:
         """The arguments of a call, dealt out to devices."""
         return spread.dealt(*self.split(args), self.prints)
 
-    def placed(self, args: Mapping[str, Any], spread: Spread) -> Dealt:
+    def placed(self, args: Mapping[str, Any], spread: LaneSharding) -> ShardedArguments:
         """The same, on these devices. Only outside traces."""
         if spread.over is None:
             return self.dealt(args, spread)
@@ -230,7 +232,7 @@ class PcExecutable:
         # Each by itself, where it is: arguments may be on several devices.
         dealt = {v: self.jitted(_deal, spread.each)(spread.laid(x), spread=spread) for v, x in mapped.items()}
         names = spread.dealt({}, {}, self.prints).names
-        return spread.placed(Dealt(dealt, common, spread.ends(spread.inputs), names))
+        return spread.placed(ShardedArguments(dealt, common, spread.ends(spread.inputs), names))
 
     def natural(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments of which keys may come as their raw words."""
@@ -245,14 +247,14 @@ class PcExecutable:
     def _type(self, name: str) -> Any:
         return self.program.vars[name].type
 
-    def read(self, state: State, depth: int) -> Outcome:
+    def read(self, state: State, depth: int) -> RawResult:
         """What a run of all lanes at once has left."""
         carry = state.carry
         back = None if self.machine.layout.frames is None else self.machine.back(carry)
         left = {key: self.machine.layout.rows(key, x) for key, x in carry.items()}
         return self._outcome(left, back, state, depth)
 
-    def _outcome(self, left: dict[str, Any], back: Any, state: State, depth: int) -> Outcome:
+    def _outcome(self, left: dict[str, Any], back: Any, state: State, depth: int) -> RawResult:
         """`left`: carried state, or what runs left behind, by input."""
         values, status = self.machine.results(left)
         counts = tuple(state.carry[key] for key in self.machine.counts)
@@ -262,38 +264,38 @@ class PcExecutable:
         depths = left.get("depth")
         if depths is not None:  # of a lane that had no room: without the call that it could not make
             depths = depths - (status == int(Status.STACK_FULL)).astype(depths.dtype)
-        return Outcome(values, status, state.trips, counts, pc, depths, back, shown, depth, line)
+        return RawResult(values, status, state.trips, counts, pc, depths, back, shown, depth, line)
 
-    def gathered(self, out: Outcome, spread: Spread) -> Outcome:
+    def gathered(self, out: RawResult, spread: LaneSharding) -> RawResult:
         """The same of what is still on the devices. Outside traces."""
         if spread.over is None:
             return out
         if not spread.blocks:
-            found: Outcome = self.jitted(PcExecutable.collected, spread.each)(spread.fetched(out), spread=spread)
+            found: RawResult = self.jitted(PcExecutable.collected, spread.each)(spread.fetched(out), spread=spread)
             return found
         # The results of lanes stay where they are.
-        rows: Outcome = self.jitted(_rows, spread.each)(replace(out, trips=None, counts=()), spread=spread)
+        rows: RawResult = self.jitted(_rows, spread.each)(replace(out, trips=None, counts=()), spread=spread)
         totals = spread.fetched((out.trips, out.counts))
         trips, counts = self.jitted(_totals, spread.each)(totals, spread=spread)
         return replace(rows, trips=trips, counts=counts)
 
-    def collected(self, out: Outcome, *, spread: Spread) -> Outcome:
+    def collected(self, out: RawResult, *, spread: LaneSharding) -> RawResult:
         """What devices left, in the order of the inputs; counts are summed over them."""
         if spread.over is None:
             return out
         trips, counts = _totals(self, (out.trips, out.counts), spread=spread)
         return replace(_rows(self, out, spread=spread), trips=trips, counts=counts)
 
-    def may_grow(self, status: Any, depth: int, spread: Spread) -> bool:
+    def may_grow(self, status: Any, depth: int, spread: LaneSharding) -> bool:
         """Has a lane no room, and may there be more? Waits for the run to end."""
-        full = bool(np.any(seen(status) == int(Status.STACK_FULL)))
-        return self.grows and full and self.may_deepen(depth, spread, spread.each)
+        full = bool(np.any(to_host(status) == int(Status.STACK_FULL)))
+        return self.grows and full and self.can_grow(depth, spread, spread.each)
 
-    def may_deepen(self, depth: int, spread: Spread, width: int) -> bool:
+    def can_grow(self, depth: int, spread: LaneSharding, width: int) -> bool:
         """Is there room for stacks of twice the depth, beside those that there are?"""
         return 2 * depth <= DEPTH_LIMIT and self.memory.has_room(spread, width, depth)
 
-    def cramped(self, depth: int) -> tuple[str, ...]:
+    def growth_notes(self, depth: int) -> tuple[str, ...]:
         """Notes on why stacks of this depth could not grow, if it was for memory."""
         return self.memory.stacks(depth) if self.grows and 2 * depth <= DEPTH_LIMIT else ()
 
@@ -301,11 +303,11 @@ class PcExecutable:
         if self.grows:
             self.depth = max(depth, self.depth)
 
-    def pace(self, lanes: int, how: str) -> Pace:
+    def pace(self, lanes: int, how: str) -> TripBudget:
         """How fast a machine of so many lanes is, remembered from one run to the next."""
-        return self._paces.setdefault((lanes, how), Pace())
+        return self._paces.setdefault((lanes, how), TripBudget())
 
-    def fitting(self, spread: Spread, width: int, slots: int, traced: bool = False) -> int:
+    def fitting(self, spread: LaneSharding, width: int, slots: int, traced: bool = False) -> int:
         """The depth that a machine of so many lanes begins with; TooLargeError if there is no room for it. What runs of
         fewer lanes have found to be deep enough may be too deep for more of them."""
         depth = self.traced_depth() if traced else self.depth
@@ -322,67 +324,67 @@ class PcExecutable:
         inputs: int,
         lanes: int | None = None,
         mesh: Devices = None,
-    ) -> Outcome:
+    ) -> RawResult:
         """Run all inputs through so many lanes (on each device). Outside traces."""
-        spread = Spread(mesh, inputs)
+        spread = LaneSharding(mesh, inputs)
         width = self.stream_width(lanes, spread)
         self.fitting(spread, width, spread.each)
-        return Stream(self, spread, width).run(self.placed(args, spread))
+        return QueueRunner(self, spread, width).run(self.placed(args, spread))
 
-    def stream_width(self, lanes: int | None, spread: Spread) -> int:
+    def stream_width(self, lanes: int | None, spread: LaneSharding) -> int:
         """Lanes on each device, of which so many were asked for."""
         return min(lanes or self.costs.stream_lanes(spread.each), spread.each)
 
     def map_chunks(
         self,
-        pieces: Iterable[Piece],
+        pieces: Iterable[Chunk],
         common: Mapping[str, Any],
-        flow: Flow,
+        flow: ChunkPlan,
         mesh: Devices = None,
-    ) -> Outcome:
+    ) -> RawResult:
         """Run inputs that come piece by piece from the host; what they leave is on the host, in NumPy arrays."""
-        spread = Spread(mesh, flow.size)
+        spread = LaneSharding(mesh, flow.size)
         total = FOREVER if flow.total is None else flow.total
         wanted = flow.lanes or self.costs.stream_lanes(total)
         width = min(wanted, -(-total // spread.devices))
-        stream = Stream(self, replace(spread, inputs=spread.each * spread.devices), width, flow.watch)
-        return Chunks(stream, flow.total, iter(pieces), flow.held).run(common)
+        stream = QueueRunner(self, replace(spread, inputs=spread.each * spread.devices), width, flow.watch)
+        return ChunkRunner(stream, flow.total, iter(pieces), flow.held).run(common)
 
-    def drained(self, q: Queue, depth: int) -> Outcome:
+    def drained(self, q: Queue, depth: int) -> RawResult:
         return self._outcome(q.out, q.out.get("back"), q.state, depth)
 
     # Looking at it
 
     def lower(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of the whole run at the depth that a call would start with."""
-        spread = Spread(mesh, lanes)
+        spread = LaneSharding(mesh, lanes)
         mapped, common = self.split(args)
         return self._start(spread.each).lower(
             spread.described(mapped, common), spread=spread, depth=self.depth, keep=False
         )
 
-    def outcome(self, result: tuple[Outcome, State | None], depth: int, lanes: int, mesh: Devices) -> Outcome:
+    def outcome(self, result: tuple[RawResult, State | None], depth: int, lanes: int, mesh: Devices) -> RawResult:
         """What the compiled form of `lower` gave."""
-        return replace(self.collected(result[0], spread=Spread(mesh, lanes)), depth=depth)
+        return replace(self.collected(result[0], spread=LaneSharding(mesh, lanes)), depth=depth)
 
     def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """The jaxpr of the whole run."""
-        whole = partial(self._whole, spread=Spread(mesh, lanes), depth=self.depth, keep=False)
+        whole = partial(self._whole, spread=LaneSharding(mesh, lanes), depth=self.depth, keep=False)
         return jax.make_jaxpr(lambda args: jax.tree.leaves(whole(args)))(args)
 
 
-def _deal(executable: PcExecutable, array: Any, *, spread: Spread) -> Any:
+def _deal(executable: PcExecutable, array: Any, *, spread: LaneSharding) -> Any:
     return spread.deal(array)
 
 
-def _rows(executable: PcExecutable, out: Outcome, *, spread: Spread) -> Outcome:
+def _rows(executable: PcExecutable, out: RawResult, *, spread: LaneSharding) -> RawResult:
     """What lanes left, in the order of the inputs."""
     lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
     values, status, pc, depths, back, shown = jax.tree.map(spread.collect, lanes)
     return replace(out, values=values, status=status, pc=pc, depths=depths, back=back, shown=shown)
 
 
-def _totals(executable: PcExecutable, each: tuple[Any, Any], *, spread: Spread) -> tuple[Any, Any]:
+def _totals(executable: PcExecutable, each: tuple[Any, Any], *, spread: LaneSharding) -> tuple[Any, Any]:
     """Trips and counts of all devices."""
     trips, counts = each
     plus = partial(functools.reduce, wide_counters.plus)

@@ -1,7 +1,7 @@
 """Runs that somebody looks after: a program makes some trips, the host looks, and the next makes more.
 
-How many trips that are is decided by time (`Pace`): long enough that starting a program costs nothing beside it, short
-enough that the host is soon asked.
+How many trips that are is decided by time (`TripBudget`): long enough that starting a program costs nothing beside it,
+short enough that the host is soon asked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FASTER = 16  # times as many trips in the next run, at most
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunCounts:
     """How far a run is. `finished`: inputs that have results; `waiting`: those that no lane has taken; `live`: lanes
     that run; `full`: does a lane wait for deeper stacks? `trips` are summed over devices, as `busy` is, the lanes that
     lived summed over trips (of `offered`, all lanes): a mean of what was seen before and after each run."""
@@ -35,7 +35,7 @@ class Standing:
     busy: float = 0.0
     offered: float = 0.0
 
-    def after(self, trips: int, live: int, lanes: int, **changes: Any) -> Standing:
+    def after(self, trips: int, live: int, lanes: int, **changes: Any) -> RunCounts:
         """After so many more trips (summed over devices) of machines of so many lanes in all."""
         return replace(
             self,
@@ -48,7 +48,7 @@ class Standing:
 
 
 @dataclass(slots=True)
-class Pace:
+class TripBudget:
     """How many trips the next run of a program may make. The first makes none: it waits for the compiler. `met`: what
     tells the programs apart that have been compiled."""
 
@@ -66,18 +66,18 @@ class Pace:
         self.trips = max(1, min(wanted, FASTER * max(self.trips, FIRST), FOREVER))
 
 
-Report = Callable[[Standing], object]
+Report = Callable[[RunCounts], object]
 
 
 @dataclass(slots=True)
-class Watch:
+class HostLoop:
     """What the host does between two runs of a program, and when it stops.
 
     `trips`: how many there may be, on each device; `until`: a time of `time.monotonic`, which moves on while programs
     are compiled; `interrupted`: does somebody want it to stop? `save` is called at least every so many seconds
     (`every`) with something that gives the state."""
 
-    pace: Pace
+    pace: TripBudget
     trips: int | None = None
     until: float | None = None
     report: Report | None = None
@@ -95,7 +95,7 @@ class Watch:
         """Shall nothing more be run?"""
         return self.why is not None
 
-    def look(self) -> bool:
+    def may_continue(self) -> bool:
         """May there be a run at all?"""
         if self.interrupted():
             self.why = "interrupted"
@@ -106,7 +106,7 @@ class Watch:
         return self.why is None
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def untimed(self) -> Iterator[None]:
         """What is done in it (compiling, for the most part) takes nothing of the time."""
         began, until, self.until = time.monotonic(), self.until, None
         yield
@@ -126,7 +126,7 @@ class Watch:
         self._asked = most
         return np.int32(most)
 
-    def ran(self, trips: int, standing: Standing, snapshot: Any) -> bool:
+    def ran(self, trips: int, standing: RunCounts, snapshot: Any) -> bool:
         """A run has made so many trips (on the device that made most); is there another? `snapshot` is for `save`."""
         now = time.monotonic()
         if trips == self._asked:  # else it ended before that
@@ -140,4 +140,4 @@ class Watch:
         if self.save is not None and now - self._saved >= self.every:
             self.save(snapshot)
             self._saved = time.monotonic()
-        return self.look()
+        return self.may_continue()

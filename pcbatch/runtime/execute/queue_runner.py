@@ -20,12 +20,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.runtime.execute import refill as queue
-from pcbatch.runtime.execute.host_loop import FOREVER, Standing, Watch
+from pcbatch.runtime.execute.host_loop import FOREVER, HostLoop, RunCounts
 from pcbatch.runtime.execute.refill import Queue
 from pcbatch.runtime.execute.state_arrays import total_of
-from pcbatch.runtime.sharding.lane_sharding import Dealt, Spread, seen
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments, to_host
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.runtime.vm.raw_result import Outcome
+from pcbatch.runtime.vm.raw_result import RawResult
 
 if TYPE_CHECKING:
     from pcbatch.runtime.execute.executor import PcExecutable
@@ -39,7 +39,7 @@ NARROWEST = 16  # lanes: below, a trip costs its overhead whatever the width
     jax.tree_util.register_dataclass, data_fields=["full", "left", "live", "done", "item", "trips"], meta_fields=[]
 )
 @dataclass(frozen=True, slots=True)
-class Pause:
+class QueueStatus:
     """How a queue stands, on each device."""
 
     full: jax.Array  # does a lane wait for room?
@@ -50,7 +50,7 @@ class Pause:
     trips: jax.Array  # that the run has made
 
 
-class Begun(NamedTuple):
+class QueueBuffers(NamedTuple):
     """A queue whose state holds no `shared`: the queue's buffers are given away at each run, and these stay."""
 
     queue: Queue
@@ -58,40 +58,40 @@ class Begun(NamedTuple):
     stored: Values
 
 
-class Stage(NamedTuple):
+class BeforeNarrowing(NamedTuple):
     """How a queue stood before it narrowed; no `shared` in its state."""
 
     state: State
     item: jax.Array
 
 
-class Left(NamedTuple):
+class QueueResult(NamedTuple):
     """What the one program gives: its outcome, and, where stacks may grow, what it takes to go on from where a lane had
     no room: how the queue stood at the end of each stage (`begun`: of the last), and whether it ended for that."""
 
-    outcome: Outcome
-    stages: tuple[Stage, ...] = ()
-    begun: Begun | None = None
+    outcome: RawResult
+    stages: tuple[BeforeNarrowing, ...] = ()
+    begun: QueueBuffers | None = None
     full: tuple[jax.Array, ...] = ()
 
 
 @dataclass
-class Stream:
+class QueueRunner:
     """One `map`. `lanes` are those of one device. `snapshot` makes of a queue what `watch` may save."""
 
     executable: PcExecutable
-    spread: Spread
+    spread: LaneSharding
     lanes: int
-    watch: Watch | None = None
+    watch: HostLoop | None = None
     depth: int = field(init=False)
     grows: bool = field(init=False)
-    standing: Standing = field(init=False)
-    snapshot: Callable[[Begun], Any] = field(init=False, default=lambda begun: begun)
+    standing: RunCounts = field(init=False)
+    snapshot: Callable[[QueueBuffers], Any] = field(init=False, default=lambda begun: begun)
 
     def __post_init__(self) -> None:
         self.depth = self.executable.fitting(self.spread, self.lanes, self.spread.each)
         self.grows = self.executable.grows
-        self.standing = Standing(self.spread.inputs)
+        self.standing = RunCounts(self.spread.inputs)
         if self.watch is not None:
             self.watch.pace = self.executable.pace(self.lanes, "stream")
 
@@ -100,23 +100,23 @@ class Stream:
         """Did somebody stop it?"""
         return self.watch is not None and self.watch.stopped
 
-    def run(self, given: Dealt) -> Outcome:
+    def run(self, given: ShardedArguments) -> RawResult:
         """Every input, in device memory, to its end."""
         if not (self.grows and self.executable.prints):  # what is printed must be so once
             return self._at_once(given)
         return self._rest(self.begin(given, self.spread.each))
 
-    def _at_once(self, given: Dealt) -> Outcome:
+    def _at_once(self, given: ShardedArguments) -> RawResult:
         widths = tuple(_widths(self.lanes, self.executable))
         sizes: dict[str, Any] = {"lanes": self.lanes, "slots": self.spread.each, "depth": self.depth}
-        left: Left = self.call(_whole, given, **sizes, widths=widths, grows=self.grows)
-        if left.begun is None or not any(full := [bool(np.any(seen(f))) for f in left.full]):
+        left: QueueResult = self.call(_whole, given, **sizes, widths=widths, grows=self.grows)
+        if left.begun is None or not any(full := [bool(np.any(to_host(f))) for f in left.full]):
             return self.executable.gathered(left.outcome, self.spread)
         q = left.begun.queue
-        stage = [*left.stages, Stage(q.state, q.item)][full.index(True)]
+        stage = [*left.stages, BeforeNarrowing(q.state, q.item)][full.index(True)]
         return self._rest(left.begun._replace(queue=self._grown(replace(q, **stage._asdict()))))
 
-    def _rest(self, begun: Begun) -> Outcome:
+    def _rest(self, begun: QueueBuffers) -> RawResult:
         begun = self.to_the_end(begun, 0, self.spread.inputs)
         self.executable.remember(self.depth)
         left = self.call(_finish, begun.queue, begun.shared, depth=self.depth)
@@ -128,21 +128,21 @@ class Stream:
 
     def brief(self, function: Any, *args: Any, **how: Any) -> Any:
         """A program that does little once it is compiled: no part of the time that a run may take."""
-        with self.aside():
+        with self.untimed():
             return self.call(function, *args, **how)
 
-    def aside(self) -> AbstractContextManager[None]:
+    def untimed(self) -> AbstractContextManager[None]:
         """What is done in it takes nothing of the time that a run may take, if somebody watches it."""
-        return nullcontext() if self.watch is None else self.watch.aside()
+        return nullcontext() if self.watch is None else self.watch.untimed()
 
     def _program(self, q: Queue) -> Hashable:
         return q.item.shape, q.slots, self.depth, self.grows, self.spread
 
-    def begin(self, given: Dealt, slots: int) -> Begun:
+    def begin(self, given: ShardedArguments, slots: int) -> QueueBuffers:
         """Before the first refill."""
-        return Begun(*self.brief(begin, given, lanes=self.lanes, slots=slots, depth=self.depth))
+        return QueueBuffers(*self.brief(begin, given, lanes=self.lanes, slots=slots, depth=self.depth))
 
-    def to_the_end(self, begun: Begun, before: int, total: int | None) -> Begun:
+    def to_the_end(self, begun: QueueBuffers, before: int, total: int | None) -> QueueBuffers:
         """Until every input of this queue has its results, in ever narrower machines; or until it is stopped."""
         for width, narrower in _widths(self.lanes, self.executable):
             q = begun.queue
@@ -158,13 +158,13 @@ class Stream:
 
     def turns(
         self,
-        begun: Begun,
+        begun: QueueBuffers,
         narrower: int,
         before: int,
         total: int | None,
         more: bool = False,
         meanwhile: Callable[[], None] | None = None,
-    ) -> tuple[Begun, Pause]:
+    ) -> tuple[QueueBuffers, QueueStatus]:
         """Until no input is left (and, unless there are `more` to come, few lanes live), or until it is stopped.
         `meanwhile` is called when the first run has been started."""
         watch = self.watch
@@ -177,17 +177,17 @@ class Stream:
                 meanwhile = None
             if watch is None and not self.grows and narrower == 0 and not more:
                 return begun, pause  # nothing to decide: the caller need not wait
-            full = self.grows and bool(np.any(seen(pause.full)))
+            full = self.grows and bool(np.any(to_host(pause.full)))
             self.standing = self._after(pause, before, total)
             if full:
                 begun = begun._replace(queue=self._grown(q))
             going = watch is None or watch.ran(
-                int(np.max(seen(pause.trips))), self.standing, partial(self.snapshot, begun)
+                int(np.max(to_host(pause.trips))), self.standing, partial(self.snapshot, begun)
             )
             if not going or (not full and _ended(pause, narrower, more)):
                 return begun, pause
 
-    def _after(self, pause: Pause, before: int, total: int | None) -> Standing:
+    def _after(self, pause: QueueStatus, before: int, total: int | None) -> RunCounts:
         return replace(
             self.standing.after(total_of(pause.trips), total_of(pause.live), int(np.size(pause.item))),
             total=total,
@@ -197,7 +197,7 @@ class Stream:
 
     def _grown(self, q: Queue) -> Queue:
         """With deeper stacks; or, if they may not get deeper, no longer waiting for that."""
-        if not self.executable.may_deepen(self.depth, self.spread, int(q.item.shape[-1])):
+        if not self.executable.can_grow(self.depth, self.spread, int(q.item.shape[-1])):
             self.grows = False
             return q
         self.depth *= 2
@@ -213,8 +213,8 @@ def _widths(lanes: int, executable: PcExecutable) -> Iterator[tuple[int, int]]:
     yield from zip(widths, [*widths[1:], 0], strict=True)
 
 
-def _ended(pause: Pause, narrower: int, more: bool) -> bool:
-    left, live = seen(pause.left), seen(pause.live)
+def _ended(pause: QueueStatus, narrower: int, more: bool) -> bool:
+    left, live = to_host(pause.left), to_host(pause.live)
     return bool(np.all(left == 0)) and (more or bool(np.all(live <= narrower)))
 
 
@@ -222,11 +222,11 @@ def _ended(pause: Pause, narrower: int, more: bool) -> bool:
 
 
 def begin(
-    executable: PcExecutable, given: Dealt, *, spread: Spread, lanes: int, slots: int, depth: int
+    executable: PcExecutable, given: ShardedArguments, *, spread: LaneSharding, lanes: int, slots: int, depth: int
 ) -> tuple[Queue, Values, Values]:
-    def body(given: Dealt, common: Any) -> tuple[Queue, Values, Values]:
+    def body(given: ShardedArguments, common: Any) -> tuple[Queue, Values, Values]:
         q, stored = started(executable, given, common, spread, lanes, slots, depth)
-        return _bare(q), q.state.shared, stored
+        return _without_shared(q), q.state.shared, stored
 
     begun: tuple[Queue, Values, Values] = spread.run(body, given.without_common(), given.common)
     return begun
@@ -234,57 +234,67 @@ def begin(
 
 def _whole(
     executable: PcExecutable,
-    given: Dealt,
+    given: ShardedArguments,
     *,
-    spread: Spread,
+    spread: LaneSharding,
     lanes: int,
     slots: int,
     depth: int,
     widths: tuple[tuple[int, int], ...],
     grows: bool,
-) -> Left:
+) -> QueueResult:
     machine = executable.machine
 
-    def body(given: Dealt, common: Any) -> Left:
+    def body(given: ShardedArguments, common: Any) -> QueueResult:
         q, stored = started(executable, given, common, spread, lanes, slots, depth)
         shared = q.state.shared
-        stages: list[Stage] = []
+        stages: list[BeforeNarrowing] = []
         full: list[jax.Array] = []
         halted = jnp.zeros((), bool)
         for width, narrower in widths:
             if width < q.lanes:
-                stages.append(Stage(_bare(q).state, q.item))
+                stages.append(BeforeNarrowing(_without_shared(q).state, q.item))
                 state, item = queue.narrow(machine, q.state, q.item, width, slots)
                 q = replace(q, state=state, item=item)
             q = queue.run(machine, q, stored, narrower, grows, halted=halted)
             full.append(jnp.any(queue.is_full(q, machine.blocks(q.state))) & ~halted)
             halted |= full[-1]
         outcome = executable.drained(q, depth)
-        return Left(outcome, tuple(stages), Begun(_bare(q), shared, stored), tuple(full)) if grows else Left(outcome)
+        return (
+            QueueResult(outcome, tuple(stages), QueueBuffers(_without_shared(q), shared, stored), tuple(full))
+            if grows
+            else QueueResult(outcome)
+        )
 
-    left: Left = spread.run(body, given.without_common(), given.common)
+    left: QueueResult = spread.run(body, given.without_common(), given.common)
     return left
 
 
 def started(
-    executable: PcExecutable, given: Dealt, common: Any, spread: Spread, lanes: int, slots: int, depth: int
+    executable: PcExecutable,
+    given: ShardedArguments,
+    common: Any,
+    spread: LaneSharding,
+    lanes: int,
+    slots: int,
+    depth: int,
 ) -> tuple[Queue, Values]:
     """A queue before its first refill, and what lanes begin with, by state key."""
     shared, stored = load(executable, given, common, spread)
     return queue.start(executable.machine, shared, lanes, slots, depth, given.end), stored
 
 
-def load(executable: PcExecutable, given: Dealt, common: Any, spread: Spread) -> tuple[Values, Values]:
+def load(executable: PcExecutable, given: ShardedArguments, common: Any, spread: LaneSharding) -> tuple[Values, Values]:
     """What lanes share, and what they begin with, by state key."""
     shared, stored = executable.machine.stored(executable.natural({**given.mapped, **common}), spread.each)
     return shared, queue.numbered(executable.machine, stored, given.names)
 
 
-def _bare(q: Queue) -> Queue:
+def _without_shared(q: Queue) -> Queue:
     return replace(q, state=replace(q.state, shared={}))
 
 
-def clothed(q: Queue, shared: Values) -> Queue:
+def with_shared(q: Queue, shared: Values) -> Queue:
     """A queue whose state holds what lanes share."""
     return replace(q, state=replace(q.state, shared=shared))
 
@@ -298,33 +308,35 @@ def _run(
     most: jax.Array,
     more: jax.Array,
     *,
-    spread: Spread,
+    spread: LaneSharding,
     grows: bool,
-) -> tuple[Queue, Pause]:
+) -> tuple[Queue, QueueStatus]:
     machine = executable.machine
 
-    def body(given: tuple[Queue, Values, Values], control: tuple[jax.Array, ...]) -> tuple[Queue, Pause]:
+    def body(given: tuple[Queue, Values, Values], control: tuple[jax.Array, ...]) -> tuple[Queue, QueueStatus]:
         q, shared, stored = given
         narrower, most, more = control
         first = q.state.trips
-        q = queue.run(machine, clothed(q, shared), stored, narrower, grows, most, more)
+        q = queue.run(machine, with_shared(q, shared), stored, narrower, grows, most, more)
         blocks = machine.blocks(q.state)
         live = jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
         held = jnp.sum(q.item < q.slots, dtype=jnp.int32)
         full = jnp.any(queue.is_full(q, blocks))
-        return _bare(q), Pause(full, q.end - q.following, live, q.following - held, q.item, q.state.trips - first)
+        return _without_shared(q), QueueStatus(
+            full, q.end - q.following, live, q.following - held, q.item, q.state.trips - first
+        )
 
-    ran: tuple[Queue, Pause] = spread.run(body, (q, shared, stored), (narrower, most, more))
+    ran: tuple[Queue, QueueStatus] = spread.run(body, (q, shared, stored), (narrower, most, more))
     return ran
 
 
-def _grow(executable: PcExecutable, state: State, *, spread: Spread, depth: int) -> State:
+def _grow(executable: PcExecutable, state: State, *, spread: LaneSharding, depth: int) -> State:
     grown: State = spread.run(lambda state, _: executable.machine.grow(state, depth), state, None)
     return grown
 
 
 def _narrow(
-    executable: PcExecutable, state: State, item: jax.Array, *, spread: Spread, width: int, slots: int
+    executable: PcExecutable, state: State, item: jax.Array, *, spread: LaneSharding, width: int, slots: int
 ) -> tuple[State, jax.Array]:
     def body(given: tuple[State, jax.Array], _: None) -> tuple[State, jax.Array]:
         return queue.narrow(executable.machine, *given, width, slots)
@@ -333,9 +345,9 @@ def _narrow(
     return narrowed
 
 
-def _finish(executable: PcExecutable, q: Queue, shared: Values, *, spread: Spread, depth: int) -> Outcome:
-    def body(given: tuple[Queue, Values], _: None) -> Outcome:
-        return executable.drained(clothed(*given), depth)
+def _finish(executable: PcExecutable, q: Queue, shared: Values, *, spread: LaneSharding, depth: int) -> RawResult:
+    def body(given: tuple[Queue, Values], _: None) -> RawResult:
+        return executable.drained(with_shared(*given), depth)
 
-    left: Outcome = spread.run(body, (q, shared), None)
+    left: RawResult = spread.run(body, (q, shared), None)
     return left

@@ -174,7 +174,7 @@ def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bo
     begun["pc"] = jnp.full((q.lanes,), layout.index[machine.program.entry], carry["pc"].dtype)
     begun |= {key: jnp.zeros((q.lanes,), carry[key].dtype) for key in ("depth", "steps") if key in carry}
     window = everyone(takes)
-    fresh = {key: window.write(carry[key], x, takes, key in layout.turned) for key, x in begun.items()}
+    fresh = {key: window.write(carry[key], x, takes, key in layout.lanes_last) for key, x in begun.items()}
     return Queue(
         replace(q.state, carry={**carry, **fresh}),
         jnp.where(takes, new, jnp.where(free, beyond, q.item)),

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
-from pcbatch.runtime.sharding.lane_sharding import partition_spec, seen
+from pcbatch.runtime.sharding.lane_sharding import partition_spec, to_host
 
 
 def named(tree: Any) -> dict[str, Any]:
@@ -49,4 +49,4 @@ def trips_array(trips: int) -> Any:
 
 def total_of(counts: Any) -> int:
     """The sum over devices."""
-    return int(np.sum(seen(counts), dtype=np.int64))
+    return int(np.sum(to_host(counts), dtype=np.int64))

@@ -30,12 +30,12 @@ from pcbatch.runtime.local_strategy.counters import Tally, show
 from pcbatch.runtime.local_strategy.host import Host
 from pcbatch.runtime.local_strategy.plan import FunctionPlan, Planner, shown_name, type_of
 from pcbatch.runtime.local_strategy.staged import Staged
-from pcbatch.runtime.sharding.ambient_mesh import plainly
+from pcbatch.runtime.sharding.ambient_mesh import trace_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import PER_BLOCK
 from pcbatch.runtime.vm.machine import final
-from pcbatch.runtime.vm.raw_result import Outcome, tracing
+from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
 from pcbatch.runtime.vm.status import Site, status_of
 
 DEPTH_LIMIT = 10_000  # nested calls, where no other limit is set
@@ -91,21 +91,21 @@ class LocalExecutable:
         """The names of the arguments."""
         return self.program.function(self.program.entry).params
 
-    def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any) -> Outcome:
+    def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any) -> RawResult:
         """Refused."""
         raise needs_pc("`map`")
 
-    def map_chunks(self, pieces: Any, common: Any, flow: Any, mesh: Any) -> Outcome:
+    def map_chunks(self, pieces: Any, common: Any, flow: Any, mesh: Any) -> RawResult:
         """Likewise."""
         raise needs_pc("`map`")
 
-    def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Outcome:
+    def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> RawResult:
         """Run all lanes to their end. Raises UsageError for a recursive program inside a trace."""
         _check_alone(mesh)
-        traced = tracing(args)
+        traced = is_tracing(args)
         if not self.on_host:
             whole = partial(self._whole, lanes=lanes)
-            out: Outcome = plainly(whole, args) if traced else self.jitted(args, lanes=lanes)
+            out: RawResult = trace_without_mesh(whole, args) if traced else self.jitted(args, lanes=lanes)
             return self.outcome(out, self.depth, lanes, mesh)
         if traced:
             raise self._untraceable()
@@ -113,7 +113,7 @@ class LocalExecutable:
         limit = self.options.max_depth or self._deepest(lanes)
         results, counts = self._host(limit).run(plan, stored, lanes)
         counts = {k: jnp.asarray(v) for k, v in counts.items()}
-        read: Outcome = self._finish(results, counts, lanes=lanes)
+        read: RawResult = self._finish(results, counts, lanes=lanes)
         return self.outcome(read, limit, lanes, mesh)
 
     def _host(self, limit: int) -> Host:
@@ -133,14 +133,14 @@ class LocalExecutable:
         plan = self.planner.entry(args)
         return plan, [to_storage(args[p], plan.type(p)) for p in plan.function.params]
 
-    def _whole(self, args: Mapping[str, Any], lanes: int) -> Outcome:
+    def _whole(self, args: Mapping[str, Any], lanes: int) -> RawResult:
         plan, stored = self._start(args)
         tally = self.staged.tally
         depth = None if tally.max_depth is None else jnp.int32(0)
         results, counts = self.staged.call(plan, stored, jnp.ones((lanes,), bool), tally.start(lanes), depth)
         return self._results(results, counts, lanes)
 
-    def _results(self, results: tuple[Any, ...], counts: Values, lanes: int) -> Outcome:
+    def _results(self, results: tuple[Any, ...], counts: Values, lanes: int) -> RawResult:
         blocks = self.planner.blocks
         stop = counts.get("stop", jnp.full((lanes,), blocks, jnp.int32))
         status = status_of(stop, blocks)
@@ -150,7 +150,7 @@ class LocalExecutable:
         types = [type_of(entry.types, v) for v in entry.results]
         values = tuple(final(r, t, status) for r, t in zip(results, types, strict=True))
         totals = tuple(counts[key] for key in PER_BLOCK if key in counts)
-        return Outcome(values, status, counts["trips"], totals, where, None, None, shown, 0)
+        return RawResult(values, status, counts["trips"], totals, where, None, None, shown, 0)
 
     def lower(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of the whole run; UsageError for a recursive program, which is many programs."""
@@ -164,7 +164,7 @@ class LocalExecutable:
         """The nested calls that a lane may make; 0: as many as it likes."""
         return self.options.max_depth or 0
 
-    def outcome(self, result: Outcome, depth: int, lanes: int, mesh: Devices) -> Outcome:
+    def outcome(self, result: RawResult, depth: int, lanes: int, mesh: Devices) -> RawResult:
         """What the compiled form of `lower` gave."""
         return replace(result, depth=depth)
 
@@ -176,7 +176,7 @@ class LocalExecutable:
         return jax.make_jaxpr(partial(self._whole, lanes=lanes))(args)
 
     def where(self, pc: int, back: int | None = None) -> Site:
-        """The place in the source where a lane stopped, for `Outcome.pc`."""
+        """The place in the source where a lane stopped, for `RawResult.pc`."""
         blocks = [(function, block) for function in self.program.functions for block in function.blocks]
         if not 0 <= pc < len(blocks):
             return Site()

@@ -20,7 +20,7 @@ from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Fail
 from pcbatch.lowering.typing.jax_types import zeros
 from pcbatch.runtime.local_strategy.counters import Tally
-from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, Run, as_stored, land
+from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, StraightCode, as_stored, land
 from pcbatch.runtime.local_strategy.staged import Staged
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import lane_mask
@@ -28,7 +28,7 @@ from pcbatch.runtime.vm.status import why
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class CompiledPiece:
     """A part of a block, up to a `call` that the host makes or to its end. `run` is jitted; None: nothing to do."""
 
     call: Call | None
@@ -45,20 +45,20 @@ class Host:
     staged: Staged
     tally: Tally
     functions: frozenset[str]
-    _pieces: dict[Any, tuple[Piece, ...]] = field(default_factory=dict)
+    _pieces: dict[Any, tuple[CompiledPiece, ...]] = field(default_factory=dict)
 
     def run(self, plan: FunctionPlan, args: Sequence[Any], lanes: int) -> tuple[tuple[Any, ...], Values]:
         """Results in storage form (of failed lanes: junk), and the counts."""
         return _HostRun(self, lanes).run(plan, args)
 
-    def pieces(self, plan: FunctionPlan, block: BlockPlan) -> tuple[Piece, ...]:
+    def pieces(self, plan: FunctionPlan, block: BlockPlan) -> tuple[CompiledPiece, ...]:
         """The pieces of a block, compiled when they first run."""
         key = (plan.key, block.index)
         if key not in self._pieces:
             self._pieces[key] = tuple(self._split(plan, block))
         return self._pieces[key]
 
-    def _split(self, plan: FunctionPlan, block: BlockPlan) -> list[Piece]:
+    def _split(self, plan: FunctionPlan, block: BlockPlan) -> list[CompiledPiece]:
         groups: list[tuple[list[Item], Call | None]] = []
         items: list[Item] = []
         for item in block.items:
@@ -69,7 +69,7 @@ class Host:
                 items.append(item)
         groups.append((items, None))
         later: set[str] = set()
-        out: list[Piece] = []
+        out: list[CompiledPiece] = []
         for items, call in reversed(groups):  # backwards: a piece keeps what later ones need
             later |= set(call.args if call is not None else (*block.written, *block.cond))
             keeps = tuple(sorted(later & {v for item in items for v in _makes(item)}))
@@ -79,7 +79,7 @@ class Host:
 
     def _piece(
         self, plan: FunctionPlan, block: BlockPlan, items: tuple[Item, ...], call: Call | None, keeps: tuple[str, ...]
-    ) -> Piece:
+    ) -> CompiledPiece:
         used: dict[str, None] = {}
         made: set[str] = set()
         for item in items:
@@ -100,7 +100,7 @@ class Host:
         piece.__name__ = f"{plan.function.name}_{block.index}".replace(".", "_")
         counting = any(isinstance(item, Call) or bool(item.prints) for item in items)
         busy = bool(keeps) or counting or (last and bool(block.written or block.cond))
-        return Piece(
+        return CompiledPiece(
             call=call,
             needs=tuple(used),
             old=block.updates if last else (),
@@ -119,7 +119,7 @@ class _Frame:
     pc: np.ndarray
     active: np.ndarray
     block: BlockPlan
-    left: tuple[Piece, ...] = ()
+    left: tuple[CompiledPiece, ...] = ()
     values: Values = field(default_factory=dict)
 
     @property
@@ -189,7 +189,7 @@ class _HostRun:
         self.counts = self.tally.block(self.counts, frame.block.number, frame.active)
         return True
 
-    def _piece(self, frame: _Frame, piece: Piece) -> Any:
+    def _piece(self, frame: _Frame, piece: CompiledPiece) -> Any:
         env = frame.env
         given = {v: env[v] for v in piece.needs}
         old = {v: frame.registers[v] for v in piece.old}
@@ -242,11 +242,11 @@ class _HostRun:
 
 
 def _uses(item: Item) -> tuple[str, ...]:
-    return item.uses if isinstance(item, Run) else item.args
+    return item.uses if isinstance(item, StraightCode) else item.args
 
 
 def _makes(item: Item) -> tuple[str, ...]:
-    return item.makes if isinstance(item, Run) else item.dsts
+    return item.makes if isinstance(item, StraightCode) else item.dsts
 
 
 def _or_zero(active: Any, value: Any) -> jax.Array:

@@ -28,7 +28,7 @@ from pcbatch.runtime.vm.prints import Shown, prints_of
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StraightCode:
     """Straight-line operations without calls. `common` ones are the same for all lanes and run outside the `vmap`."""
 
     types: Mapping[str, ArrayType | None]
@@ -88,7 +88,7 @@ def borrow(inputs: Mapping[str, Any], here: jax.Array) -> Values:
     return {k: jnp.where(lane_mask(here, v), v, v[lender]) for k, v in inputs.items()}
 
 
-Item = Run | Call
+Item = StraightCode | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ def _block(
     )
 
 
-def _run(function: Function, ops: Iterable[PureOp | Print], live: Names, shared: Names) -> Run:
+def _run(function: Function, ops: Iterable[PureOp | Print], live: Names, shared: Names) -> StraightCode:
     alike = [bool(writes(op)) and shared.issuperset(writes(op)) for op in ops]
     common = tuple(op for op, same in zip(ops, alike, strict=True) if same and not isinstance(op, Print))
     rest = tuple(op for op, same in zip(ops, alike, strict=True) if not same)
@@ -286,7 +286,7 @@ def _run(function: Function, ops: Iterable[PureOp | Print], live: Names, shared:
     for op in rest:
         read.update((v, None) for v in reads(op) if v not in written and v not in shared)
         written.update((v, None) for v in writes(op))
-    return Run(
+    return StraightCode(
         types=function.types,
         common=common,
         ops=rest,

@@ -17,7 +17,7 @@ from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import Fail
 from pcbatch.lowering.typing.jax_types import zeros
 from pcbatch.runtime.local_strategy.counters import Tally
-from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, Planner, Run, as_stored, land
+from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, Planner, StraightCode, as_stored, land
 from pcbatch.runtime.vm import prints
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.status import why
@@ -83,7 +83,7 @@ class Staged:
         if block.index == 0 and plan.acyclic and not self.tally.fails:
             pc, changing, counts = step(inside)  # every call has an active lane
         else:
-            pc, changing, counts = once(jnp.min(pc) == block.index, step, inside)
+            pc, changing, counts = run_once(jnp.min(pc) == block.index, step, inside)
         return pc, {**registers, **changing}, counts
 
     def _block(self, plan: FunctionPlan, block: BlockPlan, registers: Values, state: State, depth: Any) -> State:
@@ -116,7 +116,7 @@ class Staged:
         env = dict(registers)
         sure = True  # is some lane active?
         for item in items:
-            if isinstance(item, Run):
+            if isinstance(item, StraightCode):
                 values, shown = item.run(env, active) if sure or not item.risky else _run_for_some(item, env, active)
                 env |= values
                 if item.prints:
@@ -144,16 +144,16 @@ class Staged:
         return results, self.tally.remaining(counts, active), counts
 
 
-def once(go: jax.Array, fn: Callable[[Carry], Carry], carry: Carry) -> Carry:
+def run_once(go: jax.Array, fn: Callable[[Carry], Carry], carry: Carry) -> Carry:
     """`fn(carry)` if `go`: a loop of 0 or 1 trips, whose carry XLA updates in place."""
     done = jnp.zeros((), bool)
     out: Carry = jax.lax.while_loop(lambda c: c[0], lambda c: (done, fn(c[1])), (go, carry))[1]
     return out
 
 
-def _run_for_some(item: Run, env: Values, active: jax.Array) -> tuple[Values, prints.Shown]:
+def _run_for_some(item: StraightCode, env: Values, active: jax.Array) -> tuple[Values, prints.Shown]:
     """Run a loop that must not see junk, unless all lanes have failed meanwhile."""
     shapes = jax.eval_shape(lambda: item.run(env, active))
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
-    out: tuple[Values, prints.Shown] = once(jnp.any(active), lambda _: item.run(env, active), start)
+    out: tuple[Values, prints.Shown] = run_once(jnp.any(active), lambda _: item.run(env, active), start)
     return out

@@ -4,7 +4,7 @@ Inside a `shard_map` JAX tracks over which axes of the mesh a value varies, and 
 an array says how it is sharded. The machine is made of loops whose carried state starts as constants, and of jaxprs
 that were traced for one lane elsewhere, so it would have to cast at hundreds of places. It needs none of that: it runs
 on one device, on the part of the arrays that this device has. So it is traced as if nothing stood around it, and only
-its arguments and results have the types of the place (`plainly`).
+its arguments and results have the types of the place (`trace_without_mesh`).
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ import numpy as np
 from jax.sharding import AbstractMesh, AxisType, Mesh
 
 
-def no_mesh() -> AbstractContextManager[Any]:
+def without_mesh() -> AbstractContextManager[Any]:
     """Trace as if there were no mesh around."""
     mesh: Any = AbstractMesh  # untyped in some releases of JAX
     context: AbstractContextManager[Any] = jax.sharding.use_abstract_mesh(mesh((), ()))
     return context
 
 
-def alone() -> AbstractContextManager[Any]:
+def run_without_mesh() -> AbstractContextManager[Any]:
     """Run programs of our own as if there were no mesh around. Outside traces."""
-    if mesh_around().empty:
+    if ambient_mesh().empty:
         return nullcontext()
     set_mesh: Any = jax.set_mesh  # untyped in some releases of JAX
     context: AbstractContextManager[Any] = set_mesh(Mesh(np.empty((), dtype=object), ()))
     return context
 
 
-def mesh_around() -> AbstractMesh:
+def ambient_mesh() -> AbstractMesh:
     """The mesh that this is traced in; an empty one, if none."""
     around: Any = jax.sharding.get_abstract_mesh()
     found: AbstractMesh = around
@@ -70,15 +70,15 @@ def varied(arrays: Sequence[Any]) -> list[Any]:
     return [jax.lax.pcast(x, more, to="varying") if more else x for x, more in zip(arrays, missing, strict=True)]
 
 
-def plainly(fn: Callable[..., Any], *args: Any) -> Any:
+def trace_without_mesh(fn: Callable[..., Any], *args: Any) -> Any:
     """`fn(*args)`, traced as if nothing stood around it. Results vary over all axes that an argument varies over."""
     flat, tree = jax.tree.flatten(args)
     types: list[Any] = [jax.typeof(leaf) for leaf in flat]
-    if mesh_around().empty and all(t.sharding.mesh.empty for t in types):
+    if ambient_mesh().empty and all(t.sharding.mesh.empty for t in types):
         return fn(*args)
 
     def bare(*flat: Any) -> Any:
-        with no_mesh():
+        with without_mesh():
             return fn(*jax.tree.unflatten(tree, flat))
 
     make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX

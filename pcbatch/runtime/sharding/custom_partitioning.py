@@ -21,12 +21,12 @@ from jax.interpreters import mlir
 from jax.sharding import NamedSharding
 
 from pcbatch.lowering.typing.trace import is_key_array
-from pcbatch.runtime.sharding.ambient_mesh import no_mesh
+from pcbatch.runtime.sharding.ambient_mesh import without_mesh
 from pcbatch.runtime.sharding.lane_sharding import lane_axes, partition_spec
 from pcbatch.runtime.vm import wide_counters
-from pcbatch.runtime.vm.raw_result import Outcome
+from pcbatch.runtime.vm.raw_result import RawResult
 
-Run = Callable[[dict[str, Any], int], Outcome]  # arguments and the number of lanes -> what they leave
+Run = Callable[[dict[str, Any], int], RawResult]  # arguments and the number of lanes -> what they leave
 LANES = "lanes"  # a result with a value per lane
 TRIPS = "trips"  # a number to add up over devices
 COUNTS = "counts"  # numbers in two words each, likewise
@@ -50,7 +50,7 @@ class Job:
         return out
 
 
-def split_by_xla(run: Run, mapped: Mapping[str, Any], common: Mapping[str, Any], lanes: int) -> Outcome:
+def split_by_xla(run: Run, mapped: Mapping[str, Any], common: Mapping[str, Any], lanes: int) -> RawResult:
     """`run({**mapped, **common}, lanes)` inside a trace; XLA may split it by lanes."""
     given, tree = jax.tree.flatten((dict(mapped), dict(common)))
     impls = [_impl(x) for x in given]
@@ -75,7 +75,7 @@ def split_by_xla(run: Run, mapped: Mapping[str, Any], common: Mapping[str, Any],
         flags = tuple(k < len(mapped) for k in range(len(given)))  # in the order of the tree
         job = Job(closed, part, lanes, flags, tuple(kinds))
         out = _bound(_with_constants(job, operands), [*closed.consts, *operands])
-    outcome: Outcome = jax.tree.unflatten(out_tree, map(_wrapped, out, out_impls))
+    outcome: RawResult = jax.tree.unflatten(out_tree, map(_wrapped, out, out_impls))
     return outcome
 
 
@@ -96,9 +96,9 @@ def _with_constants(job: Job, operands: Sequence[Any]) -> Job:
     return replace(job, closed=lifted, part=part, mapped=(False,) * count + job.mapped)
 
 
-def _kinds(outcome: Outcome) -> Outcome:
+def _kinds(outcome: RawResult) -> RawResult:
     """What each leaf is."""
-    per_lane: Outcome = jax.tree.map(lambda _: LANES, outcome)
+    per_lane: RawResult = jax.tree.map(lambda _: LANES, outcome)
     return replace(per_lane, trips=TRIPS, counts=jax.tree.map(lambda _: COUNTS, outcome.counts))
 
 
@@ -134,7 +134,7 @@ def asking() -> jex.ClosedJaxpr:
     make: Any = custom_partitioning  # untyped in some releases of JAX
     function = make(lambda x: x)
     function.def_partition(partition=None, sharding_rule="... -> ...")
-    with no_mesh(), jax.ensure_compile_time_eval():
+    with without_mesh(), jax.ensure_compile_time_eval():
         return jax.make_jaxpr(function)(0.0)
 
 

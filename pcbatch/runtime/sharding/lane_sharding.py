@@ -21,14 +21,14 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.lowering.typing.trace import is_key_array
-from pcbatch.runtime.sharding.ambient_mesh import is_explicit, manual_axes, plainly, varying
+from pcbatch.runtime.sharding.ambient_mesh import is_explicit, manual_axes, trace_without_mesh, varying
 
 Devices = Mesh | NamedSharding | None  # dealt to all of a mesh; in blocks, as a leading axis lies; JAX's default device
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["mapped", "common", "end", "names"], meta_fields=[])
 @dataclass(frozen=True, slots=True)
-class Dealt:
+class ShardedArguments:
     """The arguments of a run. With several devices, all but `common` have the devices in front.
 
     `mapped`: those with a value per input, [each, ...]; `common`: those that all inputs share; `end` int32[]: how many
@@ -39,13 +39,13 @@ class Dealt:
     end: Any
     names: Any
 
-    def without_common(self) -> Dealt:
+    def without_common(self) -> ShardedArguments:
         """What each device has for itself."""
         return replace(self, common={})
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class LaneSharding:
     """`inputs` on some devices (None: one device, nothing to deal)."""
 
     over: Devices
@@ -83,10 +83,10 @@ class Spread:
         """Are some of the devices those of other processes?"""
         return self.over is not None and not self._on(self._front).is_fully_addressable
 
-    def dealt(self, mapped: Mapping[str, Any], common: Mapping[str, Any], named: bool) -> Dealt:
+    def dealt(self, mapped: Mapping[str, Any], common: Mapping[str, Any], named: bool) -> ShardedArguments:
         """Whole arguments, dealt out."""
         names = self.deal(jnp.arange(self.inputs, dtype=jnp.int32)) if named else None
-        return Dealt({v: self.deal(x) for v, x in mapped.items()}, common, self.ends(self.inputs), names)
+        return ShardedArguments({v: self.deal(x) for v, x in mapped.items()}, common, self.ends(self.inputs), names)
 
     def laid(self, array: Any) -> Any:
         """An argument where it can be dealt out. Outside traces."""
@@ -108,17 +108,17 @@ class Spread:
             **jax.tree.map(on(self._on(partition_spec())), dict(common)),
         }
 
-    def placed(self, dealt: Dealt) -> Dealt:
+    def placed(self, dealt: ShardedArguments) -> ShardedArguments:
         """On its devices: to each its part and no more. Outside traces; the transfer may still go on."""
         if self.over is None:
             return dealt
         parts, whole, far = self._on(self._front), self._on(partition_spec()), self.far
         if not far:
             mapped, end, names = jax.device_put((dealt.mapped, dealt.end, dealt.names), parts)
-            return Dealt(mapped, jax.device_put(dealt.common, whole), end, names)
+            return ShardedArguments(mapped, jax.device_put(dealt.common, whole), end, names)
         mapped = dealt.mapped if self.blocks else {v: _sent(x, parts, far) for v, x in dealt.mapped.items()}
         common = {v: _sent(x, whole, far) for v, x in dealt.common.items()}
-        return Dealt(mapped, common, *jax.tree.map(lambda x: _sent(x, parts, far), (dealt.end, dealt.names)))
+        return ShardedArguments(mapped, common, *jax.tree.map(lambda x: _sent(x, parts, far), (dealt.end, dealt.names)))
 
     def fetched(self, tree: Any) -> Any:
         """What the devices have left, on the first of them. Outside traces.
@@ -163,7 +163,7 @@ class Spread:
 
     def run(self, body: Callable[[Any, Any], Any], dealt: Any, common: Any) -> Any:
         """`body(dealt, common)` on every device; what it gives has the devices in front."""
-        return self.around(partial(plainly, body), dealt, common)
+        return self.around(partial(trace_without_mesh, body), dealt, common)
 
     def around(self, body: Callable[[Any, Any], Any], dealt: Any, common: Any) -> Any:
         """Likewise, and `body` is traced in the place where it runs."""
@@ -211,7 +211,7 @@ class Spread:
         return NamedSharding(self.mesh, spec)
 
 
-def seen(array: Any) -> Any:
+def to_host(array: Any) -> Any:
     """An array of a run, as the host sees it; of several processes, each sees all of it. Outside traces."""
     array = jax.lax.stop_gradient(array)  # of what JAX differentiates outside `jit`, the value is known
     if isinstance(array, jax.Array) and not (array.is_fully_addressable or array.is_fully_replicated):

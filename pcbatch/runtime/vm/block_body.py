@@ -57,7 +57,7 @@ class BlockCode:
     shared: tuple[str, ...]
     cuts: Mapping[int, Cut]  # position of an operation -> where it touches registers in part
     parted: frozenset[str]  # registers that some operation touches in part
-    turned: frozenset[str]  # registers of the program whose last axis are the lanes
+    lanes_last: frozenset[str]  # registers of the program whose last axis are the lanes
     risky: bool  # holds what must not run on values of lanes that are elsewhere
     prints: tuple[Print, ...]
     scope: str  # what it is called in XLA's programs and profiles
@@ -69,7 +69,7 @@ class BlockCode:
         env: dict[str, Operand] = {v: Common(from_storage(value, self.type(v))) for v, value in shared.items()}
         for v in self.reads:
             here = registers[v]
-            env[v] = Whole(here) if v in self.parted else self._batch(v, window.read(here, v in self.turned))
+            env[v] = Whole(here) if v in self.parted else self._batch(v, window.read(here, v in self.lanes_last))
         saved: Values = {}
         printed: list[Values] = []
         loaded: Values = {}
@@ -94,7 +94,7 @@ class BlockCode:
         return any(found.stored for found in self.cuts.values())
 
     @property
-    def needs_lanes(self) -> bool:
+    def unsafe_when_inactive(self) -> bool:
         """Must it not run with no lane waiting for it? Inner loops end only on values of lanes that are here; a
         callback for nobody would be a waste."""
         return self.risky or bool(self.prints)
@@ -171,7 +171,7 @@ def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
     codes = [_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks)]
     rows = {v for code in codes for v in (*code.parted, *_in_rows(code.block))}
     turned = frozenset(v for v in place if v not in rows and _is_small(program.vars[v]))
-    return tuple(replace(code, turned=turned) for code in codes)
+    return tuple(replace(code, lanes_last=turned) for code in codes)
 
 
 def _in_rows(block: StackBlock) -> set[str]:
@@ -213,7 +213,7 @@ def _compile(
         shared=tuple(sorted(shared)),
         cuts=cuts,
         parted=frozenset(parted & set(registers(used))),
-        turned=frozenset(),
+        lanes_last=frozenset(),
         risky=any(is_risky(op) for op in block.ops),
         prints=prints_of(block.ops),
         scope=scope(block),

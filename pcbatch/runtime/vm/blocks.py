@@ -16,7 +16,7 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import Layout
 
 if TYPE_CHECKING:
-    from pcbatch.runtime.vm.step import Stage
+    from pcbatch.runtime.vm.step import StepContext
 
 # Rounds that a loop inside of one trip makes at most: lanes that never end must not keep a trip from ending, or nobody
 # could stop it (`max_trips`, `timeout`, Ctrl-C). What is left waits for the next trip.
@@ -37,7 +37,7 @@ class Blocks:
     emitter: Emitter
     modes: tuple[Mode, ...]
     expensive: tuple[int, ...]
-    stage: Stage
+    stage: StepContext
 
     def __len__(self) -> int:
         return len(self.layout.codes)

@@ -44,7 +44,7 @@ class Layout:
     codes: tuple[BlockCode, ...]
     index: Mapping[str, int]  # block label -> program counter
     registers: tuple[str, ...]
-    turned: frozenset[str]  # state keys whose last axis are the lanes
+    lanes_last: frozenset[str]  # state keys whose last axis are the lanes
     frames: Frames | None
     shown: tuple[str, ...]  # variables in the messages of failures
     max_steps: int | None
@@ -57,11 +57,11 @@ class Layout:
 
     def rows(self, key: str, array: Any) -> Any:
         """What the state has under a key, with the lanes (or inputs) in front."""
-        return lanes_first(array) if key in self.turned else array
+        return lanes_first(array) if key in self.lanes_last else array
 
     def kept(self, key: str, rows: Any) -> Any:
         """The inverse of `rows`."""
-        return lanes_last(rows) if key in self.turned else rows
+        return lanes_last(rows) if key in self.lanes_last else rows
 
     @property
     def exit(self) -> int:
@@ -95,7 +95,7 @@ def make(
         codes=codes,
         index={block.label: k for k, block in enumerate(program.blocks)},
         registers=tuple(v for v, s in storage.items() if s is not None and s.has_register),
-        turned=frozenset(reg(v) for code in codes[:1] for v in code.turned),  # the same in every block
+        lanes_last=frozenset(reg(v) for code in codes[:1] for v in code.lanes_last),  # the same in every block
         frames=frame_plans.plan(program, floats_apart),
         shown=tuple(dict.fromkeys(v for block in program.blocks for v in kept(block.terminator))),
         max_steps=max_steps,

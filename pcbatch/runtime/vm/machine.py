@@ -28,7 +28,7 @@ from pcbatch.runtime.vm.lane_window import everyone, lane_mask
 from pcbatch.runtime.vm.layout import NAME, Layout, reg
 from pcbatch.runtime.vm.policies import FAIR, Policy, is_ours, one_trip
 from pcbatch.runtime.vm.status import Status, status_of, unpark
-from pcbatch.runtime.vm.step import Stage
+from pcbatch.runtime.vm.step import StepContext
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["carry", "shared", "trips"], meta_fields=[])
@@ -51,7 +51,7 @@ class Machine:
     expensive: tuple[int, ...]
     modes: Callable[[int], tuple[Mode, ...]]  # by number of lanes
     apart: bool = False  # must a block's reads be kept apart from its writes?
-    stage: Callable[[Layout, Values, bool], Stage] = Stage
+    stage: Callable[[Layout, Values, bool], StepContext] = StepContext
 
     @property
     def program(self) -> StackProgram:

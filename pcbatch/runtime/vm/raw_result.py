@@ -19,7 +19,7 @@ import jax.numpy as jnp
     meta_fields=["depth"],
 )
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RawResult:
     """The leaves of a run: result leaves and status per lane, trips, statistics (visits, active and offered lanes per
     block, or nothing), final program counters, depths and return addresses, and by variable what the messages of
     failures show.
@@ -42,13 +42,13 @@ class Outcome:
 KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # may a run use up no argument?
 
 
-def sought() -> tuple[str, ...]:
+def debug_checks() -> tuple[str, ...]:
     """What JAX is told to look for in results: "nan" (`jax_debug_nans`), "inf" (`jax_debug_infs`)."""
     return tuple(kind for kind in ("nan", "inf") if getattr(jax.config, f"jax_debug_{kind}s", False))
 
 
 @contextmanager
-def keeping() -> Iterator[None]:
+def no_donation() -> Iterator[None]:
     """Runs inside use up no argument."""
     token = KEEPING.set(True)
     try:
@@ -57,7 +57,7 @@ def keeping() -> Iterator[None]:
         KEEPING.reset(token)
 
 
-def tracing(args: Any) -> bool:
+def is_tracing(args: Any) -> bool:
     """Is this call part of a program that JAX is tracing?"""
     # A call inside `jit` with concrete arguments is traced too: all that is computed there is.
     computed = jnp.zeros(()) if getattr(jax.config, "jax_disable_jit", False) else _nothing()

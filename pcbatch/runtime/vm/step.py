@@ -21,7 +21,7 @@ from pcbatch.runtime.vm.layout import NAME, PER_BLOCK, Layout, reg
 from pcbatch.runtime.vm.status import Status, parked, why
 
 
-class Leap(NamedTuple):
+class Jumps(NamedTuple):
     """Where the places of a window go: `pc` and, where the program calls, who opens a frame (and the return address
     that it keeps) and who closes one. None stands for nobody."""
 
@@ -35,18 +35,18 @@ class Computed(NamedTuple):
     """All that a step reads and computes, before anything is written."""
 
     mask: jax.Array
-    late: jax.Array | None  # places that have used up their steps
+    over_limit: jax.Array | None  # places that have used up their steps
     depth: jax.Array | None
     done: Effects
-    leap: Leap
-    extra: Values  # see `Stage.extra`
+    leap: Jumps
+    extra: Values  # see `StepContext.extra`
 
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StepContext:
     """What a step needs besides the carried state. `apart`: reads must be kept apart from writes (see `xla`)."""
 
     layout: Layout
@@ -64,7 +64,7 @@ class Stage:
     ) -> Values:
         """Run one block for the lanes of a window; gives only what it writes. Nothing is printed unless `chosen`. Is no
         new visit if it `goes_on` with one."""
-        return stepped(self, code, carry, window, chosen, goes_on)[0]
+        return step_block(self, code, carry, window, chosen, goes_on)[0]
 
     def extra(self, code: BlockCode, carry: Values, window: Window, popped: Values, computed: Computed) -> Values:
         """What else to compute with a step, for those who extend it."""
@@ -86,15 +86,15 @@ def waits(carry: Values, code: BlockCode) -> jax.Array:
     return there
 
 
-def stepped(
-    stage: Stage,
+def step_block(
+    stage: StepContext,
     code: BlockCode,
     carry: Values,
     window: Window,
     chosen: bool | jax.Array = True,
     goes_on: bool | jax.Array = False,
 ) -> tuple[Values, Computed]:
-    """What `Stage.step` gives, and what it has computed."""
+    """What `StepContext.step` gives, and what it has computed."""
     layout = stage.layout
     compute = partial(_compute, stage, code, carry, window)
     computed = apart(compute) if stage.apart and _mixes(code, window) else compute()
@@ -103,7 +103,7 @@ def stepped(
         prints.emit(code.prints, mask & chosen, window.name(carry[NAME]), done.printed)
     out = {reg(v): array for v, array in done.placed.items()}
     for v, new in done.updates.items():
-        out[reg(v)] = window.write(carry[reg(v)], new, mask, v in code.turned)
+        out[reg(v)] = window.write(carry[reg(v)], new, mask, v in code.lanes_last)
     if layout.frames is not None:
         assert depth is not None
         write = layout.frames.rows if stage.in_rows else layout.frames.write
@@ -112,7 +112,7 @@ def stepped(
     return out | _count(layout, code, carry, window, mask, goes_on), computed
 
 
-def _compute(stage: Stage, code: BlockCode, carry: Values, window: Window) -> Computed:
+def _compute(stage: StepContext, code: BlockCode, carry: Values, window: Window) -> Computed:
     layout = stage.layout
     mask, late = _in_time(layout, carry, window)
     depth, popped = None, {}
@@ -150,10 +150,10 @@ def _in_time(layout: Layout, carry: Values, window: Window) -> tuple[jax.Array, 
 
 def _leap(
     layout: Layout, code: BlockCode, carry: Values, window: Window, depth: jax.Array | None, conditions: Values
-) -> Leap:
+) -> Jumps:
     terminator = code.block.terminator
     if isinstance(terminator, Fail):
-        return Leap(_everywhere(layout, window, int(parked(code.index, layout.exit, why(terminator)))))
+        return Jumps(_everywhere(layout, window, int(parked(code.index, layout.exit, why(terminator)))))
     back = None
     if may_return(terminator) and layout.frames is not None:
         assert depth is not None
@@ -161,19 +161,19 @@ def _leap(
     return _resolve(layout, window, terminator, back, conditions)
 
 
-def _resolve(layout: Layout, window: Window, edge: Edge, back: jax.Array | None, conditions: Values) -> Leap:
+def _resolve(layout: Layout, window: Window, edge: Edge, back: jax.Array | None, conditions: Values) -> Jumps:
     """`back`: where a return goes, None for the end of the run."""
     everybody = jnp.ones(window.width, bool)
     match edge:
         case Jump(target=target):
-            return Leap(_everywhere(layout, window, layout.index[target]))
+            return Jumps(_everywhere(layout, window, layout.index[target]))
         case Return():
             if back is None:
-                return Leap(_everywhere(layout, window, layout.exit))
-            return Leap(back, leaves=everybody)
+                return Jumps(_everywhere(layout, window, layout.exit))
+            return Jumps(back, leaves=everybody)
         case PushJump(target=target, ret=ret):
             address = _everywhere(layout, window, layout.index[ret])
-            return Leap(_everywhere(layout, window, layout.index[target]), everybody, None, address)
+            return Jumps(_everywhere(layout, window, layout.index[target]), everybody, None, address)
         case Fork(cond=cond):
             ways = (_resolve(layout, window, side, back, conditions) for side in (edge.on_true, edge.on_false))
             return _either(conditions[cond], *ways)
@@ -181,7 +181,7 @@ def _resolve(layout: Layout, window: Window, edge: Edge, back: jax.Array | None,
             assert_never(edge)
 
 
-def _either(cond: jax.Array, a: Leap, b: Leap) -> Leap:
+def _either(cond: jax.Array, a: Jumps, b: Jumps) -> Jumps:
     """Where the places go of which `cond` chooses one way or the other."""
 
     def choose(x: jax.Array | None, y: jax.Array | None, default: jax.Array) -> jax.Array | None:
@@ -192,7 +192,7 @@ def _either(cond: jax.Array, a: Leap, b: Leap) -> Leap:
     nobody = jnp.zeros_like(cond)
     # A frame whose lane does not call may hold any return address: one of the two that there are.
     address = a.back if a.back is not None else b.back
-    return Leap(
+    return Jumps(
         pc=jnp.where(cond, a.pc, b.pc),
         enters=choose(a.enters, b.enters, nobody),
         leaves=choose(a.leaves, b.leaves, nobody),
@@ -212,7 +212,7 @@ def _move(
     depth: jax.Array | None,
     mask: jax.Array,
     late: jax.Array | None,
-    leap: Leap,
+    leap: Jumps,
 ) -> Values:
     """New program counters and depths. A lane that calls deeper than there is room for is parked where it would go on:
     it has done all that it can."""

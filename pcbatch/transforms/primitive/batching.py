@@ -20,7 +20,7 @@ Results = Callable[[Sequence[Any]], tuple[list[Any], list[Axis]]]
 
 
 @dataclass(frozen=True)
-class Lifted:
+class BatchedOperation:
     """`operation` does for all elements what another does for one. `operand` makes its operands, by position, from
     those with the elements along an axis; it is linear in them, so it serves tangents too. `results` tells the axes of
     what it gives, `floats` of the floating ones alone."""
@@ -32,7 +32,7 @@ class Lifted:
 
 
 @dataclass(frozen=True, repr=False)
-class Many:
+class MappedOperation:
     """An operation for each element along the first axis of those operands that are `mapped`: all at once, which is for
     operations whose loops do not depend on them, or one after another."""
 
@@ -56,29 +56,29 @@ class Many:
     def differentiates(self) -> bool:
         return self.of.differentiates
 
-    def traced(self, *args: Any) -> Sequence[Any]:
+    def lower(self, *args: Any) -> Sequence[Any]:
         if self.at_once:
             axes = tuple(0 if here else None for here in self.mapped)
-            return list(jax.vmap(lambda *xs: list(self.of.traced(*xs)), in_axes=axes, axis_size=self.size)(*args))
+            return list(jax.vmap(lambda *xs: list(self.of.lower(*xs)), in_axes=axes, axis_size=self.size)(*args))
 
         def one(elements: Sequence[Any]) -> list[Any]:
             mine = iter(elements)
-            return list(self.of.traced(*(next(mine) if here else x for x, here in zip(args, self.mapped, strict=True))))
+            return list(self.of.lower(*(next(mine) if here else x for x, here in zip(args, self.mapped, strict=True))))
 
         return list(jax.lax.map(one, [x for x, here in zip(args, self.mapped, strict=True) if here]))
 
-    def now(self, *args: Any) -> Sequence[Any]:
+    def impl(self, *args: Any) -> Sequence[Any]:
         return list(jitted(self)(*args))
 
-    def types(self, avals: Sequence[Any]) -> None:
+    def abstract_eval(self, avals: Sequence[Any]) -> None:
         """As traced."""
 
-    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         if not self.at_once:
             return one_by_one(self, size, axes)
         # What runs in one loop is lifted itself: runs that are recorded together are differentiated together.
         behind = [0 if here and axis is not None else axis for here, axis in zip(self.mapped, axes, strict=True)]
-        inner = self.of.lifted(size, behind)
+        inner = self.of.batch(size, behind)
 
         def operand(k: int, x: Any, axis: Axis) -> Any:
             if not self.mapped[k]:
@@ -87,16 +87,16 @@ class Many:
             return jax.vmap(lambda element: inner.operand(k, element, behind[k]))(x)
 
         operation = replace(self, of=inner.operation)
-        return Lifted(operation, operand, _of_each(inner.results), _of_each(inner.floats))
+        return BatchedOperation(operation, operand, _of_each(inner.results), _of_each(inner.floats))
 
-    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        from pcbatch.transforms.primitive.jvp import pushed
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        from pcbatch.transforms.primitive.jvp import jvp_of
         from pcbatch.transforms.primitive.operation import bind
 
         outs = bind(self, *primals)
-        return outs, pushed(self, primals, tangents, outs)
+        return outs, jvp_of(self, primals, tangents, outs)
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         from pcbatch.transforms.primitive.jvp import refuse
 
         raise refuse()
@@ -118,17 +118,17 @@ def _of_each(read: Results) -> Results:
     return results
 
 
-def at_once(operation: Operation, size: int, axes: Sequence[Axis]) -> Lifted:
+def at_once(operation: Operation, size: int, axes: Sequence[Axis]) -> BatchedOperation:
     """All elements in one loop, whose course does not depend on them."""
     return _many(operation, size, axes, True)
 
 
-def one_by_one(operation: Operation, size: int, axes: Sequence[Axis]) -> Lifted:
+def one_by_one(operation: Operation, size: int, axes: Sequence[Axis]) -> BatchedOperation:
     """One element after another."""
     return _many(operation, size, axes, False)
 
 
-def _many(operation: Operation, size: int, axes: Sequence[Axis], at_once: bool) -> Lifted:
+def _many(operation: Operation, size: int, axes: Sequence[Axis], at_once: bool) -> BatchedOperation:
     mapped = tuple(axis is not None for axis in axes)
 
     def operand(k: int, x: Any, axis: Axis) -> Any:
@@ -139,4 +139,4 @@ def _many(operation: Operation, size: int, axes: Sequence[Axis], at_once: bool) 
     def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
         return list(outs), [0] * len(outs)
 
-    return Lifted(Many(operation, size, mapped, at_once), operand, results, results)
+    return BatchedOperation(MappedOperation(operation, size, mapped, at_once), operand, results, results)

@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 def jitted(operation: Operation, options: tuple[tuple[str, Any], ...] | None = None) -> Any:
     """The operation as a function of JAX, which keeps what it has traced: machines are traced once per type."""
     chosen = None if options is None else dict(options)
-    return jax.jit(lambda *args: list(operation.traced(*args)), compiler_options=chosen)
+    return jax.jit(lambda *args: list(operation.lower(*args)), compiler_options=chosen)

@@ -12,13 +12,13 @@ import jax.numpy as jnp
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.ir.stack import StackProgram
-from pcbatch.transforms.primitive.batching import Axis, Lifted, at_once
+from pcbatch.transforms.primitive.batching import Axis, BatchedOperation, at_once
 from pcbatch.transforms.primitive.jitted import jitted
 from pcbatch.transforms.primitive.operation import Operation, bind
 
 
 @dataclass(frozen=True, repr=False)
-class Pushed:
+class Jvp:
     """Operands of an operation, then tangents of those that are `moved`; gives tangents of its floating results."""
 
     of: Operation
@@ -36,33 +36,33 @@ class Pushed:
     def steps(self) -> StackProgram | None:
         return self.of.steps
 
-    def traced(self, *args: Any) -> Sequence[Any]:
+    def lower(self, *args: Any) -> Sequence[Any]:
         primals, given = args[: len(self.moved)], iter(args[len(self.moved) :])
         places = [k for k, here in enumerate(self.moved) if here]
 
         def function(*values: Any) -> list[Any]:
             new = dict(zip(places, values, strict=True))
-            return list(self.of.traced(*(new.get(k, x) for k, x in enumerate(primals))))
+            return list(self.of.lower(*(new.get(k, x) for k, x in enumerate(primals))))
 
         outs, tangents = jax.jvp(function, [primals[k] for k in places], list(given))
         return [t for x, t in zip(outs, tangents, strict=True) if is_inexact(x)]
 
-    def now(self, *args: Any) -> Sequence[Any]:
+    def impl(self, *args: Any) -> Sequence[Any]:
         return list(jitted(self)(*args))
 
-    def types(self, avals: Sequence[Any]) -> None:
+    def abstract_eval(self, avals: Sequence[Any]) -> None:
         """As traced."""
 
-    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         if all(axis is None for axis in axes[: len(self.moved)]):
             return at_once(self, size, axes)
-        return lifted(lambda of: Pushed(of, self.moved), self.of, self.moved, size, axes)
+        return lifted(lambda of: Jvp(of, self.moved), self.of, self.moved, size, axes)
 
-    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
-        return outs, pushed(self, primals, tangents, outs)
+        return outs, jvp_of(self, primals, tangents, outs)
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise refuse()
 
 
@@ -72,25 +72,25 @@ def lifted(
     moved: Sequence[bool],
     size: int,
     axes: Sequence[Axis],
-) -> Lifted:
+) -> BatchedOperation:
     """Tangents for many elements: those of what does for many what `of` does for one."""
     count = len(moved)
     places = [k for k, here in enumerate(moved) if here]
     joint = list(axes[:count])
     for k, axis in zip(places, axes[count:], strict=True):
         joint[k] = axis if joint[k] is None else joint[k]
-    inner = of.lifted(size, joint)
+    inner = of.batch(size, joint)
 
     def operand(k: int, x: Any, axis: Axis) -> Any:
         return inner.operand(k if k < count else places[k - count], x, axis)
 
-    return Lifted(tangents_of(inner.operation), operand, inner.floats, inner.floats)
+    return BatchedOperation(tangents_of(inner.operation), operand, inner.floats, inner.floats)
 
 
-def pushed(operation: Operation, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+def jvp_of(operation: Operation, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
     """The tangents of all results of an operation."""
     moved = tuple(t is not None for t in tangents)
-    found = iter(bind(Pushed(operation, moved), *primals, *(t for t in tangents if t is not None)))
+    found = iter(bind(Jvp(operation, moved), *primals, *(t for t in tangents if t is not None)))
     return [next(found) if is_inexact(x) else None for x in outs]
 
 
@@ -99,7 +99,7 @@ def pushed_linear(
 ) -> list[Any]:
     """The same of one that is linear in its operands from the `first` on: of these alone, it is its own derivative."""
     if any(t is not None for t in tangents[:first]):
-        return pushed(operation, primals, tangents, outs)
+        return jvp_of(operation, primals, tangents, outs)
     pairs = zip(primals[first:], tangents[first:], strict=True)
     return bind(operation, *primals[:first], *(jnp.zeros_like(x) if t is None else t for x, t in pairs))
 

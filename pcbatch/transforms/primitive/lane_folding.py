@@ -11,7 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 
 
-def folded(array: Any, axis: int | None, size: int) -> Any:
+def fold_lanes(array: Any, axis: int | None, size: int) -> Any:
     """[lanes * size, ...] of an array [lanes, ...] that has the elements along a further axis, or none of its own."""
     if axis is None:
         return jnp.repeat(array, size, axis=0)
@@ -19,7 +19,7 @@ def folded(array: Any, axis: int | None, size: int) -> Any:
     return behind.reshape(behind.shape[0] * size, *behind.shape[2:])
 
 
-def spread(array: Any, axis: int | None, lanes: int, size: int) -> Any:
+def repeat_lanes(array: Any, axis: int | None, lanes: int, size: int) -> Any:
     """[lanes * size, ...] of a value that all lanes share, one for each element along `axis`, or one for all."""
     if axis is None:
         return jnp.broadcast_to(array, (lanes * size, *array.shape))

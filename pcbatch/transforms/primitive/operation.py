@@ -17,10 +17,10 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding
 
 from pcbatch.ir.stack import StackProgram
-from pcbatch.runtime.sharding.ambient_mesh import alone, no_mesh, varied
+from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh, varied, without_mesh
 from pcbatch.runtime.sharding.custom_partitioning import asking
 from pcbatch.runtime.sharding.lane_sharding import partition_spec
-from pcbatch.transforms.primitive.batching import Axis, Lifted
+from pcbatch.transforms.primitive.batching import Axis, BatchedOperation
 from pcbatch.transforms.primitive.errors import blaming
 from pcbatch.transforms.primitive.jitted import jitted
 
@@ -41,22 +41,22 @@ class Operation(Hashable, Protocol):
     def differentiates(self) -> bool:
         """Does it differentiate these steps?"""
 
-    def traced(self, *args: Any) -> Sequence[Any]:
+    def lower(self, *args: Any) -> Sequence[Any]:
         """Its result in JAX's operations."""
 
-    def now(self, *args: Any) -> Sequence[Any]:
+    def impl(self, *args: Any) -> Sequence[Any]:
         """Its result for arrays that are known, outside traces."""
 
-    def types(self, avals: Sequence[Any]) -> Sequence[Any] | None:
+    def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any] | None:
         """The types of the results, if they are known without tracing."""
 
-    def lifted(self, size: int, axes: Sequence[Axis]) -> Lifted:
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         """What does the same for `size` elements of a `vmap`, with these axes of the operands."""
 
-    def push(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         """The results and their tangents. A tangent is None where it is zero by its type or its origin."""
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         """Of an operation that is linear in the arguments given as None: their cotangents, None for the others. A
         cotangent is None where it is zero."""
 
@@ -83,13 +83,13 @@ def _asking(operation: Operation) -> Any:
 
 def types_of(operation: Operation, avals: Sequence[Any]) -> list[Any]:
     """The types of an operation's results."""
-    known = operation.types(avals)
+    known = operation.abstract_eval(avals)
     return _placed(_traced(operation, avals).out_avals if known is None else known, avals)
 
 
 def _traced(operation: Operation, avals: Sequence[Any]) -> jex.ClosedJaxpr:
     """An operation as if nothing stood around it: the machine knows of one device (see `surroundings`)."""
-    with no_mesh():
+    with without_mesh():
         shapes = [_struct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals]
         closed: jex.ClosedJaxpr = jitted(operation).trace(*shapes).jaxpr
         return closed
@@ -113,8 +113,8 @@ def _blaming(operation: Operation) -> AbstractContextManager[None]:
 
 
 def _impl(*args: Any, operation: Operation, asking: Any) -> list[Any]:
-    with alone(), _blaming(operation):
-        return list(operation.now(*args))
+    with run_without_mesh(), _blaming(operation):
+        return list(operation.impl(*args))
 
 
 _run.def_impl(_impl)
@@ -129,7 +129,7 @@ _run.def_abstract_eval(_abstract)
 
 
 def _lowered(ctx: Any, *operands: Any, operation: Operation, asking: Any) -> Any:
-    with _blaming(operation), no_mesh():
+    with _blaming(operation), without_mesh():
         closed = _traced(operation, ctx.avals_in)
         plain = ctx.replace(avals_in=list(closed.in_avals), avals_out=list(closed.out_avals))
         return mlir.lower_fun(jitted(operation), multiple_results=True)(plain, *operands)
@@ -142,7 +142,7 @@ def _batch(args: Sequence[Any], axes: Sequence[Axis], *, operation: Operation, a
     size = next(x.shape[axis] for x, axis in zip(args, axes, strict=True) if axis is not None)
     if size == 0:
         return _of_no_element(operation, args, axes)
-    found = operation.lifted(size, axes)
+    found = operation.batch(size, axes)
     operands = [found.operand(k, x, axis) for k, (x, axis) in enumerate(zip(args, axes, strict=True))]
     return found.results(bind(found.operation, *operands))
 
@@ -161,7 +161,7 @@ batching.primitive_batchers[_run] = _batch
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, operation: Operation, asking: Any) -> Any:
-    outs, pushed = operation.push(primals, [None if isinstance(t, ad.Zero) else t for t in tangents])
+    outs, pushed = operation.jvp(primals, [None if isinstance(t, ad.Zero) else t for t in tangents])
     return list(outs), [_zero(out) if t is None else t for out, t in zip(outs, pushed, strict=True)]
 
 
@@ -175,7 +175,7 @@ ad.primitive_jvps[_run] = _jvp
 def _transpose(cotangents: Sequence[Any], *args: Any, operation: Operation, asking: Any) -> list[Any]:
     given = [None if isinstance(ct, ad.Zero) else ct for ct in cotangents]
     known = [None if _is_unknown(x) else x for x in args]
-    pulled = operation.pull(given, known)
+    pulled = operation.transpose(given, known)
     return [ad.Zero(x.aval) if ct is None and _is_unknown(x) else ct for ct, x in zip(pulled, args, strict=True)]
 
 

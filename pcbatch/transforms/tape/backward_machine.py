@@ -25,7 +25,7 @@ from pcbatch.runtime.vm.layout import Layout, reg
 from pcbatch.runtime.vm.step import apart
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import POP, READ, SHARED, Load, Store
-from pcbatch.transforms.tape.block_vjp import add, masked, pull, replay, taken_in
+from pcbatch.transforms.tape.block_vjp import add, pull, replay, taken_in, zero_where_inactive
 from pcbatch.transforms.tape.indexed_vjp import add_loaded, take_stored
 from pcbatch.transforms.tape.plan import BlockTape, Tape
 from pcbatch.transforms.tape.record_layout import append, ordered, together
@@ -51,7 +51,7 @@ class BackCode:
     index: int
     tape: BlockTape
     risky: bool = False
-    needs_lanes: bool = False
+    unsafe_when_inactive: bool = False
 
     @property
     def scope(self) -> str:
@@ -65,7 +65,7 @@ class BackCode:
 
 
 @dataclass(frozen=True)
-class BackLayout:
+class BackwardLayout:
     """The state of a backward machine; see `start`."""
 
     forward: Layout
@@ -90,16 +90,16 @@ class BackLayout:
         assert type_ is not None
         return storage_type(type_)
 
-    def turned(self, name: str) -> bool:
+    def lanes_last(self, name: str) -> bool:
         """Are the lanes of a register's cotangents the last axis?"""
-        return reg(name) in self.forward.turned
+        return reg(name) in self.forward.lanes_last
 
 
-def layout_of(forward: Layout, tape: Tape) -> BackLayout:
+def layout_of(forward: Layout, tape: Tape) -> BackwardLayout:
     """The backward machine of a program: its blocks in the opposite order."""
     # Blocks are computed again: loops in them end only on records of lanes that are here.
     risks = ((block, block.code.risky) for block in reversed(tape.blocks))
-    codes = tuple(BackCode(k, block, risky, needs_lanes=risky) for k, (block, risky) in enumerate(risks))
+    codes = tuple(BackCode(k, block, risky, unsafe_when_inactive=risky) for k, (block, risky) in enumerate(risks))
     slots = {v for block in tape.blocks for v in block.frames}
     frames = None
     if slots:
@@ -109,15 +109,15 @@ def layout_of(forward: Layout, tape: Tape) -> BackLayout:
         frames = Frames(columns, {b: width for b, width in forward.frames.widths.items() if b in buffers})
     types = {v: forward.program.vars[v].type for v in forward.registers}
     floats = tuple(v for v, type_ in types.items() if type_ is not None and is_float(type_))
-    return BackLayout(forward, tape, codes, frames, floats)
+    return BackwardLayout(forward, tape, codes, frames, floats)
 
 
-def at_records(layout: BackLayout, carry: Values, head: jax.Array) -> Values:
+def at_records(layout: BackwardLayout, carry: Values, head: jax.Array) -> Values:
     """The state with lanes at these records, int32[lanes]; -1 for those that have none."""
     return {**carry, RECORD: head, "pc": _places(layout, head)}
 
 
-def start(layout: BackLayout, cotangents: Mapping[str, Any], depth: int, lanes: int, known: Values) -> Values:
+def start(layout: BackwardLayout, cotangents: Mapping[str, Any], depth: int, lanes: int, known: Values) -> Values:
     """The state before the first trip, with no lane anywhere: `cotangents` of some registers, [lanes, ...]."""
     carry = at_records(layout, {}, jnp.full((lanes,), -1, jnp.int32))
     for v in layout.floats:
@@ -139,7 +139,7 @@ def start(layout: BackLayout, cotangents: Mapping[str, Any], depth: int, lanes: 
     return carry
 
 
-def _places(layout: BackLayout, record: jax.Array) -> jax.Array:
+def _places(layout: BackwardLayout, record: jax.Array) -> jax.Array:
     """The program counters of lanes at these records."""
     blocks = len(layout.tape.blocks)
     dtype = next(np.dtype(t) for t in (np.int8, np.int16, np.int32) if layout.exit <= np.iinfo(t).max)
@@ -148,11 +148,11 @@ def _places(layout: BackLayout, record: jax.Array) -> jax.Array:
 
 
 @dataclass(frozen=True, slots=True)
-class BackStage:
+class BackwardContext:
     """What a step of the backward machine needs. `known`: the tape and the arguments, by state key, and shared values
     by name."""
 
-    layout: BackLayout
+    layout: BackwardLayout
     known: Values
     apart: bool = False
     stride: int = 1  # see `Backward`
@@ -177,7 +177,7 @@ class BackStage:
     ) -> Values:
         """Undo one record of each lane of the window."""
 
-        def compute() -> Undone:
+        def compute() -> BlockCotangents:
             return _undone(self, code.tape, carry, window)
 
         mixes = bool(code.tape.frames) or not window.dense
@@ -188,7 +188,7 @@ class BackStage:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Undone:
+class BlockCotangents:
     """What a step computes, before anything is written."""
 
     registers: Values  # new cotangents, [width, ...]
@@ -209,7 +209,7 @@ def _touched(tape: BlockTape) -> list[str]:
     return [step.register for step in tape.body.steps if isinstance(step, Load | Store)]
 
 
-def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) -> Undone:
+def _undone(stage: BackwardContext, tape: BlockTape, carry: Values, window: Window) -> BlockCotangents:
     layout, body, mask = stage.layout, tape.body, window.here
     slot = window.read(carry[RECORD]) // len(layout.tape.blocks)
     values = tape.read(stage.known, slot)
@@ -221,16 +221,16 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
 
     # In a fixed order, not that of a set: the text of the program is the key of JAX's persistent cache.
     entering = [v for v in dict.fromkeys((*_reads(tape), *body.updates)) if v in layout.floats]
-    old = {v: window.read(carry[ct(v)], layout.turned(v)) for v in entering}
+    old = {v: window.read(carry[ct(v)], layout.lanes_last(v)) for v in entering}
     saved = {}
     if layout.frames is not None and tape.frames:
         assert depth is not None
         saved = layout.frames.read(_buffers(layout, carry), window, depth, tape.frames)
     cotangents: dict[int, Any] = {}
     for v, number in body.updates.items():
-        add(cotangents, number, masked(mask, old[v]))
+        add(cotangents, number, zero_where_inactive(mask, old[v]))
     for v, number in body.saves.items():
-        add(cotangents, number, masked(mask, saved[v]))
+        add(cotangents, number, zero_where_inactive(mask, saved[v]))
     memory = _Registers(carry, window, mask, {})
     found = pull(body, env, cotangents, window.width, memory)
 
@@ -250,19 +250,19 @@ def _undone(stage: BackStage, tape: BlockTape, carry: Values, window: Window) ->
         elif source.kind == SHARED and source.name in tape.owned:
             owned[source.name] = window.read(carry[own(source.name)]) + new
     kept_cts = {n: found.get(n, cotangents.get(n)) for n in tape.kept}
-    return Undone(
+    return BlockCotangents(
         registers,
         dict(memory.placed),
         slots,
         owned,
-        {n: masked(mask, x) for n, x in kept_cts.items() if x is not None},
+        {n: zero_where_inactive(mask, x) for n, x in kept_cts.items() if x is not None},
         slot,
         depth,
         link,
     )
 
 
-def _buffers(layout: BackLayout, carry: Values) -> Values:
+def _buffers(layout: BackwardLayout, carry: Values) -> Values:
     assert layout.frames is not None
     return {buffer: carry[ct(buffer)] for buffer in layout.frames.widths}
 
@@ -290,11 +290,11 @@ class _Registers:
         return self.placed.get(register, self.carry[ct(register)])
 
 
-def _written(stage: BackStage, tape: BlockTape, carry: Values, window: Window, done: Undone) -> Values:
+def _written(stage: BackwardContext, tape: BlockTape, carry: Values, window: Window, done: BlockCotangents) -> Values:
     layout, mask = stage.layout, window.here
     out: Values = {ct(v): array for v, array in done.placed.items()}
     for v, new in done.registers.items():
-        out[ct(v)] = window.write(carry[ct(v)], new, mask, layout.turned(v))
+        out[ct(v)] = window.write(carry[ct(v)], new, mask, layout.lanes_last(v))
     if done.slots:
         assert layout.frames is not None and done.depth is not None
         buffers = layout.frames.write(_buffers(layout, carry), window, done.depth, done.slots, None, mask)

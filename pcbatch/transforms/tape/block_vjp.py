@@ -137,7 +137,7 @@ def _undo(step: Node, env: Env, cts: _Cotangents, width: int, wanted: AbstractSe
     here = reduce(jnp.logical_or, needing) if needing else None  # None: all that goes in is common
     commons = [k for k in ins if isinstance(operands[k], Common)]
     if here is not None and commons and not step.linear:  # sums over records take no part of them
-        operands = [x if isinstance(x, Common) else Batch(_borrowed(x.value, here)) for x in operands]  # type: ignore[union-attr]
+        operands = [x if isinstance(x, Common) else Batch(_from_active_lane(x.value, here)) for x in operands]  # type: ignore[union-attr]
 
     def function(*values: Any) -> list[Any]:
         new = dict(zip(ins, values, strict=True))
@@ -162,7 +162,7 @@ def _needing(step: Node, k: int, here: jax.Array | None, operands: Sequence[Oper
     return here & (first if k == 1 else ~first)
 
 
-def sheltered(fn: Callable[..., Any]) -> Callable[..., Any]:
+def zero_preserving_vjp(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The same function; its pullback of zero is zero, whatever the values are."""
     found: Any = jax.custom_vjp(fn)
 
@@ -180,12 +180,12 @@ def sheltered(fn: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def masked(mask: jax.Array, value: Any) -> Any:
+def zero_where_inactive(mask: jax.Array, value: Any) -> Any:
     """The value in the places of the mask, zero elsewhere."""
     return jnp.where(lane_mask(mask, value), value, jnp.zeros((), value.dtype))
 
 
-def _borrowed(value: Any, here: jax.Array) -> Any:
+def _from_active_lane(value: Any, here: jax.Array) -> Any:
     return jnp.where(lane_mask(here, value), value, value[jnp.argmax(here)][None])
 
 

@@ -11,7 +11,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-DEAR = 16  # products per element of a result that is worth recording
+EXPENSIVE = 16  # products per element of a result that is worth recording
 
 LINEAR = {
     *("add", "sub", "neg", "reshape", "squeeze", "broadcast_in_dim", "convert_element_type", "slice", "concatenate"),
@@ -24,7 +24,7 @@ LIBRARY = {"conv_general_dilated", "cholesky", "triangular_solve", "lu", "qr", "
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class JaxprPiece:
     """Some equations in a row."""
 
     closed: jex.ClosedJaxpr
@@ -81,7 +81,7 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[A
 
 def _piece(
     jaxpr: Any, eqns: Sequence[Any], outs: Sequence[Any], consts: Mapping[Any, Any], dear: bool = False
-) -> Piece:
+) -> JaxprPiece:
     made = {v for eqn in eqns for v in eqn.outvars}
     used = list(dict.fromkeys(v for e in eqns for v in e.invars if isinstance(v, jex.Var) and v not in made))
     ins = [v for v in used if v not in consts]
@@ -93,10 +93,10 @@ def _piece(
         eqns=list(eqns),
         debug_info=jaxpr.debug_info.with_unknown_names(),
     )
-    return Piece(jex.ClosedJaxpr(part, [consts[v] for v in constants]), tuple(ins), tuple(outs), dear)
+    return JaxprPiece(jex.ClosedJaxpr(part, [consts[v] for v in constants]), tuple(ins), tuple(outs), dear)
 
 
-def pieces(closed: jex.ClosedJaxpr, common: set[Any], follows: set[Any]) -> Iterator[Piece]:
+def pieces(closed: jex.ClosedJaxpr, common: set[Any], follows: set[Any]) -> Iterator[JaxprPiece]:
     """The jaxpr in pieces. `common`: inputs that all lanes share; `follows`: those of them that have cotangents."""
     jaxpr = closed.jaxpr
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
@@ -112,7 +112,7 @@ def pieces(closed: jex.ClosedJaxpr, common: set[Any], follows: set[Any]) -> Iter
         else:
             runs.append((kind, [eqn]))
     needed = {v for v in jaxpr.outvars if isinstance(v, jex.Var)}
-    found: list[Piece] = []
+    found: list[JaxprPiece] = []
     for kind, eqns in reversed(runs):
         outs = [v for eqn in eqns for v in eqn.outvars if v in needed]
         if not outs:
@@ -138,4 +138,4 @@ def _is_dear(eqn: Any) -> bool:
     if eqn.primitive.name != "dot_general":
         return eqn.primitive.name in LIBRARY
     (contract, _), _ = eqn.params["dimension_numbers"]
-    return bool(math.prod(eqn.invars[0].aval.shape[d] for d in contract) >= DEAR)
+    return bool(math.prod(eqn.invars[0].aval.shape[d] for d in contract) >= EXPENSIVE)

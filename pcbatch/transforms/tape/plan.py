@@ -22,7 +22,7 @@ from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import Layout, reg
-from pcbatch.runtime.vm.step import Computed, Stage, stepped
+from pcbatch.runtime.vm.step import Computed, StepContext, step_block
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import LOADED, MADE, POP, READ, SHARED, Body, Load, Source, Store, body_of
 from pcbatch.transforms.tape.block_vjp import Env, pull, pull_shared, replay, spread_over, taken_in
@@ -235,7 +235,7 @@ def _struct(type_: ArrayType, width: tuple[int, ...]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class TapedStage(Stage):
+class RecordingContext(StepContext):
     """A stage that records."""
 
     def step(
@@ -246,7 +246,7 @@ class TapedStage(Stage):
         chosen: bool | jax.Array = True,
         goes_on: bool | jax.Array = False,
     ) -> Values:
-        out, computed = stepped(self, code, carry, window, chosen, goes_on)
+        out, computed = step_block(self, code, carry, window, chosen, goes_on)
         assert isinstance(self.layout, TapedLayout)
         block = self.layout.tape.block(code.index)
         return out if block is None else out | _recorded(self.layout, block, carry, window, computed)
@@ -266,7 +266,7 @@ class TapedStage(Stage):
         return {name: ordered(rows, order) for name, rows in block.rows.packed(values).items()}
 
     def written(self, code: BlockCode) -> tuple[str, ...]:
-        names = Stage.written(self, code)
+        names = StepContext.written(self, code)
         assert isinstance(self.layout, TapedLayout)
         block = self.layout.tape.block(code.index)
         return names if block is None else (*names, HEAD, block.count, *block.buffers.values())
@@ -297,7 +297,7 @@ def _seen(block: BlockTape, carry: Values, window: Window, popped: Values, compu
     for source in block.body.sources:
         match source.kind:
             case "read":
-                found[source.key] = window.read(carry[reg(source.name)], source.name in block.code.turned)
+                found[source.key] = window.read(carry[reg(source.name)], source.name in block.code.lanes_last)
             case "pop":
                 found[source.key] = popped[source.name]
             case "loaded":

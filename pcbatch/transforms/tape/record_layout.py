@@ -22,7 +22,7 @@ WORD = np.dtype(np.int32)  # what small integers and truth values are kept as
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RecordColumn:
     """Where a value stands in a row of its buffer."""
 
     buffer: str
@@ -36,7 +36,7 @@ class Column:
 class Rows:
     """The plan of a row: columns by name, and the width and dtype of each buffer."""
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, RecordColumn]
     buffers: Mapping[str, tuple[int, Any]]
 
     def empty(self, rows: int) -> dict[str, Any]:
@@ -56,20 +56,20 @@ class Rows:
         found = {name: buffers[name].at[row].get(mode="clip") for name in self.buffers}
         return {key: self._column(found[c.buffer], c) for key, c in self.columns.items()}
 
-    def _column(self, rows: Any, column: Column) -> Any:
+    def _column(self, rows: Any, column: RecordColumn) -> Any:
         part = rows[:, column.start : column.stop]
         return part.reshape(rows.shape[0], *column.shape).astype(column.dtype)
 
 
 def plan(types: Mapping[str, tuple[tuple[int, ...], Any]]) -> Rows:
     """Columns for values of these shapes and dtypes."""
-    columns: dict[str, Column] = {}
+    columns: dict[str, RecordColumn] = {}
     widths: dict[str, tuple[int, Any]] = {}
     for key, (shape, dtype) in types.items():
         kept = WORD if _is_small(np.dtype(dtype)) else np.dtype(dtype)
         start = widths[kept.name][0] if kept.name in widths else 0
         stop = start + math.prod(shape)
-        columns[key] = Column(kept.name, start, stop, tuple(shape), dtype)
+        columns[key] = RecordColumn(kept.name, start, stop, tuple(shape), dtype)
         widths[kept.name] = stop, kept
     return Rows(columns, widths)
 

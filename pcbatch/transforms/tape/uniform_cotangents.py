@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import reg
 from pcbatch.transforms.tape.block_ssa import SHARED
-from pcbatch.transforms.tape.block_vjp import any_in_record, masked, pull_shared, replay, taken_in
+from pcbatch.transforms.tape.block_vjp import any_in_record, pull_shared, replay, taken_in, zero_where_inactive
 from pcbatch.transforms.tape.plan import STATUS, BlockTape, Tape
 
 RECORDS = 512  # of one pullback of what lanes share, unless there are more lanes
@@ -77,7 +77,7 @@ def _pulled(block: BlockTape, given: Mapping[str, Any], here: jax.Array, known: 
         values |= {s.key: known[reg(s.name)].at[lane].get(mode="clip") for s in block.constants}
     values |= {f"{SHARED}:{v}": jnp.broadcast_to(known[v], (width, *jnp.shape(known[v]))) for v in block.owned}
     env = replay(block.body, taken_in(block.body, values, known, width), width)
-    cotangents = {n: masked(here, given[str(n)]) for n in block.kept}
+    cotangents = {n: zero_where_inactive(here, given[str(n)]) for n in block.kept}
     cotangents |= {n: cotangents[other] for n, other in block.same.items()}
     found = pull_shared(block.body, env, cotangents, width)
     numbers = {s.name: s.number for s in block.body.sources if s.kind == SHARED}
