@@ -47,6 +47,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests/api/typed_use.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

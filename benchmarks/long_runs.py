@@ -1,6 +1,6 @@
 """What it costs to look after a run: `python -m benchmarks.long_runs [--repeats 11]`
 
-A run with `progress=` (or `timeout=`, or `checkpoint=`) is many programs of a fraction of a second each instead of one.
+A run with `progress=` (or `timeout=`, or `save_to=`) is many programs of a fraction of a second each instead of one.
 Both take turns in one process on the same arguments; a row is the median of the ratios of pairs. Some runs take
 seconds, as those do that one looks after, and some are as short as a few hundredths of a second.
 

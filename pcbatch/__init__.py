@@ -64,3 +64,8 @@ __all__ = [
     "unroll",
     "use_cpu_devices",
 ]
+
+
+def __dir__() -> list[str]:
+    """Public names alone; modules of the package can be imported all the same."""
+    return [*__all__, "__version__"]

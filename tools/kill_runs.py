@@ -54,7 +54,7 @@ def chunks() -> Iterator[Any]:
 
 def compute(kind: str, path: Path | None = None) -> np.ndarray:
     """The bits of all results. `path`: of a checkpoint."""
-    kept: dict[str, Any] = {} if path is None else {"checkpoint": path, "every": 0.0}
+    kept: dict[str, Any] = {} if path is None else {"save_to": path, "every": 0.0}
     match kind:
         case "run":
             result = wander.run(*arguments(), **kept)

@@ -159,16 +159,17 @@ def empty_trace(q: jax.Array, rows: int) -> Trace:
 
 def start(target: Target, settings: Settings) -> Chains:
     """All chains at their first position, with a step size that does not adapt."""
-    q = jnp.asarray(target.start(settings.seed, settings.chains), jnp.float32)
+    q = jnp.asarray(target.start(settings.seed, settings.chains), jnp.result_type(float))  # float64 if JAX has that
     sample = Sample(q, *jax.jit(jax.vmap(target.logp_and_grad))(q))
     step = 0.1 if settings.step_size is None else settings.step_size
     key = jax.random.split(jax.random.key(settings.seed), settings.chains)
-    return Chains(key, sample, fixed(jnp.full(settings.chains, step, jnp.float32)))
+    return Chains(key, sample, fixed(jnp.full(settings.chains, step, q.dtype)))
 
 
 def sample(target: Target, settings: Settings, tick: Callable[[int], Any] = lambda n: None) -> Run:
     """Warm up and draw. `tick(n)` is called after every `n` draws."""
-    chains, inv_mass = start(target, settings), jnp.ones(target.size, jnp.float32)
+    chains = start(target, settings)
+    inv_mass = jnp.ones(target.size, chains.sample.q.dtype)
     machine = Machine(target, settings, chains, inv_mass)
     warm, meter = Meter(), Meter()
     began = time.perf_counter()

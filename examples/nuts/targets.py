@@ -38,7 +38,7 @@ def gaussian(size: int = 100, correlation: float = 0.9) -> Target:
     index = np.arange(size)
     covariance = correlation ** np.abs(index[:, None] - index[None, :])
     factor = np.linalg.cholesky(covariance)
-    precision = np.linalg.inv(covariance).astype(np.float32)
+    precision = np.linalg.inv(covariance).astype(jnp.result_type(float))
 
     def logp(q: jax.Array) -> jax.Array:
         return -0.5 * jnp.dot(q, jnp.dot(precision, q))
@@ -71,8 +71,8 @@ def breast_cancer() -> Target:
 
 def eight_schools() -> Target:
     """Effects of coaching in eight schools (Rubin 1981), non-centred, in the coordinates mu, log(tau), eta."""
-    effect = np.array([28, 8, -3, 7, -1, 1, 18, 12], np.float32)
-    error = np.array([15, 10, 16, 11, 9, 11, 10, 18], np.float32)
+    effect = np.array([28, 8, -3, 7, -1, 1, 18, 12], jnp.result_type(float))
+    error = np.array([15, 10, 16, 11, 9, 11, 10, 18], jnp.result_type(float))
 
     def logp(q: jax.Array) -> jax.Array:
         mu, log_tau, eta = q[0], q[1], q[2:]
@@ -96,7 +96,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
 def _logistic_density(x: np.ndarray, y: np.ndarray, prior_scale: float) -> LogDensity:
     """Log posterior of the weights. Rows are signed by their label, so that one product gives every margin."""
     signed = np.where(y, 1.0, -1.0)[:, None] * x
-    signed = signed.astype(np.float32)
+    signed = signed.astype(jnp.result_type(float))
 
     def logp(q: jax.Array) -> jax.Array:
         return jnp.sum(jax.nn.log_sigmoid(jnp.dot(signed, q))) - 0.5 * jnp.sum((q / prior_scale) ** 2)

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from threading import RLock
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -32,14 +32,22 @@ from pcbatch.options import Options
 from pcbatch.report.lane_failures import raise_failures
 from pcbatch.runtime.sharding.ambient_mesh import without_mesh
 
+P = ParamSpec("P")  # the parameters of a function of one example
+Q = ParamSpec("Q")  # those of a method, less its object
+R = TypeVar("R", covariant=True)  # what it returns, for an example as for a batch of them
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
 _plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)
 
 
-class Batched(Runs, Staged, Inspected, Named):
+class Batched(Runs, Staged, Inspected, Named, Generic[P, R]):
     """A function of one example, compiled to run on a batch. Made by `pcbatch.batch`.
 
     Calling it maps over the leading axis of every argument leaf (see `in_axes`), as `jax.vmap` would; every lane
     follows its own control flow.
+
+    For type checkers it is generic: `Batched[P, R]` is made of a function with parameters P that returns R.
     """
 
     def __init__(self, fn: FunctionType, options: Options) -> None:
@@ -47,14 +55,22 @@ class Batched(Runs, Staged, Inspected, Named):
         self.fn: FunctionType = fn
         self.options = options
         self._cache: dict[Any, Program] = {}
-        self._methods: dict[str, Batched] = {}
+        self._methods: dict[str, Batched[P, R]] = {}
         self._compiling = RLock()
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Batched[P, R]: ...
+
+    @overload
+    def __get__(
+        self: Batched[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> BoundMethod[Q, R]: ...
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         """As a method: the object is the first argument, the same for all lanes."""
         return self if instance is None else BoundMethod(self, instance)
 
-    def for_methods(self, kind: str) -> Batched:
+    def for_methods(self, kind: str) -> Batched[P, R]:
         """This function with a first parameter that is "constant" or "shared" by the lanes."""
         with self._compiling:
             if kind not in self._methods:
@@ -66,7 +82,7 @@ class Batched(Runs, Staged, Inspected, Named):
     def __repr__(self) -> str:
         return f"<pcbatch.Batched {self.fn.__qualname__}{signature(self.fn)}>"
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> R:
         """Run every lane; the result has the lanes along the leading axis of every leaf.
 
         Raises:
@@ -74,32 +90,32 @@ class Batched(Runs, Staged, Inspected, Named):
             CompileError: the function cannot be compiled for these types.
             UsageError: arguments do not fit the signature, `in_axes`, or one another.
 
-        `devices=`, `mesh=`, `timeout=`, `progress=`, `checkpoint=` and `every=` are as in `f.run`, unless they are
+        `devices=`, `mesh=`, `timeout=`, `progress=`, `save_to=` and `every=` are as in `f.run`, unless they are
         parameters of the function.
         """
         __tracebackhide__ = True  # pytest and IPython leave this frame out
         if _plainly.get():
-            return self.fn(*args, **kwargs)
+            return self.fn(*args, **kwargs)  # type: ignore[no-any-return]
         try:
             compiled, given, outcome = self._outcome(args, kwargs)
             raise_failures(self.fn.__name__, compiled, outcome, given)
         except PcbatchError as error:
             raise error.with_traceback(None) from None  # it says all there is to say; our own frames add nothing
-        return compiled.value(outcome)
+        return compiled.value(outcome)  # type: ignore[no-any-return]
 
-    def plain(self, /, *args: Any, **kwargs: Any) -> Any:
+    def plain(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """One example in plain Python; batched functions that it calls run plainly too.
 
         NumPy arrays among the arguments become arrays of JAX, as in a call of the batch.
         """
-        args, kwargs = as_jax((args, kwargs))
+        converted, named = as_jax((args, kwargs))
         token = _plainly.set(True)
         try:
-            return self.fn(*args, **kwargs)
+            return self.fn(*converted, **named)  # type: ignore[no-any-return]
         finally:
             _plainly.reset(token)
 
-    def with_options(self, **changes: Any) -> Batched:
+    def with_options(self, **changes: Any) -> Batched[P, R]:
         """The same function with some options changed, as a new object with its own cache."""
         _check_names(changes)
         return _make(self.fn, replace(self.options, **changes))  # type: ignore[no-any-return]
@@ -181,7 +197,27 @@ class Batched(Runs, Staged, Inspected, Named):
         return jax.tree.unflatten(tree, [zeros(leaf) for leaf in leaves])
 
 
-def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+@overload
+def batch(fn: None = None, /, **options: Any) -> Callable[[Callable[P, R]], Batched[P, R]]: ...
+
+
+@overload
+def batch(fn: Batched[P, R], /, **options: Any) -> Batched[P, R]: ...
+
+
+@overload
+def batch(fn: staticmethod[P, R], /, **options: Any) -> staticmethod[P, R]: ...
+
+
+@overload
+def batch(fn: classmethod[T, P, R], /, **options: Any) -> classmethod[T, P, R]: ...
+
+
+@overload
+def batch(fn: Callable[P, R], /, **options: Any) -> Batched[P, R]: ...
+
+
+def batch(fn: Any = None, /, **options: Any) -> Any:
     """Compile a function of ONE example into one that runs a batch of them, every lane at its own pace.
 
     Use it as `@pcbatch.batch`, `@pcbatch.batch(max_depth=64)` or `pcbatch.batch(f)`.
@@ -196,7 +232,8 @@ def batch(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         static_argnames: parameters that are compile-time constants (hashable), such as strings and functions.
         donate_argnames: parameters whose arrays a call may use up, as in `jax.jit`: it can write its results over them.
         strategy: "pc" (program-counter autobatching, recursion inside one XLA program) or "local" (local static
-            autobatching: lanes wait for each other at calls; recursion runs on the host).
+            autobatching: lanes wait for each other at calls; recursion runs on the host, at most 10,000 calls deep
+            unless `max_depth` says otherwise).
         schedule: "auto", "earliest", "largest", "sweep", "drain", or a policy of your own: which block runs next. Never
             changes a result.
         emitter: "auto", "guard", "port" or "mask": how blocks are dispatched.
@@ -265,7 +302,7 @@ class Inline:
         return self.fn(*args, **kwargs)
 
 
-def inline(fn: Callable[..., Any]) -> Any:
+def inline(fn: F) -> F:
     """Let batched functions call `fn`, whose `if`, `while` and `return` then follow each lane.
 
     Like `pcbatch.batch` on a helper, but it stays a plain function for everybody else, each call in a batched function
@@ -281,8 +318,12 @@ def inline(fn: Callable[..., Any]) -> Any:
         ... def f(x):
         ...     return clip(x, 1.0) + clip(2 * x, 3.0)
     """
+    return _inlined(fn)  # type: ignore[no-any-return]
+
+
+def _inlined(fn: Any) -> Any:
     if isinstance(fn, staticmethod):
-        return staticmethod(inline(fn.__func__))
+        return staticmethod(_inlined(fn.__func__))
     if isinstance(fn, Batched | Inline):
         fn = fn.fn
     if not isinstance(fn, FunctionType):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import jax
 
@@ -16,69 +16,78 @@ from pcbatch.call.arguments import signature
 
 if TYPE_CHECKING:
     from pcbatch.api.batch import Batched
+    from pcbatch.api.lowered import Lowered
+    from pcbatch.api.traced import Traced
+    from pcbatch.call.results import Result
+    from pcbatch.report.profile import Profile
+    from pcbatch.report.schedule import Explanation
+    from pcbatch.runs.run_handle import Machine
+
+P = ParamSpec("P")  # the parameters of a method, less its object
+R = TypeVar("R", covariant=True)  # what it returns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundMethod:
+class BoundMethod(Generic[P, R]):
     """A batched function with its first argument; has the methods of a `Batched`."""
 
-    batched: Batched
+    batched: Batched[..., R]
     instance: Any
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> R:
         """Run every lane."""
         __tracebackhide__ = True
         return self._ready()(self.instance, *args, **kwargs)
 
-    def run(self, /, *args: Any, **kwargs: Any) -> Any:
+    def run(self, /, *args: Any, **kwargs: Any) -> Result:
         """As `Batched.run`."""
         __tracebackhide__ = True
         return self._ready().run(self.instance, *args, **kwargs)
 
-    def map(self, /, *args: Any, **kwargs: Any) -> Any:
+    def map(self, /, *args: Any, **kwargs: Any) -> Result:
         """As `Batched.map`."""
         __tracebackhide__ = True
         return self._ready().map_with((self.instance,), args, kwargs)
 
-    def start(self, /, *args: Any, **kwargs: Any) -> Any:
+    def start(self, /, *args: Any, **kwargs: Any) -> Machine:
         """As `Batched.start`."""
         __tracebackhide__ = True
         return self._ready().start(self.instance, *args, **kwargs)
 
-    def load(self, path: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def load(self, path: Any, /, *args: Any, **kwargs: Any) -> Machine:
         """As `Batched.load`."""
         __tracebackhide__ = True
         return self._ready().load_with((self.instance,), path, args, kwargs)
 
-    def explain_schedule(self, /, *args: Any, **kwargs: Any) -> Any:
+    def explain_schedule(self, /, *args: Any, **kwargs: Any) -> Explanation:
         """As `Batched.explain_schedule`."""
         __tracebackhide__ = True
         return self._ready().explain_schedule(self.instance, *args, **kwargs)
 
-    def profile(self, /, *args: Any, **kwargs: Any) -> Any:
+    def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
         """As `Batched.profile`."""
         __tracebackhide__ = True
         return self._ready().profile(self.instance, *args, **kwargs)
 
-    def plain(self, /, *args: Any, **kwargs: Any) -> Any:
+    def plain(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """As `Batched.plain`."""
         return self.batched.plain(self.instance, *args, **kwargs)
 
-    def lower(self, /, *args: Any, **kwargs: Any) -> Any:
+    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """As `Batched.lower`."""
         __tracebackhide__ = True
         return self._ready().lower(self.instance, *args, **kwargs)
 
-    def trace(self, /, *args: Any, **kwargs: Any) -> Any:
+    def trace(self, /, *args: Any, **kwargs: Any) -> Traced:
         """As `Batched.trace`."""
         __tracebackhide__ = True
         return self._ready().trace(self.instance, *args, **kwargs)
 
-    def with_options(self, **changes: Any) -> BoundMethod:
+    def with_options(self, **changes: Any) -> BoundMethod[P, R]:
         """As `Batched.with_options`."""
         return BoundMethod(self.batched.with_options(**changes), self.instance)
 
-    def _ready(self) -> Batched:
+    def _ready(self) -> Batched[..., R]:
         """The function whose first parameter is not mapped over lanes."""
         opaque = jax.tree_util.treedef_is_leaf(jax.tree.structure(self.instance))
         return self.batched.for_methods("constant" if opaque else "shared")
@@ -87,7 +96,7 @@ class BoundMethod:
 class ClassMethod(classmethod):  # type: ignore[type-arg]
     """What `pcbatch.batch` makes of a classmethod: a batched method of the class. (Python's own binds no others.)"""
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: Any, owner: type | None = None) -> BoundMethod[..., Any]:
         """The class is the first argument, the same for all lanes."""
         return BoundMethod(self.__func__, type(instance) if owner is None else owner)  # type: ignore[arg-type]
 

@@ -54,7 +54,7 @@ class MapOptions:
 
 
 def run_map(
-    batched: Batched, fixed: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
+    batched: Batched[..., Any], fixed: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
 ) -> Result:
     """`batched.map(...)`. `fixed`: arguments before those of the caller, the same for all inputs."""
     if batched.options.strategy == "local":
@@ -92,7 +92,7 @@ def _needs_host(what: str) -> UsageError:
     return usage("PCB419", title, "chunks and reports are made by the host, while the program runs", help=help)
 
 
-def _at_once(batched: Batched, given: Arguments, options: MapOptions) -> Result:
+def _at_once(batched: Batched[..., Any], given: Arguments, options: MapOptions) -> Result:
     compiled = batched.program(given)
     if options.wishes is None:
         return compiled.result(compiled.stream(given, options.lanes, options.mesh), given.lanes)
@@ -123,7 +123,7 @@ def _mapped(given: Arguments) -> Iterator[Any]:
         yield from (x for x, mapped in zip(leaves, given.mapped.get(name, ()), strict=False) if mapped)
 
 
-def _slices(batched: Batched, given: Arguments, size: int, options: MapOptions) -> Result:
+def _slices(batched: Batched[..., Any], given: Arguments, size: int, options: MapOptions) -> Result:
     """Whole arrays on the host, a slice at a time."""
     compiled = batched.program(given)
 
@@ -144,7 +144,11 @@ def _part(given: Arguments, rows: slice) -> Arguments:
 
 
 def _chunks(
-    batched: Batched, fixed: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], options: MapOptions
+    batched: Batched[..., Any],
+    fixed: tuple[Any, ...],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: MapOptions,
 ) -> Result:
     """An iterator of chunks."""
     if len(args) != 1:
@@ -175,7 +179,7 @@ def _chunks(
 
 
 def _prepared(
-    batched: Batched, fixed: tuple[Any, ...], chunks: Iterator[Any], kwargs: dict[str, Any]
+    batched: Batched[..., Any], fixed: tuple[Any, ...], chunks: Iterator[Any], kwargs: dict[str, Any]
 ) -> Iterator[Arguments]:
     """Chunks taken apart. All must have the types, and the shared values, of the first."""
     first: Arguments | None = None

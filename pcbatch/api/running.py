@@ -39,8 +39,8 @@ class Runs:
                 of all.
             timeout: seconds (compiling is not counted) after which lanes that still run are left as they are, with
                 `Status.RUNNING`.
-            checkpoint: a path, where the run is kept. If the file is there, the run goes on from it.
-            every: seconds between two checkpoints. (60 if left out.)
+            save_to: a path, where the run is kept. If the file is there, the run goes on from it.
+            every: seconds between two writes of that file. (60 if left out.)
 
         Raises:
             Interrupted: Ctrl-C was pressed in a run with one of these; it holds the machine as it is then.
@@ -78,7 +78,7 @@ class Runs:
             raise error.with_traceback(None) from None
 
     def load(self, path: Any, /, *args: Any, **kwargs: Any) -> Machine:
-        """The machine that `m.save(path)`, or `checkpoint=` of a call, has written to a file.
+        """The machine that `m.save(path)`, or `save_to=` of a call, has written to a file.
 
         Args:
             path: of the file.
@@ -108,7 +108,7 @@ class Runs:
         chunk: int | None = None,
         progress: Progress | bool | None = None,
         timeout: float | None = None,
-        checkpoint: Any = None,
+        save_to: Any = None,
         every: float | None = None,
         **kwargs: Any,
     ) -> Result:
@@ -125,14 +125,14 @@ class Runs:
             progress: called with the number of inputs that are done, and of all (None: not known yet), now and then
                 and at the end; True for a bar of tqdm.
             timeout: seconds after which inputs that are not done are left, with `Status.RUNNING`.
-            checkpoint, every: as in `f.run`. A run over an iterator of chunks goes on with one that gives the same
+            save_to, every: as in `f.run`. A run over an iterator of chunks goes on with one that gives the same
                 chunks again: those that are done with are read and dropped.
 
         Returns:
             A `Result` in the order of the inputs, with a status for each; like `run`, it does not raise for them.
         """
         __tracebackhide__ = True
-        wishes = {"progress": progress, "timeout": timeout, "checkpoint": checkpoint, "every": every}
+        wishes = {"progress": progress, "timeout": timeout, "save_to": save_to, "every": every}
         return self.map_with((), args, {**kwargs, "lanes": lanes, "chunk": chunk, **wishes})
 
     def map_with(self, fixed: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Result:
@@ -140,7 +140,7 @@ class Runs:
         __tracebackhide__ = True
         try:
             options = {name: kwargs.pop(name, None) for name in ("lanes", "chunk")}
-            wishes = RunOptions.pop_from(kwargs, {})
+            wishes = RunOptions.pop_from(kwargs, {}, signature(self.fn).parameters)
             mesh = self.mesh_of_call(kwargs)
             return run_map(self, fixed, args, kwargs, mesh=mesh, wishes=wishes, **options)  # type: ignore[arg-type]
         except PcbatchError as error:

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.export
 
+from pcbatch.ir.written import Written
 from pcbatch.runtime.vm import wide_counters
 
 
@@ -29,6 +30,11 @@ class BlockStats:
     visits: int | None = None
     active: float | None = None
     offered: float | None = None
+    sources: tuple[Written, ...] = field(default=(), repr=False)
+
+    def says(self, text: str) -> bool:
+        """Does a primitive contain this text, in the source or as passes have left it?"""
+        return any(text in t for t in self.texts) or any(source.says(text) for source in self.sources)
 
 
 @partial(
@@ -56,12 +62,12 @@ class Stats:
         self._need()
         counts = self.visit_counts, self.active_counts, self.offered_counts
         return tuple(
-            BlockStats(i.label, i.function, i.lines, i.texts, int(v), float(a), float(o))
+            BlockStats(i.label, i.function, i.lines, i.texts, int(v), float(a), float(o), i.sources)
             for i, v, a, o in zip(self.infos, *map(wide_counters.value, counts), strict=True)
         )
 
     def visits(self, text: str) -> Any:
-        """Batched executions of the blocks that hold a primitive whose source contains `text`.
+        """Batched executions of the blocks that hold a primitive whose source contains `text`, as the user wrote it.
 
         What costs less than a trip may stand in several blocks, also for lanes that do not need it.
         """
@@ -80,7 +86,7 @@ class Stats:
         return functools.reduce(wide_counters.plus, [counts[k] for k in self._matching(text)])
 
     def _matching(self, text: str) -> list[int]:
-        found = [k for k, info in enumerate(self.infos) if any(text in t for t in info.texts)]
+        found = [k for k, info in enumerate(self.infos) if info.says(text)]
         if not found:
             raise ValueError(f"no primitive contains {text!r}")
         return found
@@ -111,7 +117,12 @@ def _written(meta: tuple[int | None, tuple[BlockStats, ...]]) -> bytes:
 def _read(text: bytes | bytearray) -> tuple[int | None, tuple[BlockStats, ...]]:
     found = json.loads(text)
     infos = (info | {"lines": tuple(info["lines"]), "texts": tuple(info["texts"])} for info in found["infos"])
-    return found["lanes"], tuple(BlockStats(**info) for info in infos)
+    return found["lanes"], tuple(BlockStats(**info | {"sources": _sources(info)}) for info in infos)
+
+
+def _sources(info: dict[str, Any]) -> tuple[Written, ...]:
+    found = info.get("sources", ())  # a file of an earlier version has none
+    return tuple(Written(source["text"], source["whole"], tuple(source["parts"])) for source in found)
 
 
 # A program that gives a `Result` can be exported, written to a file and read in another process.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pcbatch.cli.targets import ArgType, object_of_method
 from pcbatch.diagnostics.diagnostic import Diagnostic, render
@@ -29,7 +29,7 @@ class Report:
         return "".join(f"{line}\n" for line in self.fine)
 
 
-def check(functions: Sequence[tuple[str, Batched]], types: Sequence[Mapping[str, ArgType] | None]) -> Report:
+def check(functions: Sequence[tuple[str, Batched[..., Any]]], types: Sequence[Mapping[str, ArgType] | None]) -> Report:
     """Check every function; a mistake in a function that several of them call is reported once."""
     fine: list[str] = []
     found: dict[Diagnostic, None] = {}
@@ -41,7 +41,7 @@ def check(functions: Sequence[tuple[str, Batched]], types: Sequence[Mapping[str,
     return Report(tuple(fine), tuple(render(diagnostic) for diagnostic in found))
 
 
-def _mistakes(batched: Batched, types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
+def _mistakes(batched: Batched[..., Any], types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
     """Without types first: those checks look at every line, reached or not."""
     found = _errors(batched, None)
     if types is not None:
@@ -49,7 +49,7 @@ def _mistakes(batched: Batched, types: Mapping[str, ArgType] | None) -> tuple[Di
     return found
 
 
-def _errors(batched: Batched, types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
+def _errors(batched: Batched[..., Any], types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
     try:
         batched.dump("cfg", types, LANES)
     except PcbatchError as error:
@@ -57,7 +57,7 @@ def _errors(batched: Batched, types: Mapping[str, ArgType] | None) -> tuple[Diag
     return ()
 
 
-def _untyped(batched: Batched) -> str:
+def _untyped(batched: Batched[..., Any]) -> str:
     if object_of_method(batched.fn) is not None:
         return "types not checked: the object of a method is not known here"
     code = batched.fn.__code__

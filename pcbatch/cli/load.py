@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pcbatch.cli.targets import BadUsage
 
@@ -87,7 +87,7 @@ def passes_through(error: BaseException, file: str) -> bool:
     return False
 
 
-def find(module: ModuleType, path: Path, name: str | None) -> list[tuple[str, Batched]]:
+def find(module: ModuleType, path: Path, name: str | None) -> list[tuple[str, Batched[..., Any]]]:
     """The batched functions to show, with their names: the one asked for, or all that the file defines, in order."""
     everything = dict(_batched(module, ""))
     if name is None:
@@ -103,7 +103,7 @@ def find(module: ModuleType, path: Path, name: str | None) -> list[tuple[str, Ba
     raise BadUsage(f"no batched function {name!r} in {path}: {known}")
 
 
-def _batched(owner: ModuleType | type, prefix: str) -> Iterator[tuple[str, Batched]]:
+def _batched(owner: ModuleType | type, prefix: str) -> Iterator[tuple[str, Batched[..., Any]]]:
     """The batched functions of a module, and the methods of the classes in it."""
     from pcbatch.api.batch import Batched
 
@@ -127,9 +127,9 @@ def _look_up(module: ModuleType, name: str) -> object:
     return found
 
 
-def _defined_here(everything: dict[str, Batched], file: str) -> list[tuple[str, Batched]]:
+def _defined_here(everything: dict[str, Batched[..., Any]], file: str) -> list[tuple[str, Batched[..., Any]]]:
     """Leave out what is imported from elsewhere, and further names of the same function."""
-    found: dict[object, tuple[str, Batched]] = {}
+    found: dict[object, tuple[str, Batched[..., Any]]] = {}
     for name, batched in everything.items():
         if batched.fn.__code__.co_filename == file:
             found.setdefault(batched.fn, (name, batched))

@@ -160,7 +160,9 @@ def _compile(options: argparse.Namespace) -> str:
     return _join([n for n, _ in batched], texts, options.format, single=split_target(options.target)[1] is not None)
 
 
-def _functions(options: argparse.Namespace, needed: bool) -> tuple[Path, list[tuple[str, Batched]], list[Types]]:
+def _functions(
+    options: argparse.Namespace, needed: bool
+) -> tuple[Path, list[tuple[str, Batched[..., Any]]], list[Types]]:
     """The file, the functions in it that are asked for, and the types of their arguments as far as they are known."""
     given = parse_args(options.arg)
     path, name = _file(options.target)
@@ -183,7 +185,7 @@ def _check_width(types: dict[str, ArgType]) -> None:
 
 
 def _dump_all(
-    functions: list[Batched], avals: list[dict[str, ArgType] | None], path: Path, options: argparse.Namespace
+    functions: list[Batched[..., Any]], avals: list[dict[str, ArgType] | None], path: Path, options: argparse.Namespace
 ) -> list[str]:
     """Compile every function, so that the errors of all of them are reported (those of a shared callee once)."""
     texts: list[str] = []
@@ -198,7 +200,7 @@ def _dump_all(
     return texts
 
 
-def _arity(batched: Batched) -> int:
+def _arity(batched: Batched[..., Any]) -> int:
     code: CodeType = batched.fn.__code__
     return code.co_argcount + code.co_kwonlyargcount
 
@@ -217,7 +219,7 @@ def _file(target: str) -> tuple[Path, str | None]:
     return path, name
 
 
-def _dump(batched: Batched, types: dict[str, ArgType] | None, path: Path, options: argparse.Namespace) -> str:
+def _dump(batched: Batched[..., Any], types: dict[str, ArgType] | None, path: Path, options: argparse.Namespace) -> str:
     from pcbatch.compiler import pipeline
 
     def dump() -> str:

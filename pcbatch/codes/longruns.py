@@ -44,7 +44,7 @@ PAGES = (
         "PCB440",
         "a value that an option of a long run does not take",
         """
-`timeout` and `every` are numbers of seconds, `max_trips` is a whole number; `every` goes with `checkpoint`. A machine
+`timeout` and `every` are numbers of seconds, `max_trips` is a whole number; `every` goes with `save_to`. A machine
 that `advance(..., donate=True)` was called on has given its memory away, and machines are saved, not pickled.
 """,
         bad=_COLLATZ + '\nprint(steps.run(jnp.arange(1, 9), timeout="1 minute").value)\n',
@@ -66,7 +66,7 @@ that go on for too long.
         "PCB442",
         "a file that holds no run, or a path where none can be kept",
         """
-What `m.save(path)` and `checkpoint=` write is an archive with a checksum for each part. It is written under another
+What `m.save(path)` and `save_to=` write is an archive with a checksum for each part. It is written under another
 name and moved to its place when all of it is on the disk, so an interrupted write leaves the file that was there. A
 file that is refused all the same was cut off or changed by somebody else, or is of another kind.
 """,
@@ -83,7 +83,7 @@ print(down.load(folder / "part.npz").advance().result().value)
         "a run of another program",
         """
 A run that was kept goes on with the program that began it: the same function with the same constants, arguments of the
-same types, the same version of pcbatch and settings of JAX, as many devices. With `checkpoint=` the arguments are the
+same types, the same version of pcbatch and settings of JAX, as many devices. With `save_to=` the arguments are the
 same too. Otherwise results would be a mixture of two programs.
 """,
         bad=_KEPT

@@ -23,6 +23,7 @@ from pcbatch.lowering.passes import (
     block_layout,
     copy_propagation,
     dead_code,
+    enter_loops,
     flatten,
     forward_destinations,
     hoist_uniform,
@@ -134,6 +135,8 @@ def compile_stages(
     shared_leaves: frozenset[str] = frozenset()
     if args is None:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
+        entered = checked(enter_loops.run(source, cfg, infer.Inferred()), "enter_loops", ("defined",))
+        cfg = checked(split_live_ranges.run(entered), "split_ranges", ("defined",))
         check_types.run_untyped(cfg)
     else:
         cfg, found = _inferred(source, args)
@@ -180,12 +183,18 @@ def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
 
 def _inferred(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, infer.Inferred]:
     """Types, and the program that has them: what only types tell about loops and branches is put into it first."""
+    source, cfg, found = _unrolled(source, args)
+    entered = checked(enter_loops.run(source, cfg, found), "enter_loops", ("defined",))
+    return (cfg, found) if entered == source else _unrolled(entered, args)[1:]
+
+
+def _unrolled(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, CfgProgram, infer.Inferred]:
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
         found = infer.run(cfg, args)
         unrolled = checked(unroll.run(source, cfg, found), "unroll", ("defined",))
         if unrolled == source:
-            return cfg, found
+            return source, cfg, found
         source = unrolled
 
 

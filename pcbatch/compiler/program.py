@@ -325,7 +325,8 @@ def _cfg_infos(program: CfgProgram) -> tuple[BlockStats, ...]:
 def _info(label: str, function: str, ops: Sequence[AnyOp]) -> BlockStats:
     lines = sorted({op.loc.line for op in ops if op.loc is not None})
     texts = tuple(op.expr.text for op in ops if isinstance(op, Prim))
-    return BlockStats(label, function, tuple(lines), texts)
+    sources = tuple(op.expr.written for op in ops if isinstance(op, Prim) and op.expr.written is not None)
+    return BlockStats(label, function, tuple(lines), texts, sources=sources)
 
 
 def _where(program: StackProgram, pc: int, back: int | None) -> Site:

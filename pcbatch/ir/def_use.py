@@ -187,7 +187,7 @@ def pops(block: StackBlock) -> tuple[Pop, ...]:
 
 def holds(block: StackBlock, text: str) -> bool:
     """Is there a primitive in the block whose source contains `text`?"""
-    return any(isinstance(op, Prim) and text in op.expr.text for op in block.ops)
+    return any(isinstance(op, Prim) and op.expr.says(text) for op in block.ops)
 
 
 def predecessors(blocks: Iterable[AnyBlock]) -> dict[str, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.message import Message
+from pcbatch.ir.written import Written
 
 RETURN = "return"  # a branch target that means: leave the function
 
@@ -23,12 +24,18 @@ class Expr:
     `text` is its source (one line, for people and for the parser); `ins` are the variables it reads, in the
     order of the parameters of `fn`. `fn(*values)` gives the value, or a sequence of as many values as the
     operation has destinations when that number is not one. A parsed program has no `fn`; the interpreters
-    then evaluate `text`.
+    then evaluate `text`. Passes rename variables in `text`; `written` is as the user has it, None where the
+    compiler made the expression.
     """
 
     text: str
     ins: tuple[str, ...]
     fn: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+    written: Written | None = field(default=None, compare=False, repr=False)
+
+    def says(self, text: str) -> bool:
+        """Does its source contain `text`?"""
+        return text in self.text or (self.written is not None and self.written.says(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ def _reason(error: Exception) -> str:
 def unreadable(path: Path, reason: str) -> StateError:
     """This file holds no state."""
     title = f"`{path.name}` holds no run that can be read"
-    help = "give the path that `m.save(path)` or `checkpoint=` was given; the file that an interrupted write leaves "
+    help = "give the path that `m.save(path)` or `save_to=` was given; the file that an interrupted write leaves "
     help += "behind has another name, and is not needed"
     return StateError(Diagnostic("PCB442", title, notes=(reason,), helps=(help,)))
 

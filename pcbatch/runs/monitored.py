@@ -1,4 +1,4 @@
-"""Runs that the host looks after: with a bar, a time limit, a checkpoint; and those that are started by hand."""
+"""Runs that the host looks after: with a bar, a time limit, a file; and those that are started by hand."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def run_monitored(
         watch = HostLoop(TripBudget(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
         if report is not None and machine.standing is not None:
             report(machine.standing)
-        if wishes.checkpoint is not None:
-            watch.save, watch.every = checkpointing(machine, wishes.checkpoint), wishes.every
+        if wishes.save_to is not None:
+            watch.save, watch.every = checkpointing(machine, wishes.save_to), wishes.every
         machine = machine.moved(watch)
-        if wishes.checkpoint is not None:
-            machine.write(wishes.checkpoint, checkpoint_file.write_if_possible)
+        if wishes.save_to is not None:
+            machine.write(wishes.save_to, checkpoint_file.write_if_possible)
         if report is not None and machine.standing is not None and watch.why != "interrupted":
             report(machine.standing)
     if watch.why == "interrupted":
@@ -104,7 +104,7 @@ def run_monitored(
 def _begun(
     name: str, compiled: Program, given: Arguments, mesh: Devices, wishes: RunOptions, lanes: int | None
 ) -> Machine:
-    path = wishes.checkpoint
+    path = wishes.save_to
     if path is None:
         return start(name, compiled, given, mesh, wishes.first_given, lanes)
     if not path.exists():

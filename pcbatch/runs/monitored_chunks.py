@@ -32,7 +32,7 @@ def run_chunks_monitored(
     wishes: RunOptions,
 ) -> RawResult:
     """Inputs that come piece by piece, to their end, or as far as the wishes let them come."""
-    path, held = wishes.checkpoint, None
+    path, held = wishes.save_to, None
     about = _about(compiled, given, flow, mesh) if path is not None else {}
     if path is not None and path.exists():
         held = _held(path, compiled, about)

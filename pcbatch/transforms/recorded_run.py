@@ -187,9 +187,9 @@ def run_growing_tape(taped: RecordedRun, *args: Any) -> list[Any]:
         outs = run_now(sized, executable, lanes, *args)
         left = taped.split(outs)[1]
         counts = [int(left[block.count]) for block in taped.tape.blocks]
-        deeper = executable.may_grow(left[STATUS], depth, LaneSharding(None, lanes))
+        deeper = executable.deeper(left[STATUS], depth, LaneSharding(None, lanes))
         full = bool(left[FULL])
-        if not deeper and not full:
+        if deeper is None and not full:
             executable.remember(depth)
             executable.tapes[key] = rows
             if sized.silent == taped.silent:
@@ -197,7 +197,7 @@ def run_growing_tape(taped: RecordedRun, *args: Any) -> list[Any]:
             return run_now(replace(sized, silent=False), executable, lanes, *args)
         if full and limit is not None:
             raise _too_short(taped, counts)
-        depth = 2 * depth if deeper else depth
+        depth = deeper or depth
         rows = tuple(max(old, tape.rounded(n) + lanes) for n, old in zip(counts, rows, strict=True)) if full else rows
 
 

@@ -93,10 +93,11 @@ class RematRun(RunOperation):
         while True:
             outs = run_now(replace(self, depth=depth), executable, lanes, *args)
             status = self.split(outs)[1][STATUS]
-            if self.depth is not None or not executable.may_grow(status, depth, LaneSharding(None, lanes)):
+            deeper = None if self.depth is not None else executable.deeper(status, depth, LaneSharding(None, lanes))
+            if deeper is None:
                 executable.remember(depth)
                 return outs
-            depth *= 2
+            depth = deeper
 
     def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The leaves of the outcome, and the marks by key."""

@@ -7,6 +7,7 @@ of the process would make it another text each time.
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import subprocess
 import sys
@@ -90,12 +91,53 @@ def test_lanes_that_share_a_value_are_another_signature() -> None:
 
 
 def test_a_stack_that_grew_stays() -> None:
-    """Once for each time that it doubles, once for what starts with the new size, then never again."""
+    """Once for each time that it grows, by much at a time; what follows uses these programs again."""
+    warmed = downward.with_options(max_depth=10)
     f = downward.with_options()
-    shallow, deep = (jax.numpy.asarray(np.array([1, top], np.int32)) for top in (5, 50))
-    assert [counted(BACKEND, lambda x=x: f.run(x)) for x in (shallow, shallow, deep)] == [1, 0, 1]
-    assert counted(BACKEND, lambda: f.run(deep)) <= 1
-    assert [counted(BACKEND, lambda x=x: f.run(x)) for x in (deep, shallow, deep)] == [0, 0, 0]
+    shallow, deep, deeper = (jax.numpy.asarray(np.array([1, top], np.int32)) for top in (5, 200, 2000))
+    warmed.run(shallow)  # with what JAX compiles for itself
+    calls = (shallow, shallow, deep, deep, shallow, deeper, deeper, deep, shallow)
+    assert [counted(BACKEND, lambda x=x: f.run(x)) for x in calls] == [1, 0, 1, 0, 0, 1, 0, 0, 0]
+    assert [int(f.run(x).value[1]) for x in (shallow, deep, deeper)] == [5, 200, 2000]
+    other = jax.numpy.asarray(np.array([1, 2, 1000], np.int32))
+    assert [counted(BACKEND, lambda: f.run(other)) for _ in range(2)] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"timeout": 600}, {"lanes": 2}, {"lanes": 2, "timeout": 600}, {"chunk": 3}], ids=str
+)
+def test_an_identical_call_compiles_nothing(how: dict[str, Any]) -> None:
+    """Also where a stack grew in the first, whoever looks after the run."""
+    f = downward.with_options()
+    ns = np.array([3, 40, 0, 300, 7], np.int32)
+    call = f.map if {"lanes", "chunk"} & how.keys() else f.run
+    first = counted(BACKEND, lambda: call(ns, **how).value)
+    assert first > 0
+    assert [counted(BACKEND, lambda: call(ns, **how).value) for _ in range(2)] == [0, 0]
+    assert call(ns, **how).value.tolist() == ns.tolist()
+
+
+def ring(size: int) -> pcbatch.Batched:
+    """Mutually recursive functions, each of which calls the next."""
+    lines = ["import pcbatch"]
+    for k in range(size):
+        call = f"f{(k + 1) % size}(n - 1) + {k}"
+        lines += ["@pcbatch.batch", f"def f{k}(n):", "    if n <= 0:", f"        return {k}", f"    return {call}"]
+    found: dict[str, Any] = {}
+    text = "\n".join(lines)
+    linecache.cache["<ring>"] = (len(text), None, [line + "\n" for line in text.splitlines()], "<ring>")
+    exec(compile(text, "<ring>", "exec"), found)
+    batched: pcbatch.Batched = found["f0"]
+    return batched
+
+
+def test_mutually_recursive_functions() -> None:
+    ns = jax.numpy.asarray(np.array([5, 200, 40, 7], np.int32))
+    warm = ring(2)
+    warm(ns)  # with what JAX compiles for itself
+    f = ring(8)
+    assert [counted(BACKEND, lambda: f.run(ns)) for _ in range(3)] == [2, 0, 0]
+    assert f(ns).tolist() == [f.plain(int(n)) for n in ns]
 
 
 def test_options_have_caches_of_their_own() -> None:

@@ -90,7 +90,7 @@ def long_runs(place: Callable[[Any], Any], mesh: Any) -> None:
     for call in (
         lambda: fib.start(numbers(21), mesh=mesh),
         lambda: fib.run(place(numbers(24)), timeout=60),
-        lambda: fib.run(place(numbers(24)), checkpoint=folder / "run"),
+        lambda: fib.run(place(numbers(24)), save_to=folder / "run"),
         lambda: fib.map(numbers(21), mesh=mesh, lanes=2, progress=print),
     ):
         with pytest.raises(pcbatch.UsageError, match="PCB414.*devices of several processes"):
@@ -99,7 +99,7 @@ def long_runs(place: Callable[[Any], Any], mesh: Any) -> None:
     m = fib.start(numbers(21), devices=own).advance(2)
     m.save(folder / "own")
     again = fib.load(folder / "own", devices=own).advance().result().value
-    assert np.array_equal(again, fib.run(numbers(21), devices=own, checkpoint=folder / "run").value)
+    assert np.array_equal(again, fib.run(numbers(21), devices=own, save_to=folder / "run").value)
     with pytest.raises(pcbatch.UsageError, match=r"devices of several processes[\s\S]*devices=jax.local_devices\(\)"):
         fib.load(folder / "own", mesh=mesh)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import pytest
 import pcbatch
 from pcbatch import BatchRuntimeError, Status, UsageError
 from pcbatch.ir.interpret import interpret_cfg
+from pcbatch.runtime.local_strategy.executor import DEPTH_LIMIT as LIMIT
 from tests.programs import REGISTRY
 from tests.programs.classics import fib, fib_dear
 from tests.programs.compare import assert_lanes_equal, assert_same_bits
@@ -61,6 +63,62 @@ def two_calls(n):
     if a > 2:
         a = a + steps_down(n * 2)
     return a
+
+
+def down_first(n):
+    if n > 0:
+        return down_first(n - 1)
+    return 5
+
+
+def base_first(n):
+    if n <= 0:
+        return n - 7
+    return base_first(n - 3)
+
+
+@pcbatch.batch
+def even(n):
+    if n == 0:
+        return True
+    return odd(n - 1)
+
+
+@pcbatch.batch
+def odd(n):
+    if n == 0:
+        return False
+    return even(n - 1)
+
+
+def parity(n):
+    return even(n)
+
+
+@pcbatch.batch
+def pairs(n, total, product):
+    for _ in range(n % 3):
+        total += 1
+    if n <= 1:
+        return total, product
+    if n % 2 == 0:
+        n -= 1
+    return pairs(n - 1, total + n, product * n % 97)
+
+
+def two_results(n):
+    return pairs(n, 0, 1)
+
+
+def collatz_steps(n, count):
+    if n == 1:
+        return count
+    if n % 2 == 0:
+        return collatz_steps(n // 2, count + 1)
+    return collatz_steps(3 * n + 1, count + 1)
+
+
+TAILS = [down_first, base_first, parity, two_results]
 
 
 def halvings(n):
@@ -218,6 +276,44 @@ class TestHost:
     def test_deep_recursion(self) -> None:
         values = local(sum_to)(i32(5000, 2, 100, 0))
         assert np.asarray(values).tolist() == [12502500, 3, 5050, 0]
+
+    def test_the_usual_limit_and_a_higher_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Both are told in docs/language.md."""
+        assert LIMIT == 10_000
+        monkeypatch.setattr("pcbatch.runtime.local_strategy.executor.DEPTH_LIMIT", 10)
+        ns = i32(9, 12, 0)
+        assert status(local(sum_to).run(ns)) == [OK, STACK_FULL, OK]
+        assert status(local(sum_to, max_depth=13).run(ns)) == [OK, OK, OK]
+        with pytest.raises(BatchRuntimeError, match="depth 10") as info:
+            local(sum_to)(ns)
+        assert "max_depth=20" in info.value.diagnostics[0].helps[0]
+
+    @pytest.mark.parametrize("fn", TAILS, ids=lambda fn: str(fn.__name__))
+    def test_calls_in_tail_position_use_no_depth(self, fn: Callable[..., Any]) -> None:
+        ns = i32(40, 0, 7, 1, 25)
+        found = local(fn, max_depth=1).run(ns)
+        assert status(found) == [OK] * 5
+        for lane, n in enumerate(ns):
+            want = jax.tree.leaves(pcbatch.batch(fn).plain(int(n)))
+            assert [int(got[lane]) for got in jax.tree.leaves(found.value)] == [int(w) for w in want]
+        assert_same_bits(found.value, pcbatch.batch(fn).run(ns).value)
+
+    def test_lanes_that_end_in_two_calls(self) -> None:
+        """The first of them counts, the last does not."""
+        ns = i32(27, 1, 97, 6)
+        found = local(collatz_steps).run(ns, i32(0, 0, 0, 0))
+        assert np.asarray(found.value).tolist() == [collatz_steps(int(n), 0) for n in ns]
+
+    def test_lanes_that_fail_on_the_way_of_tail_calls(self) -> None:
+        def down(n):
+            assert n != 3
+            if n > 10:
+                return down(n - 2)
+            return n
+
+        found = local(down, max_depth=1).run(i32(30, 3, 21, 5))
+        assert status(found) == [OK, int(Status.ASSERTION), OK, OK]
+        assert np.asarray(found.value).tolist()[0::2] == [10, 9]
 
     def test_endless_recursion_ends(self) -> None:
         def endless(n):

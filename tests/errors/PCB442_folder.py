@@ -11,4 +11,4 @@ def down(n):
 
 
 N = jnp.arange(9)
-down.run(N, checkpoint="/no/such/folder/run.npz")
+down.run(N, save_to="/no/such/folder/run.npz")

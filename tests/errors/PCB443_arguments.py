@@ -16,5 +16,5 @@ def down(n):
 
 
 N = jnp.arange(9)
-down.run(N, checkpoint=folder / "run.npz")
-down.run(N + 1, checkpoint=folder / "run.npz")
+down.run(N, save_to=folder / "run.npz")
+down.run(N + 1, save_to=folder / "run.npz")

@@ -16,5 +16,5 @@ def down(n):
 
 
 N = jnp.arange(9)
-down.map(iter([N, N]), checkpoint=folder / "run.npz")
-down.map(iter([N, N + 1]), checkpoint=folder / "run.npz")
+down.map(iter([N, N]), save_to=folder / "run.npz")
+down.map(iter([N, N + 1]), save_to=folder / "run.npz")

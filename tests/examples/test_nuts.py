@@ -29,6 +29,7 @@ def logit_start(seed: int, chains: int) -> np.ndarray:
 
 
 LOGIT = Target("logit", logit_logp, ("a", "b", "c"), logit_start)
+SHORT = Settings(chains=2, draws=3, warmup=0, step_size=0.5, adapt=False, max_tree_depth=3)
 FLAT = Target("flat", lambda q: 0.0 * jnp.sum(q), ("a", "b"), lambda seed, chains: np.zeros((chains, 2)))
 
 
@@ -50,6 +51,17 @@ def chains_of(target: Target, lanes: int, draws: int, seed: int = 3):
 @functools.cache
 def adaptive_chain():
     return nuts(LOGIT.logp_and_grad, max_tree_depth=5).chain
+
+
+@pytest.mark.parametrize("target", [lambda: gaussian(3), lambda: LOGIT], ids=["gaussian", "logit"])
+def test_in_64_bits(target):
+    """A target computes in the precision that JAX has, whether or not its own numbers are of that."""
+    with jax.enable_x64(True):
+        run = sample(target(), SHORT)
+    assert run.trace.q.dtype == np.float64
+    assert run.trace.accept.dtype == np.float64
+    assert np.isfinite(run.trace.q).all()
+    assert len(np.unique(run.trace.q[:, :, 0])) > 1
 
 
 def test_lane_equals_plain_python():

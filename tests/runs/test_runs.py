@@ -376,9 +376,9 @@ class TestInterrupts:
     def test_a_stream(self, tmp_path: Path) -> None:
         f, numbers = endless.with_options(), np.array([4, 3, 2, 6, 8, 10], np.int32)
         with pytest.raises(pcbatch.Interrupted, match="holds what is done") as info:
-            f.map(numbers, lanes=2, chunk=3, checkpoint=tmp_path / "run", progress=self.press(6))
+            f.map(numbers, lanes=2, chunk=3, save_to=tmp_path / "run", progress=self.press(6))
         assert info.value.machine is None
-        result = f.map(numbers, lanes=2, chunk=3, checkpoint=tmp_path / "run", timeout=1.0)
+        result = f.map(numbers, lanes=2, chunk=3, save_to=tmp_path / "run", timeout=1.0)
         assert result.status.tolist() == [0, 3, 0, 0, 0, 0]
 
     def test_handlers_of_others(self) -> None:
@@ -402,16 +402,34 @@ class TestCheckpoints:
     def test_going_on(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path, expected = tmp_path / "run.npz", fib.run(jnp.arange(12))
         fib.start(jnp.arange(12))
-        cut = fib.run(jnp.arange(12), checkpoint=path, every=0, timeout=0.0)
+        cut = fib.run(jnp.arange(12), save_to=path, every=0, timeout=0.0)
         assert set(cut.status.tolist()) == {Status.RUNNING}
-        assert_same(fib.run(jnp.arange(12), checkpoint=path), expected)
-        assert_same(fib.run(jnp.arange(12), checkpoint=path), expected)
+        assert_same(fib.run(jnp.arange(12), save_to=path), expected)
+        assert_same(fib.run(jnp.arange(12), save_to=path), expected)
         assert fib.load(path).done
         assert [p.name for p in tmp_path.iterdir()] == ["run.npz"]
 
     def test_a_call(self, tmp_path: Path) -> None:
-        assert collatz(NUMBERS, checkpoint=tmp_path / "a").tolist() == collatz(NUMBERS).tolist()
-        assert collatz(NUMBERS, checkpoint=str(tmp_path / "a")).tolist() == collatz(NUMBERS).tolist()
+        assert collatz(NUMBERS, save_to=tmp_path / "a").tolist() == collatz(NUMBERS).tolist()
+        assert collatz(NUMBERS, save_to=str(tmp_path / "a")).tolist() == collatz(NUMBERS).tolist()
+
+    def test_the_old_name(self, tmp_path: Path) -> None:
+        """`checkpoint=` is one letter from `checkpoints=`, and warns where the caller wrote it."""
+        for use in (collatz, collatz.run, collatz.map):
+            with pytest.warns(DeprecationWarning, match="`save_to=") as warned:
+                use(NUMBERS, checkpoint=tmp_path / use.__name__)
+            assert warned[0].filename == __file__
+            assert (tmp_path / use.__name__).exists()
+            with pytest.raises(pcbatch.UsageError, match="PCB440.*both given"):
+                use(NUMBERS, checkpoint=tmp_path / "a", save_to=tmp_path / "b")
+
+    def test_parameters_of_the_old_name(self) -> None:
+        @pcbatch.batch
+        def add(x: Any, checkpoint: Any) -> Any:
+            return x + checkpoint
+
+        for use in (add, lambda *args, **kwargs: add.map(*args, **kwargs).value):
+            assert use(NUMBERS, checkpoint=NUMBERS).tolist() == (2 * NUMBERS).tolist()
 
     @pytest.mark.parametrize("how", ["arrays", "chunks", "iterator"])
     def test_map(self, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -432,7 +450,7 @@ class TestCheckpoints:
             inputs = iter(np.split(NUMBERS, [5, 7, 30])) if how == "iterator" else NUMBERS
             chunk = {"arrays": None, "chunks": 9, "iterator": 8}[how]
             try:
-                found = f.map(inputs, lanes=4, chunk=chunk, checkpoint=path, every=0, progress=stop)
+                found = f.map(inputs, lanes=4, chunk=chunk, save_to=path, every=0, progress=stop)
                 break
             except RuntimeError:
                 continue
@@ -440,20 +458,20 @@ class TestCheckpoints:
         assert set(np.asarray(found.status).tolist()) == {0}
 
     def test_other_settings_of_map(self, tmp_path: Path) -> None:
-        collatz.map(NUMBERS, chunk=8, lanes=2, checkpoint=tmp_path / "run")
+        collatz.map(NUMBERS, chunk=8, lanes=2, save_to=tmp_path / "run")
         for other in ({"chunk": 9, "lanes": 2}, {"chunk": 8, "lanes": 3}, {"chunk": 8, "lanes": 2, "devices": 2}):
             with pytest.raises(ValueError, match="PCB443"):
-                collatz.map(NUMBERS, checkpoint=tmp_path / "run", **other)
+                collatz.map(NUMBERS, save_to=tmp_path / "run", **other)
         with pytest.raises(ValueError, match="PCB443"):
-            collatz.map(NUMBERS[::-1].copy(), chunk=8, lanes=2, checkpoint=tmp_path / "run")
+            collatz.map(NUMBERS[::-1].copy(), chunk=8, lanes=2, save_to=tmp_path / "run")
         with pytest.raises(ValueError, match="PCB443"):
-            collatz.map(iter([NUMBERS[:8]]), chunk=8, lanes=2, checkpoint=tmp_path / "run")
+            collatz.map(iter([NUMBERS[:8]]), chunk=8, lanes=2, save_to=tmp_path / "run")
 
     def test_results_of_pytrees_with_keys(self, tmp_path: Path) -> None:
         args = walks(30)
-        cut = walk.map(*args, lanes=4, chunk=7, checkpoint=tmp_path / "run", timeout=0.0)
+        cut = walk.map(*args, lanes=4, chunk=7, save_to=tmp_path / "run", timeout=0.0)
         assert set(cut.status.tolist()) == {Status.RUNNING}
-        found = walk.map(*args, lanes=4, chunk=7, checkpoint=tmp_path / "run")
+        found = walk.map(*args, lanes=4, chunk=7, save_to=tmp_path / "run")
         assert_same_bits(found.value, walk.run(*args).value)
 
 
@@ -538,7 +556,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("path", [3, None, ".", "/proc/run.npz", "no/such/folder/run.npz"])
     def test_paths_that_are_none(self, path: Any) -> None:
-        for use in (fib.start(jnp.arange(3)).save, fib.load, lambda p: fib.run(jnp.arange(3), checkpoint=p or ".")):
+        for use in (fib.start(jnp.arange(3)).save, fib.load, lambda p: fib.run(jnp.arange(3), save_to=p or ".")):
             with pytest.raises(ValueError, match="PCB442"):
                 use(path)
 
@@ -573,7 +591,7 @@ class TestFiles:
         path = saved.with_name("checkpoint")
         monkeypatch.setattr("os.fsync", full)
         with pytest.warns(RuntimeWarning, match="no checkpoint could be written.*No space"):
-            assert fib.run(jnp.arange(3), checkpoint=path).value.tolist() == [1, 1, 2]
+            assert fib.run(jnp.arange(3), save_to=path).value.tolist() == [1, 1, 2]
         with pytest.raises(OSError, match="No space"):
             fib.start(jnp.arange(3)).save(saved)
         assert saved.read_bytes() == before
@@ -693,7 +711,7 @@ def test_inside_of_transformations(transform: Any) -> None:
         transform(begun)(jnp.ones(3) * 2)
 
 
-@pytest.mark.parametrize("how", [{"timeout": 1}, {"progress": True}, {"checkpoint": "run.npz"}], ids=str)
+@pytest.mark.parametrize("how", [{"timeout": 1}, {"progress": True}, {"save_to": "run.npz"}], ids=str)
 def test_the_local_strategy(how: Any) -> None:
     f = collatz.with_options(strategy="local")
     with pytest.raises(pcbatch.UsageError, match="PCB415"):

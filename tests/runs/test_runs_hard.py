@@ -37,7 +37,7 @@ class TestTime:
         assert collatz.start(NUMBERS).advance(timeout=seconds).done
         for lanes in (2, None):
             path = tmp_path / str(lanes)
-            assert not collatz.map(NUMBERS, lanes=lanes, timeout=seconds, checkpoint=path, every=seconds).status.any()
+            assert not collatz.map(NUMBERS, lanes=lanes, timeout=seconds, save_to=path, every=seconds).status.any()
 
     def test_compiling_takes_no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = [100.0]
@@ -68,11 +68,11 @@ class TestTime:
                 yield np.arange(1, 8)
 
         collatz.map(iter([np.arange(1, 8)]), lanes=4)  # compiles
-        for how in ({}, {"checkpoint": tmp_path / "run"}):
+        for how in ({}, {"save_to": tmp_path / "run"}):
             result = collatz.map(slow(), lanes=4, timeout=0.3, **how)
             assert 0 < len(result.status) < 300 and set(result.status.tolist()) <= {Status.OK, Status.RUNNING}
         expected = np.tile(np.asarray(collatz(np.arange(1, 8))), 100)
-        result = collatz.map((np.arange(1, 8) for _ in range(100)), lanes=4, checkpoint=tmp_path / "run")
+        result = collatz.map((np.arange(1, 8) for _ in range(100)), lanes=4, save_to=tmp_path / "run")
         assert_same_bits(result.value, expected)
 
     def test_ctrl_c_while_an_iterator_is_slow(self) -> None:
@@ -109,7 +109,7 @@ class TestPaths:
         (tmp_path / "circle").symlink_to(tmp_path / "circle")
         m = collatz.start(NUMBERS)
         for path in (tmp_path / "pipe", tmp_path / "circle", tmp_path / ("x" * 300), "zero\0byte", "~nobody_here/x"):
-            for use in (m.save, collatz.load, lambda p: collatz.run(NUMBERS, checkpoint=p)):
+            for use in (m.save, collatz.load, lambda p: collatz.run(NUMBERS, save_to=p)):
                 with pytest.raises(pcbatch.StateError, match="PCB442"):
                     use(path)
         assert (tmp_path / "pipe").is_fifo() and sorted(os.listdir(tmp_path)) == ["circle", "pipe"]
@@ -164,12 +164,12 @@ class TestGoingOn:
     def test_a_saved_machine_is_a_checkpoint(self, tmp_path: Path) -> None:
         m = collatz.start(NUMBERS).advance(2)
         m.save(tmp_path / "run")
-        result = collatz.run(NUMBERS, checkpoint=tmp_path / "run")
+        result = collatz.run(NUMBERS, save_to=tmp_path / "run")
         assert_same_bits(result.value, collatz(NUMBERS))
         assert int(result.stats.trips) == m.advance().progress().trips
         m.save(tmp_path / "run")
         with pytest.raises(pcbatch.StateError, match=r"PCB443.*other arguments"):
-            collatz.run(NUMBERS[::-1], checkpoint=tmp_path / "run")
+            collatz.run(NUMBERS[::-1], save_to=tmp_path / "run")
 
     def test_arguments_that_are_gone(self, tmp_path: Path) -> None:
         numbers = NUMBERS + 0
@@ -177,7 +177,7 @@ class TestGoingOn:
         numbers.delete()
         m.save(tmp_path / "run")
         with pytest.raises(pcbatch.StateError, match="does not tell the arguments"):
-            collatz.run(NUMBERS, checkpoint=tmp_path / "run")
+            collatz.run(NUMBERS, save_to=tmp_path / "run")
         assert_same_bits(collatz.load(tmp_path / "run").advance().result().value, collatz(NUMBERS))
 
     def test_other_numbers_of_inputs(self, tmp_path: Path) -> None:
@@ -203,13 +203,13 @@ class TestGoingOn:
     def test_lanes_that_had_no_room_get_more(self, tmp_path: Path) -> None:
         """What the error advises helps a run that is kept, too."""
         ns, small = jnp.array([3, 5000, 4, 60]), down.with_options(max_memory="300kB")
-        result = small.run(ns, checkpoint=tmp_path / "run")
+        result = small.run(ns, save_to=tmp_path / "run")
         assert result.status.tolist() == [0, Status.STACK_FULL, 0, 0]
-        assert_same_bits(small.run(ns, checkpoint=tmp_path / "run").status, result.status)
+        assert_same_bits(small.run(ns, save_to=tmp_path / "run").status, result.status)
         large = down.with_options(max_memory="1GB")
         m = large.load(tmp_path / "run")
         assert not m.done and m.progress().finished == 3
-        assert_same_bits(large(ns, checkpoint=tmp_path / "run"), large(ns))
+        assert_same_bits(large(ns, save_to=tmp_path / "run"), large(ns))
 
     def test_a_state_that_does_not_fit_is_not_read(self, tmp_path: Path) -> None:
         fib.start(jnp.arange(1000)).save(tmp_path / "run")

@@ -9,13 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import export
 
 import pcbatch
 from pcbatch.compiler import pipeline
 from pcbatch.ir.interpret import interpret_stack
 from pcbatch.ir.stack import Pop, Push, PushJump, StackProgram
 from tests.programs import REGISTRY
-from tests.programs.classics import fib, fib_dear, iota_sum
+from tests.programs.classics import dear_sum, fib, fib_dear, iota_sum
 
 FIB_ARGS = (np.array([3, 7, 4, 5], np.int32),)
 
@@ -43,6 +44,30 @@ def test_the_addition_in_fib_runs_twenty_times() -> None:
     result = batched.run(*FIB_ARGS)
     np.testing.assert_array_equal(result.value, [3, 21, 5, 8])
     assert result.stats.visits("dear_sum") == 20
+
+
+def test_counts_are_asked_for_as_the_user_wrote_it() -> None:
+    """Passes rename temporaries and what has several live ranges."""
+
+    def tree(n: Any) -> Any:
+        if n <= 1:
+            return 1
+        left = tree(n - 1)
+        right = tree(n - 2)
+        left = dear_sum(left + right, n)
+        if left > 3:
+            left = left // 2
+        return dear_sum(tree(n - 3) + left, n)
+
+    stats = pcbatch.batch(tree, stats=True, schedule="earliest").run(*FIB_ARGS).stats
+    for text in ("left + right", "left+right", "(left + right)", "dear_sum(left + right, n)"):
+        assert stats.visits(text) == stats.visits("left + right") > 0
+    assert stats.visits("dear_sum(tree(n - 3) + left, n)") == stats.visits("tree(n - 3) + left") > 0
+    for elsewhere in ("tree(n - 3)", "right + left"):
+        with pytest.raises(ValueError, match="no primitive contains"):
+            stats.visits(elsewhere)
+    kept = export.deserialize(export.export(jax.jit(lambda: stats))().serialize()).call()
+    assert kept.visits("(left + right)") == stats.visits("left + right")
 
 
 @pytest.mark.parametrize("emitter", ["guard", "port", "mask"])

@@ -116,6 +116,11 @@ def test_nothing_else_looks_public() -> None:
     assert visible == PUBLIC
 
 
+def test_dir_shows_public_names_only() -> None:
+    assert {name for name in dir(pcbatch) if not name.startswith("__")} == PUBLIC
+    assert importlib.import_module("pcbatch.cli.main") is pcbatch.cli.main  # type: ignore[attr-defined]
+
+
 def test_public_objects_have_docstrings() -> None:
     undocumented = [name for name in PUBLIC if not getattr(pcbatch, name).__doc__]
     assert undocumented == []

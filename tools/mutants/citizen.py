@@ -169,7 +169,7 @@ MUTANTS = (
     ),
     Mutant(
         "grown-less",
-        "runtime/execute/executor.py",
+        "runtime/execute/stack_depths.py",
         "self.depth = max(depth, self.depth)",
         "self.depth = depth // 2",
         "a thread forgets the stacks that another one needed",

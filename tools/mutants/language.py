@@ -229,6 +229,23 @@ MUTANTS = (
         "a `return` of an inline function returns from its caller",
         (*law("inline_helpers"), *LANGUAGE),
     ),
+    # enter_loops
+    Mutant(
+        "enter-always",
+        "lowering/passes/enter_loops.py",
+        "value is not None and [Known(True)] == list(value.leaves)",
+        "True",
+        "a loop that may not run is taken to run",
+        ("tests/lowering/test_enter_loops.py",),
+    ),
+    Mutant(
+        "enter-leaves",
+        "lowering/passes/enter_loops.py",
+        "terminator=Jump(block.terminator.on_true)",
+        "terminator=Jump(block.terminator.on_false)",
+        "a loop that is known to run is left at once",
+        ("tests/lowering/test_enter_loops.py",),
+    ),
     # unroll, ir/loops
     Mutant(
         "unroll-one-less",

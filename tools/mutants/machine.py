@@ -88,7 +88,7 @@ MUTANTS = (
     ),
     Mutant(
         "pc-never-grows",
-        "runtime/execute/executor.py",
+        "runtime/execute/stack_depths.py",
         "np.any(seen(status) == int(Status.STACK_FULL))",
         "np.any(seen(status) == int(Status.STEP_LIMIT))",
         "stacks grow for the wrong reason",

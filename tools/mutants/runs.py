@@ -87,9 +87,9 @@ MUTANTS = (
     Mutant(
         "memory-no-old-stacks",
         "runtime/costs/memory.py",
-        "self.total(width, 2 * depth) + width * self.frame * (depth + 2)",
+        "self.total(width, deeper) + width * self.frame * (depth + 2)",
         "self.total(width, depth)",
-        "stacks double into room that there is not",
+        "stacks grow into room that there is not",
         MEMORY,
     ),
     # guard

@@ -13,7 +13,7 @@ from pcbatch.frontend.build.primitives import make_expr, used_helpers
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.tree import Node
+from pcbatch.frontend.source.tree import Node, load
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
 from pcbatch.ir.ops import Jump, Prim, Return
@@ -40,6 +40,7 @@ class Builder:
         self.drafts: dict[str, Draft] = {}
         self.result = _fresh("r", unit.names)
         self._next_temp = 0
+        self.stands_for: dict[str, Node] = {}  # expressions of the user's, by the temporaries that hold their values
         self.variables = unit.variables | {self.result}
         self.current = self.label()
 
@@ -57,6 +58,11 @@ class Builder:
         self.variables |= {name}
         return name
 
+    def held(self, name: str, node: Node) -> Node:
+        """The variable that holds the value of `node`, as an expression in its place."""
+        self.stands_for[name] = node
+        return load(name, node)
+
     def loc(self, node: Node) -> Loc:
         """Where a node stands in the user's source."""
         return self.unit.source.loc(node)
@@ -69,7 +75,7 @@ class Builder:
         """Append `dsts = node`; `at` is the source to blame, the node itself if not given."""
         place = node if at is None else at
         self.drafts[self.current].helpers += [(name, place) for name in used_helpers(self.unit, node)]
-        expr = make_expr(self.unit, node, self.variables, arity=len(dsts), shown=shown)
+        expr = make_expr(self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for)
         self.emit(Prim(dsts, expr, self.loc(place)))
 
     def delete(self, target: Node) -> None:

@@ -40,11 +40,11 @@ def lower(b: Builder, node: Node) -> Node:
         return node
     function = callee(b.unit, node)
     if function is not None:
-        return load(_call_into(b, None, node, function), node)
+        return b.held(_call_into(b, None, node, function), node)
     if _is_control(b, node):
         dst = b.temp()
         _control_into(b, dst, node)
-        return load(dst, node)
+        return b.held(dst, node)
     if isinstance(node, gast.NamedExpr):
         lower_into(b, node.target.id, node.value)
         return load(node.target.id, node)
@@ -113,15 +113,15 @@ def copied(b: Builder, node: Node) -> Node:
     """The value of such an expression in a variable of its own."""
     temp = b.temp()
     store(b, temp, node)
-    return load(temp, node)
+    return b.held(temp, node)
 
 
 def atom(b: Builder, node: Node) -> Node:
     """The expression as a variable or a literal: for values that are used more than once."""
-    node = lower(b, node)
-    if is_constant(node) or (isinstance(node, gast.Name) and node.id in b.variables):
-        return node
-    return load(variable(b, node), node)
+    lowered = lower(b, node)
+    if is_constant(lowered) or (isinstance(lowered, gast.Name) and lowered.id in b.variables):
+        return lowered
+    return b.held(variable(b, lowered), node)
 
 
 def variable(b: Builder, node: Node) -> str:

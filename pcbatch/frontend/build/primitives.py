@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable
-from types import CellType, CodeType, FunctionType
+from collections.abc import Callable, Mapping
+from types import CellType, CodeType, FunctionType, MappingProxyType
 from typing import Any
 
 import gast
@@ -25,22 +25,45 @@ from pcbatch.frontend.build.operators import SUPPORT, rewritten
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.same_code import FUTURE_FLAGS
 from pcbatch.frontend.source.scope import free_names
-from pcbatch.frontend.source.tree import Node, one_line
+from pcbatch.frontend.source.tree import Node, one_line, rebuild
 from pcbatch.frontend.support import operators
 from pcbatch.ir.ops import Expr
+from pcbatch.ir.written import Written
 
 
-def make_expr(unit: Unit, node: Node, variables: frozenset[str], *, arity: int = 1, shown: Node | None = None) -> Expr:
+def make_expr(
+    unit: Unit,
+    node: Node,
+    variables: frozenset[str],
+    *,
+    arity: int = 1,
+    shown: Node | None = None,
+    parts: Mapping[str, Node] = MappingProxyType({}),
+) -> Expr:
     """The primitive that evaluates `node`.
 
     `variables` are the lane variables in scope, temporaries included. With `arity` other than one the value is
     unpacked into that many. `shown` is the expression whose source becomes the text, when `node` differs from
-    it by calls of support functions.
+    it by calls of support functions. `parts` are the user's expressions that temporaries stand for.
     """
     helpers = used_helpers(unit, node)
     ins = lane_reads(unit, node, variables)
-    text = one_line(node if shown is None else shown)
-    return Expr(text, ins, _compile(unit, node, helpers, ins, arity))
+    shown = node if shown is None else shown
+    text = one_line(shown)
+    return Expr(text, ins, _compile(unit, node, helpers, ins, arity), _written(text, shown, ins, parts))
+
+
+def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:
+    apart = {name: parts[name] for name in ins if name in parts}
+    if not apart:
+        return Written(text)
+
+    def whole(node: Node) -> Node:
+        if isinstance(node, gast.Name) and node.id in apart:
+            return whole(apart[node.id])
+        return rebuild(node, whole)
+
+    return Written(text, one_line(whole(shown)), tuple(one_line(whole(node)) for node in apart.values()))
 
 
 def used_helpers(unit: Unit, node: Node) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, assert_never
 
 import jax
@@ -167,8 +168,11 @@ class _Flattener:
             part, used = restrict(traced.closed, [k for _, k, _ in computed])
             fn = JaxprFn(part, [cast for _, _, cast in computed])
             whole = len(computed) + len(constants) + len(moves) == len(traced.closed.jaxpr.outvars) + len(constants)
-            text = _part_text(op, [leaf for leaf, _, _ in computed], whole and not moves and not constants)
-            expr = Expr(text, tuple(in_leaves[k] for k in used), fn)
+            of_part = partial(_part_text, op, [leaf for leaf, _, _ in computed], whole and not moves and not constants)
+            source = op.expr.written
+            if source is not None:
+                source = replace(source, text=of_part(source.text), whole=of_part(source.whole))
+            expr = Expr(of_part(op.expr.text), tuple(in_leaves[k] for k in used), fn, source)
             prims.append(Prim(tuple(leaf for leaf, _, _ in computed), expr, op.loc))
         return [*saved, *before, *prims, *constants, *after]
 
@@ -250,14 +254,14 @@ def cast(dst: str, src: str, have: ArrayType, want: ArrayType, loc: Loc | None) 
     return Prim((dst,), Expr(f"{src}.astype('{want.dtype}')", (src,), JaxprFn(closed, [None])), loc)
 
 
-def _part_text(op: Prim, leaves: list[str], whole: bool) -> str:
-    """The source text for some leaves of a primitive: one element of a tuple display when that is exact."""
+def _part_text(op: Prim, leaves: list[str], whole: bool, text: str) -> str:
+    """The source text `text` for some leaves of a primitive: one element of a tuple display when that is exact."""
     if whole or len(leaves) != 1:
-        return op.expr.text
+        return text
     try:
-        tree = ast.parse(op.expr.text, mode="eval").body
+        tree = ast.parse(text, mode="eval").body
     except SyntaxError:
-        return op.expr.text
+        return text
     if len(op.dsts) == 1:
         path = leaves[0].removeprefix(op.dsts[0]).strip(".").split(".")
         index = path[0].removeprefix("_") if len(path) == 1 else ""
@@ -265,4 +269,4 @@ def _part_text(op: Prim, leaves: list[str], whole: bool) -> str:
         index = str(op.dsts.index(leaves[0])) if leaves[0] in op.dsts else ""
     if isinstance(tree, ast.Tuple | ast.List) and index.isdigit() and int(index) < len(tree.elts):
         return ast.unparse(tree.elts[int(index)])
-    return op.expr.text
+    return text

@@ -22,6 +22,7 @@ from pcbatch.runtime.vm.layout import Layout
 
 SHARE = 0.5  # of a device's memory that a machine may take if nobody says otherwise
 SHOWN = 6  # variables listed
+SMALL = 2**24  # bytes of stacks that are made in less time than any program is compiled in
 UNKNOWN = 2**33  # where nobody knows how much there is
 CONTROL = 16  # bytes of a lane besides its values: program counter, depth, steps, name
 
@@ -64,10 +65,14 @@ class Memory:
         """Bytes on one device: so many lanes with room for so many nested calls, and a queue of so many inputs."""
         return width * (self.lane + self.frame * (depth + 2)) + slots * self.input
 
-    def has_room(self, spread: LaneSharding, width: int, depth: int) -> bool:
-        """May stacks get twice as deep? While they grow there are both."""
-        both = self.total(width, 2 * depth) + width * self.frame * (depth + 2)
+    def has_room(self, spread: LaneSharding, width: int, depth: int, deeper: int) -> bool:
+        """May stacks get so much deeper? While they grow there are both."""
+        both = self.total(width, deeper) + width * self.frame * (depth + 2)
         return both <= self.limit(spread)
+
+    def is_small(self, width: int, depth: int) -> bool:
+        """Do stacks of this depth cost nothing to speak of, needed or not?"""
+        return width * self.frame * (depth + 2) <= SMALL
 
     def limit(self, spread: LaneSharding) -> int:
         """Bytes on each device."""

@@ -25,20 +25,17 @@ from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, ChunkRunner
 from pcbatch.runtime.execute.host_loop import FOREVER, TripBudget
 from pcbatch.runtime.execute.queue_runner import QueueRunner, started
 from pcbatch.runtime.execute.refill import Queue
-from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments, to_host
+from pcbatch.runtime.execute.stack_depths import START_DEPTH, TRACED_DEPTH, Deepening
+from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.vm import layout, timeline, wide_counters
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import POLICIES, Policy
 from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
 from pcbatch.runtime.vm.status import Status
 
-START_DEPTH = 32  # first guess for a recursive program outside `jit`
-TRACED_DEPTH = 64  # what a recursive program gets inside `jit`, where stacks cannot grow
-DEPTH_LIMIT = 2**20  # nested calls, beyond which stacks do not grow by themselves
-
 
 @dataclass(slots=True, eq=False)
-class PcExecutable:
+class PcExecutable(Deepening):
     """A program with the functions that run it; `depth` remembers how deep past calls went."""
 
     program: StackProgram
@@ -57,6 +54,9 @@ class PcExecutable:
     _profiling: PcExecutable | None = None
     _jitted: dict[Any, Any] = field(default_factory=dict)
     _paces: dict[Any, TripBudget] = field(default_factory=dict)
+    _depths: dict[Any, tuple[int, ...]] = field(
+        default_factory=dict
+    )  # that machines of one size had, one after the other
 
     def __post_init__(self) -> None:
         self.costs = plan_modes.costs(self.program, self.options.modes, self.schedule == "drain")
@@ -138,12 +138,20 @@ class PcExecutable:
         width = self.width(spread.each)
         if width is not spread.each and width < spread.each:
             return self.map(args, lanes, width, mesh)
-        depth = self.fitting(spread, width, 0)  # once: another thread may make it more
+        key = "run", spread
+        depth, *known = self.depths(key, spread, width, 0)
         given = self._given_away(args) if mesh is None else (self.placed(args, spread), {})
-        out, state = self._start(spread.each)(*given, spread=spread, depth=depth, keep=self.grows)
-        while state is not None and self.may_grow(out.status, depth, spread):
-            depth *= 2
-            out, state = self.jitted(PcExecutable._again, spread.each)(state, spread=spread, depth=depth)
+        # Programs that were compiled for stacks that grew are used again: those before the last pass the state on.
+        go = np.bool_(not known) if self.grows else None
+        out, state = self._start(spread.each)(*given, go, spread=spread, depth=depth, keep=self.grows)
+        while state is not None:
+            deeper = known.pop(0) if known else self.deeper(out.status, depth, spread)
+            if deeper is None:
+                break
+            go = np.bool_(not known)
+            out, state = self.jitted(PcExecutable._again, spread.each)(state, go, spread=spread, depth=deeper)
+            self.grew(key, depth, deeper)
+            depth = deeper
         self.remember(depth)
         return self.gathered(out, spread)
 
@@ -192,28 +200,31 @@ class PcExecutable:
         self,
         args: Mapping[str, Any] | ShardedArguments,
         away: Mapping[str, Any] | None = None,
+        go: Any = None,
         *,
         spread: LaneSharding,
         depth: int,
         keep: bool,
         traced: bool = False,
     ) -> tuple[RawResult, State | None]:
+        """`go`: bool[], run at all? None: yes."""
         given = args if isinstance(args, ShardedArguments) else self.dealt({**args, **(away or {})}, spread)
         machine = self._traced if traced else self.machine
 
-        def body(given: ShardedArguments, common: Any) -> tuple[RawResult, State | None]:
+        def body(given: ShardedArguments, control: tuple[Any, Any]) -> tuple[RawResult, State | None]:
+            common, go = control
             state = machine.start({**given.mapped, **common}, spread.each, depth, given.end, given.names)
-            state = machine.advance(state)
+            state = machine.advance(state, go=go)
             return self.read(state, depth), state if keep else None
 
-        return spread.run(body, given.without_common(), given.common)  # type: ignore[no-any-return]
+        return spread.run(body, given.without_common(), (given.common, go))  # type: ignore[no-any-return]
 
-    def _again(self, state: State, *, spread: LaneSharding, depth: int) -> tuple[RawResult, State]:
-        def body(state: State, _: None) -> tuple[RawResult, State]:
-            state = self.machine.advance(self.machine.grow(state, depth))
+    def _again(self, state: State, go: Any, *, spread: LaneSharding, depth: int) -> tuple[RawResult, State]:
+        def body(state: State, go: Any) -> tuple[RawResult, State]:
+            state = self.machine.advance(self.machine.grow(state, depth), go=go)
             return self.read(state, depth), state
 
-        return spread.run(body, state, None)  # type: ignore[no-any-return]
+        return spread.run(body, state, go)  # type: ignore[no-any-return]
 
     def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arguments with a value per input, and those that all share."""
@@ -286,35 +297,9 @@ class PcExecutable:
         trips, counts = _totals(self, (out.trips, out.counts), spread=spread)
         return replace(_rows(self, out, spread=spread), trips=trips, counts=counts)
 
-    def may_grow(self, status: Any, depth: int, spread: LaneSharding) -> bool:
-        """Has a lane no room, and may there be more? Waits for the run to end."""
-        full = bool(np.any(to_host(status) == int(Status.STACK_FULL)))
-        return self.grows and full and self.can_grow(depth, spread, spread.each)
-
-    def can_grow(self, depth: int, spread: LaneSharding, width: int) -> bool:
-        """Is there room for stacks of twice the depth, beside those that there are?"""
-        return 2 * depth <= DEPTH_LIMIT and self.memory.has_room(spread, width, depth)
-
-    def growth_notes(self, depth: int) -> tuple[str, ...]:
-        """Notes on why stacks of this depth could not grow, if it was for memory."""
-        return self.memory.stacks(depth) if self.grows and 2 * depth <= DEPTH_LIMIT else ()
-
-    def remember(self, depth: int) -> None:
-        if self.grows:
-            self.depth = max(depth, self.depth)
-
     def pace(self, lanes: int, how: str) -> TripBudget:
         """How fast a machine of so many lanes is, remembered from one run to the next."""
         return self._paces.setdefault((lanes, how), TripBudget())
-
-    def fitting(self, spread: LaneSharding, width: int, slots: int, traced: bool = False) -> int:
-        """The depth that a machine of so many lanes begins with; TooLargeError if there is no room for it. What runs of
-        fewer lanes have found to be deep enough may be too deep for more of them."""
-        depth = self.traced_depth() if traced else self.depth
-        while self.grows and not traced and depth > START_DEPTH and not self.memory.fits(spread, width, depth, slots):
-            depth //= 2
-        self.memory.check(spread, width, depth, slots)
-        return depth
 
     # Through fewer lanes
 

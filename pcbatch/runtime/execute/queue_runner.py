@@ -89,7 +89,10 @@ class QueueRunner:
     snapshot: Callable[[QueueBuffers], Any] = field(init=False, default=lambda begun: begun)
 
     def __post_init__(self) -> None:
-        self.depth = self.executable.fitting(self.spread, self.lanes, self.spread.each)
+        # Where stacks have grown in a run like this one they grow again: the programs for that are there.
+        self.depth = self.executable.depths(
+            ("map", self.spread, self.lanes), self.spread, self.lanes, self.spread.each
+        )[0]
         self.grows = self.executable.grows
         self.standing = RunCounts(self.spread.inputs)
         if self.watch is not None:
@@ -197,10 +200,11 @@ class QueueRunner:
 
     def _grown(self, q: Queue) -> Queue:
         """With deeper stacks; or, if they may not get deeper, no longer waiting for that."""
-        if not self.executable.can_grow(self.depth, self.spread, int(q.item.shape[-1])):
+        deeper = self.executable.next_depth(self.depth, self.spread, int(q.item.shape[-1]))
+        if deeper is None:
             self.grows = False
             return q
-        self.depth *= 2
+        self.depth = deeper
         return replace(q, state=self.brief(_grow, q.state, depth=self.depth))
 
 

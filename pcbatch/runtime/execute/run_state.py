@@ -115,9 +115,8 @@ def begin(
     width = executable.width(spread.each) if lanes is None else executable.stream_width(lanes, spread)
     queued = lanes is not None or width < spread.each
     width = executable.stream_width(width, spread) if queued else width
-    depth = executable.fitting(spread, width, spread.each if queued else 0)
     kind = QueueRun if queued else BatchRun
-    return kind.before(executable, spread, width, depth, executable.placed(args, spread))
+    return kind.before(executable, spread, width, executable.placed(args, spread))
 
 
 def like(
@@ -151,11 +150,13 @@ class BatchRun(RunState):
     """A lane for each input. `state`: `BatchBuffers`."""
 
     @staticmethod
-    def before(
-        executable: PcExecutable, spread: LaneSharding, lanes: int, depth: int, given: ShardedArguments
-    ) -> BatchRun:
+    def before(executable: PcExecutable, spread: LaneSharding, lanes: int, given: ShardedArguments) -> BatchRun:
         """Before the first trip."""
-        state = executable.jitted(_begun, lanes)(given, spread=spread, depth=depth)
+        depth, *known = executable.depths(("all", spread), spread, lanes, 0)
+        state: BatchBuffers = executable.jitted(_begun, lanes)(given, spread=spread, depth=depth)
+        for depth in known:  # the program for the last of them is there, and this one for the first
+            carry = executable.jitted(_grow_all, lanes)(state.carry, spread=spread, depth=depth)
+            state = state._replace(carry=carry)
         standing = RunCounts(spread.inputs, live=spread.inputs)
         return BatchRun(executable, spread, lanes, depth, executable.grows, standing, state)
 
@@ -196,10 +197,11 @@ class BatchRun(RunState):
     def _grown(self) -> BatchRun:
         """With deeper stacks; or, if they may not get deeper, no longer waiting for that."""
         full = self.spread.inputs - self.standing.finished
-        if not self.executable.can_grow(self.depth, self.spread, self.lanes):
+        depth = self.executable.next_depth(self.depth, self.spread, self.lanes)
+        if depth is None:
             standing = replace(self.standing, finished=self.spread.inputs, full=False)
             return replace(self, grows=False, standing=standing)
-        depth = 2 * self.depth
+        self.executable.grew(("all", self.spread), self.depth, depth)
         carry = self.executable.jitted(_grow_all, self.lanes)(self.state.carry, spread=self.spread, depth=depth)
         standing = replace(self.standing, live=full, full=False)
         return replace(self, state=self.state._replace(carry=carry), depth=depth, standing=standing)
@@ -207,7 +209,7 @@ class BatchRun(RunState):
     def restored(self, arrays: Mapping[str, np.ndarray]) -> BatchRun:
         here = replace(self, state=placed(self.state, arrays, self.spread.mesh))
         full = int(np.sum(here._pc() // (self._exit() + 1) == int(Status.STACK_FULL)))
-        room = self.executable.grows and self.executable.can_grow(self.depth, self.spread, self.lanes)
+        room = self.executable.grows and self.executable.next_depth(self.depth, self.spread, self.lanes)
         if self.grows or not full or not room:
             return here
         # They had ended for want of memory, and may have more now.
@@ -232,14 +234,12 @@ class QueueRun(RunState):
     """Fewer lanes than inputs. `state`: `QueueBuffers`."""
 
     @staticmethod
-    def before(
-        executable: PcExecutable, spread: LaneSharding, lanes: int, depth: int, given: ShardedArguments
-    ) -> QueueRun:
+    def before(executable: PcExecutable, spread: LaneSharding, lanes: int, given: ShardedArguments) -> QueueRun:
         """Before the first trip."""
         stream = QueueRunner(executable, spread, lanes)
         state = stream.begin(given, spread.each)
         standing = RunCounts(spread.inputs, waiting=spread.inputs)
-        return QueueRun(executable, spread, lanes, depth, executable.grows, standing, state)
+        return QueueRun(executable, spread, lanes, stream.depth, executable.grows, standing, state)
 
     @staticmethod
     def described(executable: PcExecutable, args: Any, spread: LaneSharding, width: int, depth: int) -> Any:

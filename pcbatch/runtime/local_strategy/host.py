@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.cfg import Call
-from pcbatch.ir.ops import Fail
+from pcbatch.ir.ops import Fail, Return
 from pcbatch.lowering.typing.jax_types import zeros
 from pcbatch.runtime.local_strategy.counters import Tally
 from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, StraightCode, as_stored, land
@@ -109,6 +109,15 @@ class Host:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What an activation has left behind that ended in a call: results of lanes that had returned, and which went on
+    into the call (`on`)."""
+
+    values: tuple[Any, ...]
+    on: Any
+
+
 @dataclass(slots=True)
 class _Frame:
     """One activation. While a block runs, `left` are its pieces to come and `values` what it has computed so far."""
@@ -121,6 +130,7 @@ class _Frame:
     block: BlockPlan
     left: tuple[CompiledPiece, ...] = ()
     values: Values = field(default_factory=dict)
+    instead: _Left | None = None  # whose place the activation has taken
 
     @property
     def env(self) -> Mapping[str, Any]:
@@ -141,10 +151,12 @@ class _HostRun:
         while True:
             callee = self._advance(frames[-1])
             if callee is not None:
+                if callee.instead is not None:
+                    frames.pop()
                 frames.append(callee)
                 continue
             done = frames.pop()
-            results = tuple(done.registers[r] for r in done.plan.function.results)
+            results = _results(done)
             if not frames:
                 return results, self.counts
             self._resume(frames[-1], results)
@@ -170,18 +182,40 @@ class _HostRun:
             if piece.call is None:
                 self._jump(frame, cond)
                 continue
+            if self._ends(frame, piece.call):
+                on = frame.active.copy()
+                callee = self._called(frame, piece.call, frame.depth)
+                callee.instead = _Left(_results(frame), on)
+                return callee
             self.counts, frame.active = self.tally.admit(self.counts, frame.block.number, frame.active, frame.depth)
             if self._check(frame):
-                callee = self.host.staged.planner.callee(frame.plan, piece.call)
-                args = [frame.env[a] for a in piece.call.args]
-                return self._enter(callee, args, frame.active, frame.depth + 1)
+                return self._called(frame, piece.call, frame.depth + 1)
         return None
 
+    def _called(self, frame: _Frame, call: Call, depth: int) -> _Frame:
+        callee = self.host.staged.planner.callee(frame.plan, call)
+        return self._enter(callee, [frame.env[a] for a in call.args], frame.active, depth)
+
+    def _ends(self, frame: _Frame, call: Call) -> bool:
+        """Do all lanes that are still in the activation return what this call gives? Then its place can be taken: calls
+        in tail position use no depth. Results that lanes share stay with who knows that they do."""
+        if len(frame.left) != 1 or not _is_tail(frame.plan, frame.block):
+            return False
+        callee = self.host.staged.planner.callee(frame.plan, call)
+        pairs = zip(frame.plan.function.results, callee.function.results, strict=True)
+        alike = all(
+            frame.plan.type(a) == callee.type(b) and not {a, b} & (frame.plan.shared | callee.shared) for a, b in pairs
+        )
+        return alike and bool(np.all(frame.active | (frame.pc == frame.plan.exit)))
+
     def _begin(self, frame: _Frame) -> bool:
-        """Start the earliest block that some lane waits for."""
+        """Start the earliest block that some lane waits for; those that end in a call in tail position last."""
         k = int(frame.pc.min())
         if k == frame.plan.exit:
             return False
+        if _is_tail(frame.plan, frame.plan.blocks[k]):
+            waiting = set(np.unique(frame.pc).tolist()) - {frame.plan.exit}
+            k = min(waiting, key=lambda k: (_is_tail(frame.plan, frame.plan.blocks[k]), k))
         frame.block = frame.plan.blocks[k]
         frame.active = frame.pc == k
         frame.left = self.host.pieces(frame.plan, frame.block)
@@ -239,6 +273,22 @@ class _HostRun:
         call = pieces[len(pieces) - len(frame.left) - 1].call
         assert call is not None
         return call
+
+
+def _is_tail(plan: FunctionPlan, block: BlockPlan) -> bool:
+    """Is a call the last that the block does, and what it gives the result?"""
+    last = block.items[-1] if block.items else None
+    ends = isinstance(last, Call) and isinstance(block.terminator, Return)
+    return ends and last.dsts == plan.function.results  # type: ignore[union-attr]
+
+
+def _results(frame: _Frame) -> tuple[Any, ...]:
+    """What the lanes of an activation return, and those of which it has taken the place."""
+    values = tuple(frame.registers[r] for r in frame.plan.function.results)
+    if (left := frame.instead) is None:
+        return values
+    pairs = zip(values, left.values, strict=True)
+    return tuple(jnp.where(lane_mask(left.on, value), value, old) for value, old in pairs)
 
 
 def _uses(item: Item) -> tuple[str, ...]:

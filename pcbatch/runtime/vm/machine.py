@@ -96,12 +96,13 @@ class Machine:
         }
         return shared, per_input
 
-    def advance(self, state: State, max_trips: int | jax.Array | None = None) -> State:
-        """Run until no lane is live, or for at most `max_trips` trips."""
+    def advance(self, state: State, max_trips: int | jax.Array | None = None, go: Any = None) -> State:
+        """Run until no lane is live, or for at most `max_trips` trips; `go`, a bool[]: or not at all."""
         blocks = self.blocks(state)
 
         def live(s: tuple[Values, jax.Array]) -> jax.Array:
             going = blocks.live(s[0])
+            going = going if go is None else going & go
             return going if max_trips is None else going & (s[1] < max_trips)
 
         def trip(s: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:

@@ -1,4 +1,3 @@
-import jax
 import jax.numpy as jnp
 import pcbatch
 
@@ -10,5 +9,4 @@ def down(n):
     return n
 
 
-N = jnp.arange(9)
-jax.jit(lambda n: down(n, checkpoint="run.npz"))(N)
+down.run(jnp.arange(9), save_to="run.npz", checkpoint="run.npz")

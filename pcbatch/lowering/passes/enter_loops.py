@@ -1,0 +1,120 @@
+"""Enter loops at their bodies where the first test is known to pass.
+
+before:  bb0: n = { MOST }; jump bb1            after:  bb0: n = { MOST }; jump bb4
+         bb1: t = { n > 0 }                             bb4: t = { n > 0 }; jump bb2
+              branch t, bb2, bb3                        bb1: t = { n > 0 }
+         bb2: k = { ... }; jump bb1                          branch t, bb2, bb3
+         bb3: ... k ...                                 bb2: k = { ... }; jump bb1
+                                                        bb3: ... k ...
+
+What the body assigns then has a value after the loop. Types are per variable, and `n` changes in the loop, so inference
+does not see that the first test passes; here the values that it has on the way into the loop are followed. Only
+functions in which some variable may lack a value are changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+
+from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
+from pcbatch.ir.def_use import predecessors, retarget, writes
+from pcbatch.ir.liveness import live_in
+from pcbatch.ir.loops import Loop, loops
+from pcbatch.ir.ops import Branch, Jump, Move, Prim
+from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.trace import trace
+
+
+def run(source: CfgProgram, split: CfgProgram, found: Inferred) -> CfgProgram:
+    """`source` with such loops entered at their bodies. `split` is the same program with live ranges split, for which
+    types were inferred; without types (of nothing) constants alone are followed."""
+    functions = zip(source.functions, split.functions, strict=True)
+    return replace(source, functions=tuple(_entered(old, new, found) for old, new in functions))
+
+
+def _entered(function: Function, split: Function, found: Inferred) -> Function:
+    if live_in(split)[split.blocks[0].label].issubset(split.params):
+        return function  # all variables have values wherever they are read
+    values = _Values(split, predecessors(split.blocks), found)
+    fresh = count(function.last_label + 1)
+    entries: dict[str, str] = {}  # heads, and the blocks in which they are entered
+    ways: dict[str, dict[str, str]] = {}  # of blocks outside of loops: where they jump instead
+    for loop in loops(split):
+        for before in values.ways_in(loop):
+            entries.setdefault(loop.head, f"bb{next(fresh)}")
+            ways.setdefault(before, {})[loop.head] = entries[loop.head]
+    blocks: list[Block] = []
+    for block in function.blocks:
+        if block.label in entries:
+            assert isinstance(block.terminator, Branch)
+            blocks.append(replace(block, label=entries[block.label], terminator=Jump(block.terminator.on_true)))
+        terminator = retarget(block.terminator, partial(_way, ways.get(block.label, {})))
+        blocks.append(replace(block, terminator=terminator))
+    return replace(function, blocks=tuple(blocks))
+
+
+def _way(instead: Mapping[str, str], label: str) -> str:
+    return instead.get(label, label)
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """What variables hold at a point of a function, as far as it is known while compiling."""
+
+    function: Function
+    preds: Mapping[str, Sequence[str]]
+    found: Inferred
+
+    def ways_in(self, loop: Loop) -> list[str]:
+        """The blocks before a loop from which its first test passes. The test stands in the head, and a false one
+        leaves the loop."""
+        branch = self.function.block(loop.head).terminator
+        if not isinstance(branch, Branch) or branch.on_true not in loop.body or branch.on_false in loop.body:
+            return []
+        outside = [label for label in self.preds[loop.head] if label not in loop.body]
+        return [label for label in outside if self._passes(branch.cond, loop.head, label)]
+
+    def _passes(self, cond: str, head: str, before: str) -> bool:
+        way = [*self._straight(before), *self.function.block(head).ops]
+        value = self._value(cond, way)
+        return value is not None and [Known(True)] == list(value.leaves)
+
+    def _straight(self, label: str) -> list[Op]:
+        """The operations that every lane has just run when it leaves a block, in order."""
+        way: list[Op] = []
+        seen = set[str]()
+        while label not in seen:
+            seen.add(label)
+            way[:0] = self.function.block(label).ops
+            if len(self.preds[label]) != 1 or label == self.function.blocks[0].label:
+                break
+            (label,) = self.preds[label]
+        return way
+
+    def _value(self, name: str, way: Sequence[Op]) -> Abstract | None:
+        """What a variable holds after these operations; its type, where it is not computed in them."""
+        for k in range(len(way) - 1, -1, -1):
+            op = way[k]
+            if name in writes(op):
+                match op:
+                    case Prim():
+                        return self._computed(op, way[:k], name)
+                    case Move():
+                        return self._value(op.src, way[:k])
+                break
+        return self.found.types.get((self.function.name, name))
+
+    def _computed(self, op: Prim, way: Sequence[Op], name: str) -> Abstract | None:
+        ins = [self._value(v, way) for v in op.expr.ins]
+        known = [value for value in ins if value is not None]
+        if len(known) < len(ins) or op.expr.fn is None:
+            return None
+        try:
+            traced = trace(op.expr.fn, known, len(op.dsts))
+        except Exception:  # told by type inference, if it is a fault
+            return None
+        return traced.outs[op.dsts.index(name)]
