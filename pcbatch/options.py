@@ -14,6 +14,7 @@ from pcbatch.modes import Mode
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
 EMITTERS = ("auto", "guard", "port", "mask")
+ON_FAILURE = ("warn", "error", "ignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Options:
     max_memory: int | str | None = None
     devices: Any = None
     stats: bool = False
+    on_failure: str | None = None
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, STRATEGIES)
@@ -47,6 +49,8 @@ class Options:
         _positive("max_tape", self.max_tape)
         _positive("checkpoints", self.checkpoints)
         _check_memory(self.max_memory)
+        if self.on_failure is not None:
+            checked_on_failure("on_failure", self.on_failure)
 
     @property
     def memory(self) -> int | None:
@@ -92,6 +96,11 @@ def _check_memory(limit: object) -> None:
         help = 'leave it out, or write `max_memory="8GB"`'
         title = f"max_memory must be a number of bytes, a text such as '8GB', or None, not {limit!r}"
         raise UsageError(Diagnostic("PCB401", title, helps=(help,)))
+
+
+def checked_on_failure(name: str, value: object) -> None:
+    """Raises UsageError for what `on_failure`, or the variable of the environment, must not say."""
+    _one_of(name, value, ON_FAILURE)
 
 
 def checked_lanes(lanes: int | None) -> int | None:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("PCBATCH_ON_FAILURE", "ignore")  # JAX keeps no program that can warn in its persistent cache
 os.environ["XLA_FLAGS"] = " ".join(
     [
         *("--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"),

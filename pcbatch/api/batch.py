@@ -30,6 +30,7 @@ from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.trace import inside_primitive
 from pcbatch.options import Options
 from pcbatch.report.lane_failures import raise_failures
+from pcbatch.report.traced_failures import watched
 from pcbatch.runtime.sharding.ambient_mesh import without_mesh
 
 P = ParamSpec("P")  # the parameters of a function of one example
@@ -86,7 +87,8 @@ class Batched(Runs, Staged, Inspected, Named, Generic[P, R]):
         """Run every lane; the result has the lanes along the leading axis of every leaf.
 
         Raises:
-            BatchRuntimeError: a lane failed (not inside `jit`: there it gives NaN, or the smallest integer).
+            BatchRuntimeError: a lane failed (not inside `jit`: there it gives NaN, or the smallest integer, and
+                `on_failure` says what else happens).
             CompileError: the function cannot be compiled for these types.
             UsageError: arguments do not fit the signature, `in_axes`, or one another.
 
@@ -99,6 +101,7 @@ class Batched(Runs, Staged, Inspected, Named, Generic[P, R]):
         try:
             compiled, given, outcome = self._outcome(args, kwargs)
             raise_failures(self.fn.__name__, compiled, outcome, given)
+            outcome = watched(compiled, self.fn.__name__, outcome)
         except PcbatchError as error:
             raise error.with_traceback(None) from None  # it says all there is to say; our own frames add nothing
         return compiled.value(outcome)  # type: ignore[no-any-return]
@@ -251,6 +254,9 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
             lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/jax.md.
         stats: count visits and active lanes per block; see `Result.stats`.
+        on_failure: what a call inside `jit` does when lanes fail or the tape of a gradient is full: "warn" (once for a
+            program), "error" or "ignore". None: as the environment says (PCBATCH_ON_FAILURE), else "warn", unless JAX's
+            persistent cache is on, which keeps no programs that can warn. See docs/jax.md.
 
     Returns:
         A `Batched`. The algorithm is that of Radul et al., "Automatically Batching Control-Intensive Programs for

@@ -10,6 +10,7 @@ import jax
 
 from pcbatch.call.arguments import signature, usage
 from pcbatch.call.out_axes import inserted
+from pcbatch.call.static_leaves import is_static
 from pcbatch.lowering.typing.abstract_values import array_type
 from pcbatch.lowering.typing.jax_types import to_aval
 
@@ -40,7 +41,9 @@ def avals_of(fn: FunctionType, compiled: Program, lanes: int, args: tuple[Any, .
     return Avals(jax.tree.map(_aval, (kept, named)), jax.tree.unflatten(compiled.stages.result.tree, outs))
 
 
-def _aval(leaf: Any) -> jax.ShapeDtypeStruct:
+def _aval(leaf: Any) -> jax.ShapeDtypeStruct | None:
+    if is_static(leaf):
+        return None
     leaf = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.eval_shape(lambda x: x, leaf)
     make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
     aval: jax.ShapeDtypeStruct = make(leaf.shape, leaf.dtype, weak_type=bool(getattr(leaf, "weak_type", False)))

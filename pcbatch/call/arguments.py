@@ -13,8 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.call.static_leaves import check_leaf, has_hash, is_number, is_static
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
+from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, is_array, known
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.pytree import flatten
@@ -32,11 +34,12 @@ class Arguments:
     arrays: Mapping[str, tuple[Any, ...]]  # parameter -> array leaves
     mapped: Mapping[str, tuple[bool, ...]]  # parameter -> which of its array leaves have lanes
     lanes: int
+    objects: tuple[int, ...] = ()  # the identities of static leaves that have no hash
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What a compiled program depends on."""
-        return (tuple(self.types.items()), self.shared)
+        """What a compiled program depends on. (The types keep the objects: no other can get the identity of one.)"""
+        return (tuple(self.types.items()), self.shared, self.objects)
 
 
 def usage(code: str, title: str, *notes: str, help: str = "") -> UsageError:
@@ -87,6 +90,7 @@ def prepare(
     arrays: dict[str, tuple[Any, ...]] = {}
     mapped: dict[str, tuple[bool, ...]] = {}
     sizes: dict[str, int] = {}
+    objects: tuple[int, ...] = ()
     for name, value in bound.arguments.items():
         if name in options.static_argnames or name not in passed:
             declared = name in options.static_argnames
@@ -98,14 +102,22 @@ def prepare(
         paths = jax.tree_util.tree_leaves_with_path(value)  # in the same order
         per_leaf = _leaf_axes(name, axes[name], value)
         _check_no_numbers(name, value, per_leaf)
-        moved = [_lane_axis_first(name, *leaf, axis, sizes, host) for leaf, axis in zip(paths, per_leaf, strict=True)]
-        lane_types = [_type_of(name, leaf, int(axis is not None)) for leaf, axis in zip(moved, per_leaf, strict=True)]
+        lane_types: list[ArrayType | Known] = []
+        held: list[tuple[Any, bool]] = []
+        for leaf, axis in zip(paths, per_leaf, strict=True):
+            if axis is None and is_static(leaf[1]):
+                lane_types.append(Known(leaf[1]))
+                objects += () if has_hash(leaf[1]) else (id(leaf[1]),)
+                continue
+            array = _lane_axis_first(name, *leaf, axis, sizes, host)
+            lane_types.append(_type_of(name, array, int(axis is not None)))
+            held.append((array, axis is not None))
         types[name] = Abstract(tree, tuple(lane_types))
-        arrays[name] = tuple(moved)
-        mapped[name] = tuple(axis is not None for axis in per_leaf)
+        arrays[name] = tuple(array for array, _ in held)
+        mapped[name] = tuple(here for _, here in held)
         if all(axis is None for axis in per_leaf):
             shared.add(name)
-    return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes))
+    return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes), objects)
 
 
 def checked_names(fn: Any, options: Options) -> Options:
@@ -138,7 +150,8 @@ def types_of_fixed(fn: Any, options: Options, fixed: tuple[Any, ...]) -> dict[st
             found[name] = _static(name, value, True)
         else:
             leaves, tree = _flattened(name, value)
-            found[name] = Abstract(tree, tuple(_type_of(name, leaf, 0) for leaf in leaves))
+            types = [Known(leaf) if is_static(leaf) else _type_of(name, leaf, 0) for leaf in leaves]
+            found[name] = Abstract(tree, tuple(types))
     return found
 
 
@@ -235,26 +248,10 @@ def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
 def _check_no_numbers(name: str, value: Any, axes: list[int | None]) -> None:
     """A list of numbers is meant as an array, and JAX does not take it for one."""
     leaves = jax.tree.leaves(value)
-    if type(value) in (list, tuple) and leaves and None not in axes and all(map(_is_number, leaves)):
+    if type(value) in (list, tuple) and leaves and None not in axes and all(map(is_number, leaves)):
         kind = type(value).__name__
         title, note = f"argument `{name}` is a {kind} of numbers", "JAX takes each of them for an argument of its own"
         raise usage("PCB406", title, note, help=f"pass an array: `jnp.array({name})`")
-
-
-def _is_number(leaf: object) -> bool:
-    return isinstance(leaf, bool | int | float | complex)
-
-
-def _check_leaf(name: str, leaf: Any) -> None:
-    if isinstance(leaf, np.ma.MaskedArray):
-        title, help = f"argument `{name}` is a masked array, which JAX does not have", "pass its data and its mask"
-        raise usage("PCB405", title, help=f"{help}, or `{name}.filled(0)`")
-    if is_array(leaf) or _is_number(leaf):
-        return
-    help = f"name it in `static_argnames=('{name}',)` if it is the same for all lanes"
-    if isinstance(leaf, type):
-        help = "write `@pcbatch.batch` above `@classmethod`, not below it"
-    raise usage("PCB405", f"argument `{name}` holds a {type(leaf).__name__}, which is not an array", help=help)
 
 
 def on_device(given: Arguments) -> Arguments:
@@ -272,7 +269,7 @@ def _lane_axis_first(param: str, path: Any, leaf: Any, axis: int | None, sizes: 
     name = param + jax.tree_util.keystr(path)
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return _lane_axis_first_of_shape(name, leaf, axis, sizes)
-    _check_leaf(param, leaf)
+    check_leaf(param, leaf, path)
     if axis is None:
         return leaf if is_array(leaf) else _as_jax(name, leaf)
     shape = np.shape(leaf)

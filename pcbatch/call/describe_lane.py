@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from pcbatch.call.arguments import Arguments
-from pcbatch.lowering.typing.abstract_values import leaf_names
+from pcbatch.lowering.typing.abstract_values import Known, leaf_names
 from pcbatch.lowering.typing.trace import is_key_array
 
 SHOWN_VALUES = 4  # elements of an argument that is an array
@@ -20,7 +20,9 @@ def describe_lane(lane: int, given: Arguments, more: str = "") -> str:
     for param, type_ in given.types.items():
         if param in given.shared:
             continue
-        leaves = zip(leaf_names(param, type_), given.arrays[param], given.mapped[param], strict=True)
+        names = leaf_names(param, type_)
+        held = [name for name, leaf in zip(names, type_.leaves, strict=True) if not isinstance(leaf, Known)]
+        leaves = zip(held, given.arrays[param], given.mapped[param], strict=True)
         for leaf, array, mapped in leaves:
             value = _value(array, lane) if mapped else None
             if value is not None:

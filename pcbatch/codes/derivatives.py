@@ -72,7 +72,7 @@ reverse, and pcbatch keeps no tape of it. Forward mode over it works: Hessians a
         """
 A gradient needs a record of every visit of a block. `max_tape` is how many there is room for, of each block and for
 each lane on average. Outside `jax.jit` the tape grows by itself where `max_tape` is not set, and this is what it says
-where it is. Inside, where nothing can grow, the gradient is NaN.
+where it is. Inside, where nothing can grow, the gradient is NaN, and this is a warning (`on_failure`).
 """,
         bad=_HEAD + _GROW.format(options="(max_tape=2)") + "print(jax.grad(loss)(x))\n",
         good=_HEAD + _GROW.format(options="(max_tape=16)") + "print(jax.jit(jax.grad(loss))(x))\n",

@@ -11,7 +11,7 @@ PAGES = (
         """
 These lanes made more nested calls than their stack has room for: `max_depth`, or as far as memory goes (`max_memory`)
 where it is not set (64 inside `jax.jit`, where stacks cannot grow). The other lanes came to their end; `f.run(...)`
-gives their values and a status per lane.
+gives their values and a status per lane. Inside `jax.jit` this is a warning (`on_failure`), as for all lanes that fail.
 """,
         bad="""
 import jax.numpy as jnp

@@ -129,8 +129,8 @@ print(scale(jnp.arange(3), 2))
         "PCB405",
         "an argument that is not an array",
         """
-Lanes hold arrays, numbers, and pytrees of them. A string, a function or another object is the same for all lanes and
-belongs in `static_argnames`.
+Lanes hold arrays, numbers, and pytrees of them. A string, a function or another object is the same for all lanes: it
+belongs in `static_argnames`, or, as a part of a pytree, has None in its place in `in_axes`.
 """,
         bad="""
 import jax.numpy as jnp

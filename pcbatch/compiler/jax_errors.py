@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label
@@ -25,7 +24,7 @@ from pcbatch.lowering.diagnose.find_non_finite import find
 from pcbatch.lowering.diagnose.traceback_spans import spans, user_frames
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
-from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, no_donation
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, no_donation, non_finite_lanes
 
 RERUN_LANES = 64  # lanes that are run again, one by one, in search of a NaN
 
@@ -78,6 +77,8 @@ class ErrorMapper:
         with jax.debug_nans(False), jax.debug_infs(False):
             with no_donation():
                 outcome = self.go()
+            if any(isinstance(x, jax.core.Tracer) for x in (outcome.status, *outcome.values)):
+                raise error
             lanes = non_finite_lanes(outcome)
             found = next(filter(None, (self._first_non_finite(lane, kinds) for lane in lanes[:RERUN_LANES])), None)
         if found is not None:
@@ -148,16 +149,6 @@ def _finding(place: Label, helpers: tuple[Label, ...], error: Exception) -> Diag
         ),
         ("write it with operations that work under `jax.jit(jax.vmap(...))` on this back end",),
     )
-
-
-def non_finite_lanes(outcome: RawResult) -> list[int]:
-    """Lanes that have not failed and give something that is not finite."""
-    bad = np.zeros(np.shape(outcome.status), bool)
-    for value in outcome.values:
-        if jnp.issubdtype(value.dtype, jnp.inexact):
-            finite = np.asarray(jnp.isfinite(value))
-            bad |= ~finite.reshape(len(bad), -1).all(axis=1)
-    return [int(lane) for lane in np.flatnonzero(bad & (np.asarray(outcome.status) == 0))]
 
 
 def _of_lane(value: Any, type_: ArrayType | None, lane: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from types import FunctionType
 from typing import Any, Protocol
@@ -40,9 +40,9 @@ from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
 from pcbatch.runtime.vm import wide_counters
-from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
+from pcbatch.runtime.vm.raw_result import RawResult, is_tracing, replaying
 from pcbatch.runtime.vm.status import Site, Status
-from pcbatch.transforms import UnsharingProgram, forward_only, traced_run
+from pcbatch.transforms import Notice, UnsharingProgram, forward_only, traced_run
 
 
 class Executable(Protocol):
@@ -83,6 +83,7 @@ class Program:
     where: Callable[[int, int | None], Site]  # a final pc and return address -> where the lane stopped
     places: Callable[[], tuple[int | None, ...]]  # the axes of the lanes in each leaf of the result; refuses some
     unshared: Callable[[frozenset[str]], Program]  # the same for lanes that do not share some arguments
+    notices: dict[str, Notice] = field(default_factory=dict, compare=False)  # of failing lanes, inside `jit`
 
     @property
     def out_axes(self) -> tuple[int | None, ...]:
@@ -122,7 +123,7 @@ class Program:
 
     def _operation(self, args: Any) -> UnsharingProgram | None:
         """What a run is an operation of, if JAX traces it."""
-        if not isinstance(self.executable, PcExecutable) or not is_tracing(args):
+        if not isinstance(self.executable, PcExecutable) or not (is_tracing(args) or replaying()):
             return None
         return self.program()
 
@@ -253,7 +254,7 @@ def compile_signature(
 
     def unshared(names: frozenset[str]) -> Program:
         whose = dict(zip(compiled.params, _owners(stages), strict=False))
-        shared = given.shared - {whose[v] for v in names if v in whose}
+        shared = types.shared - {whose[v] for v in names if v in whose}
         return compile(replace(types, shared=shared), apart | (names & set(stages.captures)))
 
     stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), apart)

@@ -49,9 +49,9 @@ class Diagnostic:
     helps: tuple[str, ...] = ()
 
 
-def render(diagnostic: Diagnostic) -> str:
+def render(diagnostic: Diagnostic, kind: str = "error") -> str:
     """Lay a diagnostic out with the user's source lines and carets below them."""
-    lines = [f"error[{diagnostic.code}]: {diagnostic.title}"]
+    lines = [f"{kind}[{diagnostic.code}]: {diagnostic.title}"]
     labels = [(label, "-") for label in diagnostic.secondary]
     if diagnostic.primary is not None:
         labels.append((diagnostic.primary, "^"))

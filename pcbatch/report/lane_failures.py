@@ -19,7 +19,7 @@ from pcbatch.ir.ops import ASSERTION, Fail
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.sharding.lane_sharding import to_host as to_host
-from pcbatch.runtime.vm.raw_result import RawResult
+from pcbatch.runtime.vm.raw_result import RawResult, replaying
 from pcbatch.runtime.vm.status import Site, Status
 
 SHOWN = 5  # lanes listed in a message
@@ -52,8 +52,11 @@ class FailedRun:
         """The first of these lanes with their inputs, how deep they were, and how far the machine had come."""
         shown = ", ".join(self.lane(lane) for lane in lanes[:SHOWN])
         more = f" and {len(lanes) - SHOWN} more" if len(lanes) > SHOWN else ""
+        first = f"first lanes: {shown}{more}"
+        if self.outcome.trips is None:  # in a program of the user's
+            return (first,)
         trips = int(self.outcome.trips)
-        return (f"first lanes: {shown}{more}", f"the machine made {trips} trip{'' if trips == 1 else 's'}")
+        return (first, f"the machine made {trips} trip{'' if trips == 1 else 's'}")
 
     def lane(self, lane: int) -> str:
         """Its number, its inputs, how deep it was."""
@@ -87,13 +90,18 @@ def raise_failures(name: str, compiled: Program, outcome: RawResult, given: Argu
         return compiled.where(int(pc[lane]), None if back is None else int(back[lane]))
 
     pc_machine = compiled.executable if isinstance(compiled.executable, PcExecutable) else None
-    cramped = () if pc_machine is None else pc_machine.growth_notes(outcome.depth)
-    report = FailedRun(name, outcome, compiled.options, given, locate, cramped)
+    cramped = () if pc_machine is None or replaying() else pc_machine.growth_notes(outcome.depth)
+    diagnostics = findings(FailedRun(name, outcome, compiled.options, given, locate, cramped))
+    if diagnostics:
+        raise BatchRuntimeError(diagnostics)
+
+
+def findings(report: FailedRun) -> list[Diagnostic]:
+    """List one finding for every kind of failure."""
     kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, Status.RUNNING: _running}
     found = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
     found += _failures(report)
-    if found:
-        raise BatchRuntimeError(found)
+    return found
 
 
 def _to_host(leaf: Any) -> Any:

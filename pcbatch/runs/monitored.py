@@ -13,7 +13,6 @@ from jax.sharding import Mesh
 
 from pcbatch.call.arguments import Arguments, signature
 from pcbatch.call.placement import mesh_for_sharding
-from pcbatch.compiler.jax_errors import non_finite_lanes
 from pcbatch.compiler.program import Program
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import to_aval
@@ -29,7 +28,7 @@ from pcbatch.runtime.execute.run_state import begin, like
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
-from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_tracing
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_tracing, non_finite_lanes
 
 
 class Loadable(Protocol):

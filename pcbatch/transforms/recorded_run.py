@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label
 from pcbatch.errors import UsageError
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
@@ -21,6 +22,8 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.machine import Machine, State
+from pcbatch.runtime.vm.raw_result import replaying, unsought
+from pcbatch.transforms.failure_callback import Notice
 from pcbatch.transforms.primitive.batching import Axis, BatchedOperation, one_by_one
 from pcbatch.transforms.primitive.jitted import jitted
 from pcbatch.transforms.primitive.jvp import is_inexact, jvp_of, not_linear
@@ -86,6 +89,12 @@ class RecordedRun(RunOperation):
         return [*jax.tree.leaves(outcome), *(left[key] for key in self.keys)]
 
     def impl(self, *args: Any) -> Sequence[Any]:
+        if replaying():  # of what was inside `jit`: with the room that there was
+            with unsought():
+                outs = run_now(self, self.executable, self.run.lanes, *args)
+            left = self.split(outs)[1]
+            if np.any(left[STATUS]) or np.any(left[FULL]):
+                return outs  # those who have called tell of it
         if self.room is not None:
             return run_now(self, self.executable, self.run.lanes, *args)
         return run_growing_tape(self, *args)
@@ -209,6 +218,25 @@ def _too_short(taped: RecordedRun, counts: Sequence[int]) -> UsageError:
     note = f"a block of `{most.function}` was visited {max(counts):,} times by {lanes} lanes"
     help = f"set `max_tape={needed}`, or leave it out: outside `jit` the tape grows as needed"
     return UsageError(Diagnostic("PCB423", title, notes=(note,), helps=(help,)))
+
+
+@lru_cache(maxsize=256)
+def tape_notice(executable: PcExecutable, tape: Tape) -> Notice:
+    """What there is to say inside `jit`, of a full tape of a program."""
+
+    def findings(full: Any, status: Any, *counts: Any) -> list[Diagnostic]:
+        # Elements of a `vmap` that were recorded one by one have counts of their own.
+        each = status.size // max(1, counts[0].size)
+        needed = -(-max(int(count.max()) for count in counts) // each)
+        most = tape.blocks[max(range(len(counts)), key=lambda k: int(counts[k].max()))].code.block
+        place = next((loc for op in most.ops if (loc := getattr(op, "loc", None)) is not None), None)
+        title = f"the tape of a gradient inside `jit` is full: it needs {needed} records for each lane"
+        note = "gradients of this run are NaN; values are right all the same"
+        primary = None if place is None else Label(place, "a block that was visited most often begins here")
+        help = f"set `max_tape={needed}`, as `f.tape(...)` says for other arguments; or use `checkpoints=`"
+        return [Diagnostic("PCB423", title, primary, notes=(note,), helps=(help,))]
+
+    return Notice(findings)
 
 
 def folded_part(key: str, x: Any, axis: Axis, size: int) -> Any:

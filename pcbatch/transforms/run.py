@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import AbstractMesh
 
 from pcbatch.ir.stack import StackProgram
@@ -16,7 +17,7 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.sharding.ambient_mesh import trace_without_mesh
 from pcbatch.runtime.sharding.custom_partitioning import split_by_xla
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
-from pcbatch.runtime.vm.raw_result import RawResult, no_donation
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, no_donation, non_finite_lanes, replaying, unsought
 from pcbatch.transforms import tangent
 from pcbatch.transforms.primitive.batching import Axis, BatchedOperation
 from pcbatch.transforms.primitive.jitted import jitted
@@ -91,6 +92,28 @@ class Run:
         return jax.tree.leaves(split_by_xla(some, given.mapped, given.common, self.lanes))
 
     def impl(self, *args: Any) -> Sequence[Any]:
+        if not debug_checks():
+            return self._now(*args)
+        # Lanes that fail give NaN on purpose: their failure is told by those who have called.
+        if replaying():
+            with unsought():
+                outs = list(jitted(self)(*args))  # with the depth that stacks had there
+            if np.any(self._outcome(outs).status):
+                return outs
+        try:
+            return self._now(*args)
+        except FloatingPointError:
+            with unsought():
+                outs = list(self._now(*args))
+            if non_finite_lanes(self._outcome(outs)):
+                raise
+            return outs
+
+    def _outcome(self, outs: Sequence[Any]) -> RawResult:
+        outcome: RawResult = jax.tree.unflatten(self.structure(), outs)
+        return outcome
+
+    def _now(self, *args: Any) -> Sequence[Any]:
         if self.ends or (self.elements > 1 and self.program.executable.prints):
             return list(jitted(self)(*args))
         executable, given = self.program.executable, dict(zip(self.names, args, strict=True))

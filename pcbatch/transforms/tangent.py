@@ -17,14 +17,15 @@ import jax
 
 from pcbatch.ir.def_use import reads, writes
 from pcbatch.transforms.backward import Backward
+from pcbatch.transforms.failure_callback import mode_of, told
 from pcbatch.transforms.primitive.batching import Axis, BatchedOperation, at_once
 from pcbatch.transforms.primitive.errors import blaming
 from pcbatch.transforms.primitive.jvp import Jvp, is_inexact, lifted, pushed_linear, refuse
 from pcbatch.transforms.primitive.operation import bind, types_of
-from pcbatch.transforms.recorded_run import RecordedRun, RunOperation, folded_part, run_now
+from pcbatch.transforms.recorded_run import FULL, RecordedRun, RunOperation, folded_part, run_now, tape_notice
 from pcbatch.transforms.remat_run import RematRun, recorder_of
 from pcbatch.transforms.tape import plan as tape
-from pcbatch.transforms.tape.plan import HEAD, Tape
+from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 
 # The linear part
 
@@ -97,9 +98,18 @@ class Tangent(RunOperation):
         if self.tape is None or self.spoilt:
             raise self.why or refuse()
         operation = Backward(self.run, self.moved, self.tape, marked=isinstance(self._taped, RematRun))
-        given = operation.cotangents(cotangents)
+        given = self._watched(operation.cotangents(cotangents), args[count : count + self._left])
         found = iter(bind(operation, *args[: count + self._left], *given))
         return [None] * (count + self._left) + [next(found) for _ in range(sum(self.moved))]
+
+    def _watched(self, cotangents: list[Any], left: Sequence[Any]) -> list[Any]:
+        """The cotangents; where the tape was full, people are told."""
+        taped = self._taped
+        if not isinstance(taped, RecordedRun) or not (cotangents and taped.tape.blocks):
+            return cotangents
+        known = dict(zip(taped.keys, left, strict=True))
+        flags = [known[key] for key in (FULL, STATUS, *(block.count for block in taped.tape.blocks))]
+        return told(tape_notice(self.executable, taped.tape), mode_of(self.executable.options), flags, cotangents)
 
 
 # From a run to its derivatives

@@ -174,7 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         "blame-failed-lanes",
-        "blame.py",
+        "runtime/vm/raw_result.py",
         "np.flatnonzero(bad & (np.asarray(outcome.status) == 0))",
         "np.flatnonzero(bad)",
         "a NaN that a failed lane gives on purpose is an error",

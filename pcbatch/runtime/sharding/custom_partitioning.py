@@ -144,11 +144,11 @@ def _impl_rule(*operands: Any, job: Job, split: Any) -> list[Any]:
 
 
 def _lowered(ctx: Any, *operands: Any, job: Job, split: jex.ClosedJaxpr) -> Any:
-    function = jex.jaxpr_as_fun(split) if _is_spread(ctx.module_context) else job.whole
+    function = jex.jaxpr_as_fun(split) if is_spread(ctx.module_context) else job.whole
     return mlir.lower_fun(function, multiple_results=True)(ctx, *operands)
 
 
-def _is_spread(module: Any) -> bool:
+def is_spread(module: Any) -> bool:
     """Is this compiled for several devices, by XLA as it likes, and run where it is compiled?"""
     around = module.axis_context
     manual = getattr(around, "manual_axes", ())

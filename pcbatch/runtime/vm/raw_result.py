@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 @partial(
@@ -47,6 +49,22 @@ def debug_checks() -> tuple[str, ...]:
     return tuple(kind for kind in ("nan", "inf") if getattr(jax.config, f"jax_debug_{kind}s", False))
 
 
+def replaying() -> bool:
+    """Does JAX run a jitted function again, one operation after another, to find out which of them gave a NaN?"""
+    error = sys.exc_info()[1]  # it does so while it handles the error
+    return bool(debug_checks()) and error is not None and "FloatingPointError" in type(error).__name__
+
+
+@contextmanager
+def unsought() -> Iterator[None]:
+    """Inside, JAX looks for no NaN."""
+    if not debug_checks():
+        yield
+        return
+    with jax.debug_nans(False), jax.debug_infs(False):
+        yield
+
+
 @contextmanager
 def no_donation() -> Iterator[None]:
     """Runs inside use up no argument."""
@@ -68,3 +86,13 @@ def is_tracing(args: Any) -> bool:
 def _nothing() -> int:
     """Called once or a million times, it is compiled once: the cheapest way to have JAX compute something."""
     return 0
+
+
+def non_finite_lanes(outcome: RawResult) -> list[int]:
+    """Lanes that have not failed and give something that is not finite."""
+    bad = np.zeros(np.shape(outcome.status), bool)
+    for value in outcome.values:
+        if jnp.issubdtype(value.dtype, jnp.inexact):
+            finite = np.isfinite(np.asarray(value))
+            bad |= ~finite.reshape(len(bad), -1).all(axis=1)
+    return [int(lane) for lane in np.flatnonzero(bad & (np.asarray(outcome.status) == 0))]

@@ -20,6 +20,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh, varied, without_mesh
 from pcbatch.runtime.sharding.custom_partitioning import asking
 from pcbatch.runtime.sharding.lane_sharding import partition_spec
+from pcbatch.runtime.vm.raw_result import unsought
 from pcbatch.transforms.primitive.batching import Axis, BatchedOperation
 from pcbatch.transforms.primitive.errors import blaming
 from pcbatch.transforms.primitive.jitted import jitted
@@ -144,7 +145,9 @@ def _batch(args: Sequence[Any], axes: Sequence[Axis], *, operation: Operation, a
         return _of_no_element(operation, args, axes)
     found = operation.batch(size, axes)
     operands = [found.operand(k, x, axis) for k, (x, axis) in enumerate(zip(args, axes, strict=True))]
-    return found.results(bind(found.operation, *operands))
+    outs = bind(found.operation, *operands)
+    with unsought():  # they are moved, no more
+        return found.results(outs)
 
 
 def _of_no_element(operation: Operation, args: Sequence[Any], axes: Sequence[Axis]) -> tuple[list[Any], list[Axis]]:

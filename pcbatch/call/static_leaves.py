@@ -1,0 +1,57 @@
+"""The leaves of arguments: which are arrays, which are constants, and which are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.errors import UsageError
+from pcbatch.lowering.typing.abstract_values import is_array
+
+LIKE_ARRAYS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__")
+
+
+def is_number(leaf: object) -> bool:
+    """Is it a number of Python?"""
+    return isinstance(leaf, bool | int | float | complex)
+
+
+def is_static(leaf: object) -> bool:
+    """Is this leaf of what lanes share a constant of the program, such as a function or a string? Not what other
+    libraries take for an array: its elements would be constants too."""
+    kind = type(leaf)
+    arrays = isinstance(leaf, jax.ShapeDtypeStruct) or any(hasattr(kind, name) for name in LIKE_ARRAYS)
+    return not (arrays or is_array(leaf) or is_number(leaf))
+
+
+def has_hash(value: object) -> bool:
+    """Is it hashable? Else it goes by its identity."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def check_leaf(name: str, leaf: Any, path: Any) -> None:
+    """Raises UsageError for what is no array; `path`: where it stands in the argument `name`."""
+    if isinstance(leaf, np.ma.MaskedArray):
+        title, help = f"argument `{name}` is a masked array, which JAX does not have", "pass its data and its mask"
+        raise _refused(title, f"{help}, or `{name}.filled(0)`")
+    if is_array(leaf) or is_number(leaf):
+        return
+    help = f"name it in `static_argnames=('{name}',)` if it is the same for all lanes"
+    if any(hasattr(type(leaf), method) for method in LIKE_ARRAYS):
+        help = "pass an array of JAX or NumPy in its place, for example by `jnp.asarray`"
+    elif path:
+        help = f"put None in its place in `in_axes` of `{name}`; if lanes share all of it, `in_axes={{'{name}': None}}`"
+    elif isinstance(leaf, type):
+        help = "write `@pcbatch.batch` above `@classmethod`, not below it"
+    raise _refused(f"argument `{name}` holds a {type(leaf).__name__}, which is not an array", help)
+
+
+def _refused(title: str, help: str) -> UsageError:
+    return UsageError(Diagnostic("PCB405", title, helps=(help,)))
