@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 
 
@@ -52,6 +53,6 @@ def _check(width: object) -> None:
     if not isinstance(width, int) or isinstance(width, bool) or width < 1:
         raise UsageError(
             Diagnostic(
-                "PCB401", f"a width must be a positive integer, not {width!r}", helps=("write `pcbatch.Few(32)`",)
+                "PCB401", f"a width must be a positive integer, not {short(width)}", helps=("write `pcbatch.Few(32)`",)
             )
         )

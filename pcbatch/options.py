@@ -8,6 +8,7 @@ from typing import Any
 
 from pcbatch.diagnostics.byte_sizes import bytes_of
 from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.modes import Mode
 
@@ -82,7 +83,7 @@ def _check_modes(modes: object) -> None:
         raise UsageError(
             Diagnostic(
                 "PCB401",
-                f"modes must be a mode, or a dict from texts to modes, not {shown!r}",
+                f"modes must be a mode, or a dict from texts to modes, not {short(shown)}",
                 helps=('write `modes=pcbatch.Dense()`, or `modes={"logp(q)": pcbatch.Strips(32)}`',),
             )
         )
@@ -94,7 +95,7 @@ def _check_memory(limit: object) -> None:
         return
     if limit is not None:
         help = 'leave it out, or write `max_memory="8GB"`'
-        title = f"max_memory must be a number of bytes, a text such as '8GB', or None, not {limit!r}"
+        title = f"max_memory must be a number of bytes, a text such as '8GB', or None, not {short(limit)}"
         raise UsageError(Diagnostic("PCB401", title, helps=(help,)))
 
 
@@ -114,7 +115,7 @@ def _one_of(name: str, value: object, choices: tuple[str, ...], *more: str) -> N
         raise UsageError(
             Diagnostic(
                 "PCB401",
-                f"unknown {name} {value!r}",
+                f"unknown {name} {short(value)}",
                 helps=(", ".join([f"choose one of {', '.join(map(repr, choices))}", *more]),),
             )
         )
@@ -125,7 +126,7 @@ def _positive(name: str, value: object) -> None:
         raise UsageError(
             Diagnostic(
                 "PCB401",
-                f"{name} must be a positive integer or None, not {value!r}",
+                f"{name} must be a positive integer or None, not {short(value)}",
                 helps=(f"leave {name} out, or give a number such as {name}=64",),
             )
         )

@@ -22,6 +22,7 @@ from pcbatch.api.running import Runs
 from pcbatch.api.staged import Staged
 from pcbatch.call.arguments import Arguments, as_jax, checked_names, prepare, signature, usage
 from pcbatch.compiler.program import Program, compile_signature
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import PcbatchError
 from pcbatch.frontend.source.callee import Target
 from pcbatch.ir.types import ArrayType
@@ -286,7 +287,7 @@ def _check_names(options: Mapping[str, Any]) -> None:
     known = Options.__dataclass_fields__
     for name in options:
         if name not in known:
-            raise usage("PCB401", f"unknown option {name!r}", help=f"choose from {', '.join(known)}")
+            raise usage("PCB401", f"unknown option {short(name)}", help=f"choose from {', '.join(known)}")
 
 
 class Inline:

@@ -14,6 +14,7 @@ from pcbatch.api.traced import Avals, Described
 from pcbatch.call.arguments import Arguments, prepare, usage
 from pcbatch.compiler.pipeline import Stages, compile_stages, show
 from pcbatch.compiler.program import Program
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.report.lane_failures import raise_failures
 from pcbatch.report.schedule import explain_call
@@ -68,7 +69,7 @@ class Lowered(Described):
             case "jaxpr" | "stablehlo":
                 return self._xla(stage)
             case _:
-                raise usage("PCB410", f"unknown stage {stage!r}", help=f"choose one of {', '.join(STAGES)}")
+                raise usage("PCB410", f"unknown stage {short(stage)}", help=f"choose one of {', '.join(STAGES)}")
 
     def _xla(self, stage: str) -> str:
         compiled, given = self._typed(stage)
@@ -92,7 +93,7 @@ class Lowered(Described):
 
     def _typed(self, stage: str) -> tuple[Program, Arguments]:
         if self.compiled is None or self.given is None:
-            raise usage("PCB410", f"stage {stage!r} needs the types of all arguments", help=NEEDS_TYPES)
+            raise usage("PCB410", f"stage {short(stage)} needs the types of all arguments", help=NEEDS_TYPES)
         return self.compiled, self.given
 
     def compile(self) -> CompiledBatch:

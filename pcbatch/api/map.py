@@ -14,6 +14,7 @@ import numpy as np
 from pcbatch.call.arguments import Arguments, on_device, usage
 from pcbatch.call.placement import mesh_for_sharding
 from pcbatch.call.results import Result
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.runs.monitored import run_monitored
@@ -82,7 +83,7 @@ def run_map(
 
 def _positive(name: str, value: object) -> None:
     if value is not None and (not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1):
-        title = f"{name} must be a positive integer or None, not {value!r}"
+        title = f"{name} must be a positive integer or None, not {short(value)}"
         raise usage("PCB417", title, help=f"leave {name} out, or give a number such as {name}=128")
 
 

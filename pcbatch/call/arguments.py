@@ -15,6 +15,7 @@ import numpy as np
 
 from pcbatch.call.static_leaves import check_leaf, has_hash, is_number, is_static
 from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.diagnostics.short_repr import Short, clipped, short
 from pcbatch.errors import UsageError
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, is_array, known
@@ -72,8 +73,16 @@ def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Boun
     except TypeError as error:
         help = "pass each parameter once; only those with a default may be left out"
         raise usage(
-            "PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{given}", help=help
+            "PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{_in_short(given)}", help=help
         ) from None
+
+
+def _in_short(given: inspect.Signature) -> inspect.Signature:
+    """A signature whose defaults are shown in short."""
+    parameters = given.parameters.values()
+    return given.replace(
+        parameters=[p if p.default is p.empty else p.replace(default=Short(p.default)) for p in parameters]
+    )
 
 
 def prepare(
@@ -127,7 +136,7 @@ def checked_names(fn: Any, options: Options) -> Options:
         names = getattr(options, option)
         names = (names,) if isinstance(names, str) else names
         if not isinstance(names, tuple | list):
-            title = f"{option} must be a name or a tuple of names, not {names!r}"
+            title = f"{option} must be a name or a tuple of names, not {short(names)}"
             raise usage("PCB401", title, help=f'write `{option}="name"` or `{option}=("a", "b")`')
         for name in names:
             if name not in known:
@@ -175,7 +184,7 @@ def _flattened(name: str, value: Any) -> tuple[list[Any], Any]:
         return flatten(value)
     except ValueError as error:  # JAX sorts the keys of a dict
         help = "let the keys of a dict be of one type, all numbers or all strings"
-        raise usage("PCB405", f"argument `{name}` is no pytree of JAX", str(error), help=help) from None
+        raise usage("PCB405", f"argument `{name}` is no pytree of JAX", clipped(str(error), 500), help=help) from None
 
 
 def _hashable_help(name: str, value: Any) -> str:
@@ -206,7 +215,7 @@ def _axes(fn: Any, options: Options, bound: inspect.BoundArguments, positional: 
         axes, positional = (*axes[:star], tuple(axes[star:])), min(positional, star + 1)
     if not isinstance(axes, tuple | list):
         help = "give one entry per parameter, in order, or a dict by name"
-        raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {axes!r}", help=help)
+        raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {short(axes)}", help=help)
     if not positional <= len(axes) <= len(names):
         raise usage(
             "PCB404",
@@ -233,7 +242,7 @@ def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
             f"in_axes of `{name}` does not fit its structure",
             "give one axis for all its leaves, or a prefix of it",
         )
-        raise usage("PCB404", title, str(error).splitlines()[0], help=help) from None
+        raise usage("PCB404", title, clipped(str(error).splitlines()[0], 500), help=help) from None
     # None in the value is no leaf, but has a place among the axes.
     places = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
     leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
@@ -241,7 +250,7 @@ def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
     for axis in out:
         if axis is not None and not is_axis(axis):
             help = "write the number of the axis that lanes lie along, or None for a value that all lanes share"
-            raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {axis!r}", help=help)
+            raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {short(axis)}", help=help)
     return out
 
 

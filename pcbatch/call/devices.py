@@ -11,6 +11,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from pcbatch.call.arguments import usage
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices
 from pcbatch.runtime.vm.raw_result import is_tracing
@@ -70,7 +71,7 @@ def mesh_of(devices: Any, mesh: Any = None) -> Devices:
         case PartitionSpec():
             return _of_the_context(found)
         case _ if mesh is not None:
-            title = f"mesh must be a `jax.sharding.Mesh` or a `jax.NamedSharding`, not {found!r}"
+            title = f"mesh must be a `jax.sharding.Mesh` or a `jax.NamedSharding`, not {short(found)}"
             raise usage("PCB414", title, help="or give `devices=4`")
     return Mesh(np.array(_chosen(devices)), (AXIS,))
 
@@ -79,7 +80,7 @@ def _of_the_context(spec: PartitionSpec) -> NamedSharding:
     around = ambient_mesh()
     if around.empty:
         help = "call it inside `with jax.set_mesh(mesh):`, or give `devices=jax.NamedSharding(mesh, spec)`"
-        raise usage("PCB414", f"devices is {spec!r}, and there is no mesh around", help=help)
+        raise usage("PCB414", f"devices is {short(spec)}, and there is no mesh around", help=help)
     mesh: Any = around if is_tracing(()) else jax.sharding.get_mesh()
     return NamedSharding(mesh, spec)
 
@@ -101,6 +102,6 @@ def _chosen(devices: Any) -> Sequence[Any]:
         raise usage("PCB414", "a device occurs twice among `devices`", help="name each device once")
     raise usage(
         "PCB414",
-        f'devices must be a number, "all", devices of JAX or a mesh, not {devices!r}',
+        f'devices must be a number, "all", devices of JAX or a mesh, not {short(devices)}',
         help='write `devices=4`, `devices="all"` or `devices=jax.devices()[:2]`',
     )

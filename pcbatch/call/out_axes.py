@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.call.arguments import is_axis, usage
+from pcbatch.diagnostics.short_repr import clipped, short
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import Abstract, array_type
 from pcbatch.lowering.typing.trace import is_key_array
@@ -31,7 +32,7 @@ def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) ->
         rank = len(array_type(leaf).shape) + 1
         if not is_axis(axis):
             help = "write the number of the axis where lanes are to lie, or None for what is the same for all of them"
-            raise usage("PCB431", f"out_axes of {name} must be integers or None, not {axis!r}", help=help)
+            raise usage("PCB431", f"out_axes of {name} must be integers or None, not {short(axis)}", help=help)
         if not -rank <= axis < rank:
             title = f"out_axes of {name} puts the lanes on axis {axis} of `{path}`, which has {rank} in all"
             raise usage("PCB431", title, help=f"choose an axis from {-rank} to {rank - 1}")
@@ -45,7 +46,7 @@ def _spread(name: str, out_axes: Any, result: Abstract) -> tuple[Axis, ...]:
         spread = jax.tree.broadcast(out_axes, value, is_leaf=lambda x: x is None)
     except ValueError as error:
         title, help = f"out_axes of {name} does not fit its result", "give one axis for all of it, or a prefix of it"
-        raise usage("PCB431", title, str(error).splitlines()[0], help=help) from None
+        raise usage("PCB431", title, clipped(str(error).splitlines()[0], 500), help=help) from None
     places = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
     leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
     return tuple(axis for axis, leaf in zip(places, leaves, strict=True) if leaf is not None)

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.export
 
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.ir.written import Written
 from pcbatch.runtime.vm import wide_counters
 
@@ -88,7 +89,7 @@ class Stats:
     def _matching(self, text: str) -> list[int]:
         found = [k for k, info in enumerate(self.infos) if info.says(text)]
         if not found:
-            raise ValueError(f"no primitive contains {text!r}")
+            raise ValueError(f"no primitive contains {short(text)}")
         return found
 
     def _need(self) -> None:

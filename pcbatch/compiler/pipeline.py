@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pcbatch import frontend
 from pcbatch.diagnostics.diagnostic import in_order
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import CompileError, InternalError
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
 from pcbatch.ir.cfg import CfgProgram
@@ -232,7 +233,7 @@ def show(program: CfgProgram | StackProgram, format: str = "text") -> str:
         case "dot":
             return to_dot(program)
         case _:
-            raise ValueError(f"unknown format {format!r}")
+            raise ValueError(f"unknown format {short(format)}")
 
 
 def stages(batched: Any, args: tuple[Any, ...]) -> dict[str, CfgProgram | StackProgram]:

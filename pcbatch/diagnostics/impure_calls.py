@@ -3,35 +3,105 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 
 _KEY_HELP = "give each lane a key of its own, `jax.random.split(jax.random.key(0), lanes)`, as an argument `key`"
-_INTEGER = "jax.random.randint(key, (), low, high)"
-_DRAWS = {
-    "normal": "jax.random.normal(key)",
-    "gauss": "jax.random.normal(key)",
-    "randn": "jax.random.normal(key)",
-    "standard_normal": "jax.random.normal(key)",
-    "randint": _INTEGER,
-    "randrange": _INTEGER,
-    "integers": _INTEGER,
-    "choice": "jax.random.choice(key, jnp.asarray(xs))",
-    "shuffle": "jax.random.permutation(key, xs)",
-    "permutation": "jax.random.permutation(key, xs)",
+_SIMPLE = "jax.random.uniform(key)"
+# What to write for a draw: of Python's `random`, whose parameters are named here, and of NumPy with a size as well.
+_PYTHON = {
+    "random": ((), _SIMPLE),
+    "uniform": (("a", "b"), "jax.random.uniform(key, (), minval={a}, maxval={b})"),
+    "randint": (("a", "b"), "jax.random.randint(key, (), {a}, {b} + 1)"),
+    "gauss": (("mu=0.0", "sigma=1.0"), "{mu} + {sigma} * jax.random.normal(key)"),
+    "normalvariate": (("mu=0.0", "sigma=1.0"), "{mu} + {sigma} * jax.random.normal(key)"),
+    "expovariate": (("lambd=1.0",), "jax.random.exponential(key) / {lambd}"),
+    "betavariate": (("alpha", "beta"), "jax.random.beta(key, {alpha}, {beta})"),
+    "gammavariate": (("alpha", "beta"), "{beta} * jax.random.gamma(key, {alpha})"),
+    "choice": (("seq",), "jax.random.choice(key, jnp.asarray({seq}))"),
+    "shuffle": (("x",), "{x} = jax.random.permutation(key, jnp.asarray({x}))"),
+    "sample": (("population", "k"), "jax.random.choice(key, jnp.asarray({population}), ({k},), replace=False)"),
 }
+_NUMPY = {
+    **dict.fromkeys(("random", "random_sample", "ranf", "sample"), (("size=()",), "jax.random.uniform(key, {size})")),
+    "uniform": (
+        ("low=0.0", "high=1.0", "size=()"),
+        "jax.random.uniform(key, {size}, minval={low}, maxval={high})",
+    ),
+    "normal": (("loc=0.0", "scale=1.0", "size=()"), "{loc} + {scale} * jax.random.normal(key, {size})"),
+    "standard_normal": (("size=()",), "jax.random.normal(key, {size})"),
+    "exponential": (("scale=1.0", "size=()"), "{scale} * jax.random.exponential(key, {size})"),
+    "poisson": (("lam=1.0", "size=()"), "jax.random.poisson(key, {lam}, {size})"),
+    "binomial": (("n", "p", "size=()"), "jax.random.binomial(key, {n}, {p}, {size}).astype(int)"),
+    "beta": (("a", "b", "size=()"), "jax.random.beta(key, {a}, {b}, {size})"),
+    "gamma": (("shape", "scale=1.0", "size=()"), "{scale} * jax.random.gamma(key, {shape}, {size})"),
+    "permutation": (("x",), "jax.random.permutation(key, {x})"),
+    "shuffle": (("x",), "{x} = jax.random.permutation(key, {x})"),
+    "choice": (
+        ("a", "size=()", "replace=True", "p=None"),
+        "jax.random.choice(key, jnp.asarray({a}), {size}, {replace}, jnp.asarray({p}))",
+    ),
+}
+_WHOLE = frozenset({"randint", "randrange", "integers"})
 
 
-def key_helps(name: str) -> tuple[str, ...]:
-    """What to write for a call of a random function of this name."""
-    draw = _DRAWS.get(name.rpartition(".")[2], "jax.random.uniform(key)")
-    return (_KEY_HELP, f"draw with `{draw}`; for the next draw make a new key: `key, now = jax.random.split(key)`")
+def draw(method: str, args: Sequence[str], named: dict[str, str], python: bool) -> str:
+    """What to write for a call of a random method with these arguments; empty if nothing does the same."""
+    if method in ("rand", "randn") and not named:
+        shape = f", ({', '.join(args)},)" if args else ""
+        return f"jax.random.{'normal' if method == 'randn' else 'uniform'}(key{shape})"
+    if method in _WHOLE and not (python and method == "randint"):
+        return _whole(args, named)
+    parameters, text = (_PYTHON if python else _NUMPY).get(method, ((), ""))
+    if args and args[0].isdecimal():  # a choice of numbers below it
+        text = text.replace("jnp.asarray({a})", "{a}")
+    defaults = {name: default for name, _, default in (p.partition("=") for p in parameters) if default}
+    names = [parameter.partition("=")[0] for parameter in parameters]
+    values = defaults | dict(zip(names, args, strict=False)) | named
+    if len(args) > len(names) or set(values) != set(names):
+        return ""
+    kept = {name for name in names if values[name] != defaults.get(name)}
+    for name in set(names) - kept:
+        text = text.replace(f"{{{name}}} + ", "").replace(f"{{{name}}} * ", "")
+    if not kept & {"size", "replace", "p"}:
+        text = text.replace(", {size}, {replace}, jnp.asarray({p}))", ")")
+    elif "p" not in kept:
+        text = text.replace(", jnp.asarray({p}))", ")")
+    if "size" not in kept:
+        text = text.replace(", {size})", ")")
+    return text.format(**{name: _shape(value) if name == "size" else _operand(value) for name, value in values.items()})
 
 
-def once(name: str, kind: str) -> tuple[str, tuple[str, ...]]:
+def _whole(args: Sequence[str], named: Mapping[str, str]) -> str:
+    if set(named) - {"low", "high", "size", "start", "stop"} or len(args) > 3:
+        return ""
+    low, high, size = [*args, *([""] * (3 - len(args)))]
+    low = low or named.get("low", named.get("start", ""))
+    high, size = high or named.get("high", named.get("stop", "")), _shape(size or named.get("size", "()"))
+    low, high = (low, high) if high else ("0", low)
+    return f"jax.random.randint(key, {size}, {low}, {high})" if high else ""
+
+
+def _operand(text: str) -> str:
+    """An argument as a part of an expression."""
+    return f"({text})" if any(sign in text for sign in " -") and text[0] not in "([{" else text
+
+
+def _shape(text: str) -> str:
+    return f"({text},)" if text.isdecimal() else text
+
+
+def key_helps(draw: str) -> tuple[str, ...]:
+    """What to write for a call of a random function; `draw` is the same of `jax.random`, if there is something."""
+    drawn = f"draw with `{draw}`" if draw else f"draw with a function of `jax.random`, for example `{_SIMPLE}`"
+    return (_KEY_HELP, f"{drawn}; for the next draw make a new key: `key, now = jax.random.split(key)`")
+
+
+def once(name: str, kind: str, draw: str = "") -> tuple[str, tuple[str, ...]]:
     """Title and helps for a call that would run once: `kind` is "random", "clock" or "outside"."""
     title = f"`{name}()` runs once, while compiling: all lanes and iterations would share what it gives or does"
     before = ("call it before the batched function, and pass what it gives as an argument",)
-    return title, key_helps(name) if kind == "random" else before
+    return title, key_helps(draw) if kind == "random" else before

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import StateError
 
 FORMAT = 1
@@ -158,9 +159,9 @@ def path_of(path: Any) -> Path:
     try:
         return Path(os.fsdecode(os.fspath(path))).expanduser().resolve()
     except TypeError:
-        raise no_path(repr(path), "a path is a string or a `pathlib.Path`") from None
+        raise no_path(short(path), "a path is a string or a `pathlib.Path`") from None
     except (ValueError, OSError, RuntimeError) as error:  # a zero byte, links in a circle, the home of nobody
-        raise no_path(repr(path), _reason(error)) from None
+        raise no_path(short(path), _reason(error)) from None
 
 
 def checked_path(path: Any) -> Path:

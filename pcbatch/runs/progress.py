@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from pcbatch.call.arguments import usage
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.runtime.execute.host_loop import Report, RunCounts
 
 Progress = Callable[[int, int | None], object]
@@ -30,7 +31,7 @@ def reporting(progress: Any, unit: str) -> Iterator[Report | None]:
     elif callable(progress):
         yield lambda standing: progress(standing.finished, standing.total)
     else:
-        title = f"progress must be a function of two numbers, or True for a bar, not {progress!r}"
+        title = f"progress must be a function of two numbers, or True for a bar, not {short(progress)}"
         raise usage("PCB417", title, help="write `progress=lambda done, total: print(done, total)`")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pcbatch.call.arguments import usage
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.runs.checkpoint_file import checked_path
 
 EVERY = 60.0  # seconds between two checkpoints
@@ -90,7 +91,7 @@ def seconds(name: str, value: Any) -> float:
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if number and value >= 0:  # a NaN is not
         return float(min(value, FOREVER))
-    raise usage("PCB440", f"{name} must be a number of seconds, not {value!r}", help=f"write `{name}=60`")
+    raise usage("PCB440", f"{name} must be a number of seconds, not {short(value)}", help=f"write `{name}=60`")
 
 
 def deadline(timeout: float | None) -> float | None:
@@ -104,5 +105,5 @@ def whole_number(name: str, value: Any) -> int | None:
         return None
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:
         return int(value)
-    title = f"{name} must be a whole number, zero or more, or None, not {value!r}"
+    title = f"{name} must be a whole number, zero or more, or None, not {short(value)}"
     raise usage("PCB440", title, help=f"leave {name} out, or give a number such as {name}=10_000")

@@ -66,7 +66,7 @@ ALLOWED = {
     "lowering": {"ir", *BASE},
     "runtime": {"lowering", "ir", *BASE},
     "transforms": {"runtime", "lowering", "ir", *BASE},
-    "call": {"runtime", "lowering", *BASE},
+    "call": {"runtime", "lowering", "ir", *BASE},
     "compiler": {"call", *CORE},
     "report": {"call", "compiler", *CORE},
     "runs": {"call", "compiler", *CORE},

@@ -7,6 +7,8 @@ from tools.mutants.mutant import Mutant
 BUILTINS = ("tests/language/test_builtins.py",)
 DRAWS = ("tests/lowering/test_draws.py",)
 HELPERS = ("tests/diagnostics/test_helper_helps.py", "tests/diagnostics/test_golden_errors.py")
+EXPRESSIONS = ("tests/diagnostics/test_followed_expressions.py",)
+CALLS = ("tests/diagnostics/test_followed_calls.py",)
 
 MUTANTS = (
     Mutant(
@@ -91,11 +93,11 @@ MUTANTS = (
     ),
     Mutant(
         "remedies-gamma",
-        "lowering/diagnose/fix_its.py",
-        "jax.scipy.special.gammaln({})",
-        "jax.scipy.special.gamma({})",
+        "lowering/diagnose/math_fix_its.py",
+        "jax.scipy.special.gammaln({0})",
+        "jax.scipy.special.gamma({0})",
         "what is told to write for `math.lgamma` is another function",
-        BUILTINS,
+        EXPRESSIONS,
     ),
     Mutant(
         "remedies-list",
@@ -104,6 +106,70 @@ MUTANTS = (
         "    return False\n",
         "a list with an index of the lane is told to be static",
         ("tests/diagnostics/test_golden_errors.py",),
+    ),
+    Mutant(
+        "remedies-empty",
+        "lowering/diagnose/fix_its.py",
+        "    return (empty, *reduced)\n",
+        "    return reduced\n",
+        "`if not xs:` is told to use `jnp.any`, which is not what Python asks of a sequence",
+        CALLS,
+    ),
+    Mutant(
+        "math-help-isqrt",
+        "lowering/diagnose/math_fix_its.py",
+        '    return root"""',
+        '    return root + 1"""',
+        "what is told to write for `math.isqrt` gives another number",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "meanings-float",
+        "lowering/diagnose/resolve_names.py",
+        "            return isinstance(value, float)\n",
+        "            return isinstance(value, int | float)\n",
+        "`math.fmod(n, 3)` is told to be an int",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "meanings-imports",
+        "lowering/diagnose/resolve_names.py",
+        "    return f\"{help}, with {' and '.join(needed)}\" if needed else help\n",
+        "    return help\n",
+        "a help does not say what is not imported",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "numpy-help-keywords",
+        "lowering/diagnose/numpy_fix_its.py",
+        '    return [*named, *((keyword.arg or "**", keyword.value) for keyword in call.keywords)]\n',
+        "    return named\n",
+        "the help for a call of NumPy leaves out its keywords",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "numpy-help-lists",
+        "lowering/diagnose/numpy_fix_its.py",
+        "    listed = isinstance(node, ast.List | ast.Tuple | ast.ListComp) or",
+        "    listed = False and",
+        "the help for a call of NumPy gives `jnp` a list",
+        EXPRESSIONS,
+    ),
+    Mutant(
+        "unused-check",
+        "frontend/subset/unused_results.py",
+        "    if isinstance(found, FunctionType) and",
+        "    if not isinstance(found, FunctionType) and",
+        "a helper that checks is told to be left out",
+        CALLS,
+    ),
+    Mutant(
+        "unused-straight",
+        "frontend/subset/unused_results.py",
+        "    jumps = {*dis.hasjrel, *dis.hasjabs}\n",
+        "    jumps = set()\n",
+        "`halved.plain` is told to be given to `jax.vmap`, which refuses its loop",
+        CALLS,
     ),
     Mutant(
         "decorate-recursive",

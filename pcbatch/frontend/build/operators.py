@@ -41,7 +41,7 @@ def rewritten(unit: Unit, node: Node, hidden: Names = frozenset()) -> Node:
     inner = hidden | _bound(node)
     found = _replaced(unit, node, hidden)
     if isinstance(found, Impure):
-        return supported("refuse_impure", [constant(found.name, node), constant(found.kind, node)], node)
+        return supported("refuse_impure", [constant(text, node) for text in (found.name, found.kind, found.draw)], node)
     node = rebuild(node, lambda child: rewritten(unit, child, inner))
     if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
         return supported("not_", [node.operand], node)

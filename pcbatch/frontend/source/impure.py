@@ -7,6 +7,7 @@ made with a seed where it is used gives the same numbers to everybody, in plain 
 from __future__ import annotations
 
 import datetime
+import random
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
@@ -14,10 +15,10 @@ from typing import Any
 import gast
 import numpy as np
 
-from pcbatch.diagnostics.impure_calls import GENERATORS
+from pcbatch.diagnostics.impure_calls import GENERATORS, draw
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.tree import Node
+from pcbatch.frontend.source.tree import Node, one_line
 
 MAKERS = (*GENERATORS, np.random.default_rng)  # without a seed, each gives other numbers every time
 MODULES = {"time": "clock", "secrets": "random", "uuid": "random"}
@@ -33,6 +34,7 @@ class Impure:
 
     name: str
     kind: str
+    draw: str = ""  # what to write with a key
 
 
 def impure(unit: Unit, node: Node, target: Any, hidden: frozenset[str]) -> Impure | None:
@@ -44,7 +46,18 @@ def impure(unit: Unit, node: Node, target: Any, hidden: frozenset[str]) -> Impur
             kind = "random"
         elif (base is datetime.datetime or base is datetime.date) and node.func.attr in NOW:
             kind = "clock"
-    return None if kind is None else Impure(gast.unparse(node.func).strip(), kind)
+    if kind is None:
+        return None
+    return Impure(one_line(node.func), kind, _draw(node, target) if kind == "random" else "")
+
+
+def _draw(node: Node, target: Any) -> str:
+    """The same draw of `jax.random`, if the arguments can be read off."""
+    if any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords):
+        return ""
+    python = isinstance(getattr(target, "__self__", None), random.Random)
+    args, named = [one_line(arg) for arg in node.args], {k.arg: one_line(k.value) for k in node.keywords}
+    return draw(one_line(node.func).rpartition(".")[2], args, named, python)
 
 
 def _kind(target: Any, seeded: bool) -> str | None:

@@ -8,10 +8,12 @@ primitive, so that little is refused there: what would leave the primitive or ne
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import ModuleType
 
 import gast
 
 from pcbatch.diagnostics.impure_calls import once
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.build.effects import check_no_walrus, check_print, check_raise, is_print
 from pcbatch.frontend.build.iterables import LAZY
 from pcbatch.frontend.build.operators import SUPPORT
@@ -24,7 +26,14 @@ from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_ba
 from pcbatch.frontend.source.scope import bindings, outside, parameters
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 from pcbatch.frontend.subset.check_names import check_names, check_returns
-from pcbatch.frontend.subset.in_place import METHODS, element_helps, method_helps, swap_help
+from pcbatch.frontend.subset.in_place import (
+    METHODS,
+    attribute_help,
+    delete_helps,
+    element_helps,
+    method_helps,
+    swap_help,
+)
 from pcbatch.frontend.subset.rules import (
     ATTRIBUTE_HELP,
     DELETE_HELPS,
@@ -37,6 +46,7 @@ from pcbatch.frontend.subset.rules import (
     REVERSED_HELPS,
     STATEMENTS,
 )
+from pcbatch.frontend.subset.unused_results import unused_helps, value_helps
 
 MANY = 1000
 LOOP_ARGUMENTS = {  # least and most positional arguments, keywords
@@ -68,6 +78,7 @@ class Fence:
         self.unit = unit
         self.faults = faults
         self.printed: Node = None  # the call of `print` that is the statement at hand
+        self.given_to: Node = None  # the function to which the node at hand is an argument
 
     def run(self) -> None:
         """Check the parameters, the names and the body."""
@@ -166,7 +177,9 @@ class Fence:
             bind(self.faults, starred(node, target, lambda value, _k, _count: value), target)
         for child in (*node.args, *(k.value for k in node.keywords)):
             if target is None or self._batched(child, where) is None:  # a function may be an argument
+                self.given_to = node.func
                 self.visit(child, where)
+                self.given_to = None
 
     def _batched(self, node: Node, where: Where) -> Target | None:
         found = resolve(self.unit, node, where.hidden)
@@ -181,10 +194,7 @@ class Fence:
         if target is not None and not target.inline:
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
-            helps = (
-                "call it, or pass it to a batched function; write choices and loops out: `f(x) if x > 0 else g(x)`",
-                f"where the function of one example is meant, write `{name}.plain`",
-            )
+            helps = value_helps(self.unit, target, None if self.given_to is None else resolve(self.unit, self.given_to))
             self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
         elif isinstance(node, gast.Attribute):
             if self._batched(node.value, where) is None:
@@ -198,7 +208,7 @@ class Fence:
         targets = [self.unit.batched(item) for item in (found.values() if isinstance(found, dict) else found)]
         if targets and all(target is not None and not target.inline for target in targets):
             title, table = "which batched function is called here is not known before the lanes run", one_line(node)
-            key = repr(next(iter(found))) if isinstance(found, dict) else "0"
+            key = short(next(iter(found))) if isinstance(found, dict) else "0"
             helps = (f"write the calls out, each by an index that is known: `{table}[{key}](x)`",)
             self.faults.add("PCB207", title, node, "only calls of the functions in it are supported", helps=helps)
 
@@ -237,7 +247,7 @@ class Fence:
                 self._deleted(element)
         elif not isinstance(node, gast.Name) or node.id in self.unit.helpers:
             title, label = "only variables can be deleted", "a lane's values cannot be changed in place"
-            helps = DELETE_HELPS.get(type(node).__name__, ("leave the `del` out",))
+            helps = delete_helps(node) or DELETE_HELPS.get(type(node).__name__, ("leave the `del` out",))
             self.faults.add("PCB113", title, node, label, helps=helps)
 
     def _target(self, node: Node, statement: Node) -> None:
@@ -247,11 +257,12 @@ class Fence:
         elif isinstance(node, gast.Starred):
             self._target(node.value, statement)
         elif isinstance(node, gast.Subscript):
-            self._element(node, element_helps(node, statement))
+            self._element(node, element_helps(node, statement, self.unit.variables))
         elif isinstance(node, gast.Attribute):
             title = "assignment to an attribute is not supported"
             label = "a lane's values cannot be changed in place"
-            self.faults.add("PCB118", title, node, label, helps=(ATTRIBUTE_HELP,))
+            help = attribute_help(node, statement) or ATTRIBUTE_HELP
+            self.faults.add("PCB118", title, node, label, helps=(help,))
 
     def _element(self, node: Node, helps: tuple[str, ...]) -> None:
         title = "assignment to an element is not supported"
@@ -266,18 +277,22 @@ class Fence:
             check_print(self.unit, self.faults, value)
             check_no_walrus(self.faults, value)
             return
-        if _is_call(value) and isinstance(value.func, gast.Attribute) and value.func.attr in METHODS:
+        if _is_call(value) and self._changes_in_place(value.func):
             title = f"`.{value.func.attr}(...)` would change a value in place"
             label = "a lane's values cannot be changed in place"
             self.faults.add("PCB119", title, value, label, helps=method_helps(value))
             return
         found = impure(self.unit, value, resolve(self.unit, value.func), frozenset()) if _is_call(value) else None
         if found is not None:
-            title, helps = once(found.name, found.kind)
+            title, helps = once(found.name, found.kind, found.draw)
             self.faults.add("PCB318", title, value, helps=helps)
             return
-        title, help = "this statement has no effect on a lane", "assign its value to a variable, or leave it out"
-        self.faults.add("PCB119", title, value, "its value is not used", helps=(help,))
+        title = "this statement has no effect on a lane"
+        self.faults.add("PCB119", title, value, "its value is not used", helps=unused_helps(self.unit, value))
+
+    def _changes_in_place(self, func: Node) -> bool:
+        method = isinstance(func, gast.Attribute) and func.attr in METHODS
+        return method and not isinstance(resolve(self.unit, func.value), ModuleType)  # `np.add` is none
 
     def _iterable(self, node: Node) -> None:
         name = builtin_name(self.unit, node.func, LAZY) if isinstance(node, gast.Call) else None

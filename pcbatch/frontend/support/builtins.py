@@ -253,7 +253,7 @@ def is_not(a: Any, b: Any) -> Any:
     return not is_(a, b)
 
 
-def refuse_impure(name: str, kind: str) -> Any:
+def refuse_impure(name: str, kind: str, draw: str) -> Any:
     """A call that Python would make anew for every example."""
-    title, helps = once(name, kind)
+    title, helps = once(name, kind, draw)
     raise Refusal("PCB318", title, helps=helps)

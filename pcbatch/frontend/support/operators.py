@@ -48,7 +48,7 @@ from pcbatch.frontend.support.truth import truth as truth
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
 STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
-IN_PLACE = {"list": "`x = [*x, item]`", "dict": "`x = {**x, key: item}`", "set": "`x = x | {item}`"}
+IN_PLACE = {"list": "`x = [*x, *items]`", "dict": "`x = {**x, **items}`", "set": "`x = x | items`"}  # `x += items`
 
 
 def not_(value: Any) -> Any:

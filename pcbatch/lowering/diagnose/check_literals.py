@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.types import ArrayType
@@ -73,7 +74,7 @@ def _fault(function: Function, name: str, have: Known, want: ArrayType, loc: Loc
     what = f"the result of `{function.name}`" if name in function.results else f"`{original_name(name)}`"
     return Diagnostic(
         "PCB312",
-        f"the number {have.value!r} does not fit {want.dtype}",
+        f"the number {short(have.value)} does not fit {want.dtype}",
         None if loc is None else Label(loc, f"{what} is {want} here".replace("~", "")),
         notes=("a number takes the dtype of the arrays that it meets on other paths, or JAX's default",),
         helps=(_way_out(have.value, want),),

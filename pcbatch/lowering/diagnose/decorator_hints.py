@@ -23,7 +23,8 @@ def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) ->
     nested = [frame for frame in chain if _contains(fn.__code__, frame.code)]
     func = node.func if isinstance(node, ast.Call) else None
     if nested and func is not None:
-        return (_move_out(nested[0], ast.unparse(func)), choose)
+        itself = ast.unparse(func) in (*nested[0].code.co_names, *nested[0].code.co_freevars)
+        return (_move_out(nested[0], ast.unparse(func)), *(() if itself else (choose,)))
     if func is None or not _means(fn, func, first):
         by_name = "in a `for` loop in place of `map`, in an `if` in place of `lax.cond`"
         return (f"decorate {names} with `@pcbatch.inline` and call it by its name, {by_name}", choose)
@@ -34,9 +35,10 @@ def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) ->
     recursive = inner.name in (*inner.code.co_names, *inner.code.co_freevars)
     if len(chain) == 1 and first.loc.file != whole.file:
         name, wrapper = ast.unparse(func), "batch" if recursive else "inline"
-        return (f"wrap it at the top of this file: `{name.rpartition('.')[2]} = pcbatch.{wrapper}({name})`", choose)
+        wrapped = f"wrap it at the top of this file: `{name.rpartition('.')[2]} = pcbatch.{wrapper}({name})`"
+        return (wrapped,) if recursive else (wrapped, choose)  # JAX traces both ways, without an end
     if recursive:
-        return (f"decorate {names} with `@pcbatch.batch`, as it calls itself", choose)
+        return (f"decorate {names} with `@pcbatch.batch`, as it calls itself",)
     if first.name == LAMBDA:
         name = ast.unparse(func)
         return (f"wrap it where it is made: `{name} = pcbatch.inline(lambda ...)`", choose)

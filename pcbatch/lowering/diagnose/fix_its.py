@@ -7,38 +7,47 @@ though JAX says the same of all.
 from __future__ import annotations
 
 import ast
-import math
+import contextlib
+import linecache
 import re
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.diagnostics.short_repr import sorted_array
+from pcbatch.errors import Refusal
+from pcbatch.lowering.diagnose.math_fix_its import has_branches, math_helps, math_name
+from pcbatch.lowering.diagnose.numpy_fix_its import SHAPE, is_sized, numpy_helps, numpy_name, own_arguments, sized_helps
+from pcbatch.lowering.diagnose.resolve_names import Names, held, meaning, spelled
 from pcbatch.lowering.diagnose.traceback_spans import source
 
-SHAPE = "make it a constant: pass it as one of `static_argnames`, or use the largest size and a mask"
+WHERE = "to choose by element use `jnp.where(condition, a, b)`"
+CHARACTERS = "characters are no values of lanes: keep the number, and look it up outside"
+KEYS = "a dict finds nothing by a value of a lane: use `match`, or an array and its index"
 UNROLL = "or, if the index is that of a short loop, make it known: `for i in pcbatch.unroll(range(...))`"
-ARRAY = "use the function of `jnp` in place of that of NumPy or `math`, for example `jnp.sqrt(x)`"
-NUMBER = "or keep the array: `x.astype(int)` for `int(x)`, `x.astype(float)` for `float(x)`"
-RAISING = frozenset("sqrt isqrt log log2 log10 log1p acos asin acosh atanh exp expm1 cosh sinh pow fmod".split())
-SIZED = frozenset("where nonzero argwhere flatnonzero unique union1d intersect1d setdiff1d bincount repeat".split())
-SHAPED = frozenset("zeros ones empty full arange linspace eye".split())
+PYTHON = "`{}` computes with Python's numbers: write what it computes with functions of `jnp`"
+CONVERTED = {
+    "int": "or keep the array: write `{0}.astype(int)`",
+    "float": "or keep the array: write `{0}.astype(float)`",
+}
+UPDATES = {
+    "set": "{1}",
+    "add": "{0} + ({1})",
+    "subtract": "{0} - ({1})",
+    "multiply": "{0} * ({1})",
+    "divide": "{0} / ({1})",
+    "power": "{0} ** ({1})",
+}
+MERGED = {ast.Add: "[*{0}, *{1}]", ast.BitOr: "{{**{0}, **{1}}}"}
+LONGEST = 20  # lines of a statement that is read again
 CONVERSIONS = frozenset({"int", "float", "complex", "range"})
 TEXTS = frozenset({"bin", "hex", "oct", "chr"})
 ITEMS = {"item": "the array itself is the number", "tolist": "the array itself holds the numbers"}
-INTEGERS = frozenset({"floor", "ceil", "trunc"})
-OTHER_MATH = {
-    "isqrt": "jnp.floor(jnp.sqrt({})).astype(int)",
-    "erf": "jax.scipy.special.erf({})",
-    "erfc": "jax.scipy.special.erfc({})",
-    "factorial": "jax.scipy.special.factorial({})",
-    "gamma": "jax.scipy.special.gamma({})",
-    "lgamma": "jax.scipy.special.gammaln({})",
-    "fsum": "jnp.sum(jnp.asarray({}))",
-    "prod": "jnp.prod(jnp.asarray({}))",
-    "dist": "jnp.linalg.norm(jnp.subtract({}))",
-}
-UNLIKE = frozenset({"remainder", "comb", "perm", "sumprod", "nextafter", "ulp", "frexp", "modf", "fma"})
+INDEXED = frozenset({"repeat", "nonzero"})  # methods of arrays that need a length
 
 
 def expression(loc: Loc | None) -> ast.expr | None:
@@ -49,111 +58,216 @@ def expression(loc: Loc | None) -> ast.expr | None:
         return None
 
 
-def constant_helps(error: Exception, node: ast.expr | None) -> tuple[str, ...]:
-    """The helps for a value of a lane where `error` says that a constant is needed."""
+def constant_helps(error: Exception, node: ast.expr | None, names: Names) -> tuple[str, ...]:
+    """The helps for a value of a lane where `error` says that a constant is needed; `names` are those at `node`."""
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr=name), args=args):
-            return (math_help(name, ", ".join(map(ast.unparse, args))),)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr=name), args=args):
-            return _numpy_helps(name, args)
-        case ast.Call(func=ast.Attribute(value=value, attr=("item" | "tolist") as name), args=[]):
-            return (f"write `{ast.unparse(value)}`: {ITEMS[name]}",)
-        case ast.Call(func=ast.Attribute(attr=name), args=args) if name in SIZED:
-            return _sized_helps(name, args)
-        case ast.Call(func=ast.Name(id=name)) if name in TEXTS:
-            return ("compute with the number itself, for example `(n >> k) & 1` for its bits",)
-        case ast.Subscript(value=value, slice=ast.Slice()) if _is_list(error):
-            return (f"make it an array: `jnp.asarray({ast.unparse(value)})`, with `.at[i].set(v)` to change it", UNROLL)
-        case ast.Subscript(value=value, slice=ast.Slice() as part):
-            return _slice_helps(ast.unparse(value), part)
-        case ast.Subscript(value=value, slice=mask) if isinstance(error, jax.errors.NonConcreteBooleanIndexError):
-            return (_mask_help(ast.unparse(value), ast.unparse(mask)),)
-        case ast.Subscript(value=ast.Constant(value=str() | bytes())):
-            return ("characters are no values of lanes: keep the number, and look it up outside",)
-        case ast.Subscript(value=ast.Dict()):
-            return ("a dict finds nothing by a value of a lane: use `match`, or an array and its index",)
-        case ast.Subscript(value=value, slice=index):
-            return _index_helps(error, ast.unparse(value), ast.unparse(index))
+        case ast.Call():
+            return _call_helps(error, node, names)
+        case ast.Subscript():
+            return _subscript_helps(error, node, names)
         case ast.Set() | ast.SetComp() | ast.Dict() | ast.DictComp():
             return ("values of lanes can be no keys: use a tuple or an array, and compare its elements",)
         case ast.BinOp(op=ast.Mult()):
             return ("a list is as long in all lanes: use an array of the greatest size, such as `jnp.zeros(N)`",)
-    return (_general(error),)
+    return (SHAPE,)
 
 
-def is_builtin_call(node: ast.expr | None) -> bool:
-    """Is this a call of a builtin that lanes have, but undecorated helpers have not?"""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CONVERSIONS
+def needs_branches(node: ast.expr | None, names: Names) -> bool:
+    """Is this a call for which lanes have something, but undecorated helpers have not?"""
+    if not isinstance(node, ast.Call):
+        return False
+    name = math_name(node.func, names)
+    return has_branches(name) if name is not None else _builtin(node, names) in CONVERSIONS
 
 
-def math_help(name: str, args: str) -> str:
-    """What to write for `math.name(args)`."""
-    if name in OTHER_MATH:
-        found = OTHER_MATH[name].format(args)
-    elif name in INTEGERS:
-        found = f"jnp.{name}({args}).astype(int)"
-    elif hasattr(jnp, name) and name not in UNLIKE and callable(getattr(math, name, None)):
-        found = f"jnp.{name}({args})"
-    else:
-        return "compute it with functions of `jnp` or `jax.scipy.special`"
-    return f"write `{found}`" + (", which gives NaN or infinity where `math` raises" if name in RAISING else "")
+def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
+    """The helps of a refusal, in the words of what is refused at `loc`."""
+    node = expression(loc)
+    if loc is not None and error.code == "PCB304" and "augmented" in str(error):
+        return _merged_help(loc) or error.helps
+    if node is None:
+        return error.helps
+    match error.code, node:
+        case "PCB308", ast.Call(func=ast.Name(id="max" | "min")):
+            return error.helps
+        case "PCB308", _ if "condition" in str(error):
+            return _truth_helps(node)
+        case "PCB305", ast.Call(func=ast.Name(id="sorted"), args=[values], keywords=keywords):
+            return (f"write `{sorted_array(ast.unparse(values), {k.arg: ast.unparse(k.value) for k in keywords})}`",)
+        case "PCB306", ast.Call(func=ast.Name(id="int" | "float" as name), args=[value]):
+            return (f"write `{_operand(value)}.astype({name})`",)
+        case "PCB306", ast.Call(func=ast.Name(id="pow"), args=[_, _, _]):
+            return math_helps("modular power", node, {})
+        case "PCB306", ast.Call(func=ast.Name(id="complex"), args=[value]):
+            return (f"write `jnp.asarray({ast.unparse(value)}, complex)`",)
+    return error.helps
 
 
-def _numpy_helps(name: str, args: list[ast.expr]) -> tuple[str, ...]:
-    if name in SIZED:
-        return _sized_helps(name, args)
-    if name in SHAPED:
-        return (SHAPE,)
-    if not hasattr(jnp, name):
-        return (ARRAY,)
-    return (f"write `jnp.{name}({', '.join(map(ast.unparse, args))})`: NumPy cannot compute with values of lanes",)
+def _merged_help(target: Loc) -> tuple[str, ...]:
+    """What to write for `xs += [x]` and `d |= {"k": x}`, whose target is at this span."""
+    text = ""
+    for line in range(target.line, target.line + LONGEST):
+        text += linecache.getline(target.file, line)[target.col if line == target.line else 0 :]
+        with contextlib.suppress(SyntaxError):
+            return _merged(ast.parse(text).body)
+    return ()
 
 
-def _sized_helps(name: str, args: list[ast.expr]) -> tuple[str, ...]:
-    size = {"bincount": "length", "repeat": "total_repeat_length"}.get(name, "size")
-    call = f"jnp.{name}({', '.join([*map(ast.unparse, args), f'{size}=N'])})"
-    return (f"say how long the result is: `{call}`, with `N` known while compiling",)
+def _merged(found: Sequence[ast.stmt]) -> tuple[str, ...]:
+    match found:
+        case [ast.AugAssign(target=ast.Name(id=name), op=op, value=value)] if type(op) in MERGED:
+            kind = "list" if isinstance(op, ast.Add) else "dict"
+            return (f"make a new {kind}: `{name} = {MERGED[type(op)].format(name, ast.unparse(value))}`",)
+    return ()
+
+
+def _truth_helps(node: ast.expr) -> tuple[str, ...]:
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node = node.operand
+    text = ast.unparse(node)
+    reduced = (f"`jnp.all({text})` asks for all elements, `jnp.any({text})` for one of them", WHERE)
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+        return reduced
+    empty = f"to ask whether it is empty write `len({text}) == 0`, to ask whether it is not `len({text}) > 0`"
+    return (empty, *reduced)
+
+
+def _operand(node: ast.expr) -> str:
+    simple = ast.Name | ast.Attribute | ast.Subscript | ast.Call
+    return ast.unparse(node) if isinstance(node, simple) else f"({ast.unparse(node)})"
+
+
+def _builtin(call: ast.Call, names: Names) -> str:
+    """The name of the builtin that is called; an empty text for other calls."""
+    own = isinstance(call.func, ast.Name) and call.func.id in names
+    return call.func.id if isinstance(call.func, ast.Name) and not own else ""
+
+
+def _call_helps(error: Exception, call: ast.Call, names: Names) -> tuple[str, ...]:
+    if (name := math_name(call.func, names)) is not None:
+        return math_helps(name, call, names)
+    if (name := numpy_name(call.func, names)) is not None:
+        return numpy_helps(name, call, names)
+    builtin = _builtin(call, names)
+    if builtin in TEXTS:
+        return ("compute with the number itself, for example `(n >> k) & 1` for its bits",)
+    if builtin in CONVERTED and len(call.args) == 1:
+        return (CONVERTED[builtin].format(_operand(call.args[0])),)
+    text = ast.unparse(call.func)
+    match call.func:
+        case ast.Attribute(value=value, attr=("item" | "tolist") as name) if not call.args:
+            return (f"write `{ast.unparse(value)}`: {ITEMS[name]}",)
+        case ast.Attribute(value=value, attr=name) if isinstance(held(value, names), np.ndarray):
+            method = f"jnp.asarray({ast.unparse(value)}).{name}({', '.join(own_arguments(call))})"
+            return (spelled(f"make it an array of JAX: `{method}`", names),)
+        case ast.Attribute(
+            value=ast.Subscript(value=ast.Attribute(value=array, attr="at"), slice=mask), attr=update
+        ) if len(call.args) == 1 and update in UPDATES and isinstance(error, jax.errors.NonConcreteBooleanIndexError):
+            old, new = _operand(array), ast.unparse(call.args[0])
+            return (f"write `jnp.where({ast.unparse(mask)}, {UPDATES[update].format(old, new)}, {old})`",)
+        case ast.Attribute(attr=name) if not _has_size(call) and _by_values(call, name, names):
+            return sized_helps(text, own_arguments(call))
+    if isinstance(error, jax.errors.TracerArrayConversionError) or _asks_a_number(error):
+        return (PYTHON.format(text),)
+    return (SHAPE,)
+
+
+def _by_values(call: ast.Call, name: str, names: Names) -> bool:
+    """Is this a function of `jnp`, or a method of an array, whose result is as long as its values make it?"""
+    base = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    module = isinstance(meaning(base, names), ModuleType) or (not names and isinstance(base, ast.Name))
+    return is_sized(name, call) if module else name in INDEXED
+
+
+def _has_size(call: ast.Call) -> bool:
+    return any(keyword.arg in ("size", "length", "total_repeat_length") for keyword in call.keywords)
+
+
+def _asks_a_number(error: Exception) -> bool:
+    return any(f"the `{name}` function" in str(error) for name in ("float", "int", "complex"))
+
+
+def _subscript_helps(error: Exception, node: ast.Subscript, names: Names) -> tuple[str, ...]:
+    table = ast.unparse(node.value)
+    match node.value, node.slice:
+        case _, ast.Slice() if _is_list(error):
+            return (
+                spelled(f"make it an array: `jnp.asarray({table})`, with `.at[i].set(v)` to change it", names),
+                UNROLL,
+            )
+        case _, ast.Slice() as part:
+            return _slice_helps(table, part)
+        case _, mask if isinstance(error, jax.errors.NonConcreteBooleanIndexError):
+            return (_mask_help(table, ast.unparse(mask)),)
+        case ast.Constant(value=str() | bytes()), _:
+            return (CHARACTERS,)
+        case ast.Dict(), _:
+            return (KEYS,)
+        case _, index:
+            return _index_helps(error, node.value, index, names)
 
 
 def _slice_helps(array: str, part: ast.Slice) -> tuple[str, ...]:
-    low, high = (None if end is None else ast.unparse(end) for end in (part.lower, part.upper))
-    tests = [f"({low} <= k)"] if low is not None else []
-    tests += [f"(k < {high})"] if high is not None else []
-    return (
-        f"take a slice of constant size: `jax.lax.dynamic_slice_in_dim({array}, {low or 0}, size)`",
-        f"or keep the shape and mask what is outside, with `k = jnp.arange(len({array}))`: "
-        f"`jnp.where({' & '.join(tests) or 'mask'}, {array}, 0)`",
-    )
+    low = "" if part.lower is None else ast.unparse(part.lower)
+    tests = [f"({_from_start(part.lower, array)} <= k)"] if part.lower is not None else []
+    tests += [f"(k < {_from_start(part.upper, array)})"] if part.upper is not None else []
+    helps = [f"take a slice of constant size: `jax.lax.dynamic_slice_in_dim({array}, {low or 0}, size)`"]
+    if part.step is not None:
+        if not (isinstance(part.step, ast.Constant) and isinstance(part.step.value, int) and part.step.value > 0):
+            return (SHAPE,)
+        tests.append(
+            f"((k - {_operand(part.lower)}) % {part.step.value} == 0)"
+            if part.lower is not None
+            else f"(k % {part.step.value} == 0)"
+        )
+        helps = []
+    masked = f"`jnp.where({' & '.join(tests) or 'mask'}, {array}, 0)`"
+    return (*helps, f"or keep the shape and mask what is outside, with `k = jnp.arange(len({array}))`: {masked}")
+
+
+def _from_start(end: ast.expr, array: str) -> str:
+    """An end of a slice, which may be counted from the end of the array."""
+    from_end = isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub)
+    return f"({ast.unparse(end)}) % len({array})" if from_end else ast.unparse(end)
 
 
 def _mask_help(array: str, mask: str) -> str:
     return f"keep the shape: `jnp.where({mask}, {array}, 0)` in place of `{array}[{mask}]`"
 
 
-def _index_helps(error: Exception, table: str, index: str) -> tuple[str, ...]:
-    if _is_list(error):
-        return (f"make it an array: `jnp.asarray({table})[{index}]`", UNROLL)
-    if isinstance(error, jax.errors.TracerArrayConversionError):
-        return (f"make it an array: `jnp.asarray({table})[{index}]`",)
-    return (_general(error),)
+def _index_helps(error: Exception, node: ast.expr, index: ast.expr, names: Names) -> tuple[str, ...]:
+    table, at = ast.unparse(node), ast.unparse(index)
+    found = held(node, names)
+    if isinstance(found, Mapping):
+        return (KEYS,)
+    if isinstance(found, str | bytes):
+        return (CHARACTERS,)
+    unroll = (UNROLL,) if _is_list(error) else ()
+    if isinstance(found, tuple | list) and found:
+        if all(map(callable, found)):
+            choices = " else ".join([f"{table}[{k}](...) if {at} == {k}" for k in range(min(len(found) - 1, 2))])
+            last = min(len(found) - 1, 2)
+            text = f"{choices} else {table}[{last}](...)" if choices else f"{table}[0](...)"
+            return (f"write the choice out: `{text}`", *unroll)
+        if any(isinstance(leaf, str | bytes) for leaf in jax.tree.leaves(found)):
+            return (f"keep the number, and look it up outside: `{table}[int({at})]`", *unroll)
+        if not _is_table(found):
+            return ("an array has rows of one length: fill them up to the longest, or choose with `if`", *unroll)
+    if _is_list(error) or isinstance(error, jax.errors.TracerArrayConversionError):
+        return (spelled(f"make it an array: `jnp.asarray({table})[{at}]`", names), *unroll)
+    return (SHAPE,)
+
+
+def _is_table(rows: Sequence[Any]) -> bool:
+    """Can an array be made of these rows?"""
+    shapes = {(jax.tree.structure(row), tuple(map(np.shape, jax.tree.leaves(row)))) for row in rows}
+    numbers = (jax.Array, np.ndarray, np.generic, bool, int, float, complex)
+    return len(shapes) == 1 and all(isinstance(leaf, numbers) for leaf in jax.tree.leaves(rows))
 
 
 def _is_list(error: Exception) -> bool:
     """Does the error come of an index, as a list or tuple wants it?"""
     return isinstance(error, jax.errors.TracerIntegerConversionError)
-
-
-def _general(error: Exception) -> str:
-    text = str(error)
-    match error:
-        case jax.errors.NonConcreteBooleanIndexError():
-            return _mask_help("x", "mask")
-        case jax.errors.TracerArrayConversionError():
-            return ARRAY
-        case _ if "the `float` function" in text or "the `int` function" in text:
-            return NUMBER
-        case _:
-            return SHAPE
 
 
 def readable(text: str) -> str:

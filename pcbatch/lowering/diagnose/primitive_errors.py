@@ -12,10 +12,11 @@ from typing import Any
 import jax
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, undefined_help
+from pcbatch.diagnostics.short_repr import clipped
 from pcbatch.errors import NeedsUnrolling, PcbatchError, Refusal
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.diagnose import decorator_hints
-from pcbatch.lowering.diagnose.fix_its import constant_helps, expression, is_builtin_call, readable
+from pcbatch.lowering.diagnose.fix_its import constant_helps, expression, needs_branches, readable, refusal_helps
 from pcbatch.lowering.diagnose.traceback_spans import Frame, below, spans, user_frames
 from pcbatch.lowering.passes.split_live_ranges import original_name
 from pcbatch.lowering.typing.abstract_values import Abstract
@@ -33,7 +34,9 @@ NOT_CONSTANT_TEXTS = (
     "expected a sequence of integers or a single integer, got 'JitTracer",
     "unhashable type: 'DynamicJaxprTracer'",
     "for *: 'list' and 'DynamicJaxprTracer'",
+    "define __trunc__ method",
 )
+LONGEST = 2000  # characters of what JAX or Python say
 CHOOSE = "write it out as statements, a loop with an `if` in it, or choose with `jnp.where(condition, a, b)`"
 
 
@@ -54,10 +57,16 @@ class _Where:
 
     place: Loc | None
     chain: Sequence[Frame]
+    own: Frame | None  # of the primitive itself
 
     @property
     def innermost(self) -> Loc | None:
         return self.chain[-1].loc if self.chain else self.place
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        frame = self.chain[-1] if self.chain else self.own
+        return {} if frame is None else frame.names
 
 
 def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagnostic:
@@ -65,8 +74,8 @@ def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagn
     frames = user_frames(error)
     found = None if op.loc is None else spans(frames, op.loc)
     place, helpers = (op.loc, ()) if found is None else found
-    chain = below(frames, op.loc)[1] if op.loc is not None else []
-    words = _words(op, types, error, _Where(place, chain))
+    own, chain = below(frames, op.loc) if op.loc is not None else (None, [])
+    words = _words(op, types, error, _Where(place, chain, own))
     primary = None if place is None else Label(place, words.label)
     return Diagnostic(words.code, words.title, primary, helpers, words.notes, words.helps)
 
@@ -85,7 +94,7 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
     if isinstance(error, NeedsUnrolling):
         return _unequal_loop(error.length)
     if isinstance(error, Refusal):
-        return _Words(error.code, str(error), error.notes, error.helps)
+        return _Words(error.code, str(error), error.notes, refusal_helps(error, where.innermost))
     if (
         isinstance(error, NameError)
         and error.name is not None
@@ -99,11 +108,14 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
     if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
         title = "a value that differs between lanes is used where a constant is needed"
         node = expression(where.innermost)
-        helps = constant_helps(error, node)
-        if where.chain and op.loc is not None and is_builtin_call(node):
+        helps = constant_helps(error, node, where.names)
+        if where.chain and op.loc is not None and needs_branches(node, where.names):
             helps = (*decorator_hints.helps(op.expr.fn, op.loc, where.chain, expression(where.place))[:1], *helps)
         return _Words("PCB306", title, (_first_line(error),), helps)
-    notes = (readable(f"{type(error).__name__}: {error}").strip().removesuffix(":"), *_types_note(op, types))
+    notes = (
+        clipped(readable(f"{type(error).__name__}: {error}"), LONGEST).strip().removesuffix(":"),
+        *_types_note(op, types),
+    )
     name = getattr(op.expr.fn, "__name__", "")
     call = f"`{name}.plain(...)`" if name.isidentifier() else "the plain function"
     return _Words("PCB303", "this fails for one lane", notes, (f"{call} with one example shows the whole traceback",))
@@ -135,4 +147,4 @@ def _names(op: Prim) -> frozenset[str]:
 
 
 def _first_line(error: Exception) -> str:
-    return readable(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+    return clipped(readable(f"{type(error).__name__}: {str(error).splitlines()[0]}"), LONGEST)

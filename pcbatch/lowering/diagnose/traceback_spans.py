@@ -11,11 +11,13 @@ import contextlib
 import functools
 import linecache
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from types import CodeType, TracebackType
+from typing import Any
 
 import jax
 import jaxlib
@@ -38,6 +40,7 @@ class Frame:
     loc: Loc
     exact: bool
     code: CodeType
+    names: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)  # those that it can see
 
 
 def user_frames(error: BaseException) -> list[Frame]:
@@ -107,7 +110,8 @@ def _frames(traceback: TracebackType | None) -> Iterator[Frame]:
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if _is_users(code.co_filename):
-            yield _frame(code, traceback.tb_lasti, traceback.tb_lineno)
+            names = ChainMap(traceback.tb_frame.f_locals, traceback.tb_frame.f_globals)
+            yield replace(_frame(code, traceback.tb_lasti, traceback.tb_lineno), names=names)
         traceback = traceback.tb_next
 
 

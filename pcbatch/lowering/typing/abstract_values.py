@@ -15,10 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.diagnostics.short_repr import clipped, short
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
 from pcbatch.lowering.typing.pytree import flatten, without_order
 
+LONGEST = 120  # characters of the type of a variable in a message
 NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked for: a bool is an int
 
 
@@ -37,7 +39,7 @@ class Known:
         return hash(type(self.value))
 
     def __repr__(self) -> str:
-        return f"Known({self.value!r})"
+        return f"Known({short(self.value)})"
 
     @property
     def is_number(self) -> bool:
@@ -95,11 +97,15 @@ class Abstract:
 
     def __str__(self) -> str:
         def show(leaf: Leaf) -> str:
-            return repr(leaf.value) if isinstance(leaf, Known) else str(leaf).removeprefix("~")
+            return short(leaf.value) if isinstance(leaf, Known) else str(leaf).removeprefix("~")
 
-        text = str(jax.tree.unflatten(self.tree, [_Shown(show(leaf)) for leaf in self.leaves]))
+        try:
+            text = short(jax.tree.unflatten(self.tree, [_Shown(show(leaf)) for leaf in self.leaves]), LONGEST)
+        except Exception:  # a class that checks what it is made of
+            text = " object at 0x"
         # A class without a `__repr__` of its own shows nothing but an address.
-        return f"{self.tree} of {', '.join(map(show, self.leaves))}" if " object at 0x" in text else text
+        whole = f"{self.tree} of {', '.join(map(show, self.leaves))}" if " object at 0x" in text else text
+        return clipped(whole, LONGEST)
 
 
 class _Shown:
@@ -140,7 +146,7 @@ def array_type(leaf: Leaf) -> ArrayType:
     if isinstance(leaf, ArrayType):
         return leaf
     if not leaf.is_number:
-        raise JoinError(f"{type(leaf.value).__name__} {leaf.value!r} is not a number", "value")
+        raise JoinError(f"{type(leaf.value).__name__} {short(leaf.value)} is not a number", "value")
     return _number_type(next(kind for kind in NUMBERS if isinstance(leaf.value, kind)), settings())
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.ir.def_use import block_uses, block_writes, holds, pops, pushes
 from pcbatch.ir.stack import StackBlock, StackProgram
@@ -140,7 +141,7 @@ def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> d
     for text, mode in modes.items():
         blocks = [k for k, block in enumerate(program.blocks) if text == block.label or holds(block, text)]
         if not blocks:
-            title = f"modes: no block is called {text!r} or holds an expression with that in its text"
+            title = f"modes: no block is called {short(text)} or holds an expression with that in its text"
             help = "`f.explain_schedule(...)` lists the blocks and what they hold"
             raise UsageError(Diagnostic("PCB416", title, helps=(help,)))
         found |= dict.fromkeys(blocks, mode)

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
@@ -122,6 +123,6 @@ def _check(policy: Policy, carry: Values, new: object) -> None:
         what = "a state with arrays of other types"
     else:
         what = "None" if new is None else f"a {type(new).__name__} that is not the carried state"
-    title = f"`trip` of the policy {policy.name!r} gives {what}"
+    title = f"`trip` of the policy {short(policy.name)} gives {what}"
     help = "return what `blocks.visit`, `run`, `sweep` or `drain` gave, or the `carry` itself"
     raise UsageError(Diagnostic("PCB420", title, helps=(help,)))

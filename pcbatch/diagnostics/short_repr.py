@@ -1,0 +1,130 @@
+"""Text about what users wrote and passed, short enough for a message: values, and orders of values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+MOST = 60  # characters of a value
+ARRAYS = frozenset({"numpy", "jax", "jaxlib"})  # packages
+DEEPEST = 6  # levels of a value
+BRACKETS: dict[Any, tuple[str, str]] = {tuple: ("(", ")"), list: ("[", "]"), set: ("{", "}"), frozenset: ("{", "}")}
+
+
+def short(value: object, most: int = MOST) -> str:
+    """The `repr` of a value up to so many characters; beyond, its type follows. Never raises, and never looks at more
+    of a container than it shows."""
+    text = _Text(most)
+    try:
+        text.add(value, 0)
+    except _Full:
+        return f"{text.text[: most - 3]}... of type {type(value).__name__}"
+    return text.text
+
+
+def clipped(text: str, most: int) -> str:
+    """A text up to so many characters."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+class Short:
+    """Something whose `repr` is that of a value, in short."""
+
+    def __init__(self, value: object) -> None:
+        self.text = short(value)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class _Full(Exception):
+    """There is no room for more."""
+
+
+class _Text:
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.text = ""
+
+    def put(self, text: str) -> None:
+        self.text += text
+        if len(self.text) > self.most:
+            raise _Full
+
+    def add(self, value: Any, depth: int) -> None:
+        """Append a value; `_Full` ends it."""
+        kind = type(value)
+        if depth > DEEPEST:
+            self.put("...")
+        elif isinstance(value, str | bytes | bytearray) and len(value) > self.most:
+            self.put(_plain(value[: self.most])[:-1])
+            raise _Full
+        elif isinstance(value, tuple) and hasattr(value, "_fields"):
+            self.fields(kind.__name__, zip(value._fields, value, strict=False), depth)
+        elif kind in BRACKETS:
+            self.sequence(value, depth)
+        elif kind is dict:
+            self.mapping(value, depth)
+        elif dataclasses.is_dataclass(value) and getattr(kind.__repr__, "__wrapped__", None) is not None:
+            shown = [field.name for field in dataclasses.fields(value) if field.repr]
+            self.fields(kind.__qualname__, ((name, getattr(value, name, None)) for name in shown), depth)
+        elif kind.__module__.split(".")[0] in ARRAYS and _size(value) > 1:
+            self.put(f"{kind.__name__}({value.dtype}{list(value.shape)})")
+        else:
+            self.put(_plain(value))
+
+    def fields(self, name: str, parts: Iterable[tuple[str, object]], depth: int) -> None:
+        self.put(f"{name}(")
+        for k, (key, part) in enumerate(parts):
+            self.put(", " if k else "")
+            self.put(f"{key}=")
+            self.add(part, depth + 1)
+        self.put(")")
+
+    def sequence(self, value: Any, depth: int) -> None:
+        opening, closing = BRACKETS[type(value)]
+        if not value and isinstance(value, set | frozenset):
+            self.put(f"{type(value).__name__}()")
+            return
+        self.put(f"frozenset({opening}" if isinstance(value, frozenset) else opening)
+        for k, part in enumerate(value):
+            self.put(", " if k else "")
+            self.add(part, depth + 1)
+        self.put("," if isinstance(value, tuple) and len(value) == 1 else "")
+        self.put(f"{closing})" if isinstance(value, frozenset) else closing)
+
+    def mapping(self, value: Any, depth: int) -> None:
+        self.put("{")
+        for k, (key, part) in enumerate(value.items()):
+            self.put(", " if k else "")
+            self.add(key, depth + 1)
+            self.put(": ")
+            self.add(part, depth + 1)
+        self.put("}")
+
+
+def _size(value: Any) -> int:
+    try:
+        return int(value.size)
+    except Exception:
+        return 0
+
+
+def _plain(value: object, show: Callable[[object], str] = repr) -> str:
+    """What an object says of itself, which may be code of the user's."""
+    try:
+        return str(show(value))
+    except Exception as error:
+        return f"<a {type(value).__name__}, whose repr raises {type(error).__name__}>"
+
+
+def sorted_array(values: str, options: Mapping[str | None, str]) -> str:
+    """An expression for `sorted(values, key=..., reverse=...)` as an array, where a lane decides the order."""
+    reverse = options.get("reverse", "False")
+    order = "" if reverse == "False" else f", descending={reverse}"
+    key = options.get("key", "None")
+    if key == "None":
+        return f"jnp.sort(jnp.asarray({values}){order})"
+    keys = f"jnp.asarray([{key if key.isidentifier() else f'({key})'}(v) for v in {values}])"
+    return f"jnp.asarray({values})[jnp.argsort({keys}{order})]"

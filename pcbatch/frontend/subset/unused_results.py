@@ -1,0 +1,91 @@
+"""What to write instead of a statement whose value is not used, and of a batched function that is not called."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+from types import CodeType, FunctionType
+from typing import Any
+
+import gast
+import jax
+
+from pcbatch.frontend.source.callee import Target
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.tree import Node, one_line
+
+LEAVE = "assign its value to a variable, or leave it out"
+CHOICES = "call it, or pass it to a batched function; write choices and loops out: `f(x) if x > 0 else g(x)`"
+THEN = "then what it raises or prints is that of each lane"
+CALLBACKS = frozenset({"callback", "io_callback", "pure_callback", "debug_callback"})
+RETURN = "`return 0`"  # a function of lanes has a result
+PURE = frozenset({"jax", "numpy", "math", "builtins"})  # packages
+
+
+def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
+    """For a statement that is this expression."""
+    if not isinstance(value, gast.Call):
+        return (LEAVE,)
+    out = next((keyword.value for keyword in value.keywords if keyword.arg == "out"), None)
+    if isinstance(out, gast.Name):
+        rest = [keyword for keyword in value.keywords if keyword.arg != "out"]
+        call = gast.copy_location(gast.Call(func=value.func, args=value.args, keywords=rest), value)
+        return (f"assign what it gives: `{out.id} = {one_line(call)}`",)
+    name, found = one_line(value.func), resolve(unit, value.func)
+    if isinstance(value.func, gast.Name) and name in unit.helpers:
+        end = f", and end it with {RETURN}"
+        return (f"move `{name}` out of the batched function, as a `def` with `@pcbatch.inline`{end}: {THEN}",)
+    if getattr(found, "__name__", None) in CALLBACKS:
+        return ("print in a statement of the batched function itself; return what is to be saved",)
+    if isinstance(found, FunctionType) and str(found.__module__).split(".")[0] not in PURE:
+        end = "" if _returns_value(found.__code__) else f", and end it with {RETURN}"
+        if found.__code__.co_filename == unit.fn.__code__.co_filename:
+            return (f"decorate `{found.__name__}` with `@pcbatch.inline`{end}: {THEN}",)
+        wrapped = f"`{name.rpartition('.')[2]} = pcbatch.inline({name})`"
+        return (f"wrap it at the top of this file, {wrapped}{end}: {THEN}",)
+    if found is MISSING and isinstance(value.func, gast.Attribute):
+        base = one_line(value.func.value)
+        return (
+            f"if it changes `{base}`, make a new value and assign it: `{base} = ...`",
+            f"if it raises or prints, decorate `{value.func.attr}` with `@pcbatch.inline` and call it by its class",
+        )
+    return (LEAVE,)
+
+
+def value_helps(unit: Unit, target: Target, given_to: Any) -> tuple[str, ...]:
+    """For a batched function that is used as a value, perhaps as an argument of the function `given_to`."""
+    name = target.fn.__name__
+    helps = [CHOICES]
+    if any(given_to is mapping for mapping in (jax.vmap, jax.lax.map, builtins.map)):
+        helps = [
+            f"call it in a loop, `for k in range(len(xs)):` with `ys = ys.at[k].set({name}(xs[k]))`, after "
+            "`ys = jnp.zeros(len(xs))`"
+        ]
+    if _is_straight(unit, target.fn):
+        helps.append(f"where the function of one example is meant, write `{name}.plain`")
+    return tuple(helps)
+
+
+def _returns_value(code: CodeType) -> bool:
+    """Does any `return` give something else than None?"""
+    found = list(dis.get_instructions(code))
+    for before, instruction in zip([found[0], *found], found, strict=False):
+        if instruction.opname == "RETURN_VALUE" and not (before.opname == "LOAD_CONST" and before.argval is None):
+            return True
+        if instruction.opname == "RETURN_CONST" and instruction.argval is not None:
+            return True
+    return False
+
+
+def _is_straight(unit: Unit, fn: FunctionType) -> bool:
+    """Has the function no branches, loops or calls of batched functions, so that JAX can trace it by itself?"""
+    jumps = {*dis.hasjrel, *dis.hasjabs}
+    if any(instruction.opcode in jumps for code in _codes(fn.__code__) for instruction in dis.get_instructions(code)):
+        return False
+    read = [fn.__globals__.get(name) for code in _codes(fn.__code__) for name in code.co_names]
+    return all(value is None or unit.batched(value) is None for value in read)
+
+
+def _codes(code: CodeType) -> list[CodeType]:
+    return [code, *(c for const in code.co_consts if isinstance(const, CodeType) for c in _codes(const))]

@@ -1,0 +1,182 @@
+"""Helps for calls of helpers, tables and batched functions, followed to the letter."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from tests.diagnostics.following import load, refused, same
+
+pytestmark = pytest.mark.promotion("standard")
+
+HEAD = "import math\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\nimport pcbatch\n"
+X = np.array([0.5, 2.0, 3.0], np.float32)
+K = np.array([0, 1, 2], np.int32)
+XS = np.array([[1, 2.5, 0.2], [0.1, 0.7, 0.3], [3, 1, 2]], np.float32)
+
+HELPERS = """
+def half(x):
+    return x / 2
+
+
+def square(x):
+    return x * x
+
+
+def check(x):
+    if x > 2.5:
+        raise ValueError(f"{x} is large")
+
+
+OPS = [half, square, abs]
+NAMES = ["a", "b", "c"]
+RAGGED = [[1.0], [2.0, 3.0], [4.0]]
+
+
+@pcbatch.batch
+def doubled(x):
+    return 2 * x
+
+
+@pcbatch.batch
+def halved(x):
+    while x > 1:
+        x = x / 2
+    return x
+
+"""
+
+
+ENDED = ('raise ValueError(f"{x} is large")', 'raise ValueError(f"{x} is large")\n    return 0')
+
+
+def batched(body: str, helpers: str = HELPERS) -> Any:
+    """A program with this body."""
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    return load(f"{HEAD}{helpers}\n@pcbatch.batch\ndef f(x, k, xs):\n{lines}\n")
+
+
+def helps(body: str, helpers: str = HELPERS) -> tuple[str, ...]:
+    """What is told to write."""
+    (fault,) = refused(batched(body, helpers), (X, K, XS))
+    return fault.helps
+
+
+def test_a_check_that_is_called_for_its_effect() -> None:
+    """It is never told to be left out: then it would check nothing."""
+    (help,) = helps("check(x)\nreturn x")
+    assert help.startswith("decorate `check` with `@pcbatch.inline`, and end it with `return 0`:")
+    module = batched("check(x)\nreturn x", HELPERS.replace("def check", "@pcbatch.inline\ndef check").replace(*ENDED))
+    assert module.f.run(X, K, XS).status.tolist() == [0, 0, pcbatch.Status.ERROR]
+
+
+def test_a_check_inside() -> None:
+    inside = "def check(v):\n    if v > 2.5:\n        raise ValueError(v)\ncheck(x)\nreturn x"
+    assert helps(inside)[0].startswith("move `check` out of the batched function, as a `def` with `@pcbatch.inline`")
+
+
+def test_a_check_of_another_file() -> None:
+    names = load(f"{HEAD}{HELPERS}".replace(*ENDED)).names
+    module = load(f"{HEAD}\n@pcbatch.batch\ndef f(x):\n    check(x)\n    return x\n")
+    module.names["check"] = names["check"]
+    (fault,) = refused(module, (X,))
+    assert fault.helps[0].startswith("wrap it at the top of this file, `check = pcbatch.inline(check)`")
+    module.names["check"] = pcbatch.inline(names["check"])
+    assert module.f.run(X).status.tolist() == [0, 0, pcbatch.Status.ERROR]
+
+
+def test_other_statements() -> None:
+    assert helps("jnp.sin(x)\nreturn x") == ("assign its value to a variable, or leave it out",)
+    assert helps("np.add(xs, 1.0, out=xs)\nreturn x") == ("assign what it gives: `xs = np.add(xs, 1.0)`",)
+    assert helps("x.check()\nreturn x")[0] == "if it changes `x`, make a new value and assign it: `x = ...`"
+
+
+def test_a_table_of_functions() -> None:
+    help = helps("return OPS[k](x)")[0]
+    (code,) = re.findall(r"`([^`]+)`", help)
+    assert code == "OPS[0](...) if k == 0 else OPS[1](...) if k == 1 else OPS[2](...)"
+    got = batched(f"return {code.replace('...', 'x')}").f(X, K, XS)
+    assert same(got, [0.25, 4.0, 3.0])
+
+
+def test_tables_that_are_no_arrays() -> None:
+    assert "look it up outside: `NAMES[int(k)]`" in helps("y = NAMES[k]\nreturn x")[0]
+    assert "rows of one length" in helps("y = RAGGED[k]\nreturn x")[0]
+    assert "a dict finds nothing" in helps("d = {1: x}\ny = d[k]\nreturn x")[0]
+
+
+def test_empty_or_not() -> None:
+    """`jnp.any` is not what Python asks of a sequence."""
+    for condition in ("xs", "not xs"):
+        found = helps(f"if {condition}:\n    return x\nreturn 2 * x")
+        assert "`len(xs) == 0`" in found[0]
+        assert "`len(xs) > 0`" in found[0]
+    (compared, _) = helps("if xs > 1:\n    return x\nreturn 2 * x")
+    assert compared == "`jnp.all(xs > 1)` asks for all elements, `jnp.any(xs > 1)` for one of them"
+    got = batched("if len(xs) == 0:\n    return x\nif jnp.all(xs > 1):\n    return 3 * x\nreturn 2 * x").f(X, K, XS)
+    assert same(got, 2 * X)
+
+
+def test_a_batched_function_that_is_mapped() -> None:
+    (help,) = helps("return jax.vmap(halved)(xs)")
+    assert help.startswith("call it in a loop, `for k in range(len(xs)):` with `ys = ys.at[k].set(halved(xs[k]))`")
+    assert "halved.plain" not in help
+    loop = "ys = jnp.zeros(len(xs))\nfor k in range(len(xs)):\n    ys = ys.at[k].set(halved(xs[k]))\nreturn ys"
+    module = batched(loop)
+    assert same(module.f(X, K, XS), [[module.names["halved"].plain(v) for v in row] for row in XS])
+    assert "write `doubled.plain`" in helps("return jax.vmap(doubled)(xs)")[1]
+    assert same(batched("return jax.vmap(doubled.plain)(xs)").f(X, K, XS), 2 * XS)
+
+
+def test_masks() -> None:
+    (help,) = helps("mask = xs > 1\nys = xs.at[mask].add(x)\nreturn ys")
+    assert help == "write `jnp.where(mask, xs + (x), xs)`"
+    got = batched("mask = xs > 1\nys = jnp.where(mask, xs + (x), xs)\nreturn ys").f(X, K, XS)
+    assert same(got, np.where(XS > 1, XS + X[:, None], XS))
+
+
+def test_numbers_by_name() -> None:
+    """`from math import sqrt` has the help of `math.sqrt`, not that of `int(x)`."""
+    helper = (
+        "\nfrom math import sqrt, isqrt\n\n\ndef root(x):\n    return sqrt(x)\n\n\ndef whole(k):\n    return isqrt(k)\n"
+    )
+    assert helps("return root(x)", helper)[0].startswith("write `jnp.sqrt(x)`")
+    first, second = helps("return whole(k)", helper)
+    assert first.startswith("decorate `whole` with `@pcbatch.inline`")
+    assert "write `isqrt(k)`, and put above the batched function:\n@pcbatch.inline\ndef isqrt(n):" in second
+    definition = second.partition("function:\n")[2]
+    followed = f"{helper.replace('def whole', '@pcbatch.inline' + chr(10) + 'def whole')}\n{definition}\n"
+    assert batched("return whole(k * 1000)", followed).f(X, K, XS).tolist() == [0, 31, 44]
+
+
+def test_sorting() -> None:
+    (help,) = helps("return sorted([x, 1.0, 2.0], key=lambda v: -v, reverse=True)[0]")
+    assert "`jnp.asarray([x, 1.0, 2.0])[jnp.argsort(jnp.asarray([(lambda v: -v)(v) for v in [x, 1.0, 2.0]])" in help
+    assert same(jnp.asarray([3.0, 1.0])[jnp.argsort(jnp.asarray([-3.0, -1.0]), descending=True)], [1.0, 3.0])
+
+
+@pytest.mark.parametrize("ends", ["n:", ":n", "-n:", ":-n", "1:n", "n::2", "n:-1"])
+def test_masks_of_slices(ends: str) -> None:
+    """What is outside of the slice is zero."""
+    module = load(f"{HEAD}@pcbatch.batch\ndef f(xs, n):\n    return xs[{ends}]\n")
+    (fault,) = refused(module, (XS, K))
+    code = re.findall(r"`(jnp\.where[^`]+)`", fault.helps[-1])[0]
+    rows = load(f"{HEAD}def f(xs, n):\n    k = jnp.arange(len(xs))\n    return {code}\n").f
+    for n in range(4):
+        want = np.zeros(3, np.float32)
+        part = eval(f"np.s_[{ends}]", {"np": np, "n": n})
+        want[part] = XS[0][part]
+        assert np.asarray(rows(XS[0], n)).tolist() == want.tolist(), (code, n)
+
+
+def test_a_power_with_a_modulus() -> None:
+    (help,) = helps("return pow(k + 3, 20, 1000)")
+    assert help.startswith("write `modular_power(k + 3, 20, 1000)`, exact as long as")
+    definition = help.partition("function:\n")[2]
+    got = batched("return modular_power(k + 3, 20, 1000)", f"\n{definition}\n").f(X, K, XS)
+    assert got.tolist() == [pow(k + 3, 20, 1000) for k in range(3)]
