@@ -187,6 +187,7 @@ SHARES = {
     "tests/runtime/test_schedule.py::TestPoliciesOfUsers::test_they_can_be_ours": 2,
     "tests/runtime/test_schedule.py::test_modes_under_other_policies": 5,
     "tests/runtime/test_schedule.py::test_policies": 6,
+    "tests/language/test_sweep.py::test_a_lane_gives_what_python_gives_or_is_refused": 6,
     "tests/language/test_surprises.py::test_a_long_expression_in_the_file": 0,
     "tests/types/test_types.py::test_a_join_is_what_where_gives": 4,
     "tests/types/test_types.py::test_straight_programs_have_the_types_of_vmap": 3,

@@ -65,9 +65,12 @@ class ErrorMapper:
 
     def finding(self, error: Exception) -> Diagnostic | None:
         """Which primitive `error` is about."""
-        if error.__cause__ is not None:
-            return _located(self.program, error, error.__cause__)
-        if isinstance(error, jax.errors.JaxRuntimeError) and _failure(self.compile) is not None:
+        located = None if error.__cause__ is None else _located(self.program, error, error.__cause__)
+        if located is not None:
+            return located
+        # JAX has not said of which operation, or of one inside a function of its own.
+        raised_by_jax = isinstance(error, jax.errors.JaxRuntimeError) or error.__cause__ is not None
+        if raised_by_jax and _failure(self.compile) is not None:
             return _refused(self.program)  # else the run has failed: memory, or a callback of the user
         return None
 

@@ -12,6 +12,7 @@ import builtins
 
 import gast
 
+from pcbatch.frontend.build.library_calls import is_numpy_call
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.resolve import MISSING, resolve
@@ -42,7 +43,11 @@ def rewritten(unit: Unit, node: Node, hidden: Names = frozenset()) -> Node:
     found = _replaced(unit, node, hidden)
     if isinstance(found, Impure):
         return supported("refuse_impure", [constant(text, node) for text in (found.name, found.kind, found.draw)], node)
+    numpy = found is None and is_numpy_call(unit, node, hidden)
     node = rebuild(node, lambda child: rewritten(unit, child, inner))
+    if numpy:
+        function = supported("from_numpy", [node.func], node.func)
+        return gast.copy_location(gast.Call(func=function, args=node.args, keywords=node.keywords), node)
     if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
         return supported("not_", [node.operand], node)
     if isinstance(node, gast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS:

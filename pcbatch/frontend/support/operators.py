@@ -33,6 +33,7 @@ from pcbatch.frontend.support.builtins import repr_ as repr_
 from pcbatch.frontend.support.builtins import shown as shown
 from pcbatch.frontend.support.builtins import sorted_ as sorted_
 from pcbatch.frontend.support.builtins import str_ as str_
+from pcbatch.frontend.support.libraries import from_numpy as from_numpy
 from pcbatch.frontend.support.match import between as between
 from pcbatch.frontend.support.match import equals as equals
 from pcbatch.frontend.support.match import has as has

@@ -94,7 +94,10 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
     if isinstance(error, NeedsUnrolling):
         return _unequal_loop(error.length)
     if isinstance(error, Refusal):
-        return _Words(error.code, str(error), error.notes, refusal_helps(error, where.innermost))
+        helps = refusal_helps(error, where.innermost)
+        if not helps and error.code == "PCB306":
+            helps = constant_helps(error, expression(where.innermost), where.names)
+        return _Words(error.code, str(error), error.notes, helps)
     if (
         isinstance(error, NameError)
         and error.name is not None

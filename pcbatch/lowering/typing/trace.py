@@ -13,10 +13,12 @@ from typing import Any
 
 import jax
 import jax.extend.core as jex
+import numpy as np
 
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
-from pcbatch.errors import Refusal
+from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import flatten
@@ -25,6 +27,8 @@ COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
     "call it on the results of all lanes: `jax.lax.psum(f(xs), axis)`",
 )
+
+PLAIN = (str, bytes, type, np.dtype, type(Ellipsis))  # they hold no arrays
 
 _tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=False)
 
@@ -79,6 +83,48 @@ def is_key_array(value: Any) -> bool:
 
 def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
     """Trace `fn` for one lane. `results` is the number of values it gives; raises TraceError or fn's own error."""
+    if any(value.arrays for value in ins):
+        return _trace(fn, ins, results)
+    # Nothing of a lane goes in. Where a number is asked for, or an object holds arrays, their values are needed.
+    try:
+        found = _trace(fn, ins, results)
+    except (TraceError, NeedsUnrolling):
+        raise
+    except Exception as error:
+        return _evaluated(fn, ins, results, error)
+    opaque = any(_may_hold_arrays(leaf) for out in found.outs for leaf in out.leaves)
+    return _evaluated(fn, ins, results, found) if opaque else found
+
+
+def _evaluated(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, otherwise: Traced | Exception) -> Traced:
+    """Trace a function that no value of a lane enters, with its operations evaluated at once instead of recorded."""
+
+    def run(*args: Any) -> Any:
+        with jax.ensure_compile_time_eval():
+            return fn(*args)
+
+    try:
+        found = _trace(run, ins, results)
+        if not found.closed.jaxpr.eqns:  # else it reads what an outer trace does not know
+            return found
+        raise otherwise if isinstance(otherwise, Exception) else LookupError
+    except Exception:  # or is wrong in any case
+        if not isinstance(otherwise, Traced):
+            raise otherwise from None
+        kept = [leaf for out in otherwise.outs for leaf in out.leaves if _may_hold_arrays(leaf)]
+        if all(isinstance(leaf, Known) and isinstance(leaf.value, PLAIN) for leaf in kept):
+            return otherwise
+        raise TraceError(
+            "this keeps an object that may hold a value of an outer trace",
+            "keep the arrays themselves, and make the object in the expression that uses it",
+        ) from None
+
+
+def _may_hold_arrays(leaf: Leaf) -> bool:
+    return isinstance(leaf, Known) and not isinstance(leaf.value, bool | int | float | complex | None)
+
+
+def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
     kept: list[tuple[Any, list[Leaf | None]]] = []
     dynamic = any(value.arrays for value in ins)
 
@@ -99,7 +145,8 @@ def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Trac
 
     token = _tracing.set(True)
     try:
-        closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
+        with swallowed_errors.noticed():
+            closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
     except AssertionError as failed:
         if "ManualAxisType" in str(failed):  # what JAX says inside a `shard_map` that keeps track of what varies
             raise TraceError(*COLLECTIVE).with_traceback(failed.__traceback__) from None
