@@ -18,10 +18,11 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import Short, clipped, short
 from pcbatch.errors import UsageError
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.abstract_values import Abstract, Known, is_array, known
+from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, known, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
+from pcbatch.origins import Origin
 
 STAR = inspect.Parameter.VAR_POSITIONAL
 
@@ -159,8 +160,8 @@ def types_of_fixed(fn: Any, options: Options, fixed: tuple[Any, ...]) -> dict[st
             found[name] = _static(name, value, True)
         else:
             leaves, tree = _flattened(name, value)
-            types = [Known(leaf) if is_static(leaf) else _type_of(name, leaf, 0) for leaf in leaves]
-            found[name] = Abstract(tree, tuple(types))
+            types = tuple(Known(leaf) if is_static(leaf) else _type_of(name, leaf, 0) for leaf in leaves)
+            found[name] = _of_values(tree, leaves, types)
     return found
 
 
@@ -176,7 +177,14 @@ def _static(name: str, value: Any, declared: bool) -> Abstract:
             ) from None
         return known(value)
     leaves, tree = _flattened(name, value)  # a default: shared arrays, numbers known while compiling
-    return Abstract(tree, tuple(_type_of(name, leaf, 0) if is_array(leaf) else Known(leaf) for leaf in leaves))
+    types = tuple(_type_of(name, leaf, 0) if is_array(leaf) else Known(leaf) for leaf in leaves)
+    return _of_values(tree, leaves, types)
+
+
+def _of_values(tree: Any, leaves: list[Any], types: tuple[Leaf, ...]) -> Abstract:
+    """The type of a value that all lanes share: the function has the very object, and a scalar may be an array."""
+    origins = [Origin.UNKNOWN if is_array(leaf) else Origin.NUMBER for leaf in leaves]
+    return with_origins(tree, types, origins if Origin.UNKNOWN in origins else [Origin.ARRAY] * len(leaves))
 
 
 def _flattened(name: str, value: Any) -> tuple[list[Any], Any]:

@@ -8,6 +8,7 @@ import pytest
 
 from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.ops import Prim
+from pcbatch.lowering.diagnose.traceback_spans import user_frames
 from tests.frontend.compiling import agree, compiled, lane, run, texts
 
 LIMIT = 5
@@ -354,8 +355,8 @@ def test_tracebacks_point_to_the_users_line():
     op = compiled(f).functions[0].blocks[0].ops[1]
     with pytest.raises(TypeError) as info:
         op.expr.fn(1)
-    frame = info.traceback[-1]
-    assert (str(frame.path), frame.lineno + 1, frame.name) == (__file__, f.__code__.co_firstlineno + 2, "f")
+    frame = user_frames(info.value)[-1]
+    assert (frame.loc.file, frame.loc.line, frame.name) == (__file__, f.__code__.co_firstlineno + 2, "f")
 
 
 def test_unpacking_errors_are_pythons_own():

@@ -159,7 +159,8 @@ class TestJoin:
     """The least type that covers two values."""
 
     def test_a_number_gives_way_to_any_array_of_its_kind(self) -> None:
-        assert join(known(2), abstract_of(F16)) == join(abstract_of(F16), known(0.5)) == abstract_of(F16)
+        one, other = join(known(2), abstract_of(F16)), join(abstract_of(F16), known(0.5))
+        assert one == other and one.leaves == (F16,)
         assert str(join(known(2), known(3)).leaves[0]) == "~i32[]"
 
     @pytest.mark.promotion("standard")

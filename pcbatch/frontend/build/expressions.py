@@ -17,10 +17,10 @@ from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
-from pcbatch.frontend.source.resolve import callee, static_value
+from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
 from pcbatch.frontend.source.tree import SCOPES, Node, children, compare, constant, is_constant, load, rebuild
 from pcbatch.ir.cfg import Call
-from pcbatch.ir.ops import Branch, Move, Prim
+from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
 
 
 def has_control(b: Builder, node: Node) -> bool:
@@ -29,7 +29,7 @@ def has_control(b: Builder, node: Node) -> bool:
         return False
     if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
         return True
-    if isinstance(node, gast.Compare) and len(node.ops) > 1:
+    if (isinstance(node, gast.Compare) and len(node.ops) > 1) or _power_of(b, node) is not None:
         return True
     return any(has_control(b, child) for child in children(node))
 
@@ -48,9 +48,46 @@ def lower(b: Builder, node: Node) -> Node:
     if isinstance(node, gast.NamedExpr):
         lower_into(b, node.target.id, node.value)
         return load(node.target.id, node)
+    power = _power_of(b, node)
+    if power is not None:
+        return _power(b, node, *power)
     parts = list(children(node))
     lowered = {id(part): new for part, new in zip(parts, in_order(b, parts), strict=True)}
     return rebuild(node, lambda child: lowered[id(child)])
+
+
+def _power_of(b: Builder, node: Node) -> tuple[Node, Node] | None:
+    """Base and exponent of a power whose exponent the source does not say."""
+    match node:
+        case gast.BinOp(op=gast.Pow()):
+            parts = node.left, node.right
+        case gast.Call(args=[_, _], keywords=[]) if is_builtin(b.unit, node.func, "pow"):
+            parts = node.args[0], node.args[1]
+        case _:
+            return None
+    return None if _is_number(parts[1]) or any(isinstance(part, gast.Starred) for part in parts) else parts
+
+
+def _is_number(node: Node) -> bool:
+    return is_constant(node.operand if isinstance(node, gast.UnaryOp) else node)
+
+
+def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
+    """A lane that comes to a negative power of an integer ends there: in Python it is a float."""
+    base, exponent = in_order(b, [base, exponent])
+    base, exponent = (part if _is_number(part) else copied(b, part) for part in (base, exponent))
+    holds, failing, cond = b.label(), b.label(), b.temp()
+    b.prim(
+        (cond,),
+        supported("is_power", [base, exponent], node),
+        shown=compare(exponent, gast.GtE(), constant(0, node), node),
+    )
+    b.end(Branch(cond, holds, failing, b.loc(node)))
+    b.start(failing)
+    text = "an integer to a negative power is a float: write `2.0 ** n` for `2 ** n`"
+    b.end(Fail(ERROR, "ValueError", (text,), b.loc(node)))
+    b.start(holds)
+    return supported("checked_power", [base, exponent], node)
 
 
 def in_order(b: Builder, nodes: Sequence[Node]) -> list[Node]:

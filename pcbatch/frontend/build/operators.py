@@ -9,8 +9,13 @@ functions, lambdas and comprehensions are rewritten too.
 from __future__ import annotations
 
 import builtins
+import operator
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
 
 import gast
+import jax
+import numpy as np
 
 from pcbatch.frontend.build.library_calls import is_numpy_call
 from pcbatch.frontend.source.function_unit import Unit
@@ -21,11 +26,42 @@ from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, call, 
 
 SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 
-BUILTINS = {
-    getattr(builtins, name): f"{name}_"
-    for name in "max min int float bool complex any all sorted pow range str repr ascii format".split()
-}
-COMPARISONS = {gast.In: "contains", gast.NotIn: "lacks", gast.Is: "is_", gast.IsNot: "is_not"}
+NAMES = (
+    "max min int float bool complex any all sorted pow range str repr ascii format abs round divmod sum "
+    "isinstance type hasattr getattr callable dir id hash"
+)
+BINARY = {
+    gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
+    gast.Pow: "power", gast.LShift: "lshift", gast.RShift: "rshift", gast.BitAnd: "and_", gast.BitOr: "or_",
+    gast.BitXor: "xor",
+}  # fmt: skip
+UNARY = {gast.Not: "not_", gast.USub: "neg", gast.UAdd: "pos", gast.Invert: "invert"}
+COMPARISONS = {
+    gast.In: "contains", gast.NotIn: "lacks", gast.Is: "is_", gast.IsNot: "is_not",
+    gast.Eq: "eq", gast.NotEq: "ne", gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge",
+}  # fmt: skip
+OPERATORS = (*BINARY.values(), *UNARY.values(), "eq", "ne", "lt", "le", "gt", "ge", "contains", "is_", "is_not")
+REPLACED = [
+    *((getattr(builtins, name), f"{name}_") for name in NAMES.split()),
+    (np.isscalar, "isscalar_"),
+    (np.iterable, "iterable_"),
+    *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),
+    (operator.abs, "abs_"),
+]
+"""Functions, and those of the support module in their place."""
+
+LANES_ONLY = frozenset(
+    "max_ min_ int_ float_ bool_ complex_ any_ all_ sorted_ range_ str_ repr_ ascii_ format_ not_".split()
+)
+"""In a helper these stay Python's own: they refuse traced values by themselves, or make text."""
+
+PYTHONS = (gast.Not, gast.In, gast.NotIn)
+LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
+PASSING = (jax.lax.stop_gradient, jax.block_until_ready)  # what they give may be a number of Python
+TREES = frozenset({jax.tree.map.__module__, jax.tree_util.tree_map.__module__})  # they call functions as Python does
+
+TYPE_TESTS = (gast.Is, gast.IsNot, gast.Eq, gast.NotEq, gast.In, gast.NotIn)
+PARTS = ("real", "imag")
 
 Names = frozenset[str]
 
@@ -37,25 +73,121 @@ def supported(name: str, args: list[Node], at: Node) -> Node:
 
 def rewritten(unit: Unit, node: Node, hidden: Names = frozenset()) -> Node:
     """`node` with support functions in place of what traced values lack; `hidden` are names of inner scopes."""
+    return _rewritten(unit, node, hidden, True)
+
+
+def in_helper(unit: Unit, node: Node) -> Node:
+    """The tree of a function without a decorator: only what traced values have, but with another meaning."""
+    return _rewritten(unit, node, Names(), False)
+
+
+def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool = False) -> Node:
+    """`all_`: in lane code; `decides`: as a condition of Python's own, which blames what it was computed by."""
     if isinstance(node, gast.ClassDef):
         return node
+    new = _changed(unit, node, hidden, all_, decides)
+    if decides and new is not node and isinstance(node, gast.Compare | gast.BinOp | gast.UnaryOp):
+        return supported("decided", [new], node)
+    return new
+
+
+def _conditions(node: Node, decides: bool) -> list[Node]:
+    """The parts of a node that Python takes for true or false."""
+    match node:
+        case gast.If() | gast.IfExp() | gast.While() | gast.Assert():
+            return [node.test]
+        case gast.comprehension():
+            return list(node.ifs)
+        case gast.BoolOp() if decides:
+            return list(node.values)
+    return []
+
+
+def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -> Node:
     inner = hidden | _bound(node)
-    found = _replaced(unit, node, hidden)
-    if isinstance(found, Impure):
-        return supported("refuse_impure", [constant(text, node) for text in (found.name, found.kind, found.draw)], node)
-    numpy = found is None and is_numpy_call(unit, node, hidden)
-    node = rebuild(node, lambda child: rewritten(unit, child, inner))
-    if numpy:
+    target = resolve(unit, node.func, hidden) if isinstance(node, gast.Call) else MISSING
+    outside = impure(unit, node, target, hidden) if isinstance(node, gast.Call) and all_ else None
+    if isinstance(outside, Impure):
+        return supported(
+            "refuse_impure", [constant(text, node) for text in (outside.name, outside.kind, outside.draw)], node
+        )
+    numpy = all_ and is_numpy_call(unit, node, hidden)
+    asks_type = _is_type_test(unit, node, hidden)
+    functions = _functions(unit, node, target, hidden)
+    tests = _conditions(node, decides)
+    node = rebuild(node, lambda child: _rewritten(unit, child, inner, all_, any(child is test for test in tests)))
+    if asks_type:
+        test = constant(type(node.ops[0]).__name__, node)
+        return supported("type_test", [test, node.left.args[0], node.comparators[0]], node)
+    if not isinstance(node, gast.Call):
+        return _operator(node, all_)
+    found = _replacement(target, all_)
+    if found is None and numpy:
         function = supported("from_numpy", [node.func], node.func)
-        return gast.copy_location(gast.Call(func=function, args=node.args, keywords=node.keywords), node)
-    if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
-        return supported("not_", [node.operand], node)
-    if isinstance(node, gast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS:
-        return supported(COMPARISONS[type(node.ops[0])], [node.left, node.comparators[0]], node)
-    if found is not None:
-        function = _function(found, node.func)
-        return gast.copy_location(gast.Call(func=function, args=node.args, keywords=node.keywords), node)
-    return _text(node)
+        node = gast.copy_location(gast.Call(func=function, args=node.args, keywords=node.keywords), node)
+        return supported("array", [node], node)
+    if found is None and _is_library(target) and str(target.__module__).split(".")[0] != "pcbatch":
+        return supported("array", [node], node)
+    if found is not None or not _is_library(target):
+        function = supported("called", [node.func], node.func) if found is None else _function(found, node.func)
+        if found is None and (isinstance(target, type) or _is_nested(unit, node.func, hidden)):
+            function = node.func
+        args = [supported("called", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
+        node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
+    return _text(node) if all_ else node
+
+
+def _functions(unit: Unit, node: Node, target: Any, hidden: Names) -> frozenset[int]:
+    """Which arguments of a call are functions that it may call with values of the lane."""
+    if not isinstance(node, gast.Call) or _is_library(target):
+        return frozenset()
+    found = [(k, resolve(unit, arg, hidden)) for k, arg in enumerate(node.args) if not isinstance(arg, gast.Starred)]
+    plain = [k for k, one in found if isinstance(one, FunctionType | BuiltinFunctionType) and unit.batched(one) is None]
+    return frozenset(plain)
+
+
+def _is_library(target: Any) -> bool:
+    """Is this a function of JAX or NumPy, which gives arrays and calls no function with numbers of Python?"""
+    if target is MISSING or any(target is function for function in PASSING):
+        return False
+    module = str(getattr(target, "__module__", ""))
+    return module.split(".")[0] in LIBRARIES and module not in TREES
+
+
+def _is_nested(unit: Unit, node: Node, hidden: Names) -> bool:
+    """Is this a function that is defined inside of the one at hand, and rewritten with it?"""
+    return isinstance(node, gast.Name) and node.id in unit.helpers and node.id not in hidden
+
+
+def _operator(node: Node, all_: bool) -> Node:
+    """An operator as a call; any other node as it is, but for text that is made of values."""
+    if not all_ and isinstance(node, gast.UnaryOp | gast.Compare) and isinstance(_sign(node), PYTHONS):
+        return node
+    match node:
+        case gast.UnaryOp() if not is_constant(node.operand):
+            return supported(UNARY[type(node.op)], [node.operand], node)
+        case gast.BinOp() if type(node.op) in BINARY and not (isinstance(node.op, gast.Mod) and _is_text(node.left)):
+            return supported(BINARY[type(node.op)], [node.left, node.right], node)
+        case gast.Compare() if len(node.ops) == 1:
+            return supported(COMPARISONS[type(node.ops[0])], [node.left, node.comparators[0]], node)
+        case gast.Attribute(attr=name) if isinstance(node.ctx, gast.Load) and name in PARTS:
+            return supported("attribute", [node.value, constant(name, node)], node)
+        case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
+            return supported("class_", [node.value], node)
+    return _text(node) if all_ else node
+
+
+def _sign(node: Node) -> Node:
+    return node.op if isinstance(node, gast.UnaryOp) else node.ops[0]
+
+
+def _is_type_test(unit: Unit, node: Node, hidden: Names) -> bool:
+    """Is this `type(x) is ...` or the like?"""
+    if not isinstance(node, gast.Compare) or len(node.ops) != 1 or type(node.ops[0]) not in TYPE_TESTS:
+        return False
+    left = node.left
+    asks = isinstance(left, gast.Call) and len(left.args) == 1 and not left.keywords
+    return asks and not isinstance(left.args[0], gast.Starred) and resolve(unit, left.func, hidden) is type
 
 
 def _function(name: str, at: Node) -> Node:
@@ -72,15 +204,12 @@ def _bound(node: Node) -> Names:
     return Names()
 
 
-def _replaced(unit: Unit, node: Node, hidden: Names) -> str | Impure | None:
-    """The support function for a call of a builtin; why the call is refused where it leaves the lane."""
-    if not isinstance(node, gast.Call):
+def _replacement(target: Any, all_: bool) -> str | None:
+    """The support function for a call of `target`."""
+    if target is MISSING or not callable(target):
         return None
-    target = resolve(unit, node.func, hidden)
-    outside = impure(unit, node, target, hidden)
-    if outside is not None or target is MISSING or not callable(target):
-        return outside
-    return next((name for builtin, name in BUILTINS.items() if target is builtin), None)
+    found = next((name for function, name in REPLACED if target is function), None)
+    return found if all_ or found not in LANES_ONLY else None
 
 
 def _text(node: Node) -> Node:

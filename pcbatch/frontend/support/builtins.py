@@ -15,7 +15,9 @@ import numpy as np
 
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support.python_numbers import power
 from pcbatch.frontend.support.truth import truth
+from pcbatch.origins import either, note, number
 
 _NOTHING: Any = object()
 
@@ -86,7 +88,7 @@ def _greater(a: Any, b: Any, builtin: Callable[..., Any]) -> Any:
 def _either(condition: Any, a: Any, b: Any) -> Any:
     if not isinstance(condition, jax.Array):
         return a if condition else b
-    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+    return jax.tree.map(lambda x, y: note(jnp.where(condition, x, y), either(x, y)), a, b)
 
 
 def _ambiguous(name: str) -> Refusal:
@@ -114,7 +116,7 @@ def all_(values: Iterable[Any]) -> Any:
 def _decided(values: Any, by: bool) -> Any:
     """From left to right, up to a known element that decides."""
     if isinstance(values, jax.Array) and values.ndim == 1:
-        return jnp.any(values != 0) if by else jnp.all(values != 0)
+        return number(jnp.any(values != 0) if by else jnp.all(values != 0))
     found: Any = not by
     for value in values:
         holds = truth(value)
@@ -123,7 +125,7 @@ def _decided(values: Any, by: bool) -> Any:
                 return by
         else:
             found = jnp.logical_or(found, holds) if by else jnp.logical_and(found, holds)
-    return found
+    return number(found)
 
 
 def int_(*args: Any, **options: Any) -> Any:
@@ -132,14 +134,14 @@ def int_(*args: Any, **options: Any) -> Any:
         return int(*args, **options)
     value = _real_scalar("int", args[0])
     wide = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype.itemsize >= 4
-    return value if wide else value.astype(int)
+    return number(value if wide else value.astype(int), *args)
 
 
 def float_(*args: Any) -> Any:
     """`float`."""
     if len(args) != 1 or not isinstance(args[0], jax.Array):
         return float(*args)
-    return _real_scalar("float", args[0]).astype(float)
+    return number(_real_scalar("float", args[0]).astype(float), *args)
 
 
 def complex_(*args: Any, **options: Any) -> Any:
@@ -150,12 +152,12 @@ def complex_(*args: Any, **options: Any) -> Any:
     if options or len(args) == 1:
         raise Refusal("PCB306", "`complex` of a lane needs two parts", helps=("write `jnp.asarray(z, complex)`",))
     real, imag = (_real_scalar("complex", jnp.asarray(part)).astype(float) for part in args)
-    return jax.lax.complex(real, imag)
+    return number(jax.lax.complex(real, imag))
 
 
 def bool_(*args: Any) -> Any:
     """`bool`."""
-    return truth(args[0]) if len(args) == 1 and isinstance(args[0], jax.Array) else bool(*args)
+    return number(truth(args[0]), *args) if len(args) == 1 and isinstance(args[0], jax.Array) else bool(*args)
 
 
 def _real_scalar(name: str, value: jax.Array) -> jax.Array:
@@ -185,7 +187,7 @@ def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
         title = "`pow` with three arguments is not there for values of a lane"
         helps = ("write `base**exp % mod`, or multiply and take `% mod` in a loop where the power would overflow",)
         raise Refusal("PCB306", title, helps=helps)
-    return pow(base, exp) if mod is None else pow(base, exp, mod)
+    return power(base, exp) if mod is None else pow(base, exp, mod)
 
 
 def range_(*args: Any) -> Any:

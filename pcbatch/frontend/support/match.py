@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support.type_questions import hasattr_, isinstance_
 
 NUMBERS = (jax.Array, np.ndarray, np.generic, int, float, complex)
 WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)  # `int(n)` matches n itself
@@ -54,7 +55,7 @@ def without(value: Any, keys: tuple[Any, ...]) -> dict[Any, Any]:
 
 def is_instance(value: Any, cls: Any, given: int) -> bool:
     """Is the value of this class, which has so many positional sub-patterns?"""
-    if not isinstance(value, cls):
+    if not isinstance_(value, cls):
         return False
     most = 1 if cls in WHOLE else len(getattr(cls, "__match_args__", ()))
     if given > most:
@@ -65,7 +66,7 @@ def is_instance(value: Any, cls: Any, given: int) -> bool:
 
 def has(value: Any, name: str) -> bool:
     """Does the value have this attribute?"""
-    return hasattr(value, name)
+    return hasattr_(value, name)
 
 
 def positional(value: Any, cls: Any, number: int) -> Any:

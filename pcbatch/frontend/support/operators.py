@@ -6,6 +6,7 @@ Primitives reach this module through a closure cell, so no user name can hide it
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.errors import NeedsUnrolling, Refusal
+from pcbatch.frontend.source import helpers
 from pcbatch.frontend.support.builtins import all_ as all_
 from pcbatch.frontend.support.builtins import any_ as any_
 from pcbatch.frontend.support.builtins import ascii_ as ascii_
@@ -43,8 +45,50 @@ from pcbatch.frontend.support.match import is_sequence as is_sequence
 from pcbatch.frontend.support.match import positional as positional
 from pcbatch.frontend.support.match import same as same
 from pcbatch.frontend.support.match import without as without
+from pcbatch.frontend.support.python_numbers import abs_ as abs_
+from pcbatch.frontend.support.python_numbers import add as add
+from pcbatch.frontend.support.python_numbers import and_ as and_
+from pcbatch.frontend.support.python_numbers import attribute as attribute
+from pcbatch.frontend.support.python_numbers import checked_power as checked_power
+from pcbatch.frontend.support.python_numbers import divmod_ as divmod_
+from pcbatch.frontend.support.python_numbers import eq as eq
+from pcbatch.frontend.support.python_numbers import floordiv as floordiv
+from pcbatch.frontend.support.python_numbers import ge as ge
+from pcbatch.frontend.support.python_numbers import gt as gt
+from pcbatch.frontend.support.python_numbers import invert as invert
+from pcbatch.frontend.support.python_numbers import is_power as is_power
+from pcbatch.frontend.support.python_numbers import le as le
+from pcbatch.frontend.support.python_numbers import lshift as lshift
+from pcbatch.frontend.support.python_numbers import lt as lt
+from pcbatch.frontend.support.python_numbers import mod as mod
+from pcbatch.frontend.support.python_numbers import mul as mul
+from pcbatch.frontend.support.python_numbers import ne as ne
+from pcbatch.frontend.support.python_numbers import neg as neg
+from pcbatch.frontend.support.python_numbers import or_ as or_
+from pcbatch.frontend.support.python_numbers import pos as pos
+from pcbatch.frontend.support.python_numbers import power as power
+from pcbatch.frontend.support.python_numbers import round_ as round_
+from pcbatch.frontend.support.python_numbers import rshift as rshift
+from pcbatch.frontend.support.python_numbers import sub as sub
+from pcbatch.frontend.support.python_numbers import sum_ as sum_
+from pcbatch.frontend.support.python_numbers import truediv as truediv
+from pcbatch.frontend.support.python_numbers import xor as xor
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth
+from pcbatch.frontend.support.type_questions import callable_ as callable_
+from pcbatch.frontend.support.type_questions import class_ as class_
+from pcbatch.frontend.support.type_questions import dir_ as dir_
+from pcbatch.frontend.support.type_questions import getattr_ as getattr_
+from pcbatch.frontend.support.type_questions import hasattr_ as hasattr_
+from pcbatch.frontend.support.type_questions import hash_ as hash_
+from pcbatch.frontend.support.type_questions import id_ as id_
+from pcbatch.frontend.support.type_questions import isinstance_ as isinstance_
+from pcbatch.frontend.support.type_questions import isscalar_ as isscalar_
+from pcbatch.frontend.support.type_questions import iterable_ as iterable_
+from pcbatch.frontend.support.type_questions import type_ as type_
+from pcbatch.frontend.support.type_questions import type_test as type_test
+from pcbatch.origins import array as array
+from pcbatch.origins import number as number
 
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
@@ -52,15 +96,29 @@ STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
 IN_PLACE = {"list": "`x = [*x, *items]`", "dict": "`x = {**x, **items}`", "set": "`x = x | items`"}  # `x += items`
 
 
+def called(fn: Any) -> Any:
+    """What is called in place of a function that is not batched."""
+    return helpers.called(fn, sys.modules[__name__])
+
+
+def decided(value: Any) -> bool:
+    """A condition that Python itself decides, once for all lanes."""
+    return bool(value)
+
+
 def not_(value: Any) -> Any:
     """`not value`."""
     if not isinstance(value, ARRAYS):
         return not value
-    return jnp.logical_not(truth(value)) if isinstance(value, jax.Array) else np.logical_not(truth(value))
+    return number(jnp.logical_not(truth(value))) if isinstance(value, jax.Array) else np.logical_not(truth(value))
 
 
 def contains(item: Any, container: Any) -> Any:
     """`item in container`, also when the item or the container is traced."""
+    return number(_contains(item, container))
+
+
+def _contains(item: Any, container: Any) -> Any:
     if isinstance(container, jax.Array):
         return jnp.any(container == item)
     if isinstance(item, jax.Array) and isinstance(container, range | np.ndarray):
@@ -103,7 +161,7 @@ def range_start(value: Any) -> Any:
     """Where a `range` starts, in a type that does not wrap where Python's ints go on: narrow ones are widened."""
     if isinstance(value, jax.Array) and value.shape == () and jnp.issubdtype(value.dtype, jnp.integer):
         wide = jnp.promote_types(value.dtype, np.int32)
-        return value if wide == value.dtype else value.astype(wide)
+        return number(value if wide == value.dtype else value.astype(wide), value)
     return value
 
 
@@ -125,7 +183,7 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
 def range_size(start: Any, stop: Any, step: Any) -> Any:
     """`range_length` as a signed number, to be computed with."""
     length = range_length(start, stop, step)
-    return length.astype(np.int32) if isinstance(length, jax.Array) else length
+    return number(length.astype(np.int32), length) if isinstance(length, jax.Array) else length
 
 
 def _check_integer(name: str, value: Any) -> None:

@@ -73,7 +73,14 @@ def _means(fn: Any, func: ast.expr, frame: Frame) -> bool:
     """Does this function expression mean the helper?"""
     if isinstance(func, ast.Attribute):
         return func.attr == frame.name
-    return isinstance(func, ast.Name) and (func.id == frame.name or _code(fn, func.id) is frame.code)
+    return isinstance(func, ast.Name) and (func.id == frame.name or _same_place(_code(fn, func.id), frame.code))
+
+
+def _same_place(code: CodeType | None, ran: CodeType) -> bool:
+    """Is what ran this code, or a copy of it that the front end has made?"""
+    return code is not None and all(
+        getattr(code, name) == getattr(ran, name) for name in ("co_filename", "co_firstlineno", "co_name")
+    )
 
 
 def _code(fn: Any, name: str) -> CodeType | None:

@@ -7,6 +7,7 @@ becomes a weak integer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,6 +20,7 @@ from pcbatch.diagnostics.short_repr import clipped, short
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_aval, integer_limits, is_key, jax_dtype, settings, to_aval
 from pcbatch.lowering.typing.pytree import flatten, without_order
+from pcbatch.origins import Origin, kind_of
 
 LONGEST = 120  # characters of the type of a variable in a message
 NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked for: a bool is an int
@@ -71,10 +73,20 @@ Leaf = ArrayType | Known
 
 @dataclass(frozen=True, slots=True)
 class Abstract:
-    """The abstract value of a variable: its structure and one `Leaf` per leaf."""
+    """The abstract value of a variable: its structure and one `Leaf` per leaf.
+
+    `origins` says which scalars are numbers of Python in the plain function; it is empty if all are arrays.
+    """
 
     tree: Any
     leaves: tuple[Leaf, ...]
+    origins: tuple[Origin, ...] = ()
+
+    def origin(self, k: int) -> Origin:
+        """Where leaf k comes from."""
+        if isinstance(self.leaves[k], Known):
+            return Origin.NUMBER
+        return self.origins[k] if self.origins else Origin.ARRAY
 
     @property
     def known(self) -> bool:
@@ -168,9 +180,24 @@ def fits(leaf: Known, type_: ArrayType) -> bool:
     return abs(number) <= int(float(finfo(dtype).max))
 
 
+def with_origins(tree: Any, leaves: tuple[Leaf, ...], origins: Sequence[Origin]) -> Abstract:
+    """An abstract value; only scalars of lanes that may be numbers of Python count."""
+    counts = [isinstance(leaf, ArrayType) and leaf.shape == () and not is_key(leaf) for leaf in leaves]
+    kept = tuple(one if each else Origin.ARRAY for one, each in zip(origins, counts, strict=True))
+    return Abstract(tree, leaves, () if all(one is Origin.ARRAY for one in kept) else kept)
+
+
+def of_example(value: Abstract) -> Abstract:
+    """An argument of the batch: its scalars are numbers of Python, unless it says where they come from."""
+    if value.origins:
+        return value
+    return with_origins(value.tree, value.leaves, [Origin.NUMBER] * len(value.leaves))
+
+
 def materialise(value: Abstract) -> Abstract:
     """The same value with every known number as an array."""
-    return Abstract(value.tree, tuple(array_type(leaf) for leaf in value.leaves))
+    origins = [value.origin(k) for k in range(len(value.leaves))]
+    return with_origins(value.tree, tuple(array_type(leaf) for leaf in value.leaves), origins)
 
 
 def join(a: Abstract, b: Abstract) -> Abstract:
@@ -178,7 +205,20 @@ def join(a: Abstract, b: Abstract) -> Abstract:
     tree = _common_tree(a.tree, b.tree)
     if tree is None:
         raise JoinError(f"{a} and {b} have different structures", "structure")
-    return Abstract(tree, tuple(_join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True)))
+    leaves = tuple(_join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True))
+    return with_origins(tree, leaves, [_join_origin(a, b, k) for k in range(len(leaves))])
+
+
+def _join_origin(a: Abstract, b: Abstract, k: int) -> Origin:
+    """Numbers of different types make one whose type is not known."""
+    one, other = a.origin(k), b.origin(k)
+    if one is not other:
+        return Origin.UNKNOWN
+    return Origin.UNKNOWN if one is Origin.NUMBER and _kind(a.leaves[k]) is not _kind(b.leaves[k]) else one
+
+
+def _kind(leaf: Leaf) -> type | None:
+    return type(leaf.value) if isinstance(leaf, Known) else kind_of(jax_dtype(leaf))
 
 
 def _common_tree(a: Any, b: Any) -> Any:

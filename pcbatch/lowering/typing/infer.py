@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pcbatch.diagnostics.diagnostic import Loc
@@ -19,7 +19,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.def_use import reads, terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.lowering.typing import traced_draws
-from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join, materialise
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join, materialise, of_example
 from pcbatch.lowering.typing.trace import Traced, trace
 
 Place = tuple[str, str]  # function, variable
@@ -71,7 +71,7 @@ def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer) ->
     inference = _Inference(program, tracer)
     inference.found.args = args
     for name, value in args.items():
-        inference.assign((program.entry, name), value, program.function(program.entry).loc)
+        inference.assign((program.entry, name), of_example(value), program.function(program.entry).loc)
     inference.reach(program.entry, program.function(program.entry).blocks[0].label)
     inference.settle()
     if inference.found.errors:
@@ -184,6 +184,8 @@ class _Inference:
         for seen, traced in cache:
             if seen == ins:
                 return traced
+            if not traced.asked and [(one.tree, one.leaves) for one in seen] == [(one.tree, one.leaves) for one in ins]:
+                return replace(traced, outs=traced.weak)  # only where its inputs come from is less known than before
         assert op.expr.fn is not None, "a parsed program has no functions to trace"
         traced = self.tracer(op.expr.fn, ins, len(op.dsts))
         cache.append((ins, traced))

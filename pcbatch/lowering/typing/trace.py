@@ -19,9 +19,10 @@ from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing import swallowed_errors
-from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array
+from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import flatten
+from pcbatch.origins import Origin, is_firm, note, noting, source_of
 
 COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
@@ -51,6 +52,8 @@ class Traced:
 
     closed: jex.ClosedJaxpr
     outs: tuple[Abstract, ...]
+    asked: bool = True  # the origin of a value has decided something
+    weak: tuple[Abstract, ...] = ()  # the outputs if nothing is known of where the inputs come from
 
 
 class JaxprFn:
@@ -125,11 +128,15 @@ def _may_hold_arrays(leaf: Leaf) -> bool:
 
 
 def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
-    kept: list[tuple[Any, list[Leaf | None]]] = []
+    kept: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = []
     dynamic = any(value.arrays for value in ins)
+
+    origins = [v.origin(k) for v in ins for k, leaf in enumerate(v.leaves) if isinstance(leaf, ArrayType)]
 
     def run(*arrays: Any) -> list[Any]:
         pool = list(arrays)
+        for array, origin in zip(arrays, origins, strict=True):
+            note(array, origin)
         args = [value.rebuild(pool) for value in ins]
         before = [flatten(arg) for arg in args]
         out = fn(*args)
@@ -139,13 +146,15 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         for value in values:
             _check_not_iterator(value)
             leaves, tree = flatten(value)
-            kept.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves]))
+            found = [source_of(leaf) or Origin.ARRAY for leaf in leaves]
+            firm = [one if is_firm(leaf) else Origin.UNKNOWN for one, leaf in zip(found, leaves, strict=True)]
+            kept.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves], found, firm))
             traced.extend(leaf for leaf in leaves if is_array(leaf))
         return traced
 
     token = _tracing.set(True)
     try:
-        with swallowed_errors.noticed():
+        with swallowed_errors.noticed(), noting() as notes:
             closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
     except AssertionError as failed:
         if "ManualAxisType" in str(failed):  # what JAX says inside a `shard_map` that keeps track of what varies
@@ -162,11 +171,12 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         )
         raise error.with_traceback(_origin(closed))
     avals = iter(closed.out_avals)
-    outs = [
-        Abstract(tree, tuple(leaf if leaf is not None else from_aval(next(avals)) for leaf in leaves))
-        for tree, leaves in kept
-    ]
-    return Traced(closed, tuple(outs))
+    outs, weak = [], []
+    for tree, static, found, firm in kept:
+        leaves = tuple(leaf if leaf is not None else from_aval(next(avals)) for leaf in static)
+        outs.append(with_origins(tree, leaves, found))
+        weak.append(with_origins(tree, leaves, firm))
+    return Traced(closed, tuple(outs), notes.asked, tuple(weak))
 
 
 def _origin(closed: jex.ClosedJaxpr) -> TracebackType | None:
@@ -190,7 +200,7 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
         title = f"a random generator ({type(leaf).__name__}) cannot be kept in a variable of a lane"
         note = "it would draw once, while compiling, for all lanes and iterations"
         raise Refusal("PCB318", title, note, helps=key_helps(""))
-    if isinstance(leaf, bool | int | float | complex | str | bytes) or leaf is None or leaf is Ellipsis:
+    if isinstance(leaf, bool | int | float | complex | str | bytes | type) or leaf is None or leaf is Ellipsis:
         return Known(leaf)
     if dynamic:  # it may hold tracers
         raise TraceError(

@@ -1,0 +1,162 @@
+"""Questions that Python answers from the object: what type a value has, which attributes, whether it can be called.
+
+A value of a lane is a tracer while its primitive is traced, and would answer as one. So the question is put to what
+stands for it in the plain function of one example: a number of Python for a scalar, a NumPy array and an array of JAX
+for an array. The answer is known while compiling; where they do not all say the same it is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.errors import Refusal
+from pcbatch.frontend.support.python_numbers import attribute
+from pcbatch.origins import KINDS, Origin, Tracer, kind_of, origin_of
+
+EXAMPLES: dict[type, tuple[Any, ...]] = {
+    bool: (False, True),
+    int: (0, 1, -7),
+    float: (0.0, 2.5, -1.0),
+    complex: (0j, 1 + 2j),
+}
+TESTS: dict[str, Callable[[Any, Any], Any]] = {
+    "Is": lambda a, b: a is b,
+    "IsNot": lambda a, b: a is not b,
+    "Eq": lambda a, b: a == b,
+    "NotEq": lambda a, b: a != b,
+    "In": lambda a, b: a in b,
+    "NotIn": lambda a, b: a not in b,
+}
+DTYPE_HELP = "ask for the dtype: `jnp.issubdtype(jnp.result_type(x), jnp.integer)`, or `jnp.floating`, `jnp.bool_`"
+ARRAY_HELP = "`isinstance(x, (np.ndarray, jax.Array))` and `jnp.ndim(x) > 0` are the same for arrays of both"
+
+
+def isinstance_(value: Any, cls: Any, /) -> bool:
+    """`isinstance`."""
+    return bool(_asked(lambda one: isinstance(one, cls), value, "whether it is of this class"))
+
+
+def type_(*args: Any, **options: Any) -> Any:
+    """`type`, of one value."""
+    if len(args) != 1 or options:
+        return type(*args, **options)
+    return _asked(type, args[0], "its type")
+
+
+def type_test(test: str, value: Any, other: Any) -> Any:
+    """`type(value) is other` and the like."""
+    return _asked(lambda one: TESTS[test](type(one), other), value, "its type")
+
+
+def hasattr_(value: Any, name: str, /) -> bool:
+    """`hasattr`."""
+    return bool(_asked(lambda one: hasattr(one, name), value, f"whether it has `{name}`"))
+
+
+def getattr_(value: Any, name: str, /, *default: Any) -> Any:
+    """`getattr`."""
+    if not isinstance(value, Tracer):
+        return getattr(value, name, *default)
+    if name == "__class__":
+        return type_(value)
+    if default and not hasattr_(value, name):
+        return default[0]
+    return attribute(value, name) if name in ("real", "imag") else getattr(value, name, *default)
+
+
+def class_(value: Any) -> Any:
+    """`value.__class__`."""
+    return type_(value) if isinstance(value, Tracer) else value.__class__
+
+
+def callable_(value: Any, /) -> bool:
+    """`callable`."""
+    return bool(_asked(callable, value, "whether it can be called"))
+
+
+def dir_(*args: Any) -> list[str]:
+    """`dir`."""
+    return dir(*args) if len(args) != 1 else _asked(dir, args[0], "its attributes")
+
+
+def id_(value: Any, /) -> int:
+    """`id`."""
+    return _no_object("id", value)
+
+
+def hash_(value: Any, /) -> int:
+    """`hash`."""
+    return _no_object("hash", value) if isinstance(value, Tracer) else hash(value)
+
+
+def _no_object(name: str, value: Any) -> int:
+    if isinstance(value, Tracer):
+        title = f"`{name}` is of one Python object, and values of lanes are not objects"
+        raise Refusal("PCB305", title, helps=("write `==` to compare values",))
+    return id(value)
+
+
+def isscalar_(value: Any) -> bool:
+    """`np.isscalar`."""
+    return bool(_asked(np.isscalar, value, "whether it is a scalar of Python or an array"))
+
+
+def iterable_(value: Any) -> bool:
+    """`np.iterable`."""
+    return bool(_asked(np.iterable, value, "whether one can go over it"))
+
+
+def _asked(question: Callable[[Any], Any], value: Any, what: str) -> Any:
+    """The answer to a question about a value."""
+    if not isinstance(value, Tracer):
+        return question(value)
+    answers = [question(one) for one in _stand_ins(value)]
+    first = answers[0]
+    if all(type(answer) is type(first) and bool(answer == first) for answer in answers):
+        return first
+    raise _ambiguous(value, what)
+
+
+def _ambiguous(value: Any, what: str) -> Refusal:
+    if value.shape != ():
+        title = f"{what} is not the same for an array of NumPy and for one of JAX"
+        note = "an example may hold either, and `f.plain` makes arrays of JAX of both"
+        return Refusal("PCB305", title.replace("its type", "the type"), note, helps=(ARRAY_HELP,))
+    title = f"{what} is not known of this value: it may be a number of Python or a scalar in an array"
+    if origin_of(value) is Origin.ARRAY:
+        title = f"{what} is not the same for a scalar of NumPy and for one of JAX"
+    note = "arguments and what operators make of them count as Python's numbers; what paths join must be of one type"
+    return Refusal("PCB305", title, note, helps=(DTYPE_HELP, "convert it first: `int(x)`, `float(x)`"))
+
+
+def _stand_ins(value: Any) -> tuple[Any, ...]:
+    """Objects of which one may stand where this value does, in the plain function."""
+    kind = kind_of(value.dtype)
+    if kind is None:
+        return (_key(),)
+    arrays = _arrays(value.ndim, np.dtype(value.dtype))
+    if value.shape != () or origin_of(value) is Origin.ARRAY:
+        return arrays
+    if origin_of(value) is Origin.NUMBER:
+        return EXAMPLES[kind]
+    numbers = [one for lower in KINDS[: KINDS.index(kind) + 1] for one in EXAMPLES[lower]]
+    return (*numbers, *arrays)
+
+
+@functools.lru_cache(maxsize=256)
+def _arrays(ndim: int, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    of_numpy = np.zeros((1,) * ndim, dtype)
+    with jax.ensure_compile_time_eval():
+        return (of_numpy if ndim else of_numpy[()], jnp.asarray(of_numpy))
+
+
+@functools.lru_cache(maxsize=1)
+def _key() -> Any:
+    with jax.ensure_compile_time_eval():
+        return jax.random.key(0)
