@@ -96,7 +96,7 @@ _STATEMENTS = {
         *of("tests/language/test_print.py", "test_lanes_print_what_the_plain_function_prints", "test_the_exact_text"),
     ),
     "`jax.debug.print` for active lanes only": of(_LANGUAGE, "test_prints_of_active_lanes_only"),
-    "a function without `return` is refused": golden("PCB110_no_return", "PCB110_bare_return", "PCB111_falls_off"),
+    "a function without `return` is refused": golden("PCB110", "PCB110_bare_return", "PCB111"),
 }
 
 _EXPRESSIONS = {
@@ -161,7 +161,7 @@ _FUNCTIONS = {
         *programs("helper_reductions"),
         *of(_LANGUAGE, "test_a_helper_without_decorator_is_a_primitive"),
     ),
-    "a helper that branches on a lane is refused, with `batch` or `inline` as the way out": golden("PCB305_helper"),
+    "a helper that branches on a lane is refused, with `batch` or `inline` as the way out": golden("PCB305"),
     "batches of no lanes": (*of(_LANGUAGE, "test_no_lanes"), *of("tests/runtime/test_limits.py", "TestZeroLanes")),
 }
 

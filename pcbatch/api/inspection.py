@@ -52,7 +52,7 @@ class Inspected:
         Example:
             >>> profile = f.profile(xs)  # doctest: +SKIP
             >>> print(profile)  # doctest: +SKIP
-            >>> profile.plot("profile.png")  # doctest: +SKIP
+            >>> profile.html("profile.html")  # doctest: +SKIP
         """
         __tracebackhide__ = True
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcbatch.cli.targets import BadUsage
-from pcbatch.codes import GROUPS, PAGES, find, near
+from pcbatch.diagnostics.error_pages import GROUPS, find, near, pages
 
 
 def explain(code: str | None) -> str:
@@ -20,5 +20,5 @@ def explain(code: str | None) -> str:
 
 
 def _group(digit: str, title: str) -> str:
-    lines = [f"  {page.code}  {page.title}" for page in PAGES.values() if page.code[3] == digit]
+    lines = [f"  {page.code}  {page.title}" for page in pages().values() if page.code[3] == digit]
     return "\n".join([title, *lines, ""])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pcbatch.call.arguments import Arguments, usage
 from pcbatch.call.results import Result
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import bars, number, ranges, shortened, table
+from pcbatch.report.profile_source import SourceLines, source_lines
 from pcbatch.report.schedule import BlockPlan, Explanation, explain_call
 from pcbatch.runtime.sharding.lane_sharding import Devices
 from pcbatch.runtime.vm.raw_result import is_tracing
@@ -75,13 +77,21 @@ class Timeline:
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """What `f.profile(...)` gives. `str()` of it is a table. `schedule`: how the program was run, and why; `result`: as
-    `f.run(...)` gives it."""
+    `f.run(...)` gives it; `source`: the user's lines, see `html`."""
 
     schedule: Explanation = field(repr=False)
     trips: int
     blocks: tuple[BlockProfile, ...] = field(repr=False)
     timeline: Timeline = field(repr=False)
     result: Result = field(repr=False)
+    source: SourceLines = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The function, and how it was run, in one line."""
+        plan = self.schedule
+        streamed = f" for {plan.inputs} inputs" if plan.lanes < plan.inputs else ""
+        return f"{plan.function}: {plan.lanes} lanes{streamed}, policy {plan.policy}, {self.trips} trips"
 
     @property
     def utilisation(self) -> float:
@@ -117,12 +127,16 @@ class Profile:
 
         plot(self, path)
 
+    def html(self, path: str | PathLike[str]) -> None:
+        """Write a page for a browser: the source with the work of each line, the run over time, the blocks."""
+        from pcbatch.report.profile_html import page
+
+        Path(path).write_text(page(self), encoding="utf-8")
+
     def __str__(self) -> str:
-        plan, line = self.schedule, self.timeline
-        streamed = f" for {plan.inputs} inputs" if plan.lanes < plan.inputs else ""
+        line = self.timeline
         dear = "".join(f", {100 * b.utilisation:.0f} % of {b.label}" for b in self.expensive)
-        title = f"{plan.function}: {plan.lanes} lanes{streamed}, policy {plan.policy}, {self.trips} trips"
-        lines = [title, f"  utilisation  {100 * self.utilisation:.0f} % of all work{dear}"]
+        lines = [self.title, f"  utilisation  {100 * self.utilisation:.0f} % of all work{dear}"]
         shown = _at_most(line.alive, line.trips, BARS)
         lines += [f"  live lanes   |{bars(shown)}|"]
         weights = [block.plan.lane_ns for block in self.blocks]
@@ -175,10 +189,10 @@ def profile_call(name: str, compiled: Program, given: Arguments, lanes: int | No
     outcome = timed.execute(given, mesh) if lanes is None or none else timed.stream(given, lanes, mesh)
     result = timed.result(outcome, given.lanes)
     line = outcome.line or (np.zeros((1, len(plan.rows), 3)), np.zeros((1, 2)), np.ones((1,)), np.zeros((1,)))
-    return profile_of(plan, line, result)
+    return profile_of(plan, line, result, source_lines(compiled.stages.opt))
 
 
-def profile_of(plan: Explanation, line: tuple[Any, Any, Any, Any], result: Result) -> Profile:
+def profile_of(plan: Explanation, line: tuple[Any, Any, Any, Any], result: Result, source: SourceLines) -> Profile:
     """The profile of a run. `line`: `RawResult.line`."""
     *record, made = (np.asarray(part) for part in line)
     trips = int(made.max())  # devices run side by side
@@ -192,7 +206,7 @@ def profile_of(plan: Explanation, line: tuple[Any, Any, Any, Any], result: Resul
         BlockProfile(row, row.label, visits, active, offered, offered * row.lane_ns / work if work else 0.0)
         for row, visits, active, offered in counts
     )
-    return Profile(plan, trips, blocks, timeline, result)
+    return Profile(plan, trips, blocks, timeline, result, source)
 
 
 def _merged(trips: int, counts: Any, crowd: Any, span: Any) -> Timeline:

@@ -15,7 +15,7 @@ import pcbatch
 import pcbatch.compiler.pipeline
 from pcbatch.cli.main import main
 from pcbatch.cli.targets import BadUsage, annotated_types, parse_arg, parse_arg_type, split_target
-from pcbatch.codes import PAGES
+from pcbatch.diagnostics.error_pages import pages
 from pcbatch.ir.types import ArrayType
 
 FIB = """\
@@ -383,7 +383,7 @@ def test_explain(run: Run) -> None:
 
 def test_explain_lists_all(run: Run) -> None:
     status, out, _ = run("explain")
-    assert status == 0 and all(f"  {code}  {page.title}" in out for code, page in PAGES.items())
+    assert status == 0 and all(f"  {code}  {page.title}" in out for code, page in pages().items())
 
 
 @pytest.mark.parametrize(("code", "says"), [("PCB39", "PCB309"), ("yield", "PCB105"), ("nonsense", "lists them")])

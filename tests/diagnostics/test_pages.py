@@ -1,4 +1,7 @@
-"""Every code has a page, and the programs of every page do what it says."""
+"""Every code has a page, and the programs of every page do what it says.
+
+Where `errors/CODE.err` is what the wrong program of a page gives, `test_golden_errors.py` runs it.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,12 @@ import jax
 import pytest
 
 import pcbatch
-from pcbatch.codes import GROUPS, PAGES, Page, find, near
-from tools.error_pages import OUTPUT, document
+from pcbatch.diagnostics.error_pages import GROUPS, Page, find, near, pages, parsed
+from tools.error_pages import linked, write
 
 PACKAGE = Path(pcbatch.__file__).parent
+PAGES = pages()
+RENDERED = {path.stem for path in (Path(__file__).parents[1] / "errors").glob("PCB???.err")}
 
 pytestmark = pytest.mark.promotion("standard")
 
@@ -44,8 +49,9 @@ def test_every_code_has_a_page_and_every_page_a_code() -> None:
     assert emitted() == set(PAGES)
 
 
-@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_the_bad_program_gives_the_code(page: Page, tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", [code for code in PAGES if code not in RENDERED])
+def test_the_bad_program_gives_the_code(code: str, tmp_path: Path) -> None:
+    page = PAGES[code]
     if sys.version_info < page.since:
         pytest.skip(f"syntax of Python {page.since}")
     with pytest.raises(pcbatch.PcbatchError) as info:
@@ -64,7 +70,7 @@ def test_pages_are_laid_out(page: Page) -> None:
     assert page.code[3] in GROUPS
     assert not page.title.endswith(".") and page.title[:1] in "`abcdefghijklmnopqrstuvwxyz"
     assert all(len(line) <= 120 for line in page.text.splitlines())
-    assert page.text.strip().endswith((".", ".)"))
+    assert page.text == page.text.strip() and page.text.endswith((".", ".)"))
     assert page.show().startswith(f"{page.code}: ")
 
 
@@ -75,5 +81,24 @@ def test_pages_are_found() -> None:
     assert near("") == ()
 
 
-def test_the_document_is_up_to_date() -> None:
-    assert OUTPUT.read_text(encoding="utf-8") == document(), "run `python -m tools.error_pages`"
+def test_files_are_named_by_their_codes() -> None:
+    for code in PAGES:
+        assert parsed((PACKAGE / "codes" / "pages" / f"{code}.md").read_text(encoding="utf-8")) == PAGES[code]
+
+
+@pytest.mark.parametrize("text", ["", "# PCB301: a title\n\nNo programs.\n", "a line before\n# PCB301: a title\n"])
+def test_what_is_no_page_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no page about a code"):
+        parsed(text)
+
+
+def test_the_document_holds_every_page_and_links_reach_it(tmp_path: Path) -> None:
+    write(tmp_path)
+    text = (tmp_path / "errors.md").read_text(encoding="utf-8")
+    for page in PAGES.values():
+        assert f"### {page.code}: {page.title}\n\n{page.text}\n" in text
+        assert f"```python\n{page.bad}\n```" in text and f"```python\n{page.good}\n```" in text
+    link = "[PCB105](errors.md#pcb105-yield-is-not-supported)"
+    assert linked("[PCB105](../pcbatch/codes/pages/PCB105.md)") == link
+    assert link.replace("errors.md", "") in text
+    assert linked("[PCB105](elsewhere.md)") == "[PCB105](elsewhere.md)"

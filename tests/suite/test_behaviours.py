@@ -39,7 +39,7 @@ def test_every_test_exists(group: str) -> None:
             if parameter and file.endswith("test_differential.py"):
                 assert parameter in REGISTRY, test
             if parameter and file.endswith("test_golden_errors.py"):
-                assert (ROOT / "tests" / "errors" / f"{parameter}.py").is_file(), test
+                assert (ROOT / "tests" / "errors" / f"{parameter}.err").is_file(), test
 
 
 def test_no_behaviour_is_listed_twice() -> None:

@@ -57,7 +57,6 @@ BASE = {"diagnostics", "errors", "modes", "options", "origins"}
 CORE = {"ir", "frontend", "lowering", "runtime", "transforms", *BASE}
 ALLOWED = {
     "diagnostics": set(),
-    "codes": set(),
     "errors": {"diagnostics"},
     "modes": {"diagnostics", "errors"},
     "options": {"diagnostics", "errors", "modes"},
@@ -72,14 +71,14 @@ ALLOWED = {
     "report": {"call", "compiler", *CORE},
     "runs": {"call", "compiler", *CORE},
     "api": {"call", "compiler", "report", "runs", *CORE},
-    "cli": {"api", "compiler", "codes", "__init__", *CORE},
+    "cli": {"api", "compiler", "__init__", *CORE},
     "__main__": {"cli"},
     "__init__": {"api", "call", "report", "runs", "runtime", *BASE},
 }
 
 # Third-party modules with one place only, or with places where they must not be.
 ONLY_IN = {"gast": {"frontend"}, "astunparse": {"frontend"}, "matplotlib": {"report"}}
-NO_JAX = {"codes", "diagnostics", "errors", "modes", "options", "ir"}
+NO_JAX = {"diagnostics", "errors", "modes", "options", "ir"}
 NOT_IN = {"jax": NO_JAX, "jaxlib": NO_JAX}
 
 

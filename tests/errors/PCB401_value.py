@@ -1,3 +1,0 @@
-import pcbatch
-
-pcbatch.batch(schedule="fastest")
