@@ -12,13 +12,14 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help test full fuzz mutants nuts lint format bench check clean
+.PHONY: help test full fuzz mutants nuts docs lint format bench check clean
 
 help:
 	@echo "make test    install into $(VENV) and run the tests        ARGS=\"-k fib\" is passed to pytest"
 	@echo "make full    the same, every case of every suite         half an hour"
 	@echo "make fuzz    random programs against plain Python        SECONDS=600 SEED=20000 ARGS=\"--only jax\""
 	@echo "make nuts    install and sample a posterior with NUTS    ARGS=\"--target eight-schools\""
+	@echo "make docs    the documentation as a site, build/docs/index.html    DOCS_CACHE=1 keeps what cells gave"
 	@echo "make lint    ruff and mypy                               make format  lets ruff rewrite the files"
 	@echo "make mutants  break the compiler on purpose, see who notices    ARGS=\"-j 2\": half an hour"
 	@echo "make bench   measure against other ways to do it         ARGS=\"--quick --only nuts --out DIR\": 25 minutes"
@@ -36,6 +37,9 @@ fuzz: $(VENV)/.installed-test
 
 nuts: $(VENV)/.installed-examples
 	$(BIN)/python -m examples.nuts $(ARGS)
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -j auto $(ARGS) docs build/docs
 
 mutants: $(VENV)/.installed-test
 	$(BIN)/python -m tools.mutate $(ARGS)
@@ -56,7 +60,7 @@ format: $(VENV)/.installed-dev
 check: lint test
 
 clean:
-	rm -rf $(VENV) .venv-newest build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) .venv-newest build dist docs/users/errors.md *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps make a second run start at once; a change of setup.cfg installs again.
@@ -66,6 +70,10 @@ $(VENV)/.installed-test: $(VENV)/.created setup.cfg pyproject.toml
 
 $(VENV)/.installed-examples: $(VENV)/.created setup.cfg pyproject.toml
 	$(PIP_INSTALL) -e '.[examples]'
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.created setup.cfg pyproject.toml
+	$(PIP_INSTALL) -e '.[docs]'
 	@touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.created setup.cfg pyproject.toml

@@ -69,7 +69,7 @@ def _check_schedule(schedule: object) -> None:
     if isinstance(schedule, str) or not hasattr(schedule, "trip"):
         return _one_of("schedule", schedule, SCHEDULES, "or give an object with a `name` and a method `trip`")
     what = f"an object of the class `{type(schedule).__name__}`"
-    help = "give it a `name`, a string, and a method `trip(self, blocks, carry)`: docs/schedule.md has an example"
+    help = "give it a `name`, a string, and a method `trip(self, blocks, carry)`: docs/users/schedule.md has an example"
     if isinstance(schedule, type):
         what, help = f"the class `{schedule.__name__}`", f"make an object of it: `schedule={schedule.__name__}()`"
     raise UsageError(Diagnostic("PCB401", f"{what} is no policy", helps=(help,)))

@@ -2,7 +2,7 @@
 
     python -m tools.mutate [-j JOBS] [NAME...]      the named mutants, or all; a name may be the start of several
     python -m tools.mutate --list                   what there is
-    python -m tools.mutate --write [NAME...]        run, and put the rows into the table of docs/testing.md
+    python -m tools.mutate --write [NAME...]        run, and put the rows into the table of docs/developers/testing.md
 
 A mutant is caught when a test fails, when the verifier that runs after every pass objects, or when a test hangs. Exit
 status 1: some mutant survived that is not known to be equivalent. No file of the package is changed.
@@ -32,7 +32,7 @@ from tools.mutants import MUTANTS, Mutant
 from tools.mutants.hook import NAME, REPORT
 
 ROOT = Path(__file__).parents[1]
-DOCUMENT = ROOT / "docs" / "testing.md"
+DOCUMENT = ROOT / "docs" / "developers" / "testing.md"
 PATHS = os.pathsep.join([str(ROOT), str(ROOT / "tools" / "mutants" / "site")])
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 HEAD = ("| mutant | in | what it breaks | caught by | s |", "|---|---|---|---|---|")
@@ -167,7 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="a mutant, or the start of several names")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="how many to run at a time")
     parser.add_argument("--list", action="store_true", help="show the table of mutants and run nothing")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/developers/testing.md")
     options = parser.parse_args(argv)
     mutants = chosen(options.names)
     if options.list:

@@ -253,11 +253,11 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         max_memory: bytes, or a text such as "8GB", that the state of a machine may take on each device. What would take
             more is refused before it is made, and stacks do not grow beyond it. None: half of what the device has.
         devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
-            lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/jax.md.
+            lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/users/jax.md.
         stats: count visits and active lanes per block; see `Result.stats`.
         on_failure: what a call inside `jit` does when lanes fail or the tape of a gradient is full: "warn" (once for a
             program), "error" or "ignore". None: as the environment says (PCBATCH_ON_FAILURE), else "warn", unless JAX's
-            persistent cache is on, which keeps no programs that can warn. See docs/jax.md.
+            persistent cache is on, which keeps no programs that can warn. See docs/users/jax.md.
 
     Returns:
         A `Batched`. The algorithm is that of Radul et al., "Automatically Batching Control-Intensive Programs for

@@ -34,7 +34,7 @@ class Runs:
         """As a call, but lanes that fail are reported in `Result.status`; never raises for them. Works in `jit`.
 
         Args:
-            *args, **kwargs: as in a call, and outside of `jit` these (docs/runs.md tells more):
+            *args, **kwargs: as in a call, and outside of `jit` these (docs/users/runs.md tells more):
             progress: True for a bar of tqdm, or a function that is called with the numbers of lanes that are done, and
                 of all.
             timeout: seconds (compiling is not counted) after which lanes that still run are left as they are, with

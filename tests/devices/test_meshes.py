@@ -168,7 +168,7 @@ def test_a_mesh_that_is_not_the_one_around_is_refused() -> None:
 
 
 def test_jax_refuses_arrays_that_do_not_divide() -> None:
-    """What docs/jax.md says."""
+    """What docs/users/jax.md says."""
     with pytest.raises(ValueError, match="evenly divide"):
         split(NUMBERS[:11])
     assert_same_bits(fib(NUMBERS[:11], mesh=mesh()), fib(NUMBERS[:11]))

@@ -278,7 +278,7 @@ class TestHost:
         assert np.asarray(values).tolist() == [12502500, 3, 5050, 0]
 
     def test_the_usual_limit_and_a_higher_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Both are told in docs/language.md."""
+        """Both are told in docs/users/language.md."""
         assert LIMIT == 10_000
         monkeypatch.setattr("pcbatch.runtime.local_strategy.executor.DEPTH_LIMIT", 10)
         ns = i32(9, 12, 0)

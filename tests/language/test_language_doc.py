@@ -1,4 +1,7 @@
-"""Every Python block of README.md and of four documents runs, prints what it says and is refused where it says."""
+"""Python blocks of README.md and cells of the documents run, print what they say and are refused where they say.
+
+`make docs` executes the cells too, and shows what they print; here it is compared with the comments behind them.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +14,31 @@ import pytest
 import pcbatch
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(?:python|\{code-cell\})\n(?::[^\n]*\n\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(r"^print\((\w+)\)$", re.MULTILINE)  # a table, of which only the build shows how it looks
 PRINTED = re.compile(r"^print\(.*\)  # (.*)$", re.MULTILINE)
-REFUSED = re.compile(r"  # (PCB\d{3}(?: PCB\d{3})*)$")
+REFUSED = re.compile(r"  # (PCB\d{3}(?: PCB\d{3})*)$", re.MULTILINE)
 
 
 def blocks(name):
     """The Python blocks of a document, each with the line where it starts."""
     text = (ROOT / name).read_text("utf-8")
-    return [(text.count("\n", 0, found.start()) + 2, found.group(1)) for found in BLOCK.finditer(text)]
+    return [
+        (text.count("\n", 0, found.start(1)) + 1, SHOWN.sub(r"str(\1)", found[1])) for found in BLOCK.finditer(text)
+    ]
 
 
-PRELUDE = blocks("docs/language.md")[0][1]
+USERS = "docs/users"
+PRELUDE = blocks(f"{USERS}/language.md")[0][1]
 CASES = [
     pytest.param(PRELUDE + block, id=f"{name}:{line}")
-    for name in ("README.md", "docs/language.md")
+    for name in ("README.md", f"{USERS}/language.md")
     for line, block in blocks(name)
 ]
 # The examples of these pages go on from one another.
-for page in ("docs/jax.md", "docs/map.md", "docs/runs.md", "docs/schedule.md"):
-    CASES.append(pytest.param("".join(block for _, block in blocks(page)), id=page))
+for page in ("first_hour", "from_vmap", "jax", "map", "runs", "schedule"):
+    text = "".join(block for _, block in blocks(f"{USERS}/{page}.md") if not REFUSED.search(block))
+    CASES.append(pytest.param(text, id=page))
 
 
 @pytest.mark.promotion("standard")

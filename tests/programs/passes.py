@@ -1,4 +1,4 @@
-"""Programs that a broken pass would get wrong: each is here because it tells one defect apart (see docs/testing.md)."""
+"""Programs that a broken pass would get wrong: each tells one defect apart (see docs/developers/testing.md)."""
 
 from __future__ import annotations
 

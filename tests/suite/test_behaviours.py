@@ -48,7 +48,7 @@ def test_no_behaviour_is_listed_twice() -> None:
 
 
 def test_the_document_has_their_number() -> None:
-    text = (ROOT / "docs" / "testing.md").read_text("utf-8")
+    text = (ROOT / "docs" / "developers" / "testing.md").read_text("utf-8")
     assert re.search(rf"\b{len(BEHAVIOURS)} of {len(BEHAVIOURS)} behaviours shown", text)
 
 

@@ -1,4 +1,4 @@
-"""docs/jax.md: every row of its tables names a test that exists."""
+"""docs/users/jax.md: every row of its tables names a test that exists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.devices import four_meshes
 from tests.devices.four import name_of
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "jax.md"
+PAGE = ROOT / "docs" / "users" / "jax.md"
 HEAD = "| what works | how | test |"
 TEST = re.compile(r"`(tests/[\w/]+\.py)::([\w:]+)`|\[[^\]]*\]\(\.\./(tests/[\w/]+\.py)::([\w:]+)\)")
 FOUR = re.compile(r"`four_meshes\.py: ([\w, ]+)`")

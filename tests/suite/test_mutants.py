@@ -71,6 +71,6 @@ def test_verdicts(events: list[tuple[str, str]], status: int, verdict: tuple[str
 
 
 def test_the_document_has_them_all() -> None:
-    text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "developers" / "testing.md").read_text(encoding="utf-8")
     assert [m.name for m in MUTANTS if f"| {m.name} |" not in text] == []
     assert "SURVIVED" not in text and "BROKEN" not in text

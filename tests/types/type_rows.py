@@ -1,4 +1,4 @@
-"""The rules of docs/types.md as a table: a program, the types that go in, the type that comes out, or the refusal.
+"""The rules of docs/users/types.md as a table: a program, the types that go in, the one that comes out or the refusal.
 
 Types are those of jaxprs, weak ones with `~`. With 64-bit types on, weak types are twice as wide unless a row says
 otherwise; under strict promotion a row gives its own outcome where it differs.

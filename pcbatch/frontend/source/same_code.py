@@ -11,6 +11,7 @@ import __future__
 
 import ast
 import functools
+import itertools
 import warnings
 from collections.abc import Iterator
 from types import CodeType
@@ -28,26 +29,33 @@ def compiled_from(code: CodeType, text: str) -> bool:
     if any(name.startswith(PYTEST) for part in _nested(code) for name in part.co_varnames):
         return True  # cannot be told: only pytest knows the code that it makes
     flags = code.co_flags & FUTURE_FLAGS
-    return any(_same(code, other) for optimize in OPTIMIZE for other in _candidates(text, flags, optimize, code))
+    ways = itertools.product((False, True), OPTIMIZE)
+    return any(
+        _same(code, other) for single, optimize in ways for other in _candidates(text, flags, optimize, single, code)
+    )
 
 
-def _candidates(text: str, flags: int, optimize: int, code: CodeType) -> Iterator[CodeType]:
-    for other in _codes(text, flags, optimize):
+def _candidates(text: str, flags: int, optimize: int, single: bool, code: CodeType) -> Iterator[CodeType]:
+    for other in _codes(text, flags, optimize, single):
         if other.co_name == code.co_name and other.co_firstlineno == code.co_firstlineno:
             yield other
 
 
 @functools.lru_cache(maxsize=64)
-def _codes(text: str, flags: int, optimize: int) -> tuple[CodeType, ...]:
+def _codes(text: str, flags: int, optimize: int, single: bool) -> tuple[CodeType, ...]:
+    """All code in a text. `single`: each statement is compiled by itself, as IPython does. The code of a function
+    depends on that: a call `module.f(x)` is compiled differently where `import module` stands in the same unit."""
     # Notebooks allow `await` outside functions, and whatever Python warns of it has warned of before.
     flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            code: CodeType = compile(text, "<text>", "exec", flags, dont_inherit=True, optimize=optimize)
+            tree = compile(text, "<text>", "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True, optimize=optimize)
+            units = [ast.Module([statement], []) for statement in tree.body] if single else [tree]
+            codes = [compile(unit, "<text>", "exec", flags, dont_inherit=True, optimize=optimize) for unit in units]
         except (SyntaxError, ValueError):
             return ()
-    return tuple(_nested(code))
+    return tuple(part for code in codes for part in _nested(code))
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:

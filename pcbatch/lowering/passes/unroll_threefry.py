@@ -7,7 +7,7 @@
 JAX compiles its hash, threefry2x32, as a loop of five rounds on CPU (elsewhere as this arithmetic): dozens of kernels
 for each draw, none of which XLA can fuse with what uses the numbers, where a trip of the machine is a few dozen kernels
 altogether. The straight line is one fusion or two. It was faster at every size that was measured, from 32 to a million
-numbers, and sooner compiled (docs/performance.md), so there is no size from which on the loop is kept.
+numbers, and sooner compiled (docs/users/performance.md), so there is no size from which on the loop is kept.
 
 The bits stay the same, by construction: which counters a draw hashes is asked of JAX itself (`jax.extend.random`), and
 only the hash is written here. Both are compared with `jax.random` before the first use; should a later JAX differ,

@@ -1,7 +1,7 @@
 """What blocks cost, and what follows: how each is computed, how many lanes a machine should have.
 
-Times are estimates in nanoseconds for one CPU core; the constants were measured (docs/performance.md) and are part of
-the program, not of the run, so that equal programs are planned, and compiled, equally.
+Times are estimates in nanoseconds for one CPU core; the constants were measured (docs/users/performance.md), and are
+part of the program, not of the run, so that equal programs are planned, and compiled, equally.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What XLA is told when it compiles a run: options that JAX takes at the outermost `jit` only.
 
 On a CPU XLA splits every kernel that touches more than some hundred kilobytes over its threads. A trip of the machine
-is a few dozen such kernels of a few microseconds each, so the hand-over dominates (docs/performance.md). The pass
+is a few dozen such kernels of a few microseconds each, so the hand-over dominates (docs/users/performance.md). The pass
 that splits them is left out of the compilation where no kernel is dear enough to be worth it; matrix products have
 threads of their own and are not touched.
 
@@ -29,7 +29,7 @@ from pcbatch.lowering.typing.trace import JaxprFn
 ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
 OLDER_EMITTERS = "--xla_cpu_use_fusion_emitters=false"
-WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/performance.md
+WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measured in docs/users/performance.md
 
 
 def compiler_options(kernel: float, lanes: int, in_place: bool = True) -> dict[str, Any] | None:

@@ -182,7 +182,7 @@ def _in_rows(block: StackBlock) -> set[str]:
 
 def _is_small(var: Var) -> bool:
     """Is it an array of few elements? Selecting between a new and an old one is then many times faster along the lanes:
-    XLA gives one lane's elements, if those are neighbours, a few operations and a branch (docs/performance.md)."""
+    XLA gives one lane's elements, if neighbours, a few operations and a branch (docs/users/performance.md)."""
     assert var.type is not None
     shape = storage_type(var.type).shape
     return bool(shape) and 0 < math.prod(shape) <= SMALL

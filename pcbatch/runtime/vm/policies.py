@@ -4,7 +4,7 @@ A policy is an object with a `name` and a method `trip(blocks, carry)`, which gi
 the machine: it reads how many lanes wait for each block (`blocks.waiting`) and runs blocks (`visit`, `sweep`, `drain`,
 or `run` for a block that is known only at run time). A trip of a user's policy need not run anything, and may pass
 lanes over for as long as it likes: every `FAIR`-th trip is followed by a sweep over all blocks, so every lane gets on.
-See docs/schedule.md.
+See docs/users/schedule.md.
 """
 
 from __future__ import annotations

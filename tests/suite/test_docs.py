@@ -1,0 +1,71 @@
+"""The documentation: the toy from scratch runs and refuses what it does not know; every page is in the index."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import pcbatch
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def toy():
+    return runpy.run_path(str(DOCS / "developers" / "from_scratch.py"))
+
+
+def both(a, b):
+    return a and b
+
+
+def deep(n):
+    if n == 0:
+        return 0
+    return 1 + deep(n - 1)
+
+
+def falls_off(n):
+    if n > 0:
+        return n
+
+
+def test_the_toy_gives_what_the_plain_function_gives(toy):
+    values, _ = toy["batch"](deep)([0, 5, 31])
+    assert values.tolist() == [deep(0), deep(5), deep(31)]
+
+
+def test_the_toy_refuses_rather_than_guesses(toy):
+    with pytest.raises(SyntaxError, match="both, line 2: the toy knows no BoolOp"):
+        toy["batch"](both)
+    with pytest.raises(SyntaxError, match="a path ends without `return`"):
+        toy["batch"](falls_off)
+    with pytest.raises(RecursionError, match="more than 32 calls"):
+        toy["batch"](deep)([3, 33])
+
+
+def test_every_page_is_in_the_index():
+    index = (DOCS / "index.md").read_text("utf-8")
+    listed = set(re.findall(r"^((?:users|developers)/\w+)$", index, re.MULTILINE))
+    pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.glob("*/*.*") if path.stem != "errors"}
+    assert listed - {"users/errors"} == pages
+
+
+def test_the_api_has_every_public_name_and_the_options_every_option():
+    api = (DOCS / "users" / "api.md").read_text("utf-8")
+    assert set(re.findall(r"^\.\. auto\w+:: (\w+)$", api, re.MULTILINE)) == set(pcbatch.__all__)
+    options = (DOCS / "users" / "options.md").read_text("utf-8")
+    chosen = pcbatch.batch(lambda x: x).options
+    assert [name for name in type(chosen).__dataclass_fields__ if f"| `{name}` |" not in options] == []
+
+
+def test_links_lead_to_files():
+    link = re.compile(r"\]\((?!https?:)([\w./-]+\.(?:md|py))(?:#[\w-]*)?\)")
+    pages = [*DOCS.parent.glob("*.md"), *DOCS.glob("users/*.md"), *DOCS.glob("developers/*"), DOCS / "index.md"]
+    found = [(page, target) for page in pages for target in link.findall(page.read_text("utf-8"))]
+    assert len(found) > 40
+    lost = [(page.name, target) for page, target in found if not (page.parent / target).exists()]
+    assert [pair for pair in lost if pair[1] != "errors.md"] == []  # the build writes it
