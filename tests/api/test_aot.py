@@ -25,6 +25,8 @@ from tests.api.test_usage import refused
 from tests.programs import PROGRAMS, Program
 from tests.programs.classics import fib as plain_fib
 
+pytestmark = pytest.mark.share(3)
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -171,6 +173,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 class TestExport:
     """`jax.export` with any number of lanes."""
 
+    @pytest.mark.share(8)
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_symbolic(self, options: dict[str, Any]) -> None:
         f = fib.with_options(**options)
@@ -190,12 +193,14 @@ class TestExport:
         for lanes in (2, 5):
             same(call(xs(lanes), jnp.float32(2)), f(xs(lanes), jnp.float32(2)))
 
+    @pytest.mark.share(6)
     @pytest.mark.parametrize("lanes", [None, 4])
     def test_a_map(self, lanes: int | None) -> None:
         call = exported(lambda n: fib.map(n, lanes=lanes).value, symbolic("b")).call
         for inputs in (2, 700):
             same(call(ns(inputs)), fib(ns(inputs)))
 
+    @pytest.mark.full_only
     def test_a_whole_result(self) -> None:
         counted = fib.with_options(stats=True)
         for type_ in (symbolic("b"), jax.ShapeDtypeStruct((5,), jnp.int32)):
@@ -232,6 +237,7 @@ class TestExport:
         a, b = (jax.ShapeDtypeStruct((size,), jnp.int32) for size in export.symbolic_shape("a, b"))
         refused("PCB407", lambda: export.export(jax.jit(add))(a, b))
 
+    @pytest.mark.share(24)
     @pytest.mark.promotion("standard")  # types alone do not tell weak ones
     @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
     def test_every_program(self, program: Program) -> None:
@@ -337,6 +343,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.full_only
 def test_functions_are_sent_to_other_processes(tmp_path: Path) -> None:
     script = tmp_path / "sender.py"
     script.write_text(SENDER.format(root=str(ROOT)))
@@ -381,12 +388,14 @@ class TestThreads:
         for got in found:
             same(got, fib(ns(9)))
 
+    @pytest.mark.full_only
     def test_several_signatures(self) -> None:
         f = pcbatch.batch(plain_fib)
         args = [ns(3 + k % 3).astype((np.int32, np.float32, np.uint8)[k % 3]) for k in range(8)]
         for got, n in zip(at_once(*[lambda n=n: f(n) for n in args]), args, strict=True):
             np.testing.assert_array_equal(got, np.asarray(fib(n.astype(np.int32))))
 
+    @pytest.mark.full_only
     def test_several_functions_and_ways_to_call(self) -> None:
         f, machine = pcbatch.batch(plain_fib), Machine(5)
         calls = [

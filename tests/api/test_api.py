@@ -15,6 +15,8 @@ import pcbatch
 from pcbatch import BatchRuntimeError, Status, UsageError
 from tests.programs.classics import WEIGHT, fib, pea_nuts
 
+pytestmark = pytest.mark.share(3)
+
 
 def i32(*values: int) -> np.ndarray:
     """A vector of int32."""

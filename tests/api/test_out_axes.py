@@ -14,6 +14,8 @@ from pcbatch.lowering.analysis.divergence import same_results
 from tests.api.test_usage import refused
 from tests.programs import PROGRAMS, Program
 
+pytestmark = pytest.mark.share(3)
+
 
 class Pair(NamedTuple):
     """A result with names."""
@@ -63,6 +65,7 @@ def same(got: Any, want: Any) -> None:
 class TestOutAxes:
     """Against `jax.vmap`."""
 
+    @pytest.mark.share(6)
     @pytest.mark.parametrize("out_axes", [axes for axes in AXES if type(axes) is not tuple], ids=str)
     def test_as_vmap(self, out_axes: Any) -> None:
         want = jax.vmap(grow_masked, (0, None), out_axes)(XS, W)
@@ -232,6 +235,7 @@ class TestWithoutLanes:
 
         refused("PCB432", lambda: pcbatch.batch(f, in_axes=(0, None), out_axes=(0, None))(jnp.arange(3.0), 3))
 
+    @pytest.mark.share(10)
     @pytest.mark.promotion("standard")
     @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
     def test_never_claims_too_much(self, program: Program) -> None:

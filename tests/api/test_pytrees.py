@@ -17,6 +17,8 @@ from jax.tree_util import Partial, register_dataclass, register_pytree_node_clas
 import pcbatch
 from tests.api.test_usage import refused
 
+pytestmark = pytest.mark.share(3)
+
 
 class Point(NamedTuple):
     """A namedtuple."""
@@ -99,6 +101,7 @@ def same(got: Any, want: Any) -> None:
 class TestStructures:
     """In and out, carried by loops, through recursion, in every way to call."""
 
+    @pytest.mark.share(6)
     @every_tree
     def test_in_and_out(self, tree: Any) -> None:
         want = jax.tree.map(lambda v: jnp.asarray(v * 8), tree)

@@ -22,6 +22,8 @@ import pytest
 import pcbatch
 from tests.programs.classics import fib
 
+pytestmark = pytest.mark.share(3)
+
 ROOT = Path(__file__).parents[2]
 BACKEND = "/jax/core/compile/backend_compile_duration"  # also for a program that the persistent cache gives
 TRACE = "/jax/core/compile/jaxpr_trace_duration"
@@ -219,6 +221,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any],
     return fresh_process(1, cache), fresh_process(2, cache)
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("stage", ["cfg", "stack", "opt", "jaxpr", "stablehlo"])
 def test_every_process_makes_the_same_program(stage: str, processes: tuple[Any, Any]) -> None:
     first, second = processes

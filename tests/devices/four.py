@@ -41,9 +41,9 @@ def main(cases: Sequence[Case]) -> None:
 
 
 def check(module: ModuleType, full: bool) -> None:
-    """Every case of this module ends well in a process of its own; if not `full`, one in four is run. A test calls it
+    """Every case of this module ends well in a process of its own; if not `full`, one in ten is run. A test calls it
     once, so that one worker starts the process: cases share what they compile."""
-    every = 1 if full else 4
+    every = 1 if full else 10
     done = python("-m", module.__name__, str(every), JAX_NUM_CPU_DEVICES="4")
     assert done.returncode == 0, done.stderr
     verdicts = dict(line.split(": ", 1) for line in done.stdout.splitlines())

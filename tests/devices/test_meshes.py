@@ -63,6 +63,7 @@ def _sharding(mesh: Any) -> NamedSharding:
     return made
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("vma", [True, False])
 def test_inside_shard_map_and_outside_again(vma: bool) -> None:
     """What is compiled in one place is used in all others."""
@@ -209,6 +210,7 @@ def test_failures_are_told_of_lanes_on_several_devices() -> None:
     assert fragile.run(ns).status.tolist() == fragile.run(np.asarray(ns)).status.tolist()
 
 
+@pytest.mark.full_only
 def test_stacks_grow_on_several_devices() -> None:
     ns = np.array([3, 200, 0, 70], np.int32)
     f = deep.with_options()
@@ -222,6 +224,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+@pytest.mark.full_only
 def test_two_processes(tmp_path: Path) -> None:
     """A mesh over two processes gives, in both, what the same mesh gives in one: all bits."""
     port = free_port()

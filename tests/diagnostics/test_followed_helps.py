@@ -209,6 +209,7 @@ FOLLOWED = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("fn", FOLLOWED)
 def test_it_works(fn: Callable[..., Any]) -> None:
     batched = pcbatch.batch(fn)

@@ -165,6 +165,7 @@ FOLLOWED = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("fn", FOLLOWED)
 def test_it_works(fn: Callable[..., Any]) -> None:
     batched = pcbatch.batch(fn)

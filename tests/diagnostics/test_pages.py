@@ -60,6 +60,8 @@ def test_the_bad_program_gives_the_code(code: str, tmp_path: Path) -> None:
     assert all(found.helps for found in info.value.diagnostics), str(info.value)
 
 
+@pytest.mark.share(12)
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_the_good_program_runs(page: Page, tmp_path: Path) -> None:
     run(page.good, tmp_path)

@@ -18,6 +18,7 @@ from pcbatch.ir.interpret import LaneFailed, interpret_cfg, interpret_stack
 from pcbatch.ir.types import ArrayType
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.typing.abstract_values import Abstract
+from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs import PROGRAMS, Program, as_jax, select
 from tests.programs.compare import assert_lanes_equal, assert_outcomes, assert_same_dtypes, to_numpy
 
@@ -57,6 +58,8 @@ def check(program: Program, lanes: int, **options: Any) -> Any:
         return result
 
 
+@pytest.mark.long
+@pytest.mark.share(20, *range(12))
 @every_program
 def test_default_options_on_every_lane_count(program: Program) -> None:
     if PROGRAMS.index(program) % 9 == 0:
@@ -67,11 +70,15 @@ def test_default_options_on_every_lane_count(program: Program) -> None:
         assert_same_dtypes(result, good)
 
 
+@pytest.mark.share(20, 12, 13)
+@pytest.mark.long
 @every_program
 def test_local_strategy(program: Program) -> None:
     check(program, 7, strategy="local")
 
 
+@pytest.mark.share(10)
+@pytest.mark.long
 @pytest.mark.parametrize("name", THOROUGH)
 @pytest.mark.parametrize("lanes", [1, 2, 64])
 def test_local_strategy_on_other_lane_counts(name: str, lanes: int) -> None:
@@ -79,11 +86,15 @@ def test_local_strategy_on_other_lane_counts(name: str, lanes: int) -> None:
     check(program, lanes, strategy="local")
 
 
+@pytest.mark.share(20, 14, 15)
+@pytest.mark.long
 @every_program
 def test_schedules_and_emitters(program: Program) -> None:
     check(program, 7, **COMBINATIONS[PROGRAMS.index(program) % 3])
 
 
+@pytest.mark.share(16)
+@pytest.mark.long
 @pytest.mark.parametrize("name", THOROUGH)
 @pytest.mark.parametrize("options", COMBINATIONS, ids=lambda options: "-".join(options.values()))
 def test_all_schedules_and_emitters(name: str, options: dict[str, str]) -> None:
@@ -96,31 +107,34 @@ def array_leaves(program: Program, params: Mapping[str, Abstract], example: tupl
     bound = inspect.signature(program.fn).bind(*example)
     bound.apply_defaults()
     pairs = [zip(types.leaves, jax.tree.leaves(bound.arguments[name]), strict=True) for name, types in params.items()]
-    return [jnp.asarray(value) for pair in pairs for leaf, value in pair if isinstance(leaf, ArrayType)]
+    values = [jnp.asarray(value) for pair in pairs for leaf, value in pair if isinstance(leaf, ArrayType)]
+    return [value if jnp.issubdtype(value.dtype, jax.dtypes.extended) else np.asarray(value) for value in values]
 
 
 @every_program
-def test_every_stage_verifies_and_interprets(program: Program) -> None:
+def test_every_stage_verifies_and_interprets(program: Program, request: pytest.FixtureRequest) -> None:
+    """On NumPy, with `--full` on JAX."""
     lanes = 2
-    with program.mode():
+    with program.mode(), np.errstate(all="ignore"):
         args = program.args(lanes)
         stages = pipeline.stages(program.batched(), args)
         params = program.batched().lower(*args).stages.params
         assert {"cfg", "stack", "opt"} <= set(stages)
         for name, stage in stages.items():
             assert verify(stage) == (), name
-            interpret = interpret_cfg if isinstance(stage, CfgProgram) else interpret_stack
+            quick: Any = stage if request.config.getoption("full") else on_numpy(stage)
+            interpret: Any = interpret_cfg if isinstance(stage, CfgProgram) else interpret_stack
             for lane in range(lanes):
                 example = as_jax(select(args, program.in_axes, lane))
                 outcome = program.outcome(example)
                 leaves = array_leaves(program, params, example)
                 if isinstance(outcome, Exception):
                     with pytest.raises(LaneFailed) as info:
-                        interpret(stage, leaves)
+                        interpret(quick, leaves)
                     assert str(info.value.message) == str(outcome)
                     assert info.value.name == type(outcome).__name__
                     continue
-                results, _ = interpret(stage, leaves)
+                results, _ = interpret(quick, leaves)
                 want = jax.tree.leaves(outcome)
                 for actual, value in zip(jax.tree.leaves(results), want, strict=True):
                     np.testing.assert_allclose(to_numpy(actual), to_numpy(value), rtol=program.rtol, atol=1e-6)
@@ -143,6 +157,8 @@ def test_known_answers(name: str, want: list[Any]) -> None:
     np.testing.assert_array_equal(result, want)
 
 
+@pytest.mark.share(20, 16, 17)
+@pytest.mark.long
 @every_program
 def test_under_jit(program: Program) -> None:
     lanes = 2
@@ -157,6 +173,7 @@ def test_under_jit(program: Program) -> None:
         assert_outcomes(result, expected(program, lanes), rtol=program.rtol)
 
 
+@pytest.mark.full_only
 def test_one_lane_does_not_depend_on_the_batch_size() -> None:
     for name in ("fib", "random_walk", "newton_sqrt"):
         program = next(program for program in PROGRAMS if program.name == name)

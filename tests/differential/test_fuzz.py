@@ -14,24 +14,28 @@ from tests.fuzz import draw_programs, gradients_batch, interpreters_batch, jax_b
 from tests.programs.census import CONSTRUCTS, census
 from tests.programs.random_programs import RandomProgram, load_plain
 
-pytestmark = [pytest.mark.promotion("standard"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.promotion("standard"), pytest.mark.timeout(900)]
 
 
+@pytest.mark.share(20)
 @pytest.mark.parametrize("seed", range(20))
 def test_all_stages_mean_what_plain_python_means(seed: int) -> None:
     interpreters_batch(seed)
 
 
+@pytest.mark.share(20)
 @pytest.mark.parametrize("seed", range(20))
 def test_batched_programs_mean_what_plain_python_means(seed: int) -> None:
     jax_batch(1000 + seed)
 
 
+@pytest.mark.share(20)
 @pytest.mark.parametrize("seed", range(20))
 def test_derivatives_are_those_of_plain_python(seed: int) -> None:
     gradients_batch(2000 + seed, 2)
 
 
+@pytest.mark.full_only
 def test_programs_hold_every_construct() -> None:
     """The grammar gives what it promises: each construct in three programs of 1,000, recursion in every fifth."""
     holding: Counter[str] = Counter()
@@ -53,6 +57,7 @@ def test_a_seed_gives_the_same_programs_each_time() -> None:
     assert first == again and len(set(first)) > 15
 
 
+@pytest.mark.full_only
 def test_a_wrong_stage_is_named_and_the_program_shrunk() -> None:
     """A made-up fault, which every program with an `enumerate` shows: a small such program is found."""
 

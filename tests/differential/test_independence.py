@@ -15,7 +15,7 @@ import pcbatch
 from tests.programs import REGISTRY, Program, select
 from tests.programs.compare import assert_same_bits
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.long, pytest.mark.promotion("standard")]
 
 LANES = 8
 LIMITS = {"max_steps": 400, "max_depth": 32}  # lanes that hold nonsense need not end by themselves
@@ -61,6 +61,7 @@ def replaced(program: Program, args: Any, keep: np.ndarray) -> Any:
     return tuple(jax.tree.map(lambda x, a=axis: leaf(a, x), arg) for axis, arg in zip(axes, args, strict=True))
 
 
+@pytest.mark.share(20)
 @every_variant
 @every_name
 def test_other_lanes_change_nothing(name: str, options: dict[str, Any]) -> None:
@@ -151,6 +152,7 @@ def root(x):
     return 1.0 / x
 
 
+@pytest.mark.full_only
 @every_variant
 def test_debug_nans_does_not_see_inactive_lanes(options: dict[str, Any]) -> None:
     n, x = jnp.array([3, 2, 4, 0, 5]), jnp.array([5.0, -1.0, 2.0, 0.0, 0.5])

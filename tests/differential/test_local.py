@@ -18,6 +18,8 @@ from tests.programs import REGISTRY
 from tests.programs.classics import fib, fib_dear
 from tests.programs.compare import assert_lanes_equal, assert_same_bits
 
+pytestmark = pytest.mark.share(3)
+
 OK, STACK_FULL, STEP_LIMIT = int(Status.OK), int(Status.STACK_FULL), int(Status.STEP_LIMIT)
 SMALLEST = np.iinfo(np.int32).min
 
@@ -155,6 +157,7 @@ class TestStaged:
         _, tangent = jax.jvp(lambda x: local(grow)(x, i32(1, 2)), (x,), (jnp.ones_like(x),))
         np.testing.assert_allclose(tangent, [3.0, 32.0], rtol=1e-6)
 
+    @pytest.mark.full_only
     def test_max_depth_is_a_limit_of_nesting(self) -> None:
         result = local(two_calls, max_depth=1).run(i32(1, 9))
         assert status(result) == [OK, OK]
@@ -217,6 +220,7 @@ class TestStaged:
         assert status(result) == [OK, STEP_LIMIT, OK]
         assert np.asarray(result.value)[[0, 2]].tolist() == [2, 2]
 
+    @pytest.mark.full_only
     def test_steps_of_a_lane_do_not_depend_on_the_others(self) -> None:
         alone = [status(local(spin, max_steps=40).run(i32(n)))[0] for n in range(30)]
         assert status(local(spin, max_steps=40).run(i32(*range(30)))) == alone
@@ -262,6 +266,7 @@ class TestHost:
         assert status(result) == [OK, STACK_FULL, OK, STACK_FULL, OK]
         assert np.asarray(result.value).tolist() == [6, SMALLEST, 15, SMALLEST, 0]
 
+    @pytest.mark.full_only
     def test_the_limit_is_that_of_the_other_strategy(self) -> None:
         """It counts all calls, the other only those that need a frame: not the last one, which returns at once."""
         for depth in range(1, 9):
@@ -561,6 +566,7 @@ class TestDerivatives:
             np.testing.assert_allclose(derivative(jax.jit(f)), want, rtol=1e-5)
             np.testing.assert_allclose(jax.jit(lambda f=f: derivative(f))(), want, rtol=1e-5)
 
+    @pytest.mark.share(6)
     @pytest.mark.parametrize(
         "derivative",
         [

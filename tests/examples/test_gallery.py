@@ -10,9 +10,12 @@ import pytest
 
 import examples.gallery as gallery
 
+pytestmark = pytest.mark.long
+
 NEEDS = {"forest": "sklearn"}
 
 
+@pytest.mark.share(8)
 @pytest.mark.promotion("standard")
 @pytest.mark.parametrize("name", gallery.NAMES)
 def test_program(name, capsys):

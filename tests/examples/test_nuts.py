@@ -16,6 +16,8 @@ from examples.nuts.run import Run, Settings, empty_trace, sample
 from examples.nuts.sampler import nuts
 from examples.nuts.targets import Target, gaussian
 
+pytestmark = [pytest.mark.share(3), pytest.mark.long]
+
 LOGIT_SIZE = 3
 
 
@@ -90,6 +92,7 @@ def test_same_key_same_chain_and_other_lanes_do_not_matter():
         np.testing.assert_array_equal(a[order], b)
 
 
+@pytest.mark.full_only
 def test_flat_target_never_turns():
     depth = 4
     run = sample(FLAT, Settings(chains=3, draws=5, warmup=0, step_size=0.1, adapt=False, max_tree_depth=depth))
@@ -119,6 +122,7 @@ def gaussian_run() -> Run:
     return sample(gaussian(40, 0.9), settings)
 
 
+@pytest.mark.full_only
 def test_no_chain_waits_at_a_trajectory():
     """The batch takes as many gradients as the chain that needs most."""
     run = gaussian_run()
@@ -149,6 +153,7 @@ def test_divergence_ends_a_trajectory(depth):
     np.testing.assert_array_equal(run.trace.q[:, 0], run.trace.q[:, -1])
 
 
+@pytest.mark.full_only
 def test_devices_do_not_change_a_chain():
     settings = Settings(chains=4, draws=3, warmup=0, step_size=0.7, adapt=False, max_tree_depth=4)
     one, two = sample(LOGIT, settings), sample(LOGIT, replace(settings, devices=2))

@@ -13,6 +13,8 @@ from examples.nuts.hamiltonian import Sample
 from examples.nuts.run import Settings, sample
 from examples.nuts.targets import Target
 
+pytestmark = [pytest.mark.share(3), pytest.mark.long]
+
 SCALES = np.array([0.01, 1.0, 30.0], np.float32)
 SCALED = Target(
     "scaled",
@@ -62,6 +64,7 @@ def test_first_step_has_the_right_magnitude():
     assert np.all((np.asarray(step) > 0.001) & (np.asarray(step) < 0.1))
 
 
+@pytest.mark.full_only
 def test_warm_up_learns_scale_and_step():
     run = sample(SCALED, Settings(chains=16, draws=100, warmup=160, max_tree_depth=6, seed=2))
     assert 0.65 < run.trace.accept.mean() < 0.95

@@ -8,6 +8,8 @@ import pytest
 
 from examples.nuts.__main__ import main
 
+pytestmark = [pytest.mark.share(3), pytest.mark.long]
+
 KEYS = {
     "useful_gradients",
     "gradient_batches",

@@ -11,6 +11,8 @@ import pytest
 
 from examples.nuts import targets
 
+pytestmark = [pytest.mark.share(3), pytest.mark.long]
+
 
 @pytest.fixture(params=["gaussian", "eight-schools", "breast-cancer"])
 def target(request):
@@ -60,7 +62,7 @@ def test_logistic_shapes():
     assert grad.shape == (4,)
 
 
-@pytest.mark.slow
+@pytest.mark.full_only
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.promotion("standard")
 def test_breast_cancer_posterior_agrees_with_numpyro():

@@ -11,6 +11,8 @@ import pytest
 
 from examples.treelstm import by_hand, data, model
 
+pytestmark = [pytest.mark.share(3), pytest.mark.long]
+
 MOST, HIDDEN = 8, 6
 
 
@@ -138,6 +140,7 @@ class TestByHand:
         close(jax.jit(by_hand.sentiments)(weights(), todo), model.sentiment(weights(), of))
         close(jax.jit(by_hand.mean_loss)(weights(), todo), jnp.mean(model.loss(weights(), of)))
 
+    @pytest.mark.full_only
     def test_its_gradient_is_that_of_the_plain_recursion(self):
         of = trees()
         expected = jax.grad(plain_loss)(weights(), of)
@@ -149,6 +152,7 @@ class TestByHand:
         assert np.all(todo.left < first) and np.all(todo.right < first)
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("everywhere", [True, False])
 def test_the_gradient_of_the_batched_recursion(everywhere):
     of = trees(everywhere)
@@ -159,6 +163,7 @@ def test_the_gradient_of_the_batched_recursion(everywhere):
     close(jax.jit(jax.grad(lambda w: jnp.mean(batched(w, of))))(weights()), expected)
 
 
+@pytest.mark.full_only
 def test_every_lane_has_its_own_gradient():
     of = trees()
     found = jax.jacrev(lambda w: model.loss(w, of))(weights())

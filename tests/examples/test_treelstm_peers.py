@@ -9,7 +9,7 @@ import pytest
 from benchmarks import trees as benchmark
 from examples.treelstm import by_hand, data, model
 
-pytestmark = pytest.mark.promotion("standard")  # as users write
+pytestmark = [pytest.mark.long, pytest.mark.promotion("standard")]
 
 
 @pytest.fixture
@@ -22,6 +22,7 @@ def small(monkeypatch):
     return benchmark.case(lanes=2, hidden=4)
 
 
+@pytest.mark.full_only
 def test_all_ways_to_the_classes_agree(small):
     ways = benchmark.inference(small)
     benchmark.check_inference(ways)
@@ -37,6 +38,7 @@ def test_results_that_differ_are_not_measured(small):
         benchmark.check_inference({benchmark.OURS: ways[benchmark.OURS], "peer": wrong})
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("width", [2, 16])
 def test_the_backward_pass_by_hand(width):
     weights = model.initial_weights(6, seed=1)
@@ -58,6 +60,7 @@ def test_the_recursion_in_pytorch(small):
         np.testing.assert_allclose(slope[name], expected[1][name], rtol=1e-4, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.full_only
 def test_all_ways_to_train_agree(small):
     pytest.importorskip("optax")
     benchmark.check_gradients(small)

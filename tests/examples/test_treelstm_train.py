@@ -30,7 +30,7 @@ from examples.treelstm.train import (  # noqa: E402
     train,
 )
 
-pytestmark = pytest.mark.promotion("standard")  # as Optax is written
+pytestmark = [pytest.mark.share(3), pytest.mark.long, pytest.mark.promotion("standard")]
 
 SMALL = Settings(trees=24, held_out=7, most=5, hidden=4, batch=4, epochs=2, rate=1e-2)
 HAND = level_by_level(width=8)
@@ -56,6 +56,7 @@ def stops_after(steps: int, saver: Saver):
 
 
 class TestTraining:
+    @pytest.mark.full_only
     def test_it_learns_what_a_bag_of_words_cannot(self):
         settings = Settings(trees=1500, held_out=300, most=8, hidden=16, batch=50, epochs=8, rate=1e-2)
         known = make_data(settings)
@@ -74,6 +75,7 @@ class TestTraining:
         shares = np.bincount(known.train.label[:, 0]) / 500
         assert baselines.majority(known.train, known.train) == pytest.approx(shares.max())
 
+    @pytest.mark.full_only
     def test_a_step_by_pcbatch_is_that_by_hand(self):
         known, before = make_data(SMALL), start(SMALL)
         few = known.train.pick(slice(0, SMALL.batch))
@@ -94,6 +96,7 @@ class TestResuming:
             train(SMALL, known, HAND, save=stops_after(stop, Saver(path, SMALL, 1)))
         same(train(SMALL, known, HAND, resume(path, SMALL)), whole)
 
+    @pytest.mark.full_only
     def test_so_it_is_with_the_gradient_of_the_recursion(self, tmp_path):
         known, path = make_data(SMALL), tmp_path / "state.npz"
         gradient = recursive(data.highest(known.train))
@@ -116,7 +119,7 @@ class TestResuming:
         train(SMALL, known, HAND, save=Saver(path, SMALL, 1000))
         same(train(longer, known, HAND, resume(path, longer)), train(longer, known, HAND))
 
-    @pytest.mark.slow
+    @pytest.mark.full_only
     def test_killed_at_any_moment(self, tmp_path):
         """The process is killed while it writes checkpoints after every step."""
         path, known = tmp_path / "state.npz", make_data(SMALL)

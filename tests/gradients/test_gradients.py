@@ -16,7 +16,7 @@ from tests.oracles.derivatives import Call, check_elements, check_forward, check
 from tests.programs import PROGRAMS, Program
 from tests.programs.differentiable import DIFFERENTIABLE
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.long, pytest.mark.promotion("standard")]
 
 LANES = 5
 # They take floating numbers, and give none.
@@ -82,18 +82,21 @@ def way(program: Program) -> dict[str, Any]:
     return WAYS[CHOSEN.index(program) % len(WAYS)]
 
 
+@pytest.mark.share(80)
 @every_program
 def test_cotangents(program: Program) -> None:
     with program.mode():
         check_reverse(call_of(program))
 
 
+@pytest.mark.share(140)
 @every_program
 def test_cotangents_however_it_runs(program: Program) -> None:
     with program.mode():
         check_reverse(call_of(program), **way(program))
 
 
+@pytest.mark.share(80)
 @pytest.mark.parametrize("program", SHARED, ids=lambda program: program.name)
 def test_cotangents_of_what_lanes_share(program: Program) -> None:
     with program.mode():
@@ -102,18 +105,21 @@ def test_cotangents_of_what_lanes_share(program: Program) -> None:
             check_reverse(call)
 
 
+@pytest.mark.share(140)
 @every_program
 def test_cotangents_under_jit(program: Program) -> None:
     with program.mode():
         check_reverse(call_of(program), jit=True, **{**way(program), "max_depth": 64, "max_tape": 3000})
 
 
+@pytest.mark.share(140)
 @every_program
 def test_tangents(program: Program) -> None:
     with program.mode():
         check_forward(call_of(program), jit=CHOSEN.index(program) % 2 == 0, **way(program))
 
 
+@pytest.mark.share(140)
 @every_program
 def test_in_64_bits(program: Program) -> None:
     with jax.enable_x64(True):
@@ -122,12 +128,14 @@ def test_in_64_bits(program: Program) -> None:
         check_forward(call)
 
 
+@pytest.mark.share(70)
 @every_program
 def test_elements_of_vmap(program: Program) -> None:
     with program.mode():
         check_elements(call_of(program, 3), jit=CHOSEN.index(program) % 2 == 0, max_tape=3000, max_depth=64)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", sorted(NOT))
 def test_the_others_give_no_floating_numbers(name: str) -> None:
     program = next(p for p in PROGRAMS if p.name == name)

@@ -16,7 +16,7 @@ from pcbatch import CompileError, UsageError
 from tests.gradients.test_gradients_jax import NUMBERS, SUBJECTS, Subject, close, every_subject, gradient, pushed, total
 from tests.oracles.derivatives import Call, assert_all_close, check_reverse, random_like
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 
 Function = Callable[[Any, Any], Any]
 SCALARS = ("loop", "recursion")
@@ -35,6 +35,7 @@ OF_NOTHING: dict[str, Callable[[Function], Function]] = {
 }
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["", "jit"])
 @pytest.mark.parametrize("name", OF_NOTHING)
 def test_vmap_over_no_elements(name: str, wrap: Any) -> None:
@@ -64,6 +65,7 @@ def test_vmap_over_no_elements_of_keys_runs_and_maps() -> None:
 # Any number of lanes
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("checkpoints", [None, 4])
 @pytest.mark.parametrize("name", SCALARS)
 def test_export_for_any_number_of_lanes(name: str, checkpoints: int | None) -> None:
@@ -81,6 +83,7 @@ def test_export_for_any_number_of_lanes(name: str, checkpoints: int | None) -> N
     close(call(subject.x[:1], NUMBERS[:1], subject.w), derivative(subject.x[:1], NUMBERS[:1], subject.w))
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("name", ["tree", "stores"])
 def test_export_with_a_matrix_that_lanes_share(name: str) -> None:
     subject = SUBJECTS[name]
@@ -120,6 +123,7 @@ def chosen(f: Function, same: bool) -> Any:
     return jax.grad(loss, (0, 1))
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["", "jit"])
 @pytest.mark.parametrize("same", [False, True], ids=["", "same"])
 @pytest.mark.parametrize("name", [*SCALARS, "held"])
@@ -132,6 +136,7 @@ def test_elements_on_different_ways(name: str, same: bool, wrap: Any) -> None:
     close(found, jax.tree.map(lambda *xs: jnp.stack(xs), *want))
 
 
+@pytest.mark.full_only
 def test_elements_that_share_a_matrix() -> None:
     """They are recorded together, and undone one after another."""
     x = jnp.stack([HELD.x, HELD.x * 0.5, HELD.x * 0.8])
@@ -165,6 +170,7 @@ def test_elements_of_what_comes_without_lanes() -> None:
 # Transposes
 
 
+@pytest.mark.full_only
 @every_subject
 def test_what_is_linear_is_its_own_derivative(subject: Subject) -> None:
     """In tangents and cotangents, derivatives are linear: these go through both modes, in any order."""

@@ -16,7 +16,7 @@ from jax.test_util import check_grads
 import pcbatch
 from pcbatch import UsageError
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.long, pytest.mark.promotion("standard")]
 
 MATRIX = jnp.asarray(np.random.default_rng(3).normal(size=(6, 6)), jnp.float32) / 3
 ROWS = jnp.asarray(np.random.default_rng(4).uniform(-1, 1, (4, 6)), jnp.float32)
@@ -130,6 +130,7 @@ DERIVATIVES: dict[str, Callable[[Function], Function]] = {
 }
 
 
+@pytest.mark.share(120)
 @pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
 @pytest.mark.parametrize("name", DERIVATIVES)
 @every_subject
@@ -181,6 +182,7 @@ AROUND: dict[str, tuple[Callable[[Function], Function], Callable[[Function], Fun
 }
 
 
+@pytest.mark.share(120)
 @pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
 @pytest.mark.parametrize("name", AROUND)
 @every_subject
@@ -200,6 +202,7 @@ ELEMENTS: dict[str, Callable[[Function], Function]] = {
 }
 
 
+@pytest.mark.share(60)
 @pytest.mark.parametrize("axes", [(0, None), (0, 0), (None, 0)], ids=["x", "x and w", "w"])
 @pytest.mark.parametrize("name", ELEMENTS)
 @every_subject
@@ -214,6 +217,7 @@ def test_vmap_of_derivatives(subject: Subject, name: str, axes: tuple[Any, Any])
     close(jax.jit(jax.vmap(derivative(subject), axes))(*args), want)
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("axes", [(0, None), (0, 0), (None, 0)], ids=["x", "x and w", "w"])
 @every_subject
 def test_gradients_of_vmap(subject: Subject, axes: tuple[Any, Any]) -> None:
@@ -226,6 +230,7 @@ def test_gradients_of_vmap(subject: Subject, axes: tuple[Any, Any]) -> None:
     close(pushed(jax.vmap(subject, axes))(*args), pushed(plain)(*args))
 
 
+@pytest.mark.full_only
 @every_subject
 def test_vmap_of_vmap(subject: Subject) -> None:
     x = jnp.stack([jnp.stack([subject.x * (i + 1) * 0.3, subject.x * (j + 1) * 0.2]) for i, j in ((0, 1), (2, 0))])
@@ -238,6 +243,7 @@ def test_vmap_of_vmap(subject: Subject) -> None:
 REVERSE = {"grad": lambda f: jax.grad(total(f)), "jacrev": jax.jacrev}
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("inner", [*REVERSE.values(), jax.jacfwd], ids=[*REVERSE, "jacfwd"])
 @pytest.mark.parametrize("outer", REVERSE.values(), ids=REVERSE)
 def test_reverse_mode_of_derivatives_is_refused(outer: Any, inner: Any) -> None:
@@ -254,6 +260,7 @@ def test_what_the_refusal_advises_works() -> None:
         close(advised(subject)(*subject.args), advised(subject.plain)(*subject.args))
 
 
+@pytest.mark.share(4)
 @every_subject
 def test_numerically(subject: Subject) -> None:
     x = subject.x + 0.03  # no branch is near
@@ -310,6 +317,7 @@ def test_strict_promotion() -> None:
     close(jnp.diag(square), jnp.array([-np.sin(0.1), -np.sin(0.5), 2, 2], jnp.float32))
 
 
+@pytest.mark.full_only
 def test_without_jit_and_with_debug_nans() -> None:
     f = pcbatch.batch(lambda x: x * x if x > 0.7 else jnp.log(x))
     want = jnp.array([10.0, 2, 2, 4])

@@ -17,7 +17,7 @@ from tests.oracles.derivatives import Call, assert_all_close, is_inexact, masked
 from tests.programs import REGISTRY, Program
 from tests.programs.differentiable import DIFFERENTIABLE
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 
 LANES = 6
 PROGRAMS = {p.name: p for p in (*REGISTRY.values(), *DIFFERENTIABLE)}
@@ -32,6 +32,7 @@ def call_of(program: Program, args: Any) -> Call:
     return Call(program.batched(**LIMITS), args, program.in_axes, LANES, program.raises)
 
 
+@pytest.mark.share(20)
 @pytest.mark.parametrize("options", [{}, {"schedule": "largest", "modes": pcbatch.Few(2)}], ids=["", "few"])
 @pytest.mark.parametrize("name", NAMES)
 def test_lanes_without_cotangents_change_nothing(name: str, options: dict[str, Any]) -> None:
@@ -51,6 +52,7 @@ def test_lanes_without_cotangents_change_nothing(name: str, options: dict[str, A
         assert_all_close([x[k] for x in rows], [scale * x for x in want], name)
 
 
+@pytest.mark.share(10)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lane_alone(name: str) -> None:
     program = PROGRAMS[name]
@@ -60,6 +62,7 @@ def test_a_lane_alone(name: str) -> None:
     assert_all_close(found, plain_pullback(call, cts, np.array([False])), name)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", ["pea_nuts", "sieve_of_floats", "tree_of_words", "trees_of_weights"])
 def test_no_lanes(name: str) -> None:
     program = PROGRAMS[name]
@@ -99,6 +102,7 @@ def plain_gradient(x: Any, n: Any) -> list[float]:
 LIMITED = {"step limit": sines.with_options(max_steps=20), "assertion": picky}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
 @pytest.mark.parametrize("name", LIMITED)
 def test_a_lane_that_fails_has_no_gradient(name: str, jit: bool) -> None:

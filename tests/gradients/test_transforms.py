@@ -11,6 +11,8 @@ import pytest
 
 import pcbatch
 
+pytestmark = pytest.mark.share(3)
+
 
 @pcbatch.batch
 def fib(n: Any) -> Any:
@@ -165,6 +167,7 @@ def test_shared_matrices(options: dict[str, Any], lanes: int, longest: int) -> N
         assert float(jnp.linalg.norm(mine - theirs) / jnp.linalg.norm(theirs)) < 1e-5
 
 
+@pytest.mark.full_only
 def test_more_is_kept_at_the_end_than_one_pullback_takes() -> None:
     x = jnp.linspace(0.1, 1.0, 700 * 8).reshape(700, 8)
     w = jnp.linspace(0.1, 0.3, 64).reshape(8, 8)
@@ -173,6 +176,7 @@ def test_more_is_kept_at_the_end_than_one_pullback_takes() -> None:
     np.testing.assert_allclose(found, jax.grad(lambda w: jnp.sum(unrolled(x, n, w)))(w), rtol=1e-4)
 
 
+@pytest.mark.full_only
 def test_marks_under_vmap_and_forward_over_reverse() -> None:
     marked = grow.with_options(checkpoints=2)
     xs = jnp.linspace(0.1, 4.0, 6).reshape(2, 3)

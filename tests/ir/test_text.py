@@ -20,6 +20,7 @@ def test_the_samples_print_as_they_are_written(name):
     assert print_program(parse_program(EVERY[name])) == EVERY[name]
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=300)
 @given(strategies.cfg_programs | strategies.stack_programs)
 def test_parsing_what_was_printed_gives_the_same_program(program):

@@ -17,7 +17,7 @@ import pcbatch
 from pcbatch import CompileError
 from pcbatch.frontend.support import builtins as support
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.long, pytest.mark.promotion("standard")]
 
 N = np.array([3, -2, 5], np.int32)
 X = np.array([1.5, -2.5, 3.7], np.float32)
@@ -131,6 +131,7 @@ def assert_as_plain(fn: Callable[..., Any], column: Any) -> None:
     np.testing.assert_allclose(batched(column), want, rtol=1e-6)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("fn", SCALARS)
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int8, np.uint8, np.bool_])
 def test_scalars(fn: Callable[..., Any], dtype: Any) -> None:

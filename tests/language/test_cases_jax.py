@@ -29,6 +29,7 @@ def ends_at_zero(step: int) -> Any:
     return lambda n: jax.lax.while_loop(lambda s: s[0] != 0, lambda s: (s[0] - step, s[1] + 1), (n, 0))[1]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("options", EVERY, ids=lambda options: "-".join(options.values()))
 def test_arms_with_loops_that_end_on_their_own_side_only(options: dict[str, str]) -> None:
     """Under `vmap` both arms run for every example, and each loop waits for examples that never get to zero."""
@@ -43,6 +44,7 @@ def test_arms_with_loops_that_end_on_their_own_side_only(options: dict[str, str]
     assert f(jnp.array([9, -4, 0, -10, 3])).tolist() == [3, 2, 0, 5, 1]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("options", EVERY, ids=lambda options: "-".join(options.values()))
 def test_an_arm_that_no_lane_takes_is_not_run(options: dict[str, str]) -> None:
     """Under `vmap` a conditional becomes a selection, and its dear arm runs for every example."""

@@ -35,6 +35,7 @@ def odd(n):
     return False if n == 0 else even(n - 1)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
 @pytest.mark.parametrize(("n", "want"), [((6, 7, 8, 9), (13, 21, 34, 55)), ((3, 7, 4, 5), (3, 21, 5, 8))])
 @STRATEGIES

@@ -20,7 +20,7 @@ from tests.programs.compare import assert_same_bits
 OK, ASSERTION, ERROR = int(Status.OK), int(Status.ASSERTION), int(Status.ERROR)
 STACK_FULL, STEP_LIMIT = int(Status.STACK_FULL), int(Status.STEP_LIMIT)
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {"strategy": "local"},
@@ -60,6 +60,8 @@ def test_status_and_values(options: dict[str, str]) -> None:
     np.testing.assert_array_equal(result.value, np.array([8, np.nan, np.nan, np.nan, np.nan, 0], np.float32))
 
 
+@pytest.mark.share(2)
+@pytest.mark.long
 @every_option
 def test_the_others_are_not_disturbed(options: dict[str, str]) -> None:
     batched = pcbatch.batch(checked, **options)

@@ -13,6 +13,8 @@ import pytest
 
 import pcbatch
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(?:python|\{code-cell\})\n(?::[^\n]*\n\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"^print\((\w+)\)$", re.MULTILINE)  # a table, of which only the build shows how it looks
@@ -41,6 +43,7 @@ for page in ("first_hour", "from_vmap", "jax", "map", "runs", "schedule"):
     CASES.append(pytest.param(text, id=page))
 
 
+@pytest.mark.share(3)
 @pytest.mark.promotion("standard")
 @pytest.mark.parametrize("block", CASES)
 def test_block(block, tmp_path, capsys):

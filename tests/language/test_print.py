@@ -17,7 +17,7 @@ import pcbatch
 from pcbatch.ir.ops import Print
 from tests.programs.compare import lane
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {"strategy": "local"},
@@ -120,6 +120,8 @@ def lines_of(text: str) -> dict[int, list[str]]:
     return dict(out)
 
 
+@pytest.mark.share(6)
+@pytest.mark.long
 @every_option
 @every_program
 def test_lanes_print_what_the_plain_function_prints(fn: Any, args: Any, options: Any, capfd: Any) -> None:

@@ -14,6 +14,8 @@ import pytest
 
 import pcbatch
 
+pytestmark = [pytest.mark.share(3), pytest.mark.long]
+
 VARIANTS: tuple[dict[str, Any], ...] = (
     {},
     {"schedule": "sweep", "emitter": "mask"},
@@ -177,6 +179,7 @@ def ends(program: str) -> None:
     subprocess.run([sys.executable, "-c", loader.format(text)], check=True, timeout=90)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("emitter", ["mask", "port"])
 def test_inner_loop_in_a_block_that_no_lane_waits_for(emitter: str) -> None:
     """With no lane at the block there is none to borrow from: its inner loop would run on lane 0's leftovers."""

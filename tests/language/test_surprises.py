@@ -187,6 +187,7 @@ class TestOptions:
         assert info.value.diagnostics[0].code == "PCB405"
 
 
+@pytest.mark.full_only
 def test_a_long_expression_in_the_file(tmp_path: Any) -> None:
     text = "def long(x):\n    return " + " + ".join(["x"] * 600) + "\n\ndef short(x):\n    return x\n"
     text += "\n\ndef down(n):\n    if n <= 0:\n        return n\n    return down(n - 1)" + " + n" * 600 + "\n"

@@ -13,6 +13,8 @@ import pytest
 import pcbatch
 from pcbatch.lowering.passes.rng_by_lane import _Apart
 
+pytestmark = pytest.mark.share(3)
+
 IMPLS = pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
 WAYS: tuple[dict[str, Any], ...] = ({}, {"strategy": "local"}, {"emitter": "port"}, {"modes": pcbatch.Few(2)})
 
@@ -66,6 +68,7 @@ def test_the_primitive_itself() -> None:
         assert bool(jnp.all(bits[lane] == want)) and bool(jnp.all(ends[lane] == end))
 
 
+@pytest.mark.share(2)
 @IMPLS
 def test_draws_have_derivatives_all_around(impl: str) -> None:
     def noisy(x, key):

@@ -20,6 +20,8 @@ from pcbatch.lowering.passes import unroll_threefry
 from pcbatch.lowering.passes.unroll_threefry import agrees, threefry2x32, unrolled
 from pcbatch.lowering.typing.trace import JaxprFn
 
+pytestmark = [pytest.mark.share(3), pytest.mark.long]
+
 LANES = 5
 ROLLED = {"random_bits", "random_split", "random_fold_in", "threefry2x32"}
 SHAPES = ((), (0,), (1,), (5,), (2, 3), (3, 1, 2))
@@ -78,12 +80,14 @@ class TestBits:
         found = threefry2x32(*np.array(list(answers), np.uint32).T)
         np.testing.assert_array_equal(np.stack(found, 1), np.array(list(answers.values()), np.uint32))
 
+    @pytest.mark.share(6)
     @pytest.mark.parametrize("width", [8, 16, 32, 64])
     def test_bits_of_every_width_and_shape(self, width: int, partitionable: bool) -> None:
         with jax.enable_x64(width == 64):
             dtype = np.dtype(f"uint{width}")
             check(lambda key: [jax.random.bits(key, shape, dtype) for shape in SHAPES], keys(LANES))
 
+    @pytest.mark.share(4)
     @pytest.mark.parametrize("x64", [False, True])
     def test_keys(self, x64: bool, partitionable: bool) -> None:
         def made(key: Any, data: Any) -> Any:
@@ -103,6 +107,7 @@ class TestBits:
     def test_the_hash_itself(self, partitionable: bool) -> None:
         check(lambda key, count: jex_random.threefry_2x32(key, count), jax.random.key_data(keys(LANES)), counts())
 
+    @pytest.mark.share(2)
     def test_arrays_of_keys(self, partitionable: bool) -> None:
         def made(several: Any) -> Any:
             folded = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))(several[0], jnp.arange(4))
@@ -313,6 +318,7 @@ def galton(key, depth):
 
 
 class TestPrograms:
+    @pytest.mark.share(4)
     @pytest.mark.parametrize("strategy", ["pc", "local"])
     @pytest.mark.parametrize("raw", [False, True])
     def test_lanes_draw_what_the_plain_function_draws(self, strategy: str, raw: bool) -> None:
@@ -324,6 +330,7 @@ class TestPrograms:
             for x, y in zip(leaves(found), zip(*map(leaves, map(as_arrays, expected)), strict=True), strict=True):
                 np.testing.assert_allclose(x, np.stack(y), rtol=1e-6)
 
+    @pytest.mark.full_only
     def test_a_setting_that_changes_between_calls(self) -> None:
         made, depth = keys(LANES), jnp.full(LANES, 5, np.int32)
         for partitionable in (True, False, True):

@@ -1,16 +1,18 @@
 """Jaxprs on NumPy scalars: JAX dispatches every operation alone at 10 to 100 us, which is too slow for an oracle.
 
-Only what random programs are made of is known; an unknown operation goes to JAX itself.
+Only what random programs are made of is known; an unknown operation goes to JAX itself, and so does what takes keys.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
+import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
@@ -38,9 +40,15 @@ def on_numpy(program: ProgramT) -> ProgramT:
 
 
 def _op(op: Any) -> Any:
-    if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
+    if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and not _takes_keys(op.expr.fn):
         return replace(op, expr=replace(op.expr, fn=_primitive(op.expr.fn)))
     return op
+
+
+def _takes_keys(fn: JaxprFn) -> bool:
+    jaxpr = fn.closed.jaxpr
+    values = [*jaxpr.invars, *(value for step in jaxpr.eqns for value in step.outvars)]
+    return any(jnp.issubdtype(value.aval.dtype, jax.dtypes.extended) for value in values)
 
 
 @lru_cache(maxsize=4096)
@@ -91,6 +99,11 @@ def _step(eqn: Any) -> Step:
         closed = eqn.params["jaxpr"]
         run = compiled(closed.jaxpr, closed.consts)
         return lambda env: env.update(zip(eqn.outvars, run([read(env) for read in reads]), strict=True))
+    if eqn.primitive.multiple_results:  # a loop, or a conditional
+        by_jax = functools.partial(eqn.primitive.bind, **eqn.params)
+        return lambda env: env.update(
+            zip(eqn.outvars, map(_value, by_jax(*(jnp.asarray(read(env)) for read in reads))), strict=True)
+        )
     (out,) = eqn.outvars
     fn = SIMPLE.get(name) or _with_params(name, eqn)
     if len(reads) == 2:

@@ -18,6 +18,8 @@ import pcbatch
 from pcbatch.ir.def_use import AnyOp
 from pcbatch.runtime.vm.named_scopes import scope
 
+pytestmark = pytest.mark.share(3)
+
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).name
 
@@ -130,6 +132,7 @@ print(hashlib.sha256("\\n".join(sorted(set(__import__("re").findall('op_name="([
 """
 
 
+@pytest.mark.full_only
 def test_names_are_the_same_wherever_the_file_is(tmp_path: Path) -> None:
     seen = set()
     for folder in ("a", "b"):

@@ -23,7 +23,7 @@ from tests.programs.classics import fib
 from tests.runtime.test_counts import fib_dear
 from tests.runtime.test_schedule import Nothing, two_dear
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 
 ROOT = Path(__file__).parents[2]
 N = np.array([3, 7, 4, 5, 9, 2], np.int32)
@@ -88,6 +88,7 @@ class TestExplanation:
         assert lowered.as_text("schedule") == str(count.explain_schedule(N))
         assert json.loads(lowered.show("schedule", "json"))["function"] == "count"
 
+    @pytest.mark.full_only
     def test_equal_in_every_process(self) -> None:
         code = (
             "import jax, jax.numpy as jnp, pcbatch; from tests.programs.classics import fib\n"

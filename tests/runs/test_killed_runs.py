@@ -11,6 +11,8 @@ import pytest
 
 from tools import kill_runs
 
+pytestmark = pytest.mark.long
+
 CTRL_C = """
 import signal
 import sys
@@ -48,6 +50,7 @@ except pcbatch.Interrupted as stopped:
 """
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", kill_runs.KINDS)
 def test_going_on_after_sigkill(kind: str) -> None:
     right, killed = kill_runs.times(kind, 1, seed=7, kills=1)

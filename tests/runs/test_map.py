@@ -24,7 +24,7 @@ from tests.programs import PROGRAMS, Program, select
 from tests.programs.batched import collatz, countdown, deep, fragile, same, walk, walks
 from tests.programs.compare import assert_same_bits
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 
 
 NUMBERS = np.random.default_rng(1).integers(1, 900, 101).astype(np.int32)
@@ -38,12 +38,16 @@ def counts() -> Any:
 class TestEveryProgram:
     """Three lanes, and chunks of four inputs, for seven."""
 
+    @pytest.mark.share(20, 18)
+    @pytest.mark.long
     @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
     def test_fewer_lanes(self, program: Program) -> None:
         with program.mode():
             f, args = program.batched(), program.args(7)
             same(f.map(*args, lanes=3), f.run(*args))
 
+    @pytest.mark.share(60)
+    @pytest.mark.long
     @pytest.mark.parametrize("program", PROGRAMS[::4], ids=lambda program: program.name)
     def test_chunks(self, program: Program) -> None:
         with program.mode():
@@ -54,6 +58,8 @@ class TestEveryProgram:
                 parts = (select(args, program.in_axes, slice(k, k + 2)) for k in range(0, 7, 2))
                 same(f.map(parts, lanes=3), run)
 
+    @pytest.mark.share(26)
+    @pytest.mark.long
     @pytest.mark.parametrize("program", PROGRAMS[1::8], ids=lambda program: program.name)
     def test_inside_jit(self, program: Program) -> None:
         with program.mode():
@@ -81,6 +87,7 @@ def test_any_lanes_and_chunks(data: st.DataObject) -> None:
     assert mapped.value.tolist() == [_plain(int(n)) for n in numbers]
 
 
+@pytest.mark.full_only
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=8), st.sampled_from((1, 3, 16)), st.sampled_from((None, 9)))
 @settings(max_examples=20, deadline=None)
 def test_any_sizes_of_an_iterator(sizes: list[int], lanes: int, chunk: int | None) -> None:
@@ -102,12 +109,14 @@ class TestGrowth:
 
     numbers = np.array([3, 200, 0, 1, 70, 130, 5, 400, 2, 90], np.int32)
 
+    @pytest.mark.share(4)
     @pytest.mark.parametrize("how", [{"lanes": 2}, {"lanes": 2, "chunk": 3}, {"lanes": 100}, {"chunk": 4}], ids=str)
     def test_deep_recursion(self, how: Any) -> None:
         fresh = deep.with_options()
         assert fresh.map(self.numbers, **how).value.tolist() == self.numbers.tolist()
         assert int(fresh.map(self.numbers, **how).stats.trips) > 0, "a second time, with the stacks of the first"
 
+    @pytest.mark.share(6)
     @pytest.mark.parametrize("told", [False, True])
     @pytest.mark.parametrize("last", [100, 40, 5])
     def test_in_every_width(self, last: int, told: bool) -> None:
@@ -116,6 +125,7 @@ class TestGrowth:
         mapped = deep.with_options().map(numbers, lanes=128, progress=(lambda *_: None) if told else None)
         assert mapped.value.tolist() == numbers.tolist()
 
+    @pytest.mark.share(6)
     @pytest.mark.parametrize("how", [{"lanes": 64}, {"lanes": 64, "chunk": 20}], ids=str)
     def test_what_may_not_grow_ends_in_every_width(self, how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Few lanes live when the limit is met: those that wait for room are not forgotten when the machine narrows."""
@@ -197,6 +207,7 @@ class TestStructures:
         assert type(collatz.map(NUMBERS, chunk=20).value) is np.ndarray
         assert isinstance(collatz.map(NUMBERS).value, jax.Array)
 
+    @pytest.mark.share(6)
     @pytest.mark.parametrize("chunk", [None, 2])
     @pytest.mark.parametrize("inputs", [0, 1])
     def test_none_and_one(self, inputs: int, chunk: int | None) -> None:

@@ -23,7 +23,7 @@ from tests.programs import PROGRAMS, Program, batched
 from tests.programs.batched import same
 from tests.programs.compare import assert_same_bits
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 NUMBERS = np.random.default_rng(1).integers(1, 900, 41).astype(np.int32)
 
 
@@ -87,6 +87,8 @@ def ended(m: Machine, trips: int) -> Machine:
 
 
 class TestAdvance:
+    @pytest.mark.share(30)
+    @pytest.mark.long
     @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
     def test_every_program(self, program: Program, tmp_path: Path) -> None:
         """A few trips at a time, with a file in between."""
@@ -172,6 +174,7 @@ class TestAdvance:
         assert set(paused.running().inputs) <= set(np.flatnonzero(status == Status.RUNNING))
         assert_same_bits(ended(m, 100).result().value, expected.value)
 
+    @pytest.mark.full_only
     def test_more_inputs_than_lanes(self, tmp_path: Path) -> None:
         numbers = np.resize(NUMBERS, 1500)
         m = collatz.start(numbers)

@@ -21,6 +21,8 @@ from pcbatch.runtime.execute import host_loop
 from tests.programs.compare import assert_same_bits
 from tests.runs.test_runs import collatz, endless, fib
 
+pytestmark = pytest.mark.share(3)
+
 NUMBERS = jnp.arange(1, 20)
 
 

@@ -17,6 +17,8 @@ from pcbatch.runtime.vm.frames import Column, Frames
 from pcbatch.runtime.vm.lane_window import Window, everyone, first
 from tests.ir.samples import FIB_STACK, stack
 
+pytestmark = pytest.mark.long
+
 EXIT = 9
 
 
@@ -85,6 +87,7 @@ def read(carry: Any, depth: jax.Array) -> tuple[jax.Array, dict[str, Any]]:
     return plan.back(carry, window, depth), plan.read(carry, window, depth, list(TYPES))
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("kind", ["dense", "careful", "few"])
 @pytest.mark.parametrize("whole_rows", [False, True])
 @pytest.mark.parametrize("lanes", [1, 5])
@@ -120,6 +123,7 @@ def test_against_a_model(lanes: int, whole_rows: bool, kind: str) -> None:
                 np.testing.assert_array_equal(found[v][lane], want)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("names", [["a"], ["b", "d"], ["c"], ["d", "a"], ["e"], []])
 def test_some_variables_are_read_as_all_are(names: list[str]) -> None:
     plan, random = plan_of(TYPES), np.random.default_rng(0)

@@ -21,6 +21,8 @@ from tests.programs import REGISTRY
 from tests.programs.classics import fib
 from tests.programs.recursion import ackermann
 
+pytestmark = [pytest.mark.share(3), pytest.mark.long]
+
 DEPTH, LANES = 37, 53  # primes, so that a shape in the text can only be a stack
 
 
@@ -82,6 +84,7 @@ RECURSIVE = {
 ROOM = (DEPTH + 2) * LANES  # rows of frames
 
 
+@pytest.mark.share(8)
 @pytest.mark.promotion("standard")
 @every_mode
 @pytest.mark.parametrize("name", RECURSIVE)
@@ -100,6 +103,7 @@ def test_a_register_that_the_loop_does_not_touch_is_not_copied(modes: pcbatch.mo
     assert copies(text) == []
 
 
+@pytest.mark.share(2)
 @pytest.mark.promotion("standard")
 @every_mode
 @pytest.mark.parametrize("name", ["fib", "ackermann"])
@@ -112,6 +116,7 @@ def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbat
     assert copies(text) == []
 
 
+@pytest.mark.share(4)
 @pytest.mark.promotion("standard")
 @every_mode
 def test_a_sampler_copies_no_frames(modes: pcbatch.modes.Mode | None) -> None:

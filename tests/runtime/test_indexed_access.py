@@ -16,6 +16,8 @@ from pcbatch.runtime.vm import indexed_access
 from pcbatch.runtime.vm.indexed_access import Batch, Common, Cut, Operand, Whole
 from pcbatch.runtime.vm.lane_window import Window, everyone, first
 
+pytestmark = pytest.mark.share(3)
+
 LANES, SIZE = 7, 20
 MODES = ("clip", "fill", "drop", "promise_in_bounds", None)
 MASKS = ([1, 0, 1, 1, 0, 0, 1], [0, 0, 0, 0, 1, 0, 0], [1] * 7)
@@ -158,6 +160,7 @@ class TestLoads:
 class TestStores:
     """`xs = xs.at[i].set(v)` and its like."""
 
+    @pytest.mark.share(2)
     @pytest.mark.parametrize("name", ["set", "add", "multiply", "min", "max"])
     @pytest.mark.parametrize("mode", ["drop", None])
     def test_one_element(self, name: str, mode: str | None) -> None:

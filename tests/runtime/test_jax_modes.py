@@ -11,6 +11,8 @@ import pytest
 
 import pcbatch
 
+pytestmark = pytest.mark.share(3)
+
 
 def halved(x, w):
     steps = 0
@@ -57,6 +59,7 @@ def test_disable_jit_inside_jit_and_map() -> None:
         check(f.map(XS, 2.0, lanes=2).value)
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("strategy", ["pc", "local"])
 def test_checking_leaks(strategy: str) -> None:
     with jax.checking_leaks():
@@ -66,6 +69,7 @@ def test_checking_leaks(strategy: str) -> None:
         np.testing.assert_array_equal(pcbatch.batch(tree).with_options(strategy=strategy)(NS), [1, 5, 13])
 
 
+@pytest.mark.full_only
 def test_checking_leaks_in_map_and_jvp() -> None:
     with jax.checking_leaks():
         f = fresh()
@@ -74,6 +78,7 @@ def test_checking_leaks_in_map_and_jvp() -> None:
         np.testing.assert_allclose(tangent, [1.0, 1 / 8, 1 / 512])
 
 
+@pytest.mark.full_only
 def test_default_device() -> None:
     f = fresh()
     first, second = jax.devices()

@@ -14,6 +14,8 @@ import pytest
 from pcbatch.runtime.vm import lane_window as windows
 from pcbatch.runtime.vm.lane_window import Window, everyone, first, first_lanes
 
+pytestmark = pytest.mark.share(3)
+
 
 def wanted(mask: tuple[bool, ...], width: int) -> list[int]:
     found = [k for k, there in enumerate(mask) if there][:width]

@@ -16,6 +16,8 @@ from tests.programs.classics import fib
 from tests.programs.compare import assert_same_bits
 from tests.programs.recursion import triangle
 
+pytestmark = pytest.mark.share(3)
+
 OK, STACK_FULL, STEP_LIMIT = int(Status.OK), int(Status.STACK_FULL), int(Status.STEP_LIMIT)
 
 
@@ -306,6 +308,7 @@ class TestJunk:
 class TestDtypes:
     """x64 on and off."""
 
+    @pytest.mark.full_only
     def test_x64_is_a_signature_of_its_own(self) -> None:
         batched = pcbatch.batch(sum_to)
         with jax.enable_x64(True):

@@ -14,6 +14,8 @@ import pcbatch
 from pcbatch import Status
 from pcbatch.runtime.vm.status import parked
 
+pytestmark = [pytest.mark.share(3), pytest.mark.long]
+
 MODES = [None, pcbatch.Dense(), pcbatch.Dense(2), pcbatch.Few(2), pcbatch.Few(9), pcbatch.Strips(1), pcbatch.Strips(3)]
 every_mode = pytest.mark.parametrize("modes", MODES, ids=str)
 every_emitter = pytest.mark.parametrize("emitter", ["guard", "port", "mask"])
@@ -49,6 +51,7 @@ def descend_and_count(n, x, k):
 N, X = np.array([3, 5, 1, 0], np.int32), np.array([5, 6, 7, 8], np.int32)
 
 
+@pytest.mark.share(2)
 @every_mode
 @pytest.mark.timeout(60)
 def test_an_inner_loop_does_not_run_when_all_lanes_have_left(modes: Any) -> None:
@@ -85,6 +88,7 @@ def test_a_machine_that_has_ended_beside_one_that_runs() -> None:
     assert jax.jit(jax.vmap(batched))(ones, ks).tolist() == [[2], [6]]
 
 
+@pytest.mark.share(2)
 @every_emitter
 @pytest.mark.parametrize("modes", [pcbatch.Dense(), pcbatch.Few(2), pcbatch.Strips(1)], ids=str)
 @pytest.mark.timeout(60)
@@ -103,6 +107,7 @@ def tidy(xs, low, n):
     return xs.at[low].add(1.0)
 
 
+@pytest.mark.share(20)
 @every_mode
 @every_emitter
 @pytest.mark.parametrize("lanes", [1, 6])
@@ -125,6 +130,7 @@ def mixed(x, key, flag, n):
     return left[0] + right[0], right[1], left[2] and right[2]
 
 
+@pytest.mark.share(10)
 @every_mode
 @every_emitter
 def test_keys_complex_numbers_and_truth_through_frames(modes: Any, emitter: str) -> None:
@@ -141,6 +147,7 @@ def test_keys_complex_numbers_and_truth_through_frames(modes: Any, emitter: str)
         assert bool(got[2][lane]) == bool(want[2])
 
 
+@pytest.mark.share(10)
 @pytest.mark.parametrize("dtype", ["int4", "uint2", "float8_e4m3fn", "bfloat16", "float16"])
 @every_mode
 def test_narrow_types_in_every_mode(dtype: str, modes: Any) -> None:
@@ -155,6 +162,7 @@ def test_narrow_types_in_every_mode(dtype: str, modes: Any) -> None:
     assert got.dtype == x.dtype and np.asarray(got).astype(np.float32).tolist() == [0, 1, 2, 3, 0, 1]
 
 
+@pytest.mark.share(2)
 @every_mode
 def test_arrays_without_elements(modes: Any) -> None:
     def grow(x, n):

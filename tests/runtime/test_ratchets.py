@@ -26,6 +26,8 @@ from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs import REGISTRY
 from tests.programs.registry import select
 
+pytestmark = pytest.mark.long
+
 LANES = 16
 
 
@@ -96,6 +98,7 @@ def _pushes(program: StackProgram, example: list[Any]) -> int:
         return interpret_stack(on_numpy(program), list(map(np.asarray, example)))[1].pushes
 
 
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", NAMED)
 def test_named_programs(name: str) -> None:
     found, limit = counts(name), NAMED[name]
@@ -117,6 +120,7 @@ GALLERY: dict[str, int] = {
 }
 
 
+@pytest.mark.share(6)
 @pytest.mark.promotion("standard")
 @pytest.mark.parametrize("name", GALLERY)
 def test_gallery(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

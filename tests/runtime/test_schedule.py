@@ -17,7 +17,7 @@ from pcbatch.lowering.passes import block_layout
 from pcbatch.runtime.vm.policies import FAIR, POLICIES
 from tests.programs import PROGRAMS, REGISTRY, Program
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 
 LANES = 7
 MODES = (Few(2), Few(1), Strips(2), Dense(1), Dense(2))
@@ -87,6 +87,8 @@ def assert_same(a: list[Any], b: list[Any], rtol: float) -> None:
             np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.share(20, 19)
+@pytest.mark.long
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_modes(program: Program) -> None:
     """What the default run gives; each program meets one of the modes."""
@@ -94,6 +96,8 @@ def test_modes(program: Program) -> None:
     assert_same(leaves(program, modes=mode, emitter="guard"), default(program), program.rtol)
 
 
+@pytest.mark.share(20)
+@pytest.mark.long
 @pytest.mark.parametrize("name", THOROUGH)
 @pytest.mark.parametrize("mode", MODES, ids=repr)
 def test_modes_under_other_policies(name: str, mode: Any) -> None:
@@ -102,6 +106,8 @@ def test_modes_under_other_policies(name: str, mode: Any) -> None:
     assert_same(leaves(program, modes=mode, schedule=schedule), default(program), program.rtol)
 
 
+@pytest.mark.share(30)
+@pytest.mark.long
 @pytest.mark.parametrize("name", THOROUGH)
 @pytest.mark.parametrize("emitter", EMITTERS)
 def test_policies(name: str, emitter: str) -> None:
@@ -124,6 +130,7 @@ def down(n):
 class TestPoliciesOfUsers:
     """They cannot make a run hang, nor change what it gives."""
 
+    @pytest.mark.share(2)
     @pytest.mark.parametrize("emitter", EMITTERS)
     @pytest.mark.parametrize("policy", [Nothing(), Last()], ids=lambda policy: policy.name)
     def test_running_nothing_ends_all_the_same(self, policy: Policy, emitter: str) -> None:
@@ -170,6 +177,7 @@ class TestPoliciesOfUsers:
         assert seen["holding"] and seen["waiting"] == (seen["blocks"],) and seen["live"] == ()
         assert len(seen["modes"]) == seen["blocks"]
 
+    @pytest.mark.share(2)
     @pytest.mark.parametrize("emitter", EMITTERS)
     @pytest.mark.parametrize("backwards", [False, True])
     def test_they_can_be_ours(self, emitter: str, backwards: bool) -> None:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from pcbatch.runtime.vm import wide_counters
 
+pytestmark = pytest.mark.share(3)
+
 Parts = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=20)
 
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from pcbatch.ir.types import ArrayType
 from pcbatch.runtime.vm import word_packing
 
+pytestmark = pytest.mark.share(3)
+
 FULL = "bool uint8 uint16 uint32 int8 int16 int32 float16 bfloat16 float32 complex64".split()
 EIGHT = "float8_e3m4 float8_e4m3 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz".split()
 NARROW = ["int2", "int4", "uint2", "uint4"]

@@ -56,6 +56,7 @@ def test_first_used_inside_jit() -> None:
     assert batched(lanes).tolist() == [3, 21, 5]
 
 
+@pytest.mark.full_only
 def test_the_same_without_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xla_options, "IN_PLACE", {"xla_no_such_option": True})
     for modes in (None, pcbatch.Few(2), pcbatch.Strips(1)):

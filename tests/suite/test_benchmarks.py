@@ -26,7 +26,7 @@ from benchmarks.queues import fit, march, ode, ssa
 from benchmarks.queues.peers import in_rounds, one_by_one, single, together, utilisation
 from benchmarks.recursions import RECURSIONS
 
-pytestmark = pytest.mark.promotion("standard")  # as users write
+pytestmark = [pytest.mark.share(3), pytest.mark.long, pytest.mark.promotion("standard")]
 
 PROBLEMS = [module.PROBLEM for module in (ode, ssa, march, fit)]
 
@@ -48,6 +48,7 @@ def lane(args: tuple[Any, ...], k: int) -> tuple[Any, ...]:
     return jax.tree.map(lambda a: a[k], args)
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 def test_every_way_to_solve_a_problem_agrees(problem: Any) -> None:
     inputs = easy(problem.name)
@@ -138,12 +139,14 @@ def small() -> samplers.Setting:
     return samplers.correlated(3)
 
 
+@pytest.mark.full_only
 def test_ours_needs_as_many_batches_as_the_longest_chain() -> None:
     count, wanted = samplers.batches(small(), 4, 3, max_depth=samplers.TREE_DEPTH + 3)
     assert wanted.shape == (4, 3)
     assert count == wanted.sum(axis=1).max()
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("name", samplers.PEERS)
 def test_samplers_give_draws_and_gradients(name: str) -> None:
     pytest.importorskip(name)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
+import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
+from tests.differential import test_differential
+from tests.programs import REGISTRY
+from tests.runs import test_map
+from tests.runtime import test_schedule
+from tests.shares import in_share
 from tools.suite import lines
 
 ROOT = Path(__file__).parents[2]
@@ -30,50 +31,35 @@ def test_the_report_names_what_falls_short() -> None:
     assert lines(found) == ["coverage: 97.2 % of 320 statements in 2 files"]
 
 
-def test_the_long_suites_exist(request: pytest.FixtureRequest) -> None:
-    """Those in which lines are not counted on Python 3.11."""
-    conftest: Any = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
-    for name in (*conftest.REPEATED, *conftest.SHARES, *conftest.LONG):
-        path, *parts = name.split("::")
-        assert (ROOT / path).exists(), path
-        text = (ROOT / path).read_text(encoding="utf-8") if parts else ""
-        assert all(f"def {part}" in text or f"class {part}" in text for part in parts), name
+WAYS = (
+    test_differential.test_default_options_on_every_lane_count,
+    test_differential.test_under_jit,
+    test_differential.test_local_strategy,
+    test_differential.test_schedules_and_emitters,
+    test_map.TestEveryProgram.test_fewer_lanes,
+    test_schedule.test_modes,
+)
 
 
-def test_a_usual_run_leaves_no_named_program_out(request: pytest.FixtureRequest) -> None:
-    """The shares of the suites that run programs in other ways than the default one have each of them once."""
-    conftest: Any = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
-    suites = list(conftest.SHARES)[:5]
-    counted: Counter[str] = Counter()
-    kept = [
-        {k for k in range(60) if not conftest._is_left_out(SimpleNamespace(nodeid=f"{suite}[{k}]"), counted, Counter())}
-        for suite in suites
-    ]
-    assert set().union(*kept) == set(range(60)) and sum(map(len, kept)) == 60
+def test_a_usual_run_leaves_no_named_program_out() -> None:
+    """The machine runs each of them in one of these ways, half of them with default options."""
+    shares = [mark.args for way in WAYS for mark in way.pytestmark if mark.name == "share"]
+    kept = [number for share in shares for number in range(400) if in_share(number, *share)]
+    assert sorted(kept) == list(range(400))
 
 
-def test_no_lines_are_counted_in_a_long_suite(request: pytest.FixtureRequest) -> None:
-    """The tracer is off while such a test runs, and on again after it."""
-    conftest: Any = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
+def test_every_test_has_a_case_in_a_usual_run() -> None:
+    assert all(in_share(0, n) for n in range(1, 9))
+    assert [number for number in range(12) if in_share(number, 3)] == [0, 4, 8, 9]
 
-    class Tracer:
-        __module__ = "coverage.tracer"
 
-        def __call__(self, *_: Any) -> Tracer:
-            return self
-
-    class Item:
-        nodeid = "tests/differential/test_fuzz.py::test_of_some_kind"
-
-    ours, tracer = sys.gettrace(), Tracer()
-    sys.settrace(tracer)
-    try:
-        call = conftest.pytest_runtest_call(Item())
-        next(call)
-        during = sys.gettrace()
-        with pytest.raises(StopIteration):
-            call.send(None)
-        after = sys.gettrace()
-    finally:
-        sys.settrace(ours)
-    assert during is None and after is tracer
+def test_what_the_page_of_behaviours_names_exists() -> None:
+    """Each row names a test, a file or a program."""
+    rows = re.findall(r"^\| (.+) \| (.+) \|$", (ROOT / "docs" / "developers" / "behaviours.md").read_text("utf-8"), re.MULTILINE)
+    assert len(rows) > 100
+    for _, shown in rows[1:]:
+        for name in re.findall("`(.+?)`", shown):
+            file, _, test = name.partition("[")[0].partition("::")
+            text = (ROOT / file).read_text("utf-8") if "/" in file else ""
+            assert all(f"def {part}(" in text or f"class {part}:" in text for part in test.split("::") if part), name
+            assert text or name in REGISTRY, name

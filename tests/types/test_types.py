@@ -18,6 +18,8 @@ from pcbatch.lowering.typing.jax_types import as_result, from_aval, is_key, to_a
 from tests.programs.compare import to_numpy
 from tests.types.type_rows import TABLE, Row, widened
 
+pytestmark = pytest.mark.long
+
 MODES = [("standard", False), ("strict", False), ("standard", True), ("strict", True)]
 every_mode = pytest.mark.parametrize(("mode", "x64"), MODES)
 N = np.array([-1, 0, 2], np.int32)
@@ -54,6 +56,7 @@ def label(row: Row) -> str:
     return f"{row.fn.__name__}-{row.ins}"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("mode", "x64"), MODES)
 @pytest.mark.parametrize("row", TABLE, ids=label)
 def test_the_rule(row: Row, mode: str, x64: bool) -> None:
@@ -79,6 +82,7 @@ def wide(leaf: Any) -> np.ndarray:
 RUNNING = [row for row in TABLE if not row.standard.startswith("PCB")]
 
 
+@pytest.mark.share(8)
 @pytest.mark.promotion("standard")
 @pytest.mark.parametrize("row", RUNNING, ids=label)
 def test_what_runs_has_the_type_and_the_values_of_the_plain_function(row: Row) -> None:
@@ -120,6 +124,7 @@ STRAIGHT: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.mark.share(3)
 @every_mode
 @pytest.mark.parametrize("ins", ["i32[]", "~i32[]", "u8[]", "f32[2]", "~f32[]", "bf16[]", "bool[]", "c64[]", "i4[]"])
 def test_straight_programs_have_the_types_of_vmap(ins: str, mode: str, x64: bool) -> None:
@@ -134,6 +139,7 @@ def test_straight_programs_have_the_types_of_vmap(ins: str, mode: str, x64: bool
                 assert outcome(fn, ins) == str(jax.tree.map(lambda out: Shown(from_aval(out, 1)), expected))
 
 
+@pytest.mark.share(4)
 @every_mode
 def test_a_join_is_what_where_gives(mode: str, x64: bool) -> None:
     names = [*LONG, "~i32", "~f32", "~c64", "key<fry>", "key<rbg>"]
