@@ -55,7 +55,8 @@ def test_every_test_has_a_case_in_a_usual_run() -> None:
 
 def test_what_the_page_of_behaviours_names_exists() -> None:
     """Each row names a test, a file or a program."""
-    rows = re.findall(r"^\| (.+) \| (.+) \|$", (ROOT / "docs" / "developers" / "behaviours.md").read_text("utf-8"), re.MULTILINE)
+    page = (ROOT / "docs" / "developers" / "behaviours.md").read_text("utf-8")
+    rows = re.findall(r"^\| (.+) \| (.+) \|$", page, re.MULTILINE)
     assert len(rows) > 100
     for _, shown in rows[1:]:
         for name in re.findall("`(.+?)`", shown):
