@@ -19,6 +19,7 @@ import pcbatch
 PACKAGE = Path(pcbatch.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_FILE = 400
+LONG_FILES: dict[str, str] = {}  # files that are longer, and the reason why each is one thing
 
 PUBLIC = {
     "batch",
@@ -151,7 +152,8 @@ def test_only_the_public_api_of_jax() -> None:
 def test_files_are_short_and_say_what_they_are() -> None:
     for path in FILES:
         text = path.read_text(encoding="utf-8")
-        assert text.count("\n") <= LONGEST_FILE, path
+        name = path.relative_to(PACKAGE).as_posix()
+        assert text.count("\n") <= LONGEST_FILE or LONG_FILES.get(name), f"{name}: a reason in LONG_FILES, or a split?"
         assert not text or ast.get_docstring(ast.parse(text)), path
 
 
