@@ -38,7 +38,7 @@ EXAMPLES: tuple[dict[str, Any], ...] = (
         "xs": np.array([1.5, 1.0, -0.75]),
         "ns": np.array([1, 2, 1]),
         "m": np.array([[1.0, -0.25, 0.5], [-0.25, 2.5, 0.0], [0.5, 0.0, 3.0]]),
-        "cs": np.array([False, False, True]),
+        "cs": np.array([False, True, False]),
     },
 )
 OPERANDS = EXAMPLES[0]
