@@ -335,7 +335,7 @@ import concurrent.futures, multiprocessing, sys
 import numpy as np
 sys.path.insert(0, {root!r})
 if __name__ == "__main__":
-    from tests.test_aot import fib, faster
+    from tests.api.test_aot import fib, faster
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, context) as pool:
         ns = np.arange(5, dtype=np.int32)

@@ -165,7 +165,7 @@ ENDS = """
 import sys
 sys.path[:0] = {path!r}
 import jax.numpy as jnp, pcbatch
-from tests.test_regressions import collatz
+from tests.language.test_regressions import collatz
 {program}
 """
 

@@ -47,6 +47,9 @@ REPLACED = [
     (np.iterable, "iterable_"),
     *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),
     (operator.abs, "abs_"),
+    (operator.inv, "invert"),
+    (operator.iadd, "iadd"),  # the other operators in place have the same values without help
+    (operator.ipow, "ipow"),
 ]
 """Functions, and those of the support module in their place."""
 

@@ -55,7 +55,9 @@ from pcbatch.frontend.support.python_numbers import eq as eq
 from pcbatch.frontend.support.python_numbers import floordiv as floordiv
 from pcbatch.frontend.support.python_numbers import ge as ge
 from pcbatch.frontend.support.python_numbers import gt as gt
+from pcbatch.frontend.support.python_numbers import iadd as iadd
 from pcbatch.frontend.support.python_numbers import invert as invert
+from pcbatch.frontend.support.python_numbers import ipow as ipow
 from pcbatch.frontend.support.python_numbers import is_power as is_power
 from pcbatch.frontend.support.python_numbers import le as le
 from pcbatch.frontend.support.python_numbers import lshift as lshift

@@ -28,6 +28,11 @@ def add(a: Any, b: Any) -> Any:
     return _arithmetic(operator.add, "+", a, b)
 
 
+def iadd(a: Any, b: Any) -> Any:
+    """`operator.iadd(a, b)`."""
+    return _arithmetic(operator.iadd, "+", a, b)
+
+
 def sub(a: Any, b: Any) -> Any:
     """`a - b`."""
     return _arithmetic(operator.sub, "-", a, b)
@@ -142,6 +147,12 @@ def power(base: Any, exponent: Any) -> Any:
             ),
         )
     return checked_power(base, exponent)
+
+
+def ipow(base: Any, exponent: Any) -> Any:
+    """`operator.ipow(base, exponent)`."""
+    of_lanes = isinstance(base, Tracer) or isinstance(exponent, Tracer)
+    return power(base, exponent) if of_lanes and not isinstance(base, np.ndarray) else operator.ipow(base, exponent)
 
 
 def is_power(base: Any, exponent: Any) -> Any:
