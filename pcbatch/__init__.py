@@ -15,9 +15,9 @@ from pcbatch.errors import PcbatchError as PcbatchError
 from pcbatch.errors import StateError as StateError
 from pcbatch.errors import TooLargeError as TooLargeError
 from pcbatch.errors import UsageError as UsageError
-from pcbatch.modes import Dense as Dense
-from pcbatch.modes import Few as Few
-from pcbatch.modes import Strips as Strips
+from pcbatch.options import Dense as Dense
+from pcbatch.options import Few as Few
+from pcbatch.options import Strips as Strips
 from pcbatch.report.profile import BlockProfile as BlockProfile
 from pcbatch.report.profile import Profile as Profile
 from pcbatch.report.profile import Timeline as Timeline

@@ -1,4 +1,4 @@
-"""Options of a batched function: frozen, hashable, checked when they are made."""
+"""Options of a batched function and modes of its blocks: frozen, hashable, checked when they are made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pcbatch.diagnostics.byte_sizes import bytes_of
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
-from pcbatch.modes import Mode
 
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
@@ -19,8 +18,62 @@ ON_FAILURE = ("warn", "error", "ignore")
 
 
 @dataclass(frozen=True, slots=True)
+class Dense:
+    """A mode: each visit computes a block for all lanes under a mask.
+
+    The best mode of cheap blocks, and of blocks where most lanes usually wait. `spins`: a block that may follow itself
+    is repeated while most lanes stay in it, this many times between two counts of those lanes; 0 for no repetition.
+    """
+
+    spins: int = 0
+
+    def __str__(self) -> str:
+        return "dense, repeated" if self.spins else "dense"
+
+
+@dataclass(frozen=True, slots=True)
+class Few:
+    """A mode: each visit computes a block for the first `width` waiting lanes, and again until none waits.
+
+    The best mode of expensive blocks where few lanes wait at a time. Raises UsageError (PCB401) unless `width` is a
+    positive integer.
+    """
+
+    width: int
+
+    def __post_init__(self) -> None:
+        _check_width(self.width)
+
+    def __str__(self) -> str:
+        return f"{self.width} lanes at a time"
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """A mode: `Dense` when more than half of the lanes wait, else `width` lanes at a time, each lane once.
+
+    The best mode of expensive blocks where sometimes most lanes wait and sometimes few. Raises UsageError (PCB401)
+    unless `width` is a positive integer.
+    """
+
+    width: int
+
+    def __post_init__(self) -> None:
+        _check_width(self.width)
+
+    def __str__(self) -> str:
+        return f"dense, or strips of {self.width}"
+
+
+Mode = Dense | Few | Strips
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
-    """How a function is batched and run; see `pcbatch.batch` for the meaning of each field."""
+    """The options of a batched function; see `pcbatch.batch` for the meaning of each field.
+
+    Raises UsageError (PCB401) for a value that an option cannot have.
+    """
 
     in_axes: Any = 0
     out_axes: Any = 0
@@ -55,14 +108,17 @@ class Options:
 
     @property
     def memory(self) -> int | None:
-        """`max_memory` in bytes."""
+        """The option `max_memory` as a number of bytes; None for no limit."""
         return bytes_of(self.max_memory) if isinstance(self.max_memory, str) else self.max_memory
 
 
 def _is_policy(schedule: object) -> bool:
-    """Is this a policy of the user's, a `pcbatch.Policy`?"""
-    made = not isinstance(schedule, type)
-    return made and isinstance(getattr(schedule, "name", None), str) and callable(getattr(schedule, "trip", None))
+    """Whether a schedule is a `pcbatch.Policy`: an object with a name and a method `trip`."""
+    return (
+        not isinstance(schedule, type)
+        and isinstance(getattr(schedule, "name", None), str)
+        and callable(getattr(schedule, "trip", None))
+    )
 
 
 def _check_schedule(schedule: object) -> None:
@@ -73,6 +129,12 @@ def _check_schedule(schedule: object) -> None:
     if isinstance(schedule, type):
         what, help = f"the class `{schedule.__name__}`", f"make an object of it: `schedule={schedule.__name__}()`"
     raise UsageError(Diagnostic("PCB401", f"{what} is no policy", helps=(help,)))
+
+
+def _check_width(width: object) -> None:
+    if not isinstance(width, int) or isinstance(width, bool) or width < 1:
+        title = f"a width must be a positive integer, not {short(width)}"
+        raise UsageError(Diagnostic("PCB401", title, helps=("write `pcbatch.Few(32)`",)))
 
 
 def _check_modes(modes: object) -> None:
@@ -100,12 +162,12 @@ def _check_memory(limit: object) -> None:
 
 
 def checked_on_failure(name: str, value: object) -> None:
-    """Raises UsageError for what `on_failure`, or the variable of the environment, must not say."""
+    """Raise UsageError unless `value` is a choice of `on_failure`; `name` is its option or environment variable."""
     _one_of(name, value, ON_FAILURE)
 
 
 def checked_lanes(lanes: int | None) -> int | None:
-    """A number of lanes that was asked for."""
+    """Return a number of lanes, or None; raise UsageError (PCB401) unless it is a positive integer."""
     _positive("lanes", lanes)
     return lanes
 

@@ -13,7 +13,7 @@ from pcbatch.diagnostics.tables import number, ranges, shortened, table, time
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackBlock
 from pcbatch.lowering.analysis.cost import op_cost
-from pcbatch.modes import Dense, Mode
+from pcbatch.options import Dense, Mode
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost

@@ -88,7 +88,7 @@ ROOM = (DEPTH + 2) * LANES  # rows of frames
 @pytest.mark.promotion("standard")
 @every_mode
 @pytest.mark.parametrize("name", RECURSIVE)
-def test_neither_frames_nor_arrays_are_copied_in_the_loop(name: str, modes: pcbatch.modes.Mode | None) -> None:
+def test_neither_frames_nor_arrays_are_copied_in_the_loop(name: str, modes: pcbatch.options.Mode | None) -> None:
     fn, args = RECURSIVE[name]
     text = compiled_text(pcbatch.batch(fn, max_depth=DEPTH, modes=modes), *args)
     assert f"u32[{ROOM}," in text
@@ -97,7 +97,7 @@ def test_neither_frames_nor_arrays_are_copied_in_the_loop(name: str, modes: pcba
 
 @pytest.mark.promotion("standard")
 @every_mode
-def test_a_register_that_the_loop_does_not_touch_is_not_copied(modes: pcbatch.modes.Mode | None) -> None:
+def test_a_register_that_the_loop_does_not_touch_is_not_copied(modes: pcbatch.options.Mode | None) -> None:
     text = compiled_text(pcbatch.batch(carries, modes=modes), VECTOR, LANE)
     assert f"f32[{LANES},61]" in text
     assert copies(text) == []
@@ -107,7 +107,7 @@ def test_a_register_that_the_loop_does_not_touch_is_not_copied(modes: pcbatch.mo
 @pytest.mark.promotion("standard")
 @every_mode
 @pytest.mark.parametrize("name", ["fib", "ackermann"])
-def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbatch.modes.Mode | None) -> None:
+def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbatch.options.Mode | None) -> None:
     """There XLA's options are not ours: reads are kept apart from writes."""
     fn, args = RECURSIVE[name]
     batched = pcbatch.batch(fn, max_depth=DEPTH, modes=modes)
@@ -119,7 +119,7 @@ def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbat
 @pytest.mark.share(4)
 @pytest.mark.promotion("standard")
 @every_mode
-def test_a_sampler_copies_no_frames(modes: pcbatch.modes.Mode | None) -> None:
+def test_a_sampler_copies_no_frames(modes: pcbatch.options.Mode | None) -> None:
     chain = nuts(gaussian(size=3).logp_and_grad, max_tree_depth=5).chain.with_options(modes=modes, max_depth=DEPTH)
     text = compiled_text(chain, *chains(3, draws=71))
     assert f"u32[{ROOM}," in text
@@ -146,7 +146,7 @@ def record(x, n, trace):
 
 
 @every_mode
-def test_writing_a_row_touches_one_row(modes: pcbatch.modes.Mode | None) -> None:
+def test_writing_a_row_touches_one_row(modes: pcbatch.options.Mode | None) -> None:
     x, trace = np.zeros((LANES, 4), np.float32), np.zeros((LANES, 211, 4), np.float32)
     text = compiled_text(pcbatch.batch(record, modes=modes), x, LANE, trace)
     made = re.findall(rf"= f32\[{LANES},211,4\]\S* ([\w-]+)\(", inside_loops(text))
@@ -222,7 +222,7 @@ def assert_one_gemm(text: str) -> None:
 
 @pytest.mark.parametrize("modes", [pcbatch.Few(4), pcbatch.Strips(8)], ids=str)
 @pytest.mark.parametrize("fn", [iterate, recurse])
-def test_shared_matrix_is_one_gemm_for_a_few_lanes(fn, modes: pcbatch.modes.Mode) -> None:
+def test_shared_matrix_is_one_gemm_for_a_few_lanes(fn, modes: pcbatch.options.Mode) -> None:
     batched = pcbatch.batch(fn, in_axes=(0, 0, None), modes=modes, max_depth=DEPTH)
     args = (np.ones((LANES, SIZE), np.float32), np.arange(LANES, dtype=np.int32), MATRIX)
     text = compiled_text(batched, *args)

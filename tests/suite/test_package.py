@@ -55,13 +55,12 @@ PUBLIC = {
 }
 
 # What each folder (or module at the top) may import of the package, besides itself: the pipeline, read upward.
-BASE = {"diagnostics", "errors", "modes", "options", "origins"}
+BASE = {"diagnostics", "errors", "options", "origins"}
 CORE = {"ir", "frontend", "lowering", "runtime", "transforms", *BASE}
 ALLOWED = {
     "diagnostics": set(),
     "errors": {"diagnostics"},
-    "modes": {"diagnostics", "errors"},
-    "options": {"diagnostics", "errors", "modes"},
+    "options": {"diagnostics", "errors"},
     "origins": set(),
     "ir": {"diagnostics", "errors"},
     "frontend": {"ir", *BASE},
@@ -80,7 +79,7 @@ ALLOWED = {
 
 # Third-party modules with one place only, or with places where they must not be.
 ONLY_IN = {"gast": {"frontend"}, "astunparse": {"frontend"}, "matplotlib": {"report"}}
-NO_JAX = {"diagnostics", "errors", "modes", "options", "ir"}
+NO_JAX = {"diagnostics", "errors", "options", "ir"}
 NOT_IN = {"jax": NO_JAX, "jaxlib": NO_JAX}
 
 

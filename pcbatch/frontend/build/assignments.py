@@ -29,7 +29,7 @@ def assign_value(b: Builder, target: Node, value: Node) -> None:
     if isinstance(target, gast.Name):
         store(b, target.id, value)
     elif isinstance(target, gast.Tuple | gast.List):
-        _unpack(b, target, value, _last_places(target))
+        _unpack(b, target, value, _last_occurrences(target))
 
 
 def augment(b: Builder, node: Node) -> None:
@@ -45,7 +45,7 @@ def augment(b: Builder, node: Node) -> None:
 def _unpack(b: Builder, target: Node, value: Node, last: set[int]) -> None:
     """Names of a flat pattern become the destinations of one primitive; patterns inside it follow.
 
-    A name that stands twice keeps the value of its last place, so the earlier ones get a temporary.
+    A name that stands twice keeps the value of its last occurrence, so the earlier ones get a temporary.
     """
     elements = [e.value if isinstance(e, gast.Starred) else e for e in target.elts]
     dsts = tuple(e.id if isinstance(e, gast.Name) and id(e) in last else b.temp() for e in elements)
@@ -63,7 +63,7 @@ def _unpack(b: Builder, target: Node, value: Node, last: set[int]) -> None:
 
 
 def _unpack_star(b: Builder, dsts: tuple[str, ...], star: int, value: Node, at: Node) -> None:
-    """`a, *rest, z = value`."""
+    """Unpack a pattern with a star, `a, *rest, z = value`, by one primitive."""
     if not isinstance(value, gast.Name):
         value = copied(b, value)
     after = len(dsts) - star - 1
@@ -71,6 +71,7 @@ def _unpack_star(b: Builder, dsts: tuple[str, ...], star: int, value: Node, at: 
     if len(dsts) == 1:
         b.prim(dsts, supported("all_items", [value], at), shown=value, at=at)
         return
+    # The text that people see: `xs[0], xs[1:-1], xs[-1]`.
     parts = [subscript(value, constant(k, at), at) for k in range(star)]
     parts.append(subscript(value, load(f"{star}:-{after}" if after else f"{star}:", at), at))
     parts += [subscript(value, constant(k - after, at), at) for k in range(after)]
@@ -82,7 +83,7 @@ def _single(value: Node, at: Node) -> Node:
     return gast.copy_location(gast.Subscript(value=value, slice=zero, ctx=gast.Load()), at)
 
 
-def _last_places(target: Node) -> set[int]:
+def _last_occurrences(target: Node) -> set[int]:
     """Identities of the name nodes whose name does not occur again to their right."""
     last: dict[str, int] = {}
     for name in _names(target):

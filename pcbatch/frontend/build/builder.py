@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -15,14 +15,18 @@ from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.tree import Node, load
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
+from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
 from pcbatch.ir.ops import Jump, Prim, Return
 
 
 @dataclass(slots=True)
 class Draft:
-    """A block being filled. `helpers` are its definitions (None) and uses (the node) of helper functions; `deleted`
-    are variables with the number of operations before their `del`, and where it stands."""
+    """A block under construction.
+
+    `helpers` are the definitions (None) and uses (the node) of helper functions, in order; `deleted` are variables,
+    each with the number of operations before its `del` and the node of that.
+    """
 
     ops: list[Op] = field(default_factory=list)
     deleted: list[tuple[int, str, Node]] = field(default_factory=list)
@@ -40,18 +44,18 @@ class Builder:
         self.drafts: dict[str, Draft] = {}
         self.result = _fresh("r", unit.names)
         self._next_temp = 0
-        self.stands_for: dict[str, Node] = {}  # expressions of the user's, by the temporaries that hold their values
+        self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
         self.variables = unit.variables | {self.result}
         self.current = self.label()
 
     def label(self) -> str:
-        """A new, empty block."""
+        """Make a new, empty block and return its label."""
         name = f"bb{len(self.drafts)}"
         self.drafts[name] = Draft()
         return name
 
     def temp(self) -> str:
-        """A new variable that no name of the user's function equals."""
+        """Return a new variable, different from every name of the user's function."""
         while (name := f"t{self._next_temp}") in self.unit.names:
             self._next_temp += 1
         self._next_temp += 1
@@ -59,12 +63,12 @@ class Builder:
         return name
 
     def held(self, name: str, node: Node) -> Node:
-        """The variable that holds the value of `node`, as an expression in its place."""
+        """Return a read of the variable `name`, which holds the value of `node` and is shown as `node` in messages."""
         self.stands_for[name] = node
         return load(name, node)
 
     def loc(self, node: Node) -> Loc:
-        """Where a node stands in the user's source."""
+        """Return the span of a node in the user's source."""
         return self.unit.source.loc(node)
 
     def emit(self, op: Op) -> None:
@@ -72,14 +76,14 @@ class Builder:
         self.drafts[self.current].ops.append(op)
 
     def prim(self, dsts: tuple[str, ...], node: Node, *, shown: Node | None = None, at: Node | None = None) -> None:
-        """Append `dsts = node`; `at` is the source to blame, the node itself if not given."""
-        place = node if at is None else at
-        self.drafts[self.current].helpers += [(name, place) for name in used_helpers(self.unit, node)]
+        """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out."""
+        source = node if at is None else at
+        self.drafts[self.current].helpers += [(name, source) for name in used_helpers(self.unit, node)]
         expr = make_expr(self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for)
-        self.emit(Prim(dsts, expr, self.loc(place)))
+        self.emit(Prim(dsts, expr, self.loc(source)))
 
     def delete(self, target: Node) -> None:
-        """Note `del target`, for a name or a pattern of names."""
+        """Record `del target`, for a name or a pattern of names."""
         if isinstance(target, gast.Name):
             draft = self.drafts[self.current]
             draft.deleted.append((len(draft.ops), target.id, target))
@@ -87,7 +91,7 @@ class Builder:
             self.delete(element)
 
     def define(self, name: str) -> None:
-        """Note that control has passed the definition of a helper function."""
+        """Record that control passes the definition of a helper function here."""
         self.drafts[self.current].helpers.append((name, None))
 
     def end(self, terminator: Terminator) -> None:
@@ -104,29 +108,17 @@ class Builder:
         self.current = label
 
     def reachable(self) -> list[str]:
-        """Labels of the blocks that can run, in reverse postorder."""
-        return list(reversed(list(self._postorder())))
+        """The labels of the blocks that control can reach, in reverse postorder."""
+        return postorder(["bb0"], {label: self.successors(label) for label in self.drafts})[::-1]
 
-    def _postorder(self) -> Iterator[str]:
-        seen = {"bb0"}
-        stack = [("bb0", iter(self.followers("bb0")))]
-        while stack:
-            label, rest = stack[-1]
-            following = next((name for name in rest if name not in seen), None)
-            if following is None:
-                yield stack.pop()[0]
-            else:
-                seen.add(following)
-                stack.append((following, iter(self.followers(following))))
-
-    def followers(self, label: str) -> tuple[str, ...]:
-        """Labels that may come after `label`."""
+    def successors(self, label: str) -> tuple[str, ...]:
+        """The successors of the block `label`."""
         # The false side first, so that in reverse postorder the true side (a loop's body) comes first.
         terminator = self.drafts[label].terminator
         return () if terminator is None else tuple(reversed(successors(terminator)))
 
     def finish(self, name: str, inline: bool) -> Function:
-        """The function with its reachable blocks, renumbered."""
+        """Return the function with its reachable blocks, numbered from `bb0`."""
         order = self.reachable()
         number = {label: f"bb{i}" for i, label in enumerate(order)}
         blocks = []

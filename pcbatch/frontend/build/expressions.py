@@ -1,9 +1,9 @@
-"""Expressions to blocks.
+"""The lowering of expressions to blocks.
 
 An expression without control flow is one primitive, however large. What needs control flow is taken out of it
 first, in evaluation order, and leaves a temporary in its place: calls of batched functions, `and`, `or`,
-ternaries, chained comparisons and `:=`. Since primitives are pure, what stays in the expression may be evaluated
-later than Python would, except what reads a variable that a later `:=` assigns: that is kept in a temporary.
+ternaries, chained comparisons and `:=`. Since primitives are pure, the rest of the expression may be evaluated later
+than Python would, but for parts that read a variable which a later `:=` assigns: those are copied to a temporary first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
 
 
 def has_control(b: Builder, node: Node) -> bool:
-    """Does this expression hold something that needs control flow?"""
+    """Whether an expression contains a part that needs control flow: a call, a choice or an assignment."""
     if isinstance(node, SCOPES):
         return False
     if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
@@ -57,7 +57,7 @@ def lower(b: Builder, node: Node) -> Node:
 
 
 def _power_of(b: Builder, node: Node) -> tuple[Node, Node] | None:
-    """Base and exponent of a power whose exponent the source does not say."""
+    """The base and the exponent of a power whose exponent is no literal; None for any other node."""
     match node:
         case gast.BinOp(op=gast.Pow()):
             parts = node.left, node.right
@@ -73,7 +73,7 @@ def _is_number(node: Node) -> bool:
 
 
 def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
-    """A lane that comes to a negative power of an integer ends there: in Python it is a float."""
+    """Compute a power after a test that ends the lane for a negative power of an integer, a float in Python."""
     base, exponent = in_order(b, [base, exponent])
     base, exponent = (part if _is_number(part) else copied(b, part) for part in (base, exponent))
     holds, failing, cond = b.label(), b.label(), b.temp()
@@ -91,17 +91,18 @@ def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
 
 
 def in_order(b: Builder, nodes: Sequence[Node]) -> list[Node]:
-    """Lower several expressions that Python evaluates one after the other."""
-    out: list[Node] = []
+    """Lower several expressions, which Python evaluates in this order."""
+    lowered: list[Node] = []
     for node in nodes:
         names = assigned(node)
-        out = [_frozen(b, done, names) for done in out] if names else out
-        out.append(lower(b, node))
-    return out
+        # The parts before this one read their variables first, so a `:=` in this one must not change what they read.
+        lowered = [_frozen(b, part, names) for part in lowered] if names else lowered
+        lowered.append(lower(b, node))
+    return lowered
 
 
 def assigned(node: Node) -> frozenset[str]:
-    """The variables that evaluating an expression assigns by `:=`."""
+    """The variables that the evaluation of an expression assigns by `:=`."""
     if isinstance(node, SCOPES):
         return frozenset()
     own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
@@ -122,24 +123,24 @@ def _frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
             args = rebuild(args, lambda child: frozen.get(id(child), child))
             return gast.copy_location(gast.Lambda(args=args, body=node.body), node)
         case gast.Attribute() | gast.Subscript(value=gast.Attribute()):
-            pass  # a method, or `.at[i]`: nothing that can be kept
+            pass  # a method, or `.at[i]`, is no value that a variable can hold
         case gast.expr() if not isinstance(node, gast.Starred | gast.Slice | gast.FormattedValue):
             return copied(b, node)
     return rebuild(node, lambda child: _frozen(b, child, names))
 
 
 def lower_into(b: Builder, dst: str, node: Node) -> None:
-    """dst = node."""
+    """Build `dst = node` for any expression."""
     if isinstance(node, gast.IfExp) or callee(b.unit, node) is not None:
         _control_into(b, dst, node)
     elif _is_control(b, node) and dst not in {*lane_reads(b.unit, node, b.variables), *assigned(node)}:
-        _control_into(b, dst, node)  # `dst` is written before all is read, hence the condition
+        _control_into(b, dst, node)  # writes `dst` before all operands are read, hence the condition
     else:
         store(b, dst, lower(b, node))
 
 
 def store(b: Builder, dst: str, node: Node) -> None:
-    """dst = node, for an expression without control flow."""
+    """Build `dst = node` for an expression without control flow."""
     if isinstance(node, gast.Name) and node.id in b.variables:
         b.emit(Move(dst, node.id, b.loc(node)))
     else:
@@ -147,14 +148,14 @@ def store(b: Builder, dst: str, node: Node) -> None:
 
 
 def copied(b: Builder, node: Node) -> Node:
-    """The value of such an expression in a variable of its own."""
+    """Copy the value of an expression without control flow to a new temporary, and return a read of that."""
     temp = b.temp()
     store(b, temp, node)
     return b.held(temp, node)
 
 
 def atom(b: Builder, node: Node) -> Node:
-    """The expression as a variable or a literal: for values that are used more than once."""
+    """Return an expression as a variable or a literal, for a value that is used more than once."""
     lowered = lower(b, node)
     if is_constant(lowered) or (isinstance(lowered, gast.Name) and lowered.id in b.variables):
         return lowered
@@ -162,7 +163,7 @@ def atom(b: Builder, node: Node) -> Node:
 
 
 def variable(b: Builder, node: Node) -> str:
-    """The name of a variable that holds the value of an expression."""
+    """Return the name of a variable that holds the value of an expression."""
     node = lower(b, node)
     if isinstance(node, gast.Name) and node.id in b.variables:
         name: str = node.id
@@ -240,34 +241,34 @@ def _control_into(b: Builder, dst: str, node: Node) -> None:
 
 
 def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
-    args: dict[str, str] = {}
+    variables: dict[str, str] = {}  # parameter -> variable
     binding = bind(b.faults, _without_star(b, node, target), target)
     statics = {name: value for name, _, value in binding.defaults if is_static(value)}
     statics |= {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
     statics |= binding.shape
     values = in_order(b, [value for _, value in binding.given])
     for (name, _), value in zip(binding.given, values, strict=True):
-        args[name] = variable(b, value)
+        variables[name] = variable(b, value)
     for name, text, default in binding.defaults:
-        args[name] = b.temp()
-        b.emit(Prim((args[name],), default_expr(text, default), b.loc(node)))
-    ordered = tuple(args[name] for name in binding.order if name in args)
+        variables[name] = b.temp()
+        b.emit(Prim((variables[name],), default_expr(text, default), b.loc(node)))
+    args = tuple(variables[name] for name in binding.order if name in variables)
     dst = b.temp() if dst is None else dst
-    b.emit(Call((dst,), b.symbol(target, statics), ordered, b.loc(node)))
+    b.emit(Call((dst,), b.symbol(target, statics), args, b.loc(node)))
     return dst
 
 
 def _without_star(b: Builder, node: Node, target: Target) -> Node:
-    """The call with `*values` written out: as many as the function still needs."""
+    """The call with `*values` written out as the arguments that the function still needs."""
 
     def item(value: Node, k: int, count: int) -> Node:
         return supported("star_item", [value, constant(k, value), constant(count, value)], value)
 
     args = list(node.args)
     for k, arg in enumerate(args):
-        if isinstance(arg, gast.Starred):  # evaluated in its turn, once
-            done = in_order(b, [*args[:k], arg.value])
-            args[: k + 1] = [*done[:-1], gast.copy_location(gast.Starred(value=copied(b, done[-1]), ctx=arg.ctx), arg)]
+        if isinstance(arg, gast.Starred):  # several elements read it, so it is evaluated once, after those before it
+            *before, values = in_order(b, [*args[:k], arg.value])
+            args[: k + 1] = [*before, gast.copy_location(gast.Starred(value=copied(b, values), ctx=arg.ctx), arg)]
     whole = gast.Call(func=node.func, args=args, keywords=node.keywords)
     return starred(gast.copy_location(whole, node), target, item)
 
@@ -283,7 +284,7 @@ def _ternary_into(b: Builder, dst: str, node: Node) -> None:
 
 
 def _bool_into(b: Builder, dst: str, node: Node) -> None:
-    """`a and b` is `a` when `a` is false: the value decides and is the result."""
+    """Build `and` and `or`: `a and b` is `a` when `a` is false, so each value both decides and may be the result."""
     is_and = isinstance(node.op, gast.And)
     after = b.label()
     for value in node.values[:-1]:

@@ -1,4 +1,4 @@
-"""What a `for` loop goes over: how many elements, and an expression for element number i.
+"""The iterables of `for` loops: the number of their elements, and an expression for element `i`.
 
 `range`, `enumerate`, `zip` and `reversed` are taken apart here, so that loops over arrays and run-time ranges stay
 loops. Anything else is evaluated once, before the loop; if it turns out to be a tuple, a list, a dict or another
@@ -24,7 +24,10 @@ LAZY = frozenset({"range", "enumerate", "zip", "reversed"})
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """`value` is what is evaluated, `shown` its text for people. The elements of a pair or more are `parts`."""
+    """One element of an iterable: the expression `value`, and `shown`, which gives its text in messages.
+
+    A tuple that `enumerate` or `zip` makes has its elements in `parts`.
+    """
 
     value: Node
     shown: Node
@@ -33,14 +36,17 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Iterable:
-    """`length` and `element(i)` read variables that nothing else assigns, so they may be used at any time."""
+    """The length of an iterable and its element `i`, both as expressions.
+
+    They read variables that nothing else assigns, so they may be used anywhere in the loop.
+    """
 
     length: Element
     element: Callable[[Node], Element]
 
 
 def iterable(b: Builder, node: Node) -> Iterable:
-    """Evaluate what `node` needs, once and in Python's order."""
+    """Build the parts of an iterable that are evaluated once, before the loop, in Python's order."""
     name = builtin_name(b.unit, node.func, LAZY) if isinstance(node, gast.Call) else None
     match name:
         case "range":
@@ -56,12 +62,12 @@ def iterable(b: Builder, node: Node) -> Iterable:
 
 
 def kept(b: Builder, node: Node) -> Node:
-    """The value where the body of the loop cannot change it."""
+    """Return a value as a literal, or in a variable that the body of the loop cannot assign."""
     return node if isinstance(node, gast.Constant) else copied(b, node)
 
 
 def range_bounds(b: Builder, node: Node) -> list[Node]:
-    """Start, stop and step as variables or literals."""
+    """Evaluate the start, stop and step of a `range`; return them as variables or literals."""
     args = [atom(b, arg) for arg in in_order(b, node.args)]
     if len(args) == 1:
         args.insert(0, constant(0, node))
@@ -77,7 +83,7 @@ def range_bounds(b: Builder, node: Node) -> list[Node]:
 
 
 def _fail_without_step(b: Builder, step: Node, node: Node) -> None:
-    """A lane whose step is zero ends here, as Python does."""
+    """Build the test that ends a lane whose step is zero, as Python's `range` does."""
     moving, stuck = b.label(), b.label()
     condition(b, compare(step, gast.NotEq(), constant(0, node), node), moving, stuck)
     b.start(stuck)
@@ -86,7 +92,7 @@ def _fail_without_step(b: Builder, step: Node, node: Node) -> None:
 
 
 def range_count(args: list[Node], node: Node) -> Element:
-    """`len(range(...))`."""
+    """The number of elements of a `range`, as an expression."""
     shown = call(load("len", node), [call(node.func, args, node)], node)
     return Element(supported("range_length", args, node), shown)
 

@@ -1,4 +1,4 @@
-"""Calls of NumPy, found before anything runs: what they give is looked at while a primitive is traced."""
+"""Calls of NumPy functions, recognised by name resolution so that tracing can check their results."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.tree import Node
 
-# Asking other objects for attributes may run code of the user.
+# `__module__` is read of these types only: an attribute of another object may run code of the user.
 FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), type)
 
 
 def is_numpy_call(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
-    """Tell whether a node calls what is known to be a function or a class of NumPy."""
+    """Whether a node is a call of a known function or class of NumPy."""
     if not isinstance(node, gast.Call):
         return False
     target = resolve(unit, node.func, hidden)
     if isinstance(target, np.ufunc):
-        return True  # some releases of NumPy do not say so in `__module__`
+        return True  # in some releases of NumPy a ufunc has no `__module__`
     return isinstance(target, FUNCTIONS) and str(target.__module__).partition(".")[0] == "numpy"

@@ -1,4 +1,4 @@
-"""`for` loops: an index runs from 0 to the length of what the loop goes over.
+"""The lowering of `for` loops: an index runs from 0 to the length of the iterable.
 
 The progress of a loop lives in variables that the user cannot name, so assigning the loop variable in the body
 does not disturb the iteration, and after the loop it holds its last value, as in Python.
@@ -21,8 +21,11 @@ from pcbatch.frontend.source.tree import Node, binary, compare, constant, intege
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """`test(body, exit)` closes the block at the head of the loop; `step` starts the body: assigns the target. A loop
-    that is `sure` to run once is entered at its body: then what the body assigns has a value afterwards."""
+    """The parts of a loop that depend on its iterable.
+
+    `test(body, exit)` closes the block at the head of the loop; `step` starts the body and assigns the target. A loop
+    that is `sure` to run once is entered at its body, so that variables of the body have a value after the loop.
+    """
 
     test: Callable[[str, str], None]
     step: Callable[[], None]
@@ -30,14 +33,14 @@ class Iteration:
 
 
 def begin(b: Builder, node: Node) -> Iteration:
-    """Evaluate what the loop goes over, once, and say how to go on."""
+    """Evaluate the iterable of a loop, once, and return the parts of the loop."""
     if isinstance(node.iter, gast.Call) and is_builtin(b.unit, node.iter.func, "range"):
         return _over_range(b, node.target, node.iter)
     return _over_elements(b, node.target, node.iter)
 
 
 def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
-    """The next value and how many remain: no product, and no overflow where Python has none."""
+    """Loop over a `range` by the next value and the number that remain: without a product, nothing overflows."""
     args = range_bounds(b, node)
     # The step is read in every trip, so it must not be a variable that the body may assign.
     step = kept(b, args[2])
@@ -69,14 +72,14 @@ def _over_elements(b: Builder, target: Node, node: Node) -> Iteration:
     count, index = b.temp(), b.temp()
     b.prim((count,), source.length.value, shown=source.length.shown)
     b.prim((index,), constant(0, node))
-    at = load(index, node)
+    position = load(index, node)
 
     def advance() -> None:
-        _assign(b, target, source.element(at))
+        _assign(b, target, source.element(position))
         _count(b, index, gast.Add(), node)
 
     return Iteration(
-        lambda body, leave: condition(b, compare(at, gast.Lt(), load(count, node), node), body, leave), advance
+        lambda body, leave: condition(b, compare(position, gast.Lt(), load(count, node), node), body, leave), advance
     )
 
 
@@ -93,7 +96,7 @@ def _assign(b: Builder, target: Node, element: Element) -> None:
 
 
 def _matches(target: Node, element: Element) -> bool:
-    """Does the pattern take the element apart as it was put together?"""
+    """Whether a target is a pattern of as many parts as the element has, so that no tuple need be made."""
     pattern = isinstance(target, gast.Tuple | gast.List) and len(target.elts) == len(element.parts)
     return pattern and not any(isinstance(part, gast.Starred) for part in target.elts)
 

@@ -1,7 +1,7 @@
-"""`match` statements: each pattern becomes tests in Python's order; names are bound when a whole pattern matched.
+"""The lowering of `match`: each pattern becomes tests in Python's order; a whole match binds the names.
 
-Most tests are about structure (a tuple of three, a namedtuple of this class), which types decide while compiling; what
-cannot match for these types is then not compiled at all.
+Most tests are about structure (a tuple of three, a namedtuple of this class), which types decide while compiling; a
+case that cannot match for these types is then not compiled at all.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def match_statement(b: Builder, node: Node, statements: Callable[[Sequence[Node]
 
 
 class _Pattern:
-    """Goes on in the current block if a value matches, else at `otherwise`."""
+    """Builds the tests of a pattern: control continues in the current block on a match, else at `otherwise`."""
 
     def __init__(self, b: Builder, otherwise: str, captures: Captures) -> None:
         self.b, self.otherwise, self.captures = b, otherwise, captures
@@ -68,21 +68,21 @@ class _Pattern:
                 self.of_class(node, value)
 
     def need(self, test: str, args: list[Node], at: Node) -> None:
-        """Go on only if a support function says so."""
-        b, going, cond = self.b, self.b.label(), self.b.temp()
+        """Continue only if a test, which is a support function, holds."""
+        b, matched, cond = self.b, self.b.label(), self.b.temp()
         operator = OPERATORS.get(test)
         shown = call(load(test, at), args, at) if operator is None else compare(args[0], operator, args[1], at)
         b.prim((cond,), supported("truth", [supported(test, args, at)], at), shown=shown)
-        b.end(Branch(cond, going, self.otherwise, b.loc(at)))
-        b.start(going)
+        b.end(Branch(cond, matched, self.otherwise, b.loc(at)))
+        b.start(matched)
 
     def capture(self, name: str | None, value: Node) -> None:
-        """Keep a value for a name."""
+        """Store a value for a name that the pattern binds."""
         if name is not None:
             store(self.b, self.captures.setdefault(name, self.b.temp()), value)
 
     def part(self, node: Node, value: Node, shown: Node) -> None:
-        """Match a pattern against a part of the value."""
+        """Match a sub-pattern against a part of the value."""
         if isinstance(node, gast.MatchAs) and node.pattern is None and node.name is None:
             return  # `_`
         temp = self.b.temp()
@@ -125,8 +125,8 @@ class _Pattern:
             self.part(_name(node.rest, node), supported("without", [value, keys], node), value)
 
     def of_class(self, node: Node, value: Node) -> None:
-        given = constant(len(node.patterns), node)
-        self.need("is_instance", [value, node.cls, given], node)
+        count = constant(len(node.patterns), node)
+        self.need("is_instance", [value, node.cls, count], node)
         for k, pattern in enumerate(node.patterns):
             attribute = supported("positional", [value, node.cls, constant(k, node)], node)
             self.part(pattern, attribute, value)

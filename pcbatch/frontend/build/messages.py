@@ -1,4 +1,4 @@
-"""From the arguments of `print` and of exceptions to messages: constant text and the lane's values.
+"""Messages of `print` and of exceptions, made of their arguments: constant text and the lane's values.
 
     f"step {h:.3f} of {n}"      ==>      "step ", h:(".3f"), " of ", n
 
@@ -24,7 +24,7 @@ Template = tuple[str | Slot, ...]
 
 
 def message(b: Builder, node: Node) -> Message:
-    """What `str(node)` shows."""
+    """The message that shows what `str(node)` would."""
     if is_constant(node):
         return joined((str(node.value),))
     if isinstance(node, gast.JoinedStr):
@@ -43,7 +43,7 @@ def _piece(b: Builder, node: Node) -> Message:
 
 
 def is_format_call(node: Node) -> bool:
-    """Is this `"literal".format(...)` with a literal that can be taken apart?"""
+    """Whether a node is `"literal".format(...)` with a literal that `fits` its arguments."""
     if not isinstance(node, gast.Call) or not isinstance(node.func, gast.Attribute) or node.func.attr != "format":
         return False
     text = node.func.value
@@ -51,7 +51,7 @@ def is_format_call(node: Node) -> bool:
 
 
 def fits(text: str, args: list[Node], keywords: list[Node]) -> bool:
-    """Can `text.format(*args, **keywords)` be taken apart: only whole arguments, all of them there?"""
+    """Whether a format shows only whole arguments, all of which are given: then it can be a message."""
     try:
         slots = [part for part in template(text) if not isinstance(part, str)]
     except ValueError:
@@ -62,7 +62,7 @@ def fits(text: str, args: list[Node], keywords: list[Node]) -> bool:
 
 
 def template(text: str) -> Template:
-    """A format string in parts. Raises ValueError if it is malformed, or shows parts of arguments."""
+    """Split a format string into texts and slots. Raises ValueError if it is malformed or shows parts of arguments."""
     parts: list[str | Slot] = []
     count = 0
     for literal, name, spec, conversion in string.Formatter().parse(text):
@@ -78,11 +78,11 @@ def template(text: str) -> Template:
 
 
 def filled(b: Builder, parts: Template, call: Node, skip: int = 0) -> Message:
-    """A template with the arguments of a call, the first `skip` of them left out."""
-    given = {str(k): arg for k, arg in enumerate(call.args[skip:])}
-    given |= {keyword.arg: keyword.value for keyword in call.keywords}
+    """The message of a template and the arguments of a call, the first `skip` of them left out."""
+    args = {str(k): arg for k, arg in enumerate(call.args[skip:])}
+    args |= {keyword.arg: keyword.value for keyword in call.keywords}
     slots = dict.fromkeys(part for part in parts if not isinstance(part, str))
-    shown = {slot: _formatted(b, given[slot[0]], slot) for slot in slots}
+    shown = {slot: _formatted(b, args[slot[0]], slot) for slot in slots}
     return joined(tuple(p for part in parts for p in ((part,) if isinstance(part, str) else shown[part])))
 
 

@@ -51,17 +51,17 @@ REPLACED = [
     (operator.iadd, "iadd"),  # the other operators in place have the same values without help
     (operator.ipow, "ipow"),
 ]
-"""Functions, and those of the support module in their place."""
+"""Functions, and the names of the support functions that replace them."""
 
 LANES_ONLY = frozenset(
     "max_ min_ int_ float_ bool_ complex_ any_ all_ sorted_ range_ str_ repr_ ascii_ format_ not_".split()
 )
-"""In a helper these stay Python's own: they refuse traced values by themselves, or make text."""
+"""Replaced in lane code only: in a helper, Python's own refuse traced values by themselves, or make text."""
 
 PYTHONS = (gast.Not, gast.In, gast.NotIn)
 LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
-PASSING = (jax.lax.stop_gradient, jax.block_until_ready)  # what they give may be a number of Python
-TREES = frozenset({jax.tree.map.__module__, jax.tree_util.tree_map.__module__})  # they call functions as Python does
+PASSING = (jax.lax.stop_gradient, jax.block_until_ready)  # may return their argument, a number of Python
+TREES = frozenset({jax.tree.map.__module__, jax.tree_util.tree_map.__module__})  # call functions as Python does
 
 TYPE_TESTS = (gast.Is, gast.IsNot, gast.Eq, gast.NotEq, gast.In, gast.NotIn)
 PARTS = ("real", "imag")
@@ -75,17 +75,21 @@ def supported(name: str, args: list[Node], at: Node) -> Node:
 
 
 def rewritten(unit: Unit, node: Node, hidden: Names = frozenset()) -> Node:
-    """`node` with support functions in place of what traced values lack; `hidden` are names of inner scopes."""
+    """Replace the operators and builtins of lane code by support functions; `hidden` are names of inner scopes."""
     return _rewritten(unit, node, hidden, True)
 
 
 def in_helper(unit: Unit, node: Node) -> Node:
-    """The tree of a function without a decorator: only what traced values have, but with another meaning."""
+    """Rewrite a function without a decorator: only operations that traced values have with another meaning."""
     return _rewritten(unit, node, Names(), False)
 
 
 def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool = False) -> Node:
-    """`all_`: in lane code; `decides`: as a condition of Python's own, which blames what it was computed by."""
+    """Rewrite one node: everything if `all_`, as in lane code, else as in a helper.
+
+    `decides`: Python itself takes the value as a condition. A call of `decided` around it gives an error of that
+    condition the location of this node.
+    """
     if isinstance(node, gast.ClassDef):
         return node
     new = _changed(unit, node, hidden, all_, decides)
@@ -95,7 +99,7 @@ def _rewritten(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool 
 
 
 def _conditions(node: Node, decides: bool) -> list[Node]:
-    """The parts of a node that Python takes for true or false."""
+    """The parts of a node whose truth Python decides."""
     match node:
         case gast.If() | gast.IfExp() | gast.While() | gast.Assert():
             return [node.test]
@@ -109,14 +113,14 @@ def _conditions(node: Node, decides: bool) -> list[Node]:
 def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -> Node:
     inner = hidden | _bound(node)
     target = resolve(unit, node.func, hidden) if isinstance(node, gast.Call) else MISSING
-    outside = impure(unit, node, target, hidden) if isinstance(node, gast.Call) and all_ else None
-    if isinstance(outside, Impure):
-        return supported(
-            "refuse_impure", [constant(text, node) for text in (outside.name, outside.kind, outside.draw)], node
-        )
+    effect = impure(unit, node, target, hidden) if isinstance(node, gast.Call) and all_ else None
+    if isinstance(effect, Impure):
+        texts = (effect.name, effect.kind, effect.draw)
+        return supported("refuse_impure", [constant(text, node) for text in texts], node)
+    # Questions about the user's names come first: rebuilding puts calls of the support module in their places.
     numpy = all_ and is_numpy_call(unit, node, hidden)
     asks_type = _is_type_test(unit, node, hidden)
-    functions = _functions(unit, node, target, hidden)
+    functions = _function_arguments(unit, node, target, hidden)
     tests = _conditions(node, decides)
     node = rebuild(node, lambda child: _rewritten(unit, child, inner, all_, any(child is test for test in tests)))
     if asks_type:
@@ -124,33 +128,36 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         return supported("type_test", [test, node.left.args[0], node.comparators[0]], node)
     if not isinstance(node, gast.Call):
         return _operator(node, all_)
-    found = _replacement(target, all_)
-    if found is None and numpy:
+    replacement = _replacement(target, all_)
+    if replacement is None and numpy:
         function = supported("from_numpy", [node.func], node.func)
         node = gast.copy_location(gast.Call(func=function, args=node.args, keywords=node.keywords), node)
         return supported("array", [node], node)
-    if found is None and _is_library(target) and str(target.__module__).split(".")[0] != "pcbatch":
+    if replacement is None and _is_library(target) and str(target.__module__).split(".")[0] != "pcbatch":
         return supported("array", [node], node)
-    if found is not None or not _is_library(target):
-        function = supported("called", [node.func], node.func) if found is None else _function(found, node.func)
-        if found is None and (isinstance(target, type) or _is_nested(unit, node.func, hidden)):
-            function = node.func
+    if replacement is not None or not _is_library(target):
+        if replacement is not None:
+            function = _function(replacement, node.func)
+        elif isinstance(target, type) or _is_nested(unit, node.func, hidden):
+            function = node.func  # a class makes objects; a nested function is rewritten where it is defined
+        else:
+            function = supported("called", [node.func], node.func)
         args = [supported("called", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
         node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
     return _text(node) if all_ else node
 
 
-def _functions(unit: Unit, node: Node, target: Any, hidden: Names) -> frozenset[int]:
-    """Which arguments of a call are functions that it may call with values of the lane."""
+def _function_arguments(unit: Unit, node: Node, target: Any, hidden: Names) -> frozenset[int]:
+    """The positions of the arguments that are plain functions, which the callee may call with values of the lane."""
     if not isinstance(node, gast.Call) or _is_library(target):
         return frozenset()
-    found = [(k, resolve(unit, arg, hidden)) for k, arg in enumerate(node.args) if not isinstance(arg, gast.Starred)]
-    plain = [k for k, one in found if isinstance(one, FunctionType | BuiltinFunctionType) and unit.batched(one) is None]
-    return frozenset(plain)
+    args = [(k, resolve(unit, arg, hidden)) for k, arg in enumerate(node.args) if not isinstance(arg, gast.Starred)]
+    functions = [(k, arg) for k, arg in args if isinstance(arg, FunctionType | BuiltinFunctionType)]
+    return frozenset(k for k, function in functions if unit.batched(function) is None)
 
 
 def _is_library(target: Any) -> bool:
-    """Is this a function of JAX or NumPy, which gives arrays and calls no function with numbers of Python?"""
+    """Whether a callee is of JAX or NumPy: it returns arrays, and calls no function with numbers of Python."""
     if target is MISSING or any(target is function for function in PASSING):
         return False
     module = str(getattr(target, "__module__", ""))
@@ -158,12 +165,12 @@ def _is_library(target: Any) -> bool:
 
 
 def _is_nested(unit: Unit, node: Node, hidden: Names) -> bool:
-    """Is this a function that is defined inside of the one at hand, and rewritten with it?"""
+    """Whether a node names a function nested in the user's function, which is rewritten with it."""
     return isinstance(node, gast.Name) and node.id in unit.helpers and node.id not in hidden
 
 
 def _operator(node: Node, all_: bool) -> Node:
-    """An operator as a call; any other node as it is, but for text that is made of values."""
+    """Return an operator as a call of its support function; other nodes unchanged, but for text made of values."""
     if not all_ and isinstance(node, gast.UnaryOp | gast.Compare) and isinstance(_sign(node), PYTHONS):
         return node
     match node:
@@ -185,7 +192,7 @@ def _sign(node: Node) -> Node:
 
 
 def _is_type_test(unit: Unit, node: Node, hidden: Names) -> bool:
-    """Is this `type(x) is ...` or the like?"""
+    """Whether a node is a comparison such as `type(x) is ...`."""
     if not isinstance(node, gast.Compare) or len(node.ops) != 1 or type(node.ops[0]) not in TYPE_TESTS:
         return False
     left = node.left
@@ -211,19 +218,19 @@ def _replacement(target: Any, all_: bool) -> str | None:
     """The support function for a call of `target`."""
     if target is MISSING or not callable(target):
         return None
-    found = next((name for function, name in REPLACED if target is function), None)
-    return found if all_ or found not in LANES_ONLY else None
+    name = next((name for function, name in REPLACED if target is function), None)
+    return name if all_ or name not in LANES_ONLY else None
 
 
 def _text(node: Node) -> Node:
-    """Text made of values: what goes into it must be known."""
+    """Rewrite f-strings, `%` and `.format`, so that a traced value in a text is refused."""
     if isinstance(node, gast.FormattedValue):
         value = supported("shown", [node.value], node.value)
-        made = gast.FormattedValue(value=value, conversion=node.conversion, format_spec=node.format_spec)
-        return gast.copy_location(made, node)
+        new = gast.FormattedValue(value=value, conversion=node.conversion, format_spec=node.format_spec)
+        return gast.copy_location(new, node)
     if isinstance(node, gast.BinOp) and isinstance(node.op, gast.Mod) and _is_text(node.left):
-        made = gast.BinOp(left=node.left, op=node.op, right=supported("shown", [node.right], node.right))
-        return gast.copy_location(made, node)
+        new = gast.BinOp(left=node.left, op=node.op, right=supported("shown", [node.right], node.right))
+        return gast.copy_location(new, node)
     if isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute) and node.func.attr == "format":
         if _is_text(node.func.value) and not any(isinstance(arg, gast.Starred) for arg in node.args):
             args = [supported("shown", [arg], arg) for arg in node.args]

@@ -27,6 +27,7 @@ from pcbatch.frontend.source.same_code import FUTURE_FLAGS
 from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.tree import Node, one_line, rebuild
 from pcbatch.frontend.support import operators
+from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.ops import Expr
 from pcbatch.ir.written import Written
 
@@ -54,28 +55,26 @@ def make_expr(
 
 
 def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:
-    apart = {name: parts[name] for name in ins if name in parts}
-    if not apart:
+    temporaries = {name: parts[name] for name in ins if name in parts}
+    if not temporaries:
         return Written(text)
 
     def whole(node: Node) -> Node:
-        if isinstance(node, gast.Name) and node.id in apart:
-            return whole(apart[node.id])
+        if isinstance(node, gast.Name) and node.id in temporaries:
+            return whole(temporaries[node.id])
         return rebuild(node, whole)
 
-    return Written(text, one_line(whole(shown)), tuple(one_line(whole(node)) for node in apart.values()))
+    return Written(text, one_line(whole(shown)), tuple(one_line(whole(node)) for node in temporaries.values()))
 
 
 def used_helpers(unit: Unit, node: Node) -> tuple[str, ...]:
     """Functions defined inside the user's function that `node` needs, also through one another."""
-    found: dict[str, None] = {}
-    pending = [name for name in free_names(node) if name in unit.helpers]
-    while pending:
-        name = pending.pop()
-        if name not in found:
-            found[name] = None
-            pending += [n for n in helper_reads(unit, name) if n in unit.helpers]
-    return tuple(name for name in unit.helpers if name in found)
+    direct = [name for name in free_names(node) if name in unit.helpers]
+    if not direct:
+        return ()
+    edges = {name: [read for read in helper_reads(unit, name) if read in unit.helpers] for name in unit.helpers}
+    used = reachable(direct, edges)
+    return tuple(name for name in unit.helpers if name in used)
 
 
 def helper_reads(unit: Unit, name: str) -> tuple[str, ...]:
@@ -93,7 +92,7 @@ def lane_reads(unit: Unit, node: Node, variables: frozenset[str]) -> tuple[str, 
 
 
 def default_expr(text: str, value: object) -> Expr:
-    """A primitive without inputs whose value is an object that exists already."""
+    """Return a primitive without inputs whose value is an object that exists already."""
     return Expr(text, (), lambda: value)
 
 
@@ -125,7 +124,7 @@ def _shell(cells_: tuple[str, ...], ins: tuple[str, ...], body: list[ast.stmt], 
 
 def _inner_code(tree: ast.Module, fn: FunctionType) -> CodeType:
     flags = fn.__code__.co_flags & FUTURE_FLAGS
-    with warnings.catch_warnings():  # whatever Python warns of it has warned of when the function was made
+    with warnings.catch_warnings():  # Python has shown its warnings when the function was defined
         warnings.simplefilter("ignore")
         code: CodeType = compile(tree, fn.__code__.co_filename, "exec", flags, dont_inherit=True)
     for name in ("__cells__", "__prim__"):

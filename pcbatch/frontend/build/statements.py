@@ -1,4 +1,4 @@
-"""Statements to blocks."""
+"""The lowering of statements to blocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pcbatch.ir.ops import Return
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Where `break` and `continue` lead."""
+    """The labels that `break` and `continue` jump to."""
 
     on_break: str
     on_continue: str
@@ -34,7 +34,7 @@ def statements(b: Builder, body: Sequence[Node], loop: Loop | None = None) -> No
 
 
 def statement(b: Builder, node: Node, loop: Loop | None) -> None:
-    """Build one statement; those that are not supported were refused before and build nothing."""
+    """Build one statement; a statement that is not supported was refused before and builds nothing."""
     match type(node).__name__:
         case "Assign":
             if not is_lambda_definition(node) or node.targets[0].id not in b.unit.helpers:

@@ -1,4 +1,4 @@
-"""Nested functions must be defined before they are used, on every path, and variables not read after `del`.
+"""Checks that nested functions are defined before their uses on every path, and that no variable is read after `del`.
 
 Variables that may be read without a value are found later, by type inference, when conditions that do not
 depend on the lane are known. A nested function has no value at run time, so this is the only check it gets.
@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.frontend.build.builder import Builder, Draft
+from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.source.tree import Node
+from pcbatch.ir.dataflow import invert, solve
 from pcbatch.ir.def_use import reads, writes
 
 Names = frozenset[str]
+Deleted = Mapping[str, Node]
+"""Variables that some path has deleted, each with its `del`."""
 
 
 def check_helpers(b: Builder) -> None:
     """Record uses of nested functions that some path reaches without passing the definition."""
-    order = b.reachable()
-    start = _defined_at_entry(b, order)
-    for label in order:
-        defined = set(start[label])
+    for label, names in _defined_at_entry(b).items():
+        defined = set(names)
         for name, use in b.drafts[label].helpers:
             if use is None:
                 defined.add(name)
@@ -35,51 +36,49 @@ def check_helpers(b: Builder) -> None:
                 )
 
 
-def _defined_at_entry(b: Builder, order: list[str]) -> dict[str, Names]:
-    """The nested functions that are defined on every path to each block."""
-    before: dict[str, list[str]] = {label: [] for label in order}
-    for label in order:
-        for following in b.followers(label):
-            before[following].append(label)
-    made = {label: frozenset(n for n, use in b.drafts[label].helpers if use is None) for label in order}
+def _predecessors(b: Builder) -> dict[str, tuple[str, ...]]:
+    return invert({label: b.successors(label) for label in b.reachable()})
+
+
+def _defined_at_entry(b: Builder) -> Mapping[str, Names]:
+    """The nested functions that are defined on every path to each reachable block."""
+    sources = _predecessors(b)
+    entry = next(iter(sources))
+    defined = {label: frozenset(n for n, use in b.drafts[label].helpers if use is None) for label in sources}
     everything = frozenset(b.unit.helpers)
-    start = dict.fromkeys(order, everything) | {order[0]: Names()}
-    changed = True
-    while changed:
-        changed = False
-        for label in order[1:]:
-            new = everything.intersection(*(start[p] | made[p] for p in before[label]))
-            changed |= new != start[label]
-            start[label] = new
-    return start
+
+    def join(label: str, paths: list[Names]) -> Names:
+        return Names() if label == entry else everything.intersection(*paths)
+
+    return solve(sources, join=join, transfer=lambda at, names: names | defined[at], start=everything).entering
 
 
 def check_deleted(b: Builder) -> None:
     """Record variables that some path reads, or deletes again, after `del`."""
-    order = b.reachable()
-    if not any(b.drafts[label].deleted for label in order):
+    if not any(b.drafts[label].deleted for label in b.reachable()):
         return
-    gone: dict[str, dict[str, Node]] = {label: {} for label in order}
-    changed = True
-    while changed:
-        changed = False
-        for label in order:
-            after = _after(b, b.drafts[label], gone[label], report=False)
-            for following in b.followers(label):
-                new = after | gone[following]
-                changed |= new.keys() != gone[following].keys()
-                gone[following] = new
-    for label in order:
-        _after(b, b.drafts[label], gone[label], report=True)
+
+    def join(_: str, paths: list[Deleted]) -> Deleted:
+        deleted: dict[str, Node] = {}
+        for path in paths:
+            for name, node in path.items():  # of several deletions, the first in the source explains the error
+                deleted[name] = min(deleted.get(name, node), node, key=b.loc)
+        return deleted
+
+    start: Deleted = {}
+    solution = solve(_predecessors(b), join=join, transfer=lambda at, deleted: _after(b, at, deleted), start=start)
+    for label, deleted in solution.entering.items():
+        _after(b, label, deleted, report=True)
 
 
-def _after(b: Builder, draft: Draft, gone: Mapping[str, Node], report: bool) -> dict[str, Node]:
-    """The variables without a value at the end of a block, with the `del` of each."""
-    gone = dict(gone)
-    deleted = list(draft.deleted)
+def _after(b: Builder, label: str, deleted: Deleted, report: bool = False) -> Deleted:
+    """The deleted variables at the end of a block; with `report`, a use of one is recorded as a fault."""
+    draft = b.drafts[label]
+    gone = dict(deleted)
+    deletions = list(draft.deleted)
     for k, op in enumerate([*draft.ops, None]):
-        while deleted and deleted[0][0] == k:
-            _, name, node = deleted.pop(0)
+        while deletions and deletions[0][0] == k:  # those before operation number `k`
+            _, name, node = deletions.pop(0)
             if report and name in gone:
                 _read_after_del(b, name, b.loc(node), gone[name])
             gone[name] = node

@@ -87,8 +87,13 @@ def one_line(node: Node) -> str:
 
 
 def is_constant(node: Node) -> bool:
-    """Is this a literal such as `True` or `1`?"""
+    """Whether a node is a literal such as `True` or `1`."""
     return isinstance(node, gast.Constant)
+
+
+def is_none(node: Node) -> bool:
+    """Whether a node is the literal `None`."""
+    return is_constant(node) and node.value is None
 
 
 def integer(node: Node) -> int | None:

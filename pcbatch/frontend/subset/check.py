@@ -14,7 +14,7 @@ import gast
 
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.diagnostics.short_repr import short
-from pcbatch.frontend.build.effects import check_no_walrus, check_print, check_raise, is_print
+from pcbatch.frontend.build.effects import is_print
 from pcbatch.frontend.build.iterables import LAZY
 from pcbatch.frontend.build.operators import SUPPORT
 from pcbatch.frontend.source.bind_call import bind, starred
@@ -25,6 +25,7 @@ from pcbatch.frontend.source.impure import impure
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.source.scope import bindings, outside, parameters
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
+from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
 from pcbatch.frontend.subset.check_names import check_names, check_returns
 from pcbatch.frontend.subset.in_place import (
     METHODS,

@@ -18,7 +18,7 @@ from pcbatch.ir.stack import StackBlock, StackProgram
 from pcbatch.lowering.analysis.block_frequency import flow, visits
 from pcbatch.lowering.passes.block_layout import block_cost, expensive_blocks
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
-from pcbatch.modes import Dense, Few, Mode, Strips
+from pcbatch.options import Dense, Few, Mode, Strips
 from pcbatch.runtime.vm import indexed_access
 
 OPERATION = 0.06  # one arithmetic operation of one lane, vectorised

@@ -13,7 +13,7 @@ from typing import Any, assert_never
 import jax
 import jax.numpy as jnp
 
-from pcbatch.modes import Dense, Few, Mode, Strips
+from pcbatch.options import Dense, Few, Mode, Strips
 from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.blocks import PATIENCE, PATIENCE_WHEN_DEAR, Blocks
 from pcbatch.runtime.vm.lane_window import everyone, first

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.def_use import holds
-from pcbatch.modes import Mode
+from pcbatch.options import Mode
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import Layout
 
