@@ -152,7 +152,9 @@ def power(base: Any, exponent: Any) -> Any:
 def ipow(base: Any, exponent: Any) -> Any:
     """`operator.ipow(base, exponent)`."""
     of_lanes = isinstance(base, Tracer) or isinstance(exponent, Tracer)
-    return power(base, exponent) if of_lanes and not isinstance(base, np.ndarray) else operator.ipow(base, exponent)
+    if of_lanes and not isinstance(base, np.ndarray):
+        return power(base, exponent)
+    return operator.ipow(base, exponent)  # type: ignore[no-untyped-call]
 
 
 def is_power(base: Any, exponent: Any) -> Any:
