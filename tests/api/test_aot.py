@@ -266,6 +266,7 @@ print(json.dumps(out))
 """
 
 
+@pytest.mark.full_only
 def test_export_read_in_a_fresh_process(tmp_path: Path) -> None:
     """The process that runs it needs JAX alone."""
     for name, f in (("call", fib), ("value", lambda n: fib.run(n).value)):

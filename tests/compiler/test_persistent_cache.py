@@ -133,6 +133,7 @@ def ring(size: int) -> pcbatch.Batched:
     return batched
 
 
+@pytest.mark.full_only
 def test_mutually_recursive_functions() -> None:
     ns = jax.numpy.asarray(np.array([5, 200, 40, 7], np.int32))
     warm = ring(2)

@@ -214,6 +214,7 @@ def test_numpy() -> None:
     check_lanes(head, NUMPY, follow(head, NUMPY))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("imports", "prefix"), [("import math as m", "m."), ("from math import *", ""), ("import numpy, math", "math.")]
 )
@@ -225,6 +226,7 @@ def test_math_by_another_name(imports: str, prefix: str) -> None:
     assert body(follow(f"{IMPORTS}{imports}\n", spelled)) == want
 
 
+@pytest.mark.full_only
 def test_numpy_by_another_name() -> None:
     calls = [text for text in NUMPY if re.match(r"np\.[a-z]+\(", text) and "np." not in text[3:]]
     want = body(follow(IMPORTS, calls))

@@ -37,16 +37,25 @@ CASES = [
     for name in ("README.md", f"{USERS}/language.md")
     for line, block in blocks(name)
 ]
-# The examples of these pages go on from one another.
-for page in ("first_hour", "from_vmap", "jax", "map", "runs", "schedule"):
-    text = "".join(block for _, block in blocks(f"{USERS}/{page}.md") if not REFUSED.search(block))
-    CASES.append(pytest.param(text, id=page))
+PAGES = ("schedule", "from_vmap", "jax", "map", "runs", "first_hour")
 
 
 @pytest.mark.share(3)
 @pytest.mark.promotion("standard")
 @pytest.mark.parametrize("block", CASES)
 def test_block(block, tmp_path, capsys):
+    check(block, tmp_path, capsys)
+
+
+@pytest.mark.share(6)
+@pytest.mark.promotion("standard")
+@pytest.mark.parametrize("page", PAGES)
+def test_page(page, tmp_path, capsys):
+    """The examples of these pages go on from one another."""
+    check("".join(text for _, text in blocks(f"{USERS}/{page}.md") if not REFUSED.search(text)), tmp_path, capsys)
+
+
+def check(block, tmp_path, capsys):
     file = tmp_path / "example.py"
     file.write_text(block, "utf-8")
     refused = [

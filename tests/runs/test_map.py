@@ -77,6 +77,7 @@ def _assert_close(a: Any, b: Any, rtol: float) -> None:
     np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-6)
 
 
+@pytest.mark.full_only
 @given(st.data())
 @settings(max_examples=25, deadline=None)
 def test_any_lanes_and_chunks(data: st.DataObject) -> None:
