@@ -1,4 +1,4 @@
-"""From a function to the program of it and all batched functions that it reaches."""
+"""The compilation of a function, and of all batched functions that it reaches, to a CFG program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.statements import statements
-from pcbatch.frontend.build.use_before_definition import check_deleted, check_helpers
+from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import make_unit
@@ -19,15 +19,15 @@ from pcbatch.frontend.subset.check_names import fall_helps, falling_statement, n
 from pcbatch.frontend.subset.undefined import check_defined
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 
-# Faults of expressions, and of statements without which control flows as before.
+# The codes of faults that leave control flow as it is: those of expressions, and of statements without effect on it.
 HARMLESS = frozenset(
     f"PCB{number}" for number in (104, 108, 109, 110, 113, 116, 117, 118, 119, 120, 122, 204, 205, 206, 207, 208)
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A function to compile, for known objects as some of its arguments."""
+class Request:
+    """A function to compile, with the arguments whose objects are known."""
 
     fn: FunctionType
     statics: Statics
@@ -35,21 +35,24 @@ class Wanted:
 
 
 class Symbols:
-    """Names of functions in the program, in order of discovery. Functions are told apart by identity and by the
-    objects that they get as arguments, since those may decide what their calls mean."""
+    """The functions of the program by name, in order of discovery.
+
+    A function has an entry for each set of objects that its calls give as arguments, since these may decide which
+    functions it calls in turn.
+    """
 
     def __init__(self, batched: BatchedTest) -> None:
         self.batched = batched
-        self.functions: dict[str, Wanted] = {}
+        self.functions: dict[str, Request] = {}
 
     def __call__(self, target: Target, statics: Statics) -> str:
-        """The name of a function, made unique by a number when another one has the same."""
+        """Return the name of a function in the program, with a number if another function has its name."""
         for name, known in self.functions.items():
             if known.fn is target.fn and same_statics(known.statics, statics, self.batched):
                 return name
         fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
-        self.functions[name] = Wanted(fn, statics, target.inline)
+        self.functions[name] = Request(fn, statics, target.inline)
         return name
 
     def _unique(self, name: str) -> str:
@@ -62,12 +65,17 @@ class Symbols:
 def compile_functions(
     entry: FunctionType, batched: BatchedTest, statics: Statics, *, names: bool = False
 ) -> CfgProgram:
-    """The CFG program of `entry` and every batched function that its calls reach.
+    """Compile `entry`, and every batched function that its calls reach, to a CFG program.
 
-    `batched(obj)` gives what a call of a batched object runs and None for anything else; `statics` are those
-    arguments of `entry` that are known objects. Raises CompileError with everything that was found in all functions;
-    undefined names are looked for where there are other faults, or always if `names` (else tracing finds them, and
-    knows which are reached).
+    Args:
+        entry: The plain function that a batch runs.
+        batched: A function from an object to the target of a call of it, None unless the object is batched.
+        statics: The arguments of `entry` that are known objects.
+        names: Whether undefined names are always looked for; else only where there are other faults, because tracing
+            finds them too and knows which are reached.
+
+    Raises:
+        CompileError: With the diagnostics of all functions.
     """
     try:
         return _compile(Symbols(batched), entry, statics, names)
@@ -79,20 +87,20 @@ def compile_functions(
 def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
     pending = [symbols(Target(entry), statics)]
     functions: list[Function] = []
-    found: list[Diagnostic] = []
-    for name in pending:  # grows while it is walked
+    diagnostics: list[Diagnostic] = []
+    for name in pending:  # calls in the functions compiled add to it
         try:
             function, faults = _compile_one(name, symbols, names)
         except CompileError as error:  # no source, no function
-            found += error.diagnostics
+            diagnostics += error.diagnostics
             continue
-        found += faults
+        diagnostics += faults
         if function is not None:
             functions.append(function)
-            # Only calls that can be reached: what stands after a `return` needs no callee.
+            # A function has only reachable blocks, so a call after a `return` needs no callee.
             pending += [callee for callee in _callees(function) if callee not in pending]
-    if found:
-        raise CompileError(found)
+    if diagnostics:
+        raise CompileError(diagnostics)
     return CfgProgram(pending[0], tuple(functions))
 
 
@@ -102,10 +110,13 @@ def _callees(function: Function) -> tuple[str, ...]:
 
 
 def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | None, tuple[Diagnostic, ...]]:
-    """The function, and what is wrong with it. One with faults is built all the same, if they leave its control
-    flow as it is, for what only the graph shows and for the functions that it calls."""
-    wanted = symbols.functions[name]
-    unit = make_unit(wanted.fn, symbols.batched, wanted.statics)
+    """Compile one function; return it with its diagnostics.
+
+    A function with harmless faults is built all the same: its graph shows further faults, and the functions that it
+    calls are to be checked too.
+    """
+    request = symbols.functions[name]
+    unit = make_unit(request.fn, symbols.batched, request.statics)
     faults = Faults(unit.source)
     check(unit, faults)
     codes = {fault.code for fault in faults.found}
@@ -123,6 +134,6 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         title, label = "not every path returns a value", "control can leave the function after this"
         last = falling_statement(unit.body)
         faults.add("PCB111", title, last, label, helps=fall_helps(last), cause=cause)
-    check_helpers(builder)
+    check_nested(builder)
     check_deleted(builder)
-    return builder.finish(name, wanted.inline), faults.found
+    return builder.finish(name, request.inline), faults.found

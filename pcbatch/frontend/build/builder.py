@@ -9,7 +9,7 @@ from types import MappingProxyType
 import gast
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.frontend.build.primitives import make_expr, used_helpers
+from pcbatch.frontend.build.primitives import make_expr, used_nested
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
@@ -24,13 +24,13 @@ from pcbatch.ir.ops import Jump, Prim, Return
 class Draft:
     """A block under construction.
 
-    `helpers` are the definitions (None) and uses (the node) of helper functions, in order; `deleted` are variables,
-    each with the number of operations before its `del` and the node of that.
+    `nested` are the definitions (None) and uses (the node) of nested functions, in order; `deleted` are variables, each
+    with the number of operations before its `del` and the node of that.
     """
 
     ops: list[Op] = field(default_factory=list)
     deleted: list[tuple[int, str, Node]] = field(default_factory=list)
-    helpers: list[tuple[str, Node | None]] = field(default_factory=list)
+    nested: list[tuple[str, Node | None]] = field(default_factory=list)
     terminator: Terminator | None = None
 
 
@@ -78,7 +78,7 @@ class Builder:
     def prim(self, dsts: tuple[str, ...], node: Node, *, shown: Node | None = None, at: Node | None = None) -> None:
         """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out."""
         source = node if at is None else at
-        self.drafts[self.current].helpers += [(name, source) for name in used_helpers(self.unit, node)]
+        self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
         expr = make_expr(self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for)
         self.emit(Prim(dsts, expr, self.loc(source)))
 
@@ -91,8 +91,8 @@ class Builder:
             self.delete(element)
 
     def define(self, name: str) -> None:
-        """Record that control passes the definition of a helper function here."""
-        self.drafts[self.current].helpers.append((name, None))
+        """Record that control passes the definition of a nested function here."""
+        self.drafts[self.current].nested.append((name, None))
 
     def end(self, terminator: Terminator) -> None:
         """Close the current block; code that follows without a new label is unreachable."""

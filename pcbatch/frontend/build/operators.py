@@ -141,8 +141,8 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         elif isinstance(target, type) or _is_nested(unit, node.func, hidden):
             function = node.func  # a class makes objects; a nested function is rewritten where it is defined
         else:
-            function = supported("called", [node.func], node.func)
-        args = [supported("called", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
+            function = supported("substitute", [node.func], node.func)
+        args = [supported("substitute", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
         node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
     return _text(node) if all_ else node
 
@@ -166,7 +166,7 @@ def _is_library(target: Any) -> bool:
 
 def _is_nested(unit: Unit, node: Node, hidden: Names) -> bool:
     """Whether a node names a function nested in the user's function, which is rewritten with it."""
-    return isinstance(node, gast.Name) and node.id in unit.helpers and node.id not in hidden
+    return isinstance(node, gast.Name) and node.id in unit.nested and node.id not in hidden
 
 
 def _operator(node: Node, all_: bool) -> Node:

@@ -14,22 +14,23 @@ warnings and JAX's source locations all point to the user's line.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Callable, Mapping
-from types import CellType, CodeType, FunctionType, MappingProxyType
+from types import MappingProxyType
 from typing import Any
 
 import gast
 
 from pcbatch.frontend.build.operators import SUPPORT, rewritten
+from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.same_code import FUTURE_FLAGS
 from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.tree import Node, one_line, rebuild
 from pcbatch.frontend.support import operators
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.ops import Expr
 from pcbatch.ir.written import Written
+
+PRIMITIVE = "__prim__"
 
 
 def make_expr(
@@ -47,11 +48,11 @@ def make_expr(
     unpacked into that many. `shown` is the expression whose source becomes the text, when `node` differs from
     it by calls of support functions. `parts` are the user's expressions that temporaries stand for.
     """
-    helpers = used_helpers(unit, node)
+    nested = used_nested(unit, node)
     ins = lane_reads(unit, node, variables)
     shown = node if shown is None else shown
     text = one_line(shown)
-    return Expr(text, ins, _compile(unit, node, helpers, ins, arity), _written(text, shown, ins, parts))
+    return Expr(text, ins, _compile(unit, node, nested, ins, arity), _written(text, shown, ins, parts))
 
 
 def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:
@@ -67,27 +68,27 @@ def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, N
     return Written(text, one_line(whole(shown)), tuple(one_line(whole(node)) for node in temporaries.values()))
 
 
-def used_helpers(unit: Unit, node: Node) -> tuple[str, ...]:
+def used_nested(unit: Unit, node: Node) -> tuple[str, ...]:
     """Functions defined inside the user's function that `node` needs, also through one another."""
-    direct = [name for name in free_names(node) if name in unit.helpers]
+    direct = [name for name in free_names(node) if name in unit.nested]
     if not direct:
         return ()
-    edges = {name: [read for read in helper_reads(unit, name) if read in unit.helpers] for name in unit.helpers}
+    edges = {name: [read for read in nested_reads(unit, name) if read in unit.nested] for name in unit.nested}
     used = reachable(direct, edges)
-    return tuple(name for name in unit.helpers if name in used)
+    return tuple(name for name in unit.nested if name in used)
 
 
-def helper_reads(unit: Unit, name: str) -> tuple[str, ...]:
-    """Free names of a helper's definition."""
-    node = unit.helpers[name]
+def nested_reads(unit: Unit, name: str) -> tuple[str, ...]:
+    """The free names of the definition of a nested function."""
+    node = unit.nested[name]
     return free_names(node.value if isinstance(node, gast.Assign) else node)
 
 
 def lane_reads(unit: Unit, node: Node, variables: frozenset[str]) -> tuple[str, ...]:
-    """Lane variables that `node` reads, those captured by helpers last, each in order of first appearance."""
+    """Lane variables that `node` reads, those of nested functions last, each in order of first appearance."""
     names = list(free_names(node))
-    for helper in used_helpers(unit, node):
-        names += helper_reads(unit, helper)
+    for name in used_nested(unit, node):
+        names += nested_reads(unit, name)
     return tuple(dict.fromkeys(name for name in names if name in variables))
 
 
@@ -96,44 +97,23 @@ def default_expr(text: str, value: object) -> Expr:
     return Expr(text, (), lambda: value)
 
 
-def _compile(unit: Unit, node: Node, helpers: tuple[str, ...], ins: tuple[str, ...], arity: int) -> Callable[..., Any]:
-    body = [gast.gast_to_ast(rewritten(unit, unit.helpers[name])) for name in helpers]
+def _compile(unit: Unit, node: Node, nested: tuple[str, ...], ins: tuple[str, ...], arity: int) -> Callable[..., Any]:
+    body = [gast.gast_to_ast(rewritten(unit, unit.nested[name])) for name in nested]
     body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
-    freevars = unit.fn.__code__.co_freevars
-    code = _inner_code(_shell((*freevars, SUPPORT), ins, body, node), unit.fn)
-    cells = dict(zip(freevars, unit.fn.__closure__ or (), strict=True))
-    cells[SUPPORT] = CellType(operators)
-    closure = tuple(cells[name] for name in code.co_freevars)
-    return FunctionType(code, unit.fn.__globals__, unit.fn.__name__, None, closure)
+    primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, {SUPPORT: operators})
+    assert primitive is not None  # all that it reads is a parameter, a global or a cell
+    return primitive
 
 
-def _shell(cells_: tuple[str, ...], ins: tuple[str, ...], body: list[ast.stmt], at: Node) -> ast.Module:
-    outer, inner = ", ".join(cells_), ", ".join(ins)
-    tree = ast.parse(f"def __cells__({outer}):\n def __prim__({inner}):\n  pass")
-    for part in ast.walk(tree):
+def _definition(ins: tuple[str, ...], body: list[ast.stmt], at: Node) -> ast.stmt:
+    definition = ast.parse(f"def {PRIMITIVE}({', '.join(ins)}):\n pass").body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    for part in ast.walk(definition):
         if isinstance(part, ast.stmt | ast.expr | ast.arg):
             part.lineno = part.end_lineno = at.lineno
             part.col_offset = part.end_col_offset = at.col_offset
-    cells = tree.body[0]
-    assert isinstance(cells, ast.FunctionDef)
-    prim = cells.body[0]
-    assert isinstance(prim, ast.FunctionDef)
-    prim.body = body
-    return ast.fix_missing_locations(tree)
-
-
-def _inner_code(tree: ast.Module, fn: FunctionType) -> CodeType:
-    flags = fn.__code__.co_flags & FUTURE_FLAGS
-    with warnings.catch_warnings():  # Python has shown its warnings when the function was defined
-        warnings.simplefilter("ignore")
-        code: CodeType = compile(tree, fn.__code__.co_filename, "exec", flags, dont_inherit=True)
-    for name in ("__cells__", "__prim__"):
-        code = _nested(code, name)
-    return code.replace(co_name=fn.__code__.co_name, co_qualname=fn.__code__.co_qualname)
-
-
-def _nested(code: CodeType, name: str) -> CodeType:
-    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
+    definition.body = body
+    return definition
 
 
 def _result(value: ast.expr, arity: int) -> list[ast.stmt]:

@@ -37,7 +37,7 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
     """Build one statement; a statement that is not supported was refused before and builds nothing."""
     match type(node).__name__:
         case "Assign":
-            if not is_lambda_definition(node) or node.targets[0].id not in b.unit.helpers:
+            if not is_lambda_definition(node) or node.targets[0].id not in b.unit.nested:
                 assign(b, node.targets, node.value)
             else:
                 b.define(node.targets[0].id)
@@ -73,10 +73,10 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
             build_assert(b, node)
         case "Raise":
             build_raise(b, node)
-        case "FunctionDef" if node.name in b.unit.helpers:
+        case "FunctionDef" if node.name in b.unit.nested:
             b.define(node.name)
         case _:
-            assert not isinstance(node, FUNCTIONS) or node.name not in b.unit.helpers
+            assert not isinstance(node, FUNCTIONS) or node.name not in b.unit.nested
 
 
 def _return(b: Builder, value: Node) -> None:

@@ -19,11 +19,11 @@ Deleted = Mapping[str, Node]
 """Variables that some path has deleted, each with its `del`."""
 
 
-def check_helpers(b: Builder) -> None:
+def check_nested(b: Builder) -> None:
     """Record uses of nested functions that some path reaches without passing the definition."""
     for label, names in _defined_at_entry(b).items():
         defined = set(names)
-        for name, use in b.drafts[label].helpers:
+        for name, use in b.drafts[label].nested:
             if use is None:
                 defined.add(name)
             elif name not in defined:
@@ -31,7 +31,7 @@ def check_helpers(b: Builder) -> None:
                     "PCB201",
                     f"the nested function `{name}` is used before its definition",
                     use,
-                    cause=(b.unit.helpers[name], "defined here"),
+                    cause=(b.unit.nested[name], "defined here"),
                     helps=("move the definition up, before every use",),
                 )
 
@@ -44,8 +44,8 @@ def _defined_at_entry(b: Builder) -> Mapping[str, Names]:
     """The nested functions that are defined on every path to each reachable block."""
     sources = _predecessors(b)
     entry = next(iter(sources))
-    defined = {label: frozenset(n for n, use in b.drafts[label].helpers if use is None) for label in sources}
-    everything = frozenset(b.unit.helpers)
+    defined = {label: frozenset(n for n, use in b.drafts[label].nested if use is None) for label in sources}
+    everything = frozenset(b.unit.nested)
 
     def join(label: str, paths: list[Names]) -> Names:
         return Names() if label == entry else everything.intersection(*paths)

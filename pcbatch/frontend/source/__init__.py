@@ -1,1 +1,1 @@
-"""Finding, parsing and understanding the text of a function."""
+"""The source of a function: its text, its syntax tree and the meaning of its names."""

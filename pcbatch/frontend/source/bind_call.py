@@ -19,8 +19,12 @@ SHORT_TEXT = 40
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """`given`: parameter and expression in evaluation order; `defaults`: parameter, text, object; `order`: all.
-    `shape` says how many arguments `*args` takes and which names `**kwargs`: each shape is a function of its own."""
+    """The arguments of a call, each by its parameter.
+
+    `given`: parameter and expression, in the order of evaluation. `defaults`: parameter, text and object of arguments
+    that exist already. `order`: all parameters. `shape`: the number of arguments in `*args` and the names in
+    `**kwargs`; a function is compiled once for each shape.
+    """
 
     given: tuple[tuple[str, Node], ...]
     defaults: tuple[tuple[str, str, Any], ...]
@@ -29,7 +33,7 @@ class Binding:
 
 
 def bind(faults: Faults, node: Node, target: Target) -> Binding:
-    """Match the arguments of `node` with the parameters of a function; what does not fit goes to `faults`."""
+    """Match the arguments of a call with the parameters of its target; misfits are recorded in `faults`."""
     shape = _Shape.of(target.fn)
     name = target.fn.__name__
     if any(isinstance(a, gast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
@@ -48,7 +52,7 @@ def bind(faults: Faults, node: Node, target: Target) -> Binding:
         _wrong(faults, extra[0], f"`{name}` takes {_count(free)} but {len(node.args)} were given", target.fn)
     fixed = _Fixed.of(faults, node, target, shape)
     for parameter, argument in zip(free, node.args, strict=False):
-        if parameter in fixed.keywords:  # by a partial: a keyword may replace it, a position may not
+        if parameter in fixed.keywords:  # a keyword may replace what a partial fixes, a positional argument may not
             _wrong(faults, argument, f"`{name}` got two values for `{parameter}`", target.fn)
     if shape.rest is not None:
         extra = [*fixed.rest, *extra]
@@ -79,13 +83,13 @@ def bind(faults: Faults, node: Node, target: Target) -> Binding:
 
 
 def starred(node: Node, target: Target, item: Callable[[Node, int, int], Node]) -> Node:
-    """The call with one `*values` replaced by `item(values, k, count)` for as many arguments as are missing then.
+    """The call with one `*values` replaced by `item(values, k, count)` for each of the `count` missing arguments.
 
-    Other calls come back as they are: nothing to do, or nothing that can be known (optional parameters, two stars).
+    Other calls are returned unchanged: they have no star, or their count is not known (optional parameters, two stars).
     """
-    places = [k for k, a in enumerate(node.args) if isinstance(a, gast.Starred)]
+    positions = [k for k, a in enumerate(node.args) if isinstance(a, gast.Starred)]
     shape = _Shape.of(target.fn)
-    if len(places) != 1 or shape.rest is not None:
+    if len(positions) != 1 or shape.rest is not None:
         return node
     named = {k.arg for k in node.keywords}
     optional = len(target.fn.__defaults__ or ())
@@ -94,7 +98,7 @@ def starred(node: Node, target: Target, item: Callable[[Node, int, int], Node]) 
     count = len(needed) - (len(node.args) - 1)
     if count < 0 or (optional and not named.issuperset(shape.positional[-optional:])):
         return node
-    k = places[0]
+    k = positions[0]
     values = node.args[k].value
     args = [*node.args[:k], *(item(values, n, count) for n in range(count)), *node.args[k + 1 :]]
     return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
@@ -102,7 +106,7 @@ def starred(node: Node, target: Target, item: Callable[[Node, int, int], Node]) 
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """What a partial gives beyond the named parameters: for `*args` and `**kwargs`; and the names that it gives."""
+    """The arguments that a partial fixes for `*args` and for `**kwargs`, and the names of all its keywords."""
 
     rest: tuple[Node, ...]
     more: Mapping[str, Node]
@@ -130,7 +134,7 @@ class _Fixed:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The parameters of a function; `order` is that of the compiled function."""
+    """The parameters of a function; `order` has all of them, in the order of the compiled function."""
 
     positional: tuple[str, ...]
     by_name: frozenset[str]
@@ -151,7 +155,7 @@ class _Shape:
 
 
 def _bound(target: Target, shape: _Shape, given: Mapping[str, Node]) -> tuple[tuple[str, str, Any], ...]:
-    """Arguments of a method's object or a partial: they exist already, as defaults do."""
+    """The arguments bound by a method or a partial: parameter, text and object, as for defaults."""
     values = dict(zip(shape.positional, target.args, strict=False))
     values |= {name: value for name, value in target.keywords if name in shape.by_name and name not in given}
     return tuple((name, _text(value, name), value) for name, value in values.items())
@@ -161,16 +165,16 @@ def _defaults(function: FunctionType, names: list[str]) -> tuple[tuple[str, str,
     values = function.__defaults__ or ()
     code = function.__code__
     positional = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
-    places: dict[str, tuple[Any, str]] = {}
+    known: dict[str, tuple[Any, str]] = {}  # parameter -> its default and an expression for that
     for i, (p, value) in enumerate(zip(positional, values, strict=True)):
-        places[p] = (value, f"{function.__name__}.__defaults__[{i}]")
+        known[p] = (value, f"{function.__name__}.__defaults__[{i}]")
     for p, value in (function.__kwdefaults__ or {}).items():
-        places[p] = (value, f"{function.__name__}.__kwdefaults__[{p!r}]")
-    return tuple((p, _text(*places[p]), places[p][0]) for p in names if p in places)
+        known[p] = (value, f"{function.__name__}.__kwdefaults__[{p!r}]")
+    return tuple((p, _text(*known[p]), known[p][0]) for p in names if p in known)
 
 
 def _text(value: object, path: str) -> str:
-    """The value's own literal when that is short, else the place where it lies."""
+    """The literal of a value if that is short, else `path`, an expression that finds the value."""
     if value is None or isinstance(value, bool | int | float | complex | str):
         text = repr(value)
         if len(text) <= SHORT_TEXT and "nan" not in text and "inf" not in text:

@@ -1,4 +1,4 @@
-"""What a call of a batched function runs: the plain function, and arguments that are bound to it already."""
+"""The target of a call of a batched function: the plain function, and the arguments bound to it in advance."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from types import FunctionType
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`args` come before the arguments of the call (a method's object, those of a `functools.partial`); `inline`: a
-    copy of the function is put where it is called."""
+    """The plain function that a call runs, with arguments that are bound to it already.
+
+    `args` come before the arguments of the call (a method's object, those of a `functools.partial`), `keywords` are
+    those of a partial; `inline`: a copy of the function is put where it is called.
+    """
 
     fn: FunctionType
     args: tuple[object, ...] = ()
@@ -18,12 +21,12 @@ class Target:
     inline: bool = False
 
 
-BatchedTest = Callable[[object], Target | None]  # None: not a batched function
-Statics = Mapping[str, object]  # parameter -> its object, for those that are known while compiling and not numbers
+BatchedTest = Callable[[object], Target | None]  # gives None for an object that is not a batched function
+Statics = Mapping[str, object]  # parameter -> object, for arguments known while compiling that are no numbers
 
 
 def same_statics(a: Statics, b: Statics, batched: BatchedTest) -> bool:
-    """Do both give the same parameters the same objects?"""
+    """Whether two calls give the same objects to the same parameters."""
     return a.keys() == b.keys() and all(_same(a[name], b[name], batched) for name in a)
 
 
@@ -39,5 +42,5 @@ def _same(a: object, b: object, batched: BatchedTest) -> bool:
 
 
 def is_static(value: object) -> bool:
-    """May an object of this kind decide, as an argument, which function a call means?"""
+    """Whether an argument may decide which function a call means: anything but None, a number or an array."""
     return value is not None and not isinstance(value, bool | int | float | complex) and not hasattr(value, "dtype")

@@ -17,12 +17,13 @@ from pcbatch.frontend.source.tree import FUNCTIONS, Node
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One function to compile.
+    """The facts about one function to compile.
 
-    `variables` are the names with a value per lane; `helpers` are the functions defined inside (`def` or
-    `name = lambda`), which have no value at run time: each use is inlined in the primitive that uses it.
-    `statics` are parameters that are never assigned and whose object is known: a function, a string, `self`.
-    `names` are all identifiers that occur, so that made-up names can avoid them.
+    `bound` are all local names with the nodes that bind them; `variables` are those with a value per lane; `nested` are
+    the functions defined inside (`def` or `name = lambda`), which have no value at run time: each use is inlined in the
+    primitive that uses it. `statics` are parameters that are never assigned and whose object is known: a function, a
+    string, `self`. `names` are all identifiers that occur, so that names of temporaries can avoid them. `batched` gives
+    the target of a call of a batched object, None for other objects.
     """
 
     fn: FunctionType
@@ -32,14 +33,14 @@ class Unit:
     params: tuple[str, ...]
     bound: Mapping[str, tuple[Node, ...]]
     variables: frozenset[str]
-    helpers: Mapping[str, Node]
+    nested: Mapping[str, Node]
     names: frozenset[str]
     batched: BatchedTest
     statics: Statics
 
     @property
     def header(self) -> Loc:
-        """The span of `def name`."""
+        """The span of `def name`, or of a whole lambda."""
         return self.source.header(self.node)
 
     @property
@@ -52,7 +53,7 @@ class Unit:
 
 
 def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics) -> Unit:
-    """Find the source of `fn` and sort its names."""
+    """Find the source of `fn` and classify its names; raises CompileError if there is no source."""
     located = locate(fn)
     node = located.node
     body = [node.body] if isinstance(node, gast.Lambda) else node.body
@@ -60,7 +61,7 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics) -> Unit:
     bound: dict[str, list[Node]] = {name: [] for name in params}
     for name, place in bindings(body):
         bound.setdefault(name, []).append(place)
-    helpers = {name: d for name, d in _definitions(body) if len(bound[name]) == 1 and name not in params}
+    nested = {name: d for name, d in definitions(body) if len(bound[name]) == 1 and name not in params}
     return Unit(
         fn=fn,
         source=located.source,
@@ -68,8 +69,8 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics) -> Unit:
         in_class=located.in_class,
         params=params,
         bound={name: tuple(places) for name, places in bound.items()},
-        variables=frozenset(bound) - frozenset(helpers),
-        helpers=helpers,
+        variables=frozenset(bound) - frozenset(nested),
+        nested=nested,
         names=identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names),
         batched=lambda obj: Target(fn) if obj is fn else batched(obj),  # a function decorated elsewhere names itself
         statics={name: value for name, value in statics.items() if not bound.get(name, [fn])},
@@ -78,24 +79,20 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics) -> Unit:
 
 def definitions(body: list[Node]) -> list[tuple[str, Node]]:
     """The statements that define a function by `def` or `name = lambda`, nested scopes left out."""
-    return _definitions(body)
-
-
-def _definitions(body: list[Node]) -> list[tuple[str, Node]]:
-    found: list[tuple[str, Node]] = []
+    functions: list[tuple[str, Node]] = []
     for node in body:
         if isinstance(node, FUNCTIONS):
-            found.append((node.name, node))
+            functions.append((node.name, node))
         elif is_lambda_definition(node):
-            found.append((node.targets[0].id, node))
+            functions.append((node.targets[0].id, node))
         elif isinstance(node, gast.stmt | gast.match_case) and not isinstance(node, gast.ClassDef):
             inner = gast.iter_child_nodes(node)
-            found += _definitions([child for child in inner if isinstance(child, gast.stmt | gast.match_case)])
-    return found
+            functions += definitions([child for child in inner if isinstance(child, gast.stmt | gast.match_case)])
+    return functions
 
 
 def is_lambda_definition(node: Node) -> bool:
-    """Is this statement `name = lambda ...: ...`?"""
+    """Whether a statement is `name = lambda ...: ...`."""
     return (
         isinstance(node, gast.Assign)
         and isinstance(node.value, gast.Lambda)

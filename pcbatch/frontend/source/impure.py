@@ -1,7 +1,7 @@
 """Calls whose value does not come from their arguments: random numbers, clocks, files, the user.
 
-Such a call runs once, while compiling, and all lanes and iterations would share what it gives. A generator that is
-made with a seed where it is used gives the same numbers to everybody, in plain Python as well, and is allowed.
+Such a call runs once, while compiling, and all lanes and iterations would share its value. A generator that is made
+with a seed where it is used gives the same numbers to every example, in plain Python as well, and is allowed.
 """
 
 from __future__ import annotations
@@ -30,15 +30,18 @@ NOW = frozenset({"now", "utcnow", "today"})
 
 @dataclass(frozen=True, slots=True)
 class Impure:
-    """A call by its name as the user wrote it; `kind` is "random", "clock" or "outside"."""
+    """An impure call, by its name as the user wrote it.
+
+    `kind` is "random", "clock" or "outside"; `draw` is a call of `jax.random` that replaces it, empty if there is none.
+    """
 
     name: str
     kind: str
-    draw: str = ""  # what to write with a key
+    draw: str = ""
 
 
 def impure(unit: Unit, node: Node, target: Any, hidden: frozenset[str]) -> Impure | None:
-    """What is impure about a call of `target`, the object that its function is known to be (or MISSING)."""
+    """The impurity of a call; None if it is pure or unknown. `target` is the object that is called, or MISSING."""
     kind = _kind(target, bool(node.args or node.keywords))
     if kind is None and isinstance(node.func, gast.Attribute):
         base = resolve(unit, node.func.value, hidden)
@@ -52,7 +55,7 @@ def impure(unit: Unit, node: Node, target: Any, hidden: frozenset[str]) -> Impur
 
 
 def _draw(node: Node, target: Any) -> str:
-    """The same draw of `jax.random`, if the arguments can be read off."""
+    """A call of `jax.random` that draws from the same distribution; empty if the arguments do not tell."""
     if any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords):
         return ""
     python = isinstance(getattr(target, "__self__", None), random.Random)

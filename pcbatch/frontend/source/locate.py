@@ -1,4 +1,4 @@
-"""Finding the syntax tree of a function that already exists.
+"""The search for the syntax tree of a function that already exists.
 
 The whole file is parsed, not a dedented excerpt: then columns, multi-line strings, continuation lines and
 tabs are right by construction, and the tree can be searched for the function whose first line and name its
@@ -55,7 +55,7 @@ class Source:
         whole = self.loc(node)
         if isinstance(node, gast.Lambda):
             return whole
-        # As it is written: Python normalises the name in the tree, and there may be any space before it.
+        # Read from the text, since Python normalises the name in the tree, and any space may stand before it.
         written = DEFINITION.match(self.lines[whole.line - 1], whole.col)
         end = written.end() if written is not None else whole.col + len("def")
         return Loc(self.file, whole.line, whole.col, whole.line, end)
@@ -76,10 +76,10 @@ class Located:
 
 
 def locate(fn: FunctionType) -> Located:
-    """The tree of `fn`; raises CompileError (PCB001, PCB002) when it cannot be found for certain."""
+    """Find the tree of `fn`; raises CompileError (PCB001, PCB002) where it cannot be found for certain."""
     located = _locate(fn)
     if not compiled_from(fn.__code__, "\n".join(located.source.lines)):
-        raise _changed(fn, f"{_place(fn.__code__)} is not what `{fn.__name__}` was compiled from")
+        raise _changed(fn, f"{_position(fn.__code__)} is not what `{fn.__name__}` was compiled from")
     return located
 
 
@@ -92,30 +92,30 @@ def _locate(fn: FunctionType) -> Located:
     if by_line is None:
         raise _changed(fn, f"{code.co_filename!r} does not parse")
     source = Source(code.co_filename, tuple(text.split("\n")))
-    here = by_line.get(code.co_firstlineno, ())
+    candidates = by_line.get(code.co_firstlineno, ())
     if code.co_name == "<lambda>":
-        return _locate_lambda(fn, source, here)
-    found = [item for item in here if isinstance(item[0], FUNCTIONS) and item[0].name == code.co_name]
-    if len(found) != 1 or not _same_parameters(found[0][0], code):
-        raise _changed(fn, f"{_place(code)} does not define `{code.co_name}`")
-    return Located(source, *found[0])
+        return _locate_lambda(fn, source, candidates)
+    matches = [item for item in candidates if isinstance(item[0], FUNCTIONS) and item[0].name == code.co_name]
+    if len(matches) != 1 or not _same_parameters(matches[0][0], code):
+        raise _changed(fn, f"{_position(code)} does not define `{code.co_name}`")
+    return Located(source, *matches[0])
 
 
-def _locate_lambda(fn: FunctionType, source: Source, here: Sequence[Item]) -> Located:
+def _locate_lambda(fn: FunctionType, source: Source, candidates: Sequence[Item]) -> Located:
     code = fn.__code__
-    found = [item for item in here if isinstance(item[0], gast.Lambda) and _same_parameters(item[0], code)]
-    if len(found) > 1:
-        found = [item for item in found if _body_matches(item[0].body, code)]
-    if len(found) == 1:
-        return Located(source, *found[0])
+    matches = [item for item in candidates if isinstance(item[0], gast.Lambda) and _same_parameters(item[0], code)]
+    if len(matches) > 1:
+        matches = [item for item in matches if _body_matches(item[0].body, code)]
+    if len(matches) == 1:
+        return Located(source, *matches[0])
     line = source.lines[code.co_firstlineno - 1] if code.co_firstlineno <= len(source.lines) else ""
     start = max(0, line.find("lambda"))
     loc = Loc(source.file, code.co_firstlineno, start, code.co_firstlineno, start + len("lambda"))
-    what = "several lambdas stand" if found else "no lambda was found"
+    what = "several lambdas stand" if matches else "no lambda was found"
     raise CompileError(
         Diagnostic(
             "PCB002",
-            "cannot tell which lambda this is" if found else "cannot find this lambda in its source",
+            "cannot tell which lambda this is" if matches else "cannot find this lambda in its source",
             Label(loc, f"{what} on this line"),
             helps=("write it as a `def`, or on a line of its own",),
         )
@@ -123,7 +123,7 @@ def _locate_lambda(fn: FunctionType, source: Source, here: Sequence[Item]) -> Lo
 
 
 def _body_matches(body: Node, code: CodeType) -> bool:
-    """Does the span of the body equal the span that the instructions of `code` come from?"""
+    """Whether the span of a body equals the span that the instructions of `code` come from."""
     spans = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
     starts = min(((p[0], p[2]) for p in spans), default=None)
     ends = max(((p[1], p[3]) for p in spans), default=None)
@@ -132,14 +132,14 @@ def _body_matches(body: Node, code: CodeType) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _functions(text: str) -> Mapping[int, Sequence[Item]] | None:
-    """All functions and lambdas of a file by the line that they start at, in order; None if it does not parse."""
+    """All functions and lambdas of a file by their first line, in order; None if the file does not parse."""
     tree = _parse(text)
     if tree is None:
         return None
-    found: dict[int, list[Item]] = {}
+    by_line: dict[int, list[Item]] = {}
     for node, in_class in _walk(tree, False):
-        found.setdefault(_first_line(node), []).append((node, in_class))
-    return found
+        by_line.setdefault(_first_line(node), []).append((node, in_class))
+    return by_line
 
 
 def _walk(node: Node, in_class: bool) -> Iterator[Item]:
@@ -177,7 +177,7 @@ def _file_text(fn: FunctionType) -> str | None:
 
 @contextlib.contextmanager
 def deep_trees() -> Iterator[None]:
-    """Visitors of trees recurse several times per level, so they need more room than Python's own parser."""
+    """Raise Python's recursion limit: visitors of trees recurse several times per level of an expression."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, DEEP))
     try:
@@ -188,7 +188,7 @@ def deep_trees() -> Iterator[None]:
 
 def _parse(text: str) -> Node | None:
     try:
-        with deep_trees(), warnings.catch_warnings():  # what Python warns of it has warned of before
+        with deep_trees(), warnings.catch_warnings():  # Python has shown its warnings when the file was loaded
             warnings.simplefilter("ignore")
             return gast.parse(text)
     except (SyntaxError, ValueError):
@@ -203,7 +203,7 @@ REGISTER = (
 CHANGED = "load it again: `importlib.reload(module)`, or restart the program (the cell, the session)"
 
 
-def _place(code: CodeType) -> str:
+def _position(code: CodeType) -> str:
     return f"line {code.co_firstlineno} of {code.co_filename!r}"
 
 

@@ -1,4 +1,4 @@
-"""What a name or a dotted name means before anything runs: which calls go to batched functions.
+"""The meaning of names and dotted names before anything runs, above all: which calls go to batched functions.
 
 Only look-ups without side effects: locals hide cells, cells hide globals, globals hide builtins; attributes
 are followed through modules and, without running properties, through other objects.
@@ -37,20 +37,20 @@ def resolve(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Any
 
 
 def callee(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Target | None:
-    """What a call of a batched function runs; None for any other node."""
+    """The target of a call of a batched function; None for any other node."""
     if not isinstance(node, gast.Call):
         return None
-    found = resolve(unit, node.func, hidden)
-    return None if found is MISSING else unit.batched(found)
+    function = resolve(unit, node.func, hidden)
+    return None if function is MISSING else unit.batched(function)
 
 
 def static_value(unit: Unit, node: Node) -> Any:
-    """The object that an argument is while compiling; None if it is not known, and for numbers and arrays."""
+    """The object of an argument that is known while compiling; None for others, and for numbers and arrays."""
     if isinstance(node, gast.Constant):
         return node.value if isinstance(node.value, str) else None
-    found = resolve(unit, node)
-    known = found is not MISSING and (unit.batched(found) is not None or _is_parameter(unit, node))
-    return found if known else None
+    value = resolve(unit, node)
+    known = value is not MISSING and (unit.batched(value) is not None or _is_parameter(unit, node))
+    return value if known else None
 
 
 def _is_parameter(unit: Unit, node: Node) -> bool:
@@ -58,22 +58,21 @@ def _is_parameter(unit: Unit, node: Node) -> bool:
 
 
 def is_builtin(unit: Unit, node: Node, name: str) -> bool:
-    """Does this node mean the builtin `name`?"""
-    found = resolve(unit, node)
-    return found is not MISSING and found is getattr(builtins, name)
+    """Whether a node means the builtin `name`."""
+    return resolve(unit, node) is getattr(builtins, name)
 
 
 def builtin_name(unit: Unit, node: Node, names: frozenset[str]) -> str | None:
-    """The name of the builtin that this node means, if it is one of `names`."""
-    found = resolve(unit, node)
-    return next((name for name in sorted(names) if found is getattr(builtins, name, MISSING)), None)
+    """The name of the builtin that a node means, if it is one of `names`."""
+    value = resolve(unit, node)
+    return next((name for name in sorted(names) if value is getattr(builtins, name)), None)
 
 
 def is_batch_decorator(unit: Unit, node: Node) -> bool:
-    """Does this expression mean `pcbatch.batch` or `pcbatch.batch(...)`?"""
-    found = resolve(unit, node.func if isinstance(node, gast.Call) else node)
-    module = getattr(found, "__module__", None)
-    return getattr(found, "__name__", None) == "batch" and isinstance(module, str) and module.split(".")[0] == "pcbatch"
+    """Whether an expression means `pcbatch.batch` or `pcbatch.batch(...)`."""
+    function = resolve(unit, node.func if isinstance(node, gast.Call) else node)
+    module = str(getattr(function, "__module__", None))
+    return getattr(function, "__name__", None) == "batch" and module.split(".")[0] == "pcbatch"
 
 
 def _look_up(fn: FunctionType, name: str) -> Any:
@@ -94,19 +93,19 @@ def _attribute(base: object, name: str) -> Any:
             return getattr(base, name, MISSING)
         except Exception:  # a module's own __getattr__ may do anything; the primitive will show its error
             return MISSING
-    found = inspect.getattr_static(base, name, MISSING)
-    if isinstance(found, staticmethod):
-        return found.__func__
-    # Only methods that are ours are bound: the `__get__` of others may run code.
-    if isinstance(found, classmethod):
+    value = inspect.getattr_static(base, name, MISSING)
+    if isinstance(value, staticmethod):
+        return value.__func__
+    # Only batched functions are bound: the `__get__` of another object may run code of the user.
+    if isinstance(value, classmethod):
         owner = base if isinstance(base, type) else type(base)
-        return found.__func__.__get__(owner, type) if _is_ours(found.__func__) else found
-    own = _is_ours(found) and not isinstance(base, type)
-    return found.__get__(base, type(base)) if own and name not in getattr(base, "__dict__", ()) else found
+        return value.__func__.__get__(owner, type) if _is_of_pcbatch(value.__func__) else value
+    is_method = _is_of_pcbatch(value) and not isinstance(base, type) and name not in getattr(base, "__dict__", ())
+    return value.__get__(base, type(base)) if is_method else value
 
 
-def _is_ours(found: object) -> bool:
-    return type(found).__module__.split(".")[0] == "pcbatch"
+def _is_of_pcbatch(value: object) -> bool:
+    return type(value).__module__.split(".")[0] == "pcbatch"
 
 
 def _index(unit: Unit, node: Node, hidden: frozenset[str]) -> Any:
@@ -114,7 +113,7 @@ def _index(unit: Unit, node: Node, hidden: frozenset[str]) -> Any:
 
 
 def _item(base: object, index: object) -> Any:
-    """An element of a table of functions; only of types whose look-up runs no code of the user."""
+    """An element of a tuple, list or dict; MISSING for other types, whose look-up may run code of the user."""
     if type(base) not in (dict, tuple, list) or type(index) not in (int, str, bool):
         return MISSING
     try:

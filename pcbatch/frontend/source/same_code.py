@@ -1,4 +1,4 @@
-"""Is a text still what a function was compiled from?
+"""The test that a text is still the one from which a function was compiled.
 
 A file may be edited while the program runs, a name in `linecache` may be given to another text, an import hook may
 change the tree before it is compiled. Name, line and parameters can agree all the same. So the text is compiled again,
@@ -20,32 +20,30 @@ from typing import Any
 FUTURE_FLAGS = functools.reduce(
     int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
-OPTIMIZE = (-1, 0, 1, 2)  # as this interpreter does, then what `compile` may have been told
+OPTIMIZE = (-1, 0, 1, 2)  # the level of this interpreter, then all that a caller of `compile` may choose
 PYTEST = "@py_"  # the start of the variables that pytest's rewriting of `assert` adds
 
 
 def compiled_from(code: CodeType, text: str) -> bool:
-    """Does `text` define, at the line of `code`, a function of its name that does the same?"""
+    """Whether `text` defines, at the line of `code`, a function of its name with the same code."""
     if any(name.startswith(PYTEST) for part in _nested(code) for name in part.co_varnames):
-        return True  # cannot be told: only pytest knows the code that it makes
+        return True  # not known: only pytest can make the code that it makes
     flags = code.co_flags & FUTURE_FLAGS
-    ways = itertools.product((False, True), OPTIMIZE)
     return any(
-        _same(code, other) for single, optimize in ways for other in _candidates(text, flags, optimize, single, code)
+        other.co_firstlineno == code.co_firstlineno and _same(code, other)
+        for single, optimize in itertools.product((False, True), OPTIMIZE)
+        for other in _codes(text, flags, optimize, single)
     )
-
-
-def _candidates(text: str, flags: int, optimize: int, single: bool, code: CodeType) -> Iterator[CodeType]:
-    for other in _codes(text, flags, optimize, single):
-        if other.co_name == code.co_name and other.co_firstlineno == code.co_firstlineno:
-            yield other
 
 
 @functools.lru_cache(maxsize=64)
 def _codes(text: str, flags: int, optimize: int, single: bool) -> tuple[CodeType, ...]:
-    """All code in a text. `single`: each statement is compiled by itself, as IPython does. The code of a function
-    depends on that: a call `module.f(x)` is compiled differently where `import module` stands in the same unit."""
-    # Notebooks allow `await` outside functions, and whatever Python warns of it has warned of before.
+    """All code objects of a text.
+
+    `single`: each statement is compiled by itself, as IPython does. The code of a function depends on that: a call
+    `module.f(x)` is compiled differently where `import module` stands in the same unit.
+    """
+    # Notebooks allow `await` outside functions. Python has shown its warnings when the text was first compiled.
     flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Which names a function binds and which it reads, exactly as Python decides it.
+"""The names that a function binds and those that it reads, by the rules of Python.
 
 A name is local when it is bound anywhere in the function, even after its use or in code that never runs.
 """
@@ -13,13 +13,13 @@ from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, childr
 
 
 def parameters(args: Node) -> tuple[str, ...]:
-    """Names of the parameters in order, keyword-only ones last, then `*args` and `**kwargs`."""
+    """The names of the parameters: positional, keyword-only, then `*args` and `**kwargs`."""
     stars = (a for a in (args.vararg, args.kwarg) if a is not None)
     return tuple(a.id for a in (*args.posonlyargs, *args.args, *args.kwonlyargs, *stars))
 
 
 def bindings(nodes: Iterable[Node]) -> Iterator[tuple[str, Node]]:
-    """Every place in a scope that binds a name, nested scopes left out."""
+    """Every node in a scope that binds a name, with the name; nested scopes are left out."""
     for node in nodes:
         yield from _bindings(node)
 
@@ -41,7 +41,7 @@ def _bindings(node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _binding_strings(node: Node) -> Iterator[tuple[str, Node]]:
-    """Bindings whose name is a plain string in the tree."""
+    """The bindings whose name is a plain string in the tree."""
     if isinstance(node, gast.Import | gast.ImportFrom):
         for alias in node.names:
             yield (alias.asname or alias.name.split(".")[0]), node
@@ -52,7 +52,7 @@ def _binding_strings(node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def free_names(node: Node) -> tuple[str, ...]:
-    """Names that a node reads from the scope around it, in order of first appearance."""
+    """The names that a node reads from the scope around it, in order of first appearance."""
     return tuple(dict.fromkeys(name.id for name in free_reads(node)))
 
 
@@ -92,7 +92,7 @@ def _comprehension_reads(node: Node) -> Iterator[Node]:
 
 
 def outside(node: Node) -> list[Node]:
-    """The parts of a function or class definition that its surroundings evaluate."""
+    """The parts of a function or class definition that are evaluated in the scope around it."""
     parts = list(getattr(node, "decorator_list", []))
     if isinstance(node, gast.ClassDef):
         return [*parts, *node.bases, *(k.value for k in node.keywords)]
@@ -104,12 +104,12 @@ def outside(node: Node) -> list[Node]:
 
 
 def identifiers(node: Node) -> frozenset[str]:
-    """Every identifier that stands anywhere in a tree, so that made-up names can avoid them all."""
-    found: set[str] = set()
+    """All identifiers in a tree, so that names of temporaries can avoid them."""
+    names: set[str] = set()
     for part in gast.walk(node):
-        found.update(name for name, _ in _binding_strings(part))
+        names.update(name for name, _ in _binding_strings(part))
         if isinstance(part, gast.Name):
-            found.add(part.id)
+            names.add(part.id)
         elif isinstance(part, (*FUNCTIONS, gast.ClassDef)):
-            found.add(part.name)
-    return frozenset(found)
+            names.add(part.name)
+    return frozenset(names)

@@ -1,1 +1,1 @@
-"""The subset of Python that is compiled: everything else is refused here, before anything is built."""
+"""The checks that refuse all of Python that is not compiled, before anything is built."""

@@ -1,8 +1,8 @@
-"""Refuse what is not supported, all of it at once, before anything is built.
+"""The check that refuses unsupported syntax, all of it at once, before anything is built.
 
-What the later stages see is only what the tables in `rules` know; a construct that nobody thought of is
-refused, never compiled wrongly. Nested functions, lambdas and comprehensions stay plain Python inside a
-primitive, so that little is refused there: what would leave the primitive or need a lane of its own.
+Later stages see only constructs that the tables in `rules` name; any other construct is refused, never compiled
+wrongly. Nested functions, lambdas and comprehensions stay plain Python inside a primitive, so that little is refused
+there: only constructs that would leave the primitive or need a lane of their own.
 """
 
 from __future__ import annotations
@@ -60,7 +60,11 @@ LOOP_ARGUMENTS = {  # least and most positional arguments, keywords
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """`scope`: "" in the user's function itself, else the innermost nested scope; `hidden`: names bound there."""
+    """The scope of a node.
+
+    `scope` is "" in the user's function itself, else the innermost nested scope in words; `function`: whether the node
+    is in a nested function; `hidden`: the names that nested scopes bind.
+    """
 
     scope: str = ""
     function: bool = False
@@ -68,18 +72,18 @@ class Where:
 
 
 def check(unit: Unit, faults: Faults) -> None:
-    """Record everything in the function that is not supported."""
-    Fence(unit, faults).run()
+    """Record in `faults` all unsupported constructs of a function."""
+    Checker(unit, faults).run()
 
 
-class Fence:
-    """Walks one function; every method records what it refuses and goes on."""
+class Checker:
+    """A walk through one function; every method records faults and continues."""
 
     def __init__(self, unit: Unit, faults: Faults) -> None:
         self.unit = unit
         self.faults = faults
-        self.printed: Node = None  # the call of `print` that is the statement at hand
-        self.given_to: Node = None  # the function to which the node at hand is an argument
+        self.printed: Node = None  # the current statement's call of `print`
+        self.given_to: Node = None  # the function that gets the current node as an argument
 
     def run(self) -> None:
         """Check the parameters, the names and the body."""
@@ -93,11 +97,11 @@ class Fence:
         check_names(self.unit, self.faults)
         for statement in self.unit.body:
             self.visit(statement, Where())
-        if not any(found.code == "PCB105" for found in self.faults.found):  # a generator needs no second finding
+        if not any(fault.code == "PCB105" for fault in self.faults.found):  # a generator need not return
             check_returns(self.unit, self.faults)
 
     def visit(self, node: Node, where: Where) -> None:
-        """Check a node and what is below it."""
+        """Check a node and all nodes below it."""
         kind = type(node).__name__
         self._table(node, kind, where)
         self._private(node)
@@ -183,8 +187,8 @@ class Fence:
                 self.given_to = None
 
     def _batched(self, node: Node, where: Where) -> Target | None:
-        found = resolve(self.unit, node, where.hidden)
-        return None if found is MISSING else self.unit.batched(found)
+        value = resolve(self.unit, node, where.hidden)
+        return None if value is MISSING else self.unit.batched(value)
 
     def _batched_inside(self, node: Node) -> None:
         title = "a batched function cannot be made inside another one"
@@ -202,14 +206,15 @@ class Fence:
                 self.visit(node.value, where)
 
     def _choice(self, node: Node, where: Where, kinds: tuple[type, ...]) -> None:
-        """Refuse a table of batched functions where the one that is meant cannot be seen."""
-        found = resolve(self.unit, node, where.hidden)
-        if type(found) not in kinds:  # asking other objects for their items may run code of the user
+        """Refuse a table of batched functions whose index is not known while compiling."""
+        functions = resolve(self.unit, node, where.hidden)
+        if type(functions) not in kinds:  # looking at the items of another type may run code of the user
             return
-        targets = [self.unit.batched(item) for item in (found.values() if isinstance(found, dict) else found)]
+        items = functions.values() if isinstance(functions, dict) else functions
+        targets = [self.unit.batched(item) for item in items]
         if targets and all(target is not None and not target.inline for target in targets):
             title, table = "which batched function is called here is not known before the lanes run", one_line(node)
-            key = short(next(iter(found))) if isinstance(found, dict) else "0"
+            key = short(next(iter(functions))) if isinstance(functions, dict) else "0"
             helps = (f"write the calls out, each by an index that is known: `{table}[{key}](x)`",)
             self.faults.add("PCB207", title, node, "only calls of the functions in it are supported", helps=helps)
 
@@ -246,7 +251,7 @@ class Fence:
         if isinstance(node, gast.Tuple | gast.List):
             for element in node.elts:
                 self._deleted(element)
-        elif not isinstance(node, gast.Name) or node.id in self.unit.helpers:
+        elif not isinstance(node, gast.Name) or node.id in self.unit.nested:
             title, label = "only variables can be deleted", "a lane's values cannot be changed in place"
             helps = delete_helps(node) or DELETE_HELPS.get(type(node).__name__, ("leave the `del` out",))
             self.faults.add("PCB113", title, node, label, helps=helps)
@@ -278,14 +283,15 @@ class Fence:
             check_print(self.unit, self.faults, value)
             check_no_walrus(self.faults, value)
             return
-        if _is_call(value) and self._changes_in_place(value.func):
+        is_call = isinstance(value, gast.Call)
+        if is_call and self._changes_in_place(value.func):
             title = f"`.{value.func.attr}(...)` would change a value in place"
             label = "a lane's values cannot be changed in place"
             self.faults.add("PCB119", title, value, label, helps=method_helps(value))
             return
-        found = impure(self.unit, value, resolve(self.unit, value.func), frozenset()) if _is_call(value) else None
-        if found is not None:
-            title, helps = once(found.name, found.kind, found.draw)
+        effect = impure(self.unit, value, resolve(self.unit, value.func), frozenset()) if is_call else None
+        if effect is not None:
+            title, helps = once(effect.name, effect.kind, effect.draw)
             self.faults.add("PCB318", title, value, helps=helps)
             return
         title = "this statement has no effect on a lane"
@@ -293,7 +299,7 @@ class Fence:
 
     def _changes_in_place(self, func: Node) -> bool:
         method = isinstance(func, gast.Attribute) and func.attr in METHODS
-        return method and not isinstance(resolve(self.unit, func.value), ModuleType)  # `np.add` is none
+        return method and not isinstance(resolve(self.unit, func.value), ModuleType)  # `np.add` is no method
 
     def _iterable(self, node: Node) -> None:
         name = builtin_name(self.unit, node.func, LAZY) if isinstance(node, gast.Call) else None
@@ -317,7 +323,3 @@ class Fence:
     def _lazy(self, node: Node) -> str | None:
         names = frozenset(REVERSED_HELPS)
         return builtin_name(self.unit, node.func, names) if isinstance(node, gast.Call) else None
-
-
-def _is_call(node: Node) -> bool:
-    return isinstance(node, gast.Call)

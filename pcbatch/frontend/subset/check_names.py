@@ -1,9 +1,9 @@
-"""Rules about names: functions defined inside, and where the function returns."""
+"""The checks of nested functions and of `return` statements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from types import UnionType
 
 import gast
 
@@ -20,7 +20,7 @@ def check_names(unit: Unit, faults: Faults) -> None:
     """Record nested functions that cannot be inlined."""
     body = [] if isinstance(unit.node, gast.Lambda) else unit.node.body
     for name, node in definitions(body):
-        if unit.helpers.get(name) is not node:
+        if unit.nested.get(name) is not node:
             _bound_twice(unit, faults, name, node)
         _check_definition_time(unit, faults, node)
 
@@ -43,7 +43,7 @@ def _bound_twice(unit: Unit, faults: Faults, name: str, node: Node) -> None:
 
 
 def _deleted(faults: Faults, name: str, node: Node, deletions: list[Node]) -> None:
-    """`del` of a nested function, which is no variable of the lane."""
+    """Record a `del` of a nested function, which is no variable of the lane."""
     title, label = f"the nested function `{name}` cannot be deleted", "it is no value of the lane"
     for deletion in deletions:
         faults.add("PCB113", title, deletion, label, helps=("leave the `del` out",), cause=(node, "defined here"))
@@ -80,7 +80,7 @@ def check_returns(unit: Unit, faults: Faults) -> None:
 
 
 def never_returns(unit: Unit, faults: Faults, bare: Node | None = None) -> None:
-    """Record that no `return` has a value; `bare` is one without."""
+    """Record that no `return` has a value; `bare` is a `return` without one, if there is any."""
     faults.add(
         "PCB110",
         f"`{unit.fn.__name__}` never returns a value",
@@ -91,12 +91,12 @@ def never_returns(unit: Unit, faults: Faults, bare: Node | None = None) -> None:
 
 
 def returns_value(unit: Unit) -> bool:
-    """Does any `return` have a value?"""
+    """Whether any `return` of a function has a value."""
     return any(node.value is not None for node in _own(unit.body, gast.Return))
 
 
-def _own(nodes: list[Node], kind: Any) -> Iterator[Node]:
-    """The statements of a kind, nested scopes left out."""
+def _own(nodes: list[Node], kind: type | UnionType) -> Iterator[Node]:
+    """The nodes of some types, nested scopes left out."""
     for node in nodes:
         if isinstance(node, kind):
             yield node
@@ -105,7 +105,7 @@ def _own(nodes: list[Node], kind: Any) -> Iterator[Node]:
 
 
 def falling_statement(body: list[Node]) -> Node:
-    """The statement after which control leaves the end of `body`."""
+    """The statement, or its condition, after which control may leave the end of `body`."""
     last = body[-1]
     if isinstance(last, gast.If) and last.orelse and not _leaves(last.orelse):
         return falling_statement(last.orelse)
@@ -119,7 +119,7 @@ def falling_statement(body: list[Node]) -> Node:
 
 
 def fall_helps(last: Node) -> tuple[str, ...]:
-    """What to do where control leaves a function after the statement `last`."""
+    """The helps for a function that control leaves after the statement `last`, without a `return`."""
     if not isinstance(last, gast.Match):
         return (RETURN_HELP,)
     case = last.cases[-1]

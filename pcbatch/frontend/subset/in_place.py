@@ -1,4 +1,4 @@
-"""What to write instead of a change in place: `xs[i] = v`, a swap, `xs.append(v)`; in the words of the source."""
+"""Helps against changes in place, in the words of the source: for `xs[i] = v`, a swap, `xs.append(v)`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HELPS = {
 
 
 def swap_help(statement: Node) -> str | None:
-    """For `xs[i], xs[j] = xs[j], xs[i]`, or any assignment of several values to elements of one array."""
+    """The help for several assignments to elements of one array, such as a swap; None for other statements."""
     target = statement.targets[0]
     value = statement.value
     if len(statement.targets) > 1 or not isinstance(target, gast.Tuple) or not isinstance(value, gast.Tuple):
@@ -59,7 +59,7 @@ def _name(node: Node) -> str | None:
 
 
 def element_helps(target: Node, statement: Node, variables: frozenset[str]) -> tuple[str, ...]:
-    """For a statement that assigns to `target`, an element of something; `variables` are those of the lane."""
+    """The helps for an assignment to `target`, an element or a slice; `variables` are those of the lane."""
     base, index = target.value, _index(target)
     if isinstance(base, gast.Subscript) and isinstance(base.value, gast.Name):
         base, index = base.value, f"{_index(base)}, {index}"
@@ -88,7 +88,7 @@ def element_helps(target: Node, statement: Node, variables: frozenset[str]) -> t
 
 
 def _replaced(name: str, index: Node, value: str) -> str:
-    """A list with another value at an index that is known."""
+    """An expression for a list with another value at a known index."""
     at = one_line(index)
     negative = isinstance(index, gast.UnaryOp) and isinstance(index.op, gast.USub)
     if negative and isinstance(index.operand, gast.Constant) and index.operand.value == 1:
@@ -98,7 +98,7 @@ def _replaced(name: str, index: Node, value: str) -> str:
 
 
 def _masked_help(name: str, target: Node, statement: Node) -> str:
-    """For a slice whose ends lanes decide."""
+    """The help for an assignment to a slice whose ends depend on the lane."""
     low, high = (None if end is None else one_line(end) for end in (target.slice.lower, target.slice.upper))
     tests = ([f"({low} <= k)"] if low is not None else []) + ([f"(k < {high})"] if high is not None else [])
     where = _chosen(name, " & ".join(tests), target, statement)
@@ -106,7 +106,7 @@ def _masked_help(name: str, target: Node, statement: Node) -> str:
 
 
 def _chosen(name: str, mask: str, target: Node, statement: Node) -> str:
-    """An array with another value where the mask holds."""
+    """An assignment of an array with another value where a mask holds."""
     value = _value(target, statement)
     if isinstance(statement, gast.AugAssign):
         whole = gast.BinOp(left=target.value, op=statement.op, right=statement.value)
@@ -143,16 +143,16 @@ def _index(node: Node) -> str:
 
 
 def attribute_help(target: Node, statement: Node) -> str | None:
-    """For a statement that assigns to `target`, an attribute of a variable."""
+    """The help for an assignment to an attribute of a variable; None for attributes of other expressions."""
     if not isinstance(target.value, gast.Name):
         return None
-    name, given = target.value.id, f"{target.attr}={_value(target, statement)}"
-    made = f"`{name} = {name}._replace({given})` for a namedtuple"
-    return f"make a new value: {made}, `{name} = dataclasses.replace({name}, {given})` for a dataclass"
+    name, field = target.value.id, f"{target.attr}={_value(target, statement)}"
+    namedtuple = f"`{name} = {name}._replace({field})` for a namedtuple"
+    return f"make a new value: {namedtuple}, `{name} = dataclasses.replace({name}, {field})` for a dataclass"
 
 
 def delete_helps(target: Node) -> tuple[str, ...]:
-    """For `del d[key]` and `del xs[i]`; nothing for other targets."""
+    """The helps for `del d[key]` and `del xs[i]`; none for other targets."""
     if not isinstance(target, gast.Subscript) or not isinstance(target.value, gast.Name):
         return ()
     if isinstance(target.slice, gast.Slice | gast.Tuple):
@@ -166,16 +166,16 @@ def delete_helps(target: Node) -> tuple[str, ...]:
 
 
 def method_helps(call: Node) -> tuple[str, ...]:
-    """For a call such as `xs.append(v)`."""
+    """The helps for a call of a method in `METHODS`, such as `xs.append(v)`."""
     name, method = one_line(call.func.value), call.func.attr
     args = [_short(arg) for arg in call.args]
     match method:
         case "pop":
             return (_pop_help(name, call.args), *([COUNTER.format(name)] if not args else []))
         case "update":
-            given = ", ".join([*args, *(one_line(keyword) for keyword in call.keywords)])
+            items = ", ".join([*args, *(one_line(keyword) for keyword in call.keywords)])
             literal = len(call.args) == 1 and not call.keywords and isinstance(call.args[0], gast.Dict)
-            return (f"make a new dict: `{name} = {{**{name}, **{given if literal else f'dict({given})'}}}`",)
+            return (f"make a new dict: `{name} = {{**{name}, **{items if literal else f'dict({items})'}}}`",)
         case "sort":
             options = {keyword.arg: one_line(keyword.value) for keyword in call.keywords}
             return (f"make a sorted array: `{name} = {sorted_array(name, options)}`",)
@@ -187,12 +187,12 @@ def method_helps(call: Node) -> tuple[str, ...]:
 def _pop_help(name: str, args: list[Node]) -> str:
     if not args:
         return f"make a new list: `{name} = {name}[:-1]`"
-    at, key = one_line(args[0]), args[0].value if isinstance(args[0], gast.Constant) else None
+    index, key = one_line(args[0]), args[0].value if isinstance(args[0], gast.Constant) else None
     if isinstance(key, str):
-        return f"make a new dict: `{name} = {{k: v for k, v in {name}.items() if k != {at}}}`"
+        return f"make a new dict: `{name} = {{k: v for k, v in {name}.items() if k != {index}}}`"
     if key == 0:
         return f"make a new list: `{name} = {name}[1:]`"
-    if at == "-1":
+    if index == "-1":
         return f"make a new list: `{name} = {name}[:-1]`"
-    after = key + 1 if isinstance(key, int) else f"{at} + 1"
-    return f"make a new list: `{name} = [*{name}[:{at}], *{name}[{after}:]]`"
+    after = key + 1 if isinstance(key, int) else f"{index} + 1"
+    return f"make a new list: `{name} = [*{name}[:{index}], *{name}[{after}:]]`"

@@ -1,4 +1,4 @@
-"""The table of what the language subset leaves out: code, title, label and a help that works."""
+"""The tables of unsupported syntax, each entry with code, title, label and a help that can be followed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Why a kind of node is refused and what to write instead."""
+    """The refusal of one type of node: the parts of its diagnostic."""
 
     code: str
     title: str

@@ -1,4 +1,4 @@
-"""Names that nothing defines, found before anything is traced.
+"""The check for names that nothing defines, before anything is traced.
 
 Tracing finds them too, but only in a function that could be built. So that a function with other mistakes shows its
 misspelt names at once, they are looked for in the tree, where there is no doubt: not in nested functions, which may
@@ -40,7 +40,7 @@ def _help(unit: Unit, name: str) -> str:
 
 
 def _certain_reads(unit: Unit, node: Node) -> Iterator[Node]:
-    """Reads that the traced function is sure to make, or to make in some lane."""
+    """The reads that the traced function makes for certain, at least in some lane."""
     if isinstance(node, (*FUNCTIONS, gast.ClassDef, gast.Lambda)):
         return
     if isinstance(node, COMPREHENSIONS):
@@ -63,7 +63,7 @@ def _certain_reads(unit: Unit, node: Node) -> Iterator[Node]:
 
 
 def _depends_on_lane(unit: Unit, test: Node) -> bool:
-    """Is this surely no condition that is known while compiling?"""
+    """Whether a condition certainly depends on the lane, so that it is not known while compiling."""
     if isinstance(test, gast.UnaryOp) and isinstance(test.op, gast.Not):
         return _depends_on_lane(unit, test.operand)
     if isinstance(test, gast.BoolOp):

@@ -1,4 +1,4 @@
-"""What to write instead of a statement whose value is not used, and of a batched function that is not called."""
+"""Helps for statements whose value is not used, and for batched functions that are not called."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PURE = frozenset({"jax", "numpy", "math", "builtins"})  # packages
 
 
 def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
-    """For a statement that is this expression."""
+    """The helps for a statement that is the expression `value`."""
     if not isinstance(value, gast.Call):
         return (LEAVE,)
     out = next((keyword.value for keyword in value.keywords if keyword.arg == "out"), None)
@@ -32,19 +32,19 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
         rest = [keyword for keyword in value.keywords if keyword.arg != "out"]
         call = gast.copy_location(gast.Call(func=value.func, args=value.args, keywords=rest), value)
         return (f"assign what it gives: `{out.id} = {one_line(call)}`",)
-    name, found = one_line(value.func), resolve(unit, value.func)
-    if isinstance(value.func, gast.Name) and name in unit.helpers:
+    name, function = one_line(value.func), resolve(unit, value.func)
+    if isinstance(value.func, gast.Name) and name in unit.nested:
         end = f", and end it with {RETURN}"
         return (f"move `{name}` out of the batched function, as a `def` with `@pcbatch.inline`{end}: {THEN}",)
-    if getattr(found, "__name__", None) in CALLBACKS:
+    if getattr(function, "__name__", None) in CALLBACKS:
         return ("print in a statement of the batched function itself; return what is to be saved",)
-    if isinstance(found, FunctionType) and str(found.__module__).split(".")[0] not in PURE:
-        end = "" if _returns_value(found.__code__) else f", and end it with {RETURN}"
-        if found.__code__.co_filename == unit.fn.__code__.co_filename:
-            return (f"decorate `{found.__name__}` with `@pcbatch.inline`{end}: {THEN}",)
+    if isinstance(function, FunctionType) and str(function.__module__).split(".")[0] not in PURE:
+        end = "" if _returns_value(function.__code__) else f", and end it with {RETURN}"
+        if function.__code__.co_filename == unit.fn.__code__.co_filename:
+            return (f"decorate `{function.__name__}` with `@pcbatch.inline`{end}: {THEN}",)
         wrapped = f"`{name.rpartition('.')[2]} = pcbatch.inline({name})`"
         return (f"wrap it at the top of this file, {wrapped}{end}: {THEN}",)
-    if found is MISSING and isinstance(value.func, gast.Attribute):
+    if function is MISSING and isinstance(value.func, gast.Attribute):
         base = one_line(value.func.value)
         return (
             f"if it changes `{base}`, make a new value and assign it: `{base} = ...`",
@@ -54,7 +54,7 @@ def unused_helps(unit: Unit, value: Node) -> tuple[str, ...]:
 
 
 def value_helps(unit: Unit, target: Target, given_to: Any) -> tuple[str, ...]:
-    """For a batched function that is used as a value, perhaps as an argument of the function `given_to`."""
+    """The helps for a batched function used as a value; `given_to` is the function it is an argument of, if any."""
     name = target.fn.__name__
     helps = [CHOICES]
     if any(given_to is mapping for mapping in (jax.vmap, jax.lax.map, builtins.map)):
@@ -68,9 +68,9 @@ def value_helps(unit: Unit, target: Target, given_to: Any) -> tuple[str, ...]:
 
 
 def _returns_value(code: CodeType) -> bool:
-    """Does any `return` give something else than None?"""
-    found = list(dis.get_instructions(code))
-    for before, instruction in zip([found[0], *found], found, strict=False):
+    """Whether any `return` of a function gives another value than None."""
+    instructions = list(dis.get_instructions(code))
+    for before, instruction in zip([instructions[0], *instructions], instructions, strict=False):
         if instruction.opname == "RETURN_VALUE" and not (before.opname == "LOAD_CONST" and before.argval is None):
             return True
         if instruction.opname == "RETURN_CONST" and instruction.argval is not None:
@@ -79,7 +79,7 @@ def _returns_value(code: CodeType) -> bool:
 
 
 def _is_straight(unit: Unit, fn: FunctionType) -> bool:
-    """Has the function no branches, loops or calls of batched functions, so that JAX can trace it by itself?"""
+    """Whether a function has no branches, loops or calls of batched functions, so that JAX alone can trace it."""
     jumps = {*dis.hasjrel, *dis.hasjabs}
     if any(instruction.opcode in jumps for code in _codes(fn.__code__) for instruction in dis.get_instructions(code)):
         return False

@@ -1,4 +1,4 @@
-"""Python's builtins for values of a lane: each means for one lane what Python means for one example.
+"""Python's builtins for values of a lane: each gives one lane the value that Python gives one example.
 
 Every function here calls the builtin itself when no argument is an array of JAX.
 """
@@ -23,12 +23,12 @@ _NOTHING: Any = object()
 
 
 def max_(*args: Any, **options: Any) -> Any:
-    """`max`."""
+    """The builtin `max`: the first greatest of one or more values of a lane."""
     return _extreme(builtins.max, args, **options)
 
 
 def min_(*args: Any, **options: Any) -> Any:
-    """`min`."""
+    """The builtin `min`: the first least of one or more values of a lane."""
     return _extreme(builtins.min, args, **options)
 
 
@@ -37,7 +37,7 @@ def _extreme(
 ) -> Any:
     options = {"key": key} | ({} if default is _NOTHING else {"default": default}) | wrong
     if not args or wrong or (len(args) > 1 and default is not _NOTHING):
-        return builtin(*args, **options)  # raises
+        return builtin(*args, **options)  # raises Python's own error
     values = args[0] if len(args) == 1 else args
     if isinstance(values, jax.Array) and key is None and values.ndim == 1 and values.size:
         return _extreme_element(builtin, values)
@@ -46,13 +46,13 @@ def _extreme(
     items = list(values)
     keys = items if key is None else [key(item) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
-        places = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
-        return default if places is None else items[places]
+        place = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
+        return default if place is None else items[place]
     return _first_extreme(builtin, items, keys)
 
 
 def _extreme_element(builtin: Callable[..., Any], xs: jax.Array) -> jax.Array:
-    """As Python finds it, from left to right: a NaN is passed over, unless it comes first."""
+    """The extreme element by Python's rule, from left to right: a NaN is skipped unless it comes first."""
     largest = builtin is builtins.max
     find = jnp.argmax if largest else jnp.argmin
     if not jnp.issubdtype(xs.dtype, jnp.floating):
@@ -74,12 +74,13 @@ def _first_extreme(builtin: Callable[..., Any], items: list[Any], keys: list[Any
 
 def _greater(a: Any, b: Any, builtin: Callable[..., Any]) -> Any:
     """`a > b`; tuples and lists are compared as Python does, by the first elements that differ."""
+    greater: Any
     if not (isinstance(a, tuple | list) and type(a) is type(b)):
-        found = a > b
-        if getattr(found, "shape", ()) != ():
+        greater = a > b
+        if getattr(greater, "shape", ()) != ():
             raise _ambiguous(builtin.__name__)
-        return found
-    greater: Any = len(a) > len(b)
+        return greater
+    greater = len(a) > len(b)
     for x, y in reversed(list(zip(a, b, strict=False))):
         greater = _either(truth(x == y), greater, _greater(x, y, builtin))
     return greater
@@ -104,32 +105,32 @@ def _ambiguous(name: str) -> Refusal:
 
 
 def any_(values: Iterable[Any]) -> Any:
-    """`any`."""
-    return _decided(values, True)
+    """The builtin `any`, with each element taken as a condition."""
+    return _any_or_all(values, True)
 
 
 def all_(values: Iterable[Any]) -> Any:
-    """`all`."""
-    return _decided(values, False)
+    """The builtin `all`, with each element taken as a condition."""
+    return _any_or_all(values, False)
 
 
-def _decided(values: Any, by: bool) -> Any:
-    """From left to right, up to a known element that decides."""
+def _any_or_all(values: Any, by: bool) -> Any:
+    """Evaluate `any` (`by` is True) or `all` (False) from left to right, up to a known element that decides."""
     if isinstance(values, jax.Array) and values.ndim == 1:
         return number(jnp.any(values != 0) if by else jnp.all(values != 0))
-    found: Any = not by
+    result: Any = not by
     for value in values:
         holds = truth(value)
         if not isinstance(holds, jax.Array):
             if bool(holds) is by:
                 return by
         else:
-            found = jnp.logical_or(found, holds) if by else jnp.logical_and(found, holds)
-    return number(found)
+            result = jnp.logical_or(result, holds) if by else jnp.logical_and(result, holds)
+    return number(result)
 
 
 def int_(*args: Any, **options: Any) -> Any:
-    """`int`: a float is cut off, a narrow integer gets room to grow."""
+    """The builtin `int`: a float is truncated, an integer of fewer than 32 bits widened."""
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
         return int(*args, **options)
     value = _real_scalar("int", args[0])
@@ -138,14 +139,14 @@ def int_(*args: Any, **options: Any) -> Any:
 
 
 def float_(*args: Any) -> Any:
-    """`float`."""
+    """The builtin `float`, of a real scalar of a lane."""
     if len(args) != 1 or not isinstance(args[0], jax.Array):
         return float(*args)
     return number(_real_scalar("float", args[0]).astype(float), *args)
 
 
 def complex_(*args: Any, **options: Any) -> Any:
-    """`complex`."""
+    """The builtin `complex`, of two real scalars of a lane."""
     parts = [*args, *options.values()]
     if not any(isinstance(part, jax.Array) for part in parts):
         return complex(*args, **options)
@@ -156,7 +157,7 @@ def complex_(*args: Any, **options: Any) -> Any:
 
 
 def bool_(*args: Any) -> Any:
-    """`bool`."""
+    """The builtin `bool`, of a scalar of a lane."""
     return number(truth(args[0]), *args) if len(args) == 1 and isinstance(args[0], jax.Array) else bool(*args)
 
 
@@ -170,7 +171,7 @@ def _real_scalar(name: str, value: jax.Array) -> jax.Array:
 
 
 def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
-    """`sorted`, of known values."""
+    """The builtin `sorted`; refuses keys that are values of a lane."""
     items = list(values)
     keys = items if key is None else [key(item) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
@@ -182,7 +183,7 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 
 def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
-    """`pow`."""
+    """The builtin `pow`, without a modulus for values of a lane."""
     if mod is not None and any(isinstance(value, jax.Array) for value in (base, exp, mod)):
         title = "`pow` with three arguments is not there for values of a lane"
         helps = ("write `base**exp % mod`, or multiply and take `% mod` in a loop where the power would overflow",)
@@ -191,7 +192,7 @@ def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
 
 
 def range_(*args: Any) -> Any:
-    """`range` outside of the head of a loop."""
+    """The builtin `range` outside the head of a loop; refuses bounds of a lane."""
     if any(isinstance(value, jax.core.Tracer) for value in args):
         raise Refusal(
             "PCB306",
@@ -205,27 +206,27 @@ def range_(*args: Any) -> Any:
 
 
 def str_(*args: Any, **options: Any) -> str:
-    """`str`."""
+    """The builtin `str`; refuses values of a lane."""
     return str(*map(shown, args), **options)
 
 
 def repr_(value: Any) -> str:
-    """`repr`."""
+    """The builtin `repr`; refuses values of a lane."""
     return repr(shown(value))
 
 
 def ascii_(value: Any) -> str:
-    """`ascii`."""
+    """The builtin `ascii`; refuses values of a lane."""
     return ascii(shown(value))
 
 
 def format_(value: Any, *spec: Any) -> str:
-    """`format`."""
+    """The builtin `format`; refuses values of a lane."""
     return format(shown(value), *spec)
 
 
 def shown(value: Any) -> Any:
-    """A value that becomes text; what a lane holds has no text while compiling."""
+    """Return a value that becomes text; refuses values of a lane, which have no text while compiling."""
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
         raise Refusal(
             "PCB304",
@@ -239,7 +240,7 @@ def shown(value: Any) -> Any:
 
 
 def is_(a: Any, b: Any) -> Any:
-    """`a is b`: nothing that a lane computes is one object with a number, or with another such value."""
+    """The operator `a is b`; refuses a comparison of a value of a lane with a number or an array."""
     plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
     if any(isinstance(one, jax.core.Tracer) and isinstance(other, plain) for one, other in ((a, b), (b, a))):
         raise Refusal(
@@ -251,11 +252,11 @@ def is_(a: Any, b: Any) -> Any:
 
 
 def is_not(a: Any, b: Any) -> Any:
-    """`a is not b`."""
+    """The operator `a is not b`; refuses what `is_` refuses."""
     return not is_(a, b)
 
 
 def refuse_impure(name: str, kind: str, draw: str) -> Any:
-    """A call that Python would make anew for every example."""
+    """Refuse a call that Python would make anew for every example, such as a draw of a random number."""
     title, helps = once(name, kind, draw)
     raise Refusal("PCB318", title, helps=helps)

@@ -1,7 +1,8 @@
 """Calls of NumPy on values of a lane that would be wrong without an error.
 
-NumPy asks what it is given for an array, and what it does with a value that is none is its own affair: `np.bmat` gives
-None. So a function of NumPy that is given values of a lane has to give such values, or ask for no more than a type.
+NumPy converts its arguments to arrays, and may do anything with a value that it cannot convert: `np.bmat` returns None.
+So a function of NumPy with a value of a lane among its arguments must return a value of the lane, or be one that asks
+for types only.
 """
 
 from __future__ import annotations
@@ -20,35 +21,39 @@ TYPES = frozenset(
 
 
 def from_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of NumPy that is called, with a look at what it gives."""
+    """Wrap a function of NumPy with a check of its result; the wrapper raises Refusal (PCB306) for a wrong one."""
 
     def call(*args: Any, **options: Any) -> Any:
-        found = function(*args, **options)
+        result = function(*args, **options)
         if not _of_lane((args, options)):
-            return found
+            return result
         name = getattr(function, "__name__", "")
-        if not _of_lane(found) and name not in TYPES:
+        if not _of_lane(result) and name not in TYPES:
             raise Refusal("PCB306", f"`{name}` of NumPy gives nothing that depends on the lane")
-        if _of_lane(found) and not _can_be_lowered(function, args, options):
+        if _of_lane(result) and not _can_be_lowered(function, args, options):
             raise Refusal("PCB306", f"`{name}` of NumPy hands on to JAX what JAX does not know")
-        return found
+        return result
 
     return call
 
 
 def _can_be_lowered(function: Callable[..., Any], args: Any, options: Any) -> bool:
-    """NumPy calls the method of its name with defaults of its own, and some that JAX does not check when it traces."""
+    """Whether JAX can compile a call.
+
+    NumPy calls the tracer's method of the same name, with default arguments that JAX may not know and that it checks
+    only when it lowers.
+    """
     leaves, tree = jax.tree.flatten((args, options))
-    places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, jax.core.Tracer)]
+    traced = [k for k, leaf in enumerate(leaves) if isinstance(leaf, jax.core.Tracer)]
 
     def run(*values: Any) -> Any:
-        given = dict(zip(places, values, strict=True))
-        positional, named = jax.tree.unflatten(tree, [given.get(k, leaf) for k, leaf in enumerate(leaves)])
+        new = dict(zip(traced, values, strict=True))
+        positional, named = jax.tree.unflatten(tree, [new.get(k, leaf) for k, leaf in enumerate(leaves)])
         return function(*positional, **named)
 
-    struct: Any = jax.ShapeDtypeStruct  # untyped
+    struct: Any = jax.ShapeDtypeStruct  # untyped in JAX
     try:
-        jax.jit(run).lower(*[struct(leaves[k].shape, leaves[k].dtype) for k in places])
+        jax.jit(run).lower(*[struct(leaves[k].shape, leaves[k].dtype) for k in traced])
     except TypeError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""What compiled `match` statements call: the tests of PEP 634, most of them about structure alone."""
+"""The functions that compiled `match` statements call: the tests of PEP 634, most of them about structure alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tu
 
 
 def equals(value: Any, pattern: Any) -> Any:
-    """`value == pattern`; a traced value equals only numbers."""
+    """The test of a literal pattern, `value == pattern`; a traced value equals only numbers."""
     for one, other in ((value, pattern), (pattern, value)):
         if isinstance(one, jax.Array) and not isinstance(other, NUMBERS):
             return False
@@ -24,7 +24,7 @@ def equals(value: Any, pattern: Any) -> Any:
 
 
 def same(value: Any, pattern: Any) -> Any:
-    """`value is pattern`, for None, True and False."""
+    """The test of a pattern None, True or False, `value is pattern`."""
     if isinstance(value, jax.core.Tracer) and isinstance(pattern, bool):
         title = f"the pattern `{pattern}` asks for one Python object, and values of lanes are not objects"
         raise Refusal("PCB305", title, helps=("match `int(c)` with `0` and `1`, or write an `if`",))
@@ -32,45 +32,45 @@ def same(value: Any, pattern: Any) -> Any:
 
 
 def is_sequence(value: Any, count: int, more: bool) -> bool:
-    """Does a sequence pattern of so many elements (or more) fit?"""
+    """Whether a value is a sequence of `count` elements, or at least as many if `more`."""
     if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray):
         return False
     return len(value) >= count if more else len(value) == count
 
 
 def between(value: Any, start: int, after: int) -> list[Any]:
-    """What `*rest` of a sequence pattern gets."""
+    """The elements that `*rest` of a sequence pattern binds."""
     return list(value[start : len(value) - after])
 
 
 def has_keys(value: Any, keys: tuple[Any, ...]) -> bool:
-    """Does a mapping pattern fit?"""
+    """Whether a value is a mapping with these keys."""
     return isinstance(value, Mapping) and all(key in value for key in keys)
 
 
 def without(value: Any, keys: tuple[Any, ...]) -> dict[Any, Any]:
-    """What `**rest` of a mapping pattern gets."""
+    """The items that `**rest` of a mapping pattern binds."""
     return {k: v for k, v in value.items() if k not in keys}
 
 
-def is_instance(value: Any, cls: Any, given: int) -> bool:
-    """Is the value of this class, which has so many positional sub-patterns?"""
+def is_instance(value: Any, cls: Any, count: int) -> bool:
+    """Whether a value is of a class; raises TypeError if that has fewer than `count` positional sub-patterns."""
     if not isinstance_(value, cls):
         return False
     most = 1 if cls in WHOLE else len(getattr(cls, "__match_args__", ()))
-    if given > most:
+    if count > most:
         plural = "" if most == 1 else "s"
-        raise TypeError(f"{cls.__name__}() accepts {most} positional sub-pattern{plural} ({given} given)")
+        raise TypeError(f"{cls.__name__}() accepts {most} positional sub-pattern{plural} ({count} given)")
     return True
 
 
 def has(value: Any, name: str) -> bool:
-    """Does the value have this attribute?"""
+    """Whether a value has an attribute."""
     return hasattr_(value, name)
 
 
 def positional(value: Any, cls: Any, number: int) -> Any:
-    """What a positional sub-pattern of a class pattern is matched with."""
+    """The part of a value that positional sub-pattern `number` of a class pattern is matched with."""
     if cls in WHOLE:
         return value
     return getattr(value, cls.__match_args__[number])

@@ -1,4 +1,4 @@
-"""What compiled primitives call at run time where Python's own operators cannot work on traced values.
+"""The support module: the functions that compiled primitives call where Python's own operators refuse traced values.
 
 Every function here means the same as the Python construct it stands for when its arguments are plain values.
 Primitives reach this module through a closure cell, so no user name can hide it.
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.source import helpers
+from pcbatch.frontend.support import helpers
 from pcbatch.frontend.support.builtins import all_ as all_
 from pcbatch.frontend.support.builtins import any_ as any_
 from pcbatch.frontend.support.builtins import ascii_ as ascii_
@@ -98,25 +98,25 @@ STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
 IN_PLACE = {"list": "`x = [*x, *items]`", "dict": "`x = {**x, **items}`", "set": "`x = x | items`"}  # `x += items`
 
 
-def called(fn: Any) -> Any:
-    """What is called in place of a function that is not batched."""
-    return helpers.called(fn, sys.modules[__name__])
+def substitute(fn: Any) -> Any:
+    """Return the callable that stands in for a function that is not batched (see `helpers.substitute`)."""
+    return helpers.substitute(fn, sys.modules[__name__])
 
 
 def decided(value: Any) -> bool:
-    """A condition that Python itself decides, once for all lanes."""
+    """A condition that Python itself decides, once for all lanes; a traced value raises at its own location."""
     return bool(value)
 
 
 def not_(value: Any) -> Any:
-    """`not value`."""
+    """The operator `not value`."""
     if not isinstance(value, ARRAYS):
         return not value
     return number(jnp.logical_not(truth(value))) if isinstance(value, jax.Array) else np.logical_not(truth(value))
 
 
 def contains(item: Any, container: Any) -> Any:
-    """`item in container`, also when the item or the container is traced."""
+    """The operator `item in container`, also for a traced item or container."""
     return number(_contains(item, container))
 
 
@@ -135,15 +135,15 @@ def _contains(item: Any, container: Any) -> Any:
 
 
 def lacks(item: Any, container: Any) -> Any:
-    """`item not in container`."""
+    """The operator `item not in container`, also for a traced item or container."""
     return not_(contains(item, container))
 
 
 def _any_equal(item: Any, candidates: tuple[Any, ...]) -> Any:
-    found: Any = False
+    equal: Any = False
     for candidate in candidates:
-        found = jnp.logical_or(found, truth(item == candidate))
-    return found
+        equal = jnp.logical_or(equal, truth(item == candidate))
+    return equal
 
 
 def inplace(value: Any) -> Any:
@@ -160,7 +160,7 @@ def inplace(value: Any) -> Any:
 
 
 def range_start(value: Any) -> Any:
-    """Where a `range` starts, in a type that does not wrap where Python's ints go on: narrow ones are widened."""
+    """The start of a `range`, at least 32 bits wide, so that counting from it does not wrap around."""
     if isinstance(value, jax.Array) and value.shape == () and jnp.issubdtype(value.dtype, jnp.integer):
         wide = jnp.promote_types(value.dtype, np.int32)
         return number(value if wide == value.dtype else value.astype(wide), value)
@@ -168,7 +168,7 @@ def range_start(value: Any) -> Any:
 
 
 def range_length(start: Any, stop: Any, step: Any) -> Any:
-    """`len(range(start, stop, step))` with traced values; never overflows. A traced step of zero gives zero."""
+    """The length of a `range` of traced values; never overflows. A traced step of zero gives zero."""
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         _check_integer(name, value)
     if not isinstance(step, jax.Array) and int(step) == 0:
@@ -183,21 +183,21 @@ def range_length(start: Any, stop: Any, step: Any) -> Any:
 
 
 def range_size(start: Any, stop: Any, step: Any) -> Any:
-    """`range_length` as a signed number, to be computed with."""
+    """The length of a `range` as a signed number, which may be subtracted from."""
     length = range_length(start, stop, step)
     return number(length.astype(np.int32), length) if isinstance(length, jax.Array) else length
 
 
 def _check_integer(name: str, value: Any) -> None:
     if isinstance(value, ARRAYS):
-        good = value.shape == () and (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_)
-        found = f"{value.dtype}{list(value.shape)}"
+        is_integer = value.shape == () and (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_)
+        kind = f"{value.dtype}{list(value.shape)}"
     else:
-        good, found = hasattr(type(value), "__index__"), type(value).__name__
-    if not good:
+        is_integer, kind = hasattr(type(value), "__index__"), type(value).__name__
+    if not is_integer:
         raise Refusal(
             "PCB314",
-            f"the {name} of range() must be an integer, not {found}",
+            f"the {name} of range() must be an integer, not {kind}",
             helps=(STEP_HELP if name == "step" else WHOLE_HELP,),
         )
 
@@ -219,12 +219,13 @@ def _traced_length(start: Any, stop: Any, step: Any) -> jax.Array:
         low, high = (start, stop) if step > 0 else (stop, start)
         size, nonempty = abs(step), high > low
     distance = high.astype(unsigned) - low.astype(unsigned)
+    # The distance divided by the step and rounded up, without a sum that may overflow.
     steps = _quotient(distance - unsigned.type(1), size)
     return jnp.where(nonempty, steps + unsigned.type(1), jnp.zeros_like(steps))
 
 
 def _quotient(distance: jax.Array, size: Any) -> jax.Array:
-    """`distance // size` without an overflow or a division by zero."""
+    """The quotient `distance // size`, without an overflow or a division by zero."""
     if isinstance(size, jax.Array):
         return distance // jnp.maximum(size, jnp.ones_like(size))
     dtype = np.dtype(distance.dtype)
@@ -237,7 +238,7 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 
 def rows(value: Any) -> Any:
-    """What a `for` loop goes over, in a form with a length and elements by number."""
+    """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
     if isinstance(value, (*ARRAYS, tuple, list)):
         return value
     if isinstance(value, set | frozenset):
@@ -252,7 +253,7 @@ def rows(value: Any) -> Any:
 
 
 def iter_length(value: Any) -> int:
-    """Length of what a `for` loop goes over, for arrays that of the leading axis."""
+    """The number of elements that a `for` loop goes over: for arrays, the size of the leading axis."""
     if isinstance(value, ARRAYS) and value.shape == ():
         title, note = (
             "a `for` loop cannot go over a scalar",
@@ -263,7 +264,7 @@ def iter_length(value: Any) -> int:
 
 
 def shortest(*lengths: Any) -> Any:
-    """The length of `zip`."""
+    """The length of `zip`, the least of `lengths`."""
     dynamic = [n for n in lengths if isinstance(n, jax.Array)]
     least = min((n for n in lengths if not isinstance(n, jax.Array)), default=None)
     for n in dynamic:
@@ -281,7 +282,7 @@ def same_length(*lengths: Any) -> Any:
 
 
 def row(values: Any, index: Any) -> Any:
-    """`values[index]`, also for a NumPy array with a traced index."""
+    """The element `values[index]`, also for a NumPy array with a traced index."""
     if not isinstance(index, jax.Array):
         return values[index]
     if not isinstance(values, ARRAYS):
@@ -290,7 +291,7 @@ def row(values: Any, index: Any) -> Any:
 
 
 def star_item(values: Any, k: int, count: int) -> Any:
-    """Element `k` of `*values` in a call where `count` are needed."""
+    """The element `k` of `*values` in a call that needs `count` more arguments."""
     items = tuple(values)
     if len(items) != count:
         raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")

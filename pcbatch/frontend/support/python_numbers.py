@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax.extend.source_info_util
@@ -23,108 +24,8 @@ BOOLS_HELP = "to count write `int(a) + int(b)`; for a bool of two bools write `a
 POWER_HELP = "write `2.0 ** n`: a float has all powers"
 
 
-def add(a: Any, b: Any) -> Any:
-    """`a + b`."""
-    return _arithmetic(operator.add, "+", a, b)
-
-
-def iadd(a: Any, b: Any) -> Any:
-    """`operator.iadd(a, b)`."""
-    return _arithmetic(operator.iadd, "+", a, b)
-
-
-def sub(a: Any, b: Any) -> Any:
-    """`a - b`."""
-    return _arithmetic(operator.sub, "-", a, b)
-
-
-def mul(a: Any, b: Any) -> Any:
-    """`a * b`."""
-    return _arithmetic(operator.mul, "*", a, b)
-
-
-def floordiv(a: Any, b: Any) -> Any:
-    """`a // b`."""
-    return _arithmetic(operator.floordiv, "//", a, b)
-
-
-def mod(a: Any, b: Any) -> Any:
-    """`a % b`."""
-    return _arithmetic(operator.mod, "%", a, b)
-
-
-def lshift(a: Any, b: Any) -> Any:
-    """`a << b`."""
-    return _arithmetic(operator.lshift, "<<", a, b)
-
-
-def rshift(a: Any, b: Any) -> Any:
-    """`a >> b`."""
-    return _arithmetic(operator.rshift, ">>", a, b)
-
-
-def truediv(a: Any, b: Any) -> Any:
-    """`a / b`."""
-    return _noted(operator.truediv, a, b)
-
-
-def and_(a: Any, b: Any) -> Any:
-    """`a & b`."""
-    return _noted(operator.and_, a, b)
-
-
-def or_(a: Any, b: Any) -> Any:
-    """`a | b`."""
-    return _noted(operator.or_, a, b)
-
-
-def xor(a: Any, b: Any) -> Any:
-    """`a ^ b`."""
-    return _noted(operator.xor, a, b)
-
-
-def eq(a: Any, b: Any) -> Any:
-    """`a == b`."""
-    return _noted(operator.eq, a, b)
-
-
-def ne(a: Any, b: Any) -> Any:
-    """`a != b`."""
-    return _noted(operator.ne, a, b)
-
-
-def lt(a: Any, b: Any) -> Any:
-    """`a < b`."""
-    return _noted(operator.lt, a, b)
-
-
-def le(a: Any, b: Any) -> Any:
-    """`a <= b`."""
-    return _noted(operator.le, a, b)
-
-
-def gt(a: Any, b: Any) -> Any:
-    """`a > b`."""
-    return _noted(operator.gt, a, b)
-
-
-def ge(a: Any, b: Any) -> Any:
-    """`a >= b`."""
-    return _noted(operator.ge, a, b)
-
-
-def neg(a: Any) -> Any:
-    """`-a`."""
-    return _unary(operator.neg, "-", a)
-
-
-def pos(a: Any) -> Any:
-    """`+a`."""
-    return _unary(operator.pos, "+", a)
-
-
 def invert(a: Any) -> Any:
-    """`~a`; of a bool of Python it is -1 or -2, and nobody means that."""
+    """The operator `~a`; refuses a bool that may be Python's own, for which it is -1 or -2 and never false."""
     if _is_bool(a) and isinstance(a, Tracer) and origin_of(a) is not Origin.ARRAY:
         raise Refusal(
             "PCB303",
@@ -136,7 +37,7 @@ def invert(a: Any) -> Any:
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """`base ** exponent` where no lane can fail."""
+    """The operator `**` where no lane can fail; refuses an integer to a power that may be negative."""
     if isinstance(exponent, Tracer) and origin_of(exponent) is not Origin.ARRAY and _may_be_negative(base, exponent):
         raise Refusal(
             "PCB303",
@@ -150,7 +51,7 @@ def power(base: Any, exponent: Any) -> Any:
 
 
 def ipow(base: Any, exponent: Any) -> Any:
-    """`operator.ipow(base, exponent)`."""
+    """The function `operator.ipow`, which refuses what `power` refuses."""
     of_lanes = isinstance(base, Tracer) or isinstance(exponent, Tracer)
     if of_lanes and not isinstance(base, np.ndarray):
         return power(base, exponent)
@@ -158,12 +59,12 @@ def ipow(base: Any, exponent: Any) -> Any:
 
 
 def is_power(base: Any, exponent: Any) -> Any:
-    """Has `base ** exponent` the type that it has for all lanes? An integer has no negative power that is one."""
+    """Whether `base ** exponent` has the dtype that it has for all lanes: no negative power of an integer has it."""
     return exponent >= 0 if _may_be_negative(base, exponent) else True
 
 
 def checked_power(base: Any, exponent: Any) -> Any:
-    """`base ** exponent` where `is_power` holds."""
+    """The operator `**` in lanes where `is_power` holds."""
     whole = isinstance(base, Tracer) and base.shape == () and kind_of(base.dtype) in (bool, int)
     if whole and type(exponent) is int and exponent < 0 and origin_of(base) is not Origin.ARRAY:
         return note(base.astype(float) ** exponent, Origin.NUMBER)
@@ -171,7 +72,7 @@ def checked_power(base: Any, exponent: Any) -> Any:
 
 
 def _may_be_negative(base: Any, exponent: Any) -> bool:
-    """Is this an integer to a power that only the lane knows?"""
+    """Whether a power is one of an integer to a traced integer, which may be negative."""
     if not isinstance(exponent, Tracer) or exponent.shape != () or not jnp.issubdtype(exponent.dtype, np.signedinteger):
         return False
     if not isinstance(base, Tracer | np.ndarray | np.generic | int):
@@ -179,23 +80,18 @@ def _may_be_negative(base: Any, exponent: Any) -> bool:
     return isinstance(base, int) or kind_of(base.dtype) in (bool, int)
 
 
-def abs_(a: Any) -> Any:
-    """`abs`."""
-    return _unary(abs, "abs", a)
-
-
 def round_(a: Any, *digits: Any, **options: Any) -> Any:
-    """`round`."""
+    """The builtin `round`, for which a bool is a number."""
     return _unary(lambda x: round(x, *digits, **options), "round", a)
 
 
 def divmod_(a: Any, b: Any) -> Any:
-    """`divmod`."""
+    """The builtin `divmod`, for which bools are numbers."""
     return (floordiv(a, b), mod(a, b)) if isinstance(a, Tracer) or isinstance(b, Tracer) else divmod(a, b)
 
 
 def sum_(values: Any, /, start: Any = 0) -> Any:
-    """`sum`."""
+    """The builtin `sum`, for which bools are numbers."""
     items = values if isinstance(values, Tracer) else list(values)
     if isinstance(values, Tracer) or not any(isinstance(item, Tracer) for item in (start, *items)):
         return sum(items, start)
@@ -205,18 +101,18 @@ def sum_(values: Any, /, start: Any = 0) -> Any:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """`value.real` and `value.imag`."""
+    """The attribute `value.real` or `value.imag`; that of a Python number is a Python number."""
     if not isinstance(value, Tracer) or origin_of(value) is Origin.ARRAY:
         return getattr(value, name)
-    return number(getattr(_counted(value) if _is_bool(value) else value, name), value)
+    return number(getattr(_as_integer(value) if _is_bool(value) else value, name), value)
 
 
 def _arithmetic(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any:
-    """An operator for which bools are numbers."""
+    """Apply a binary operator for which Python's own bools are numbers."""
     if (isinstance(a, Tracer) or isinstance(b, Tracer)) and _is_bool(a) and _is_bool(b):
         origin = both(origin_of(a), origin_of(b))
         if origin is Origin.NUMBER:
-            a, b = _counted(a), _counted(b)
+            a, b = _as_integer(a), _as_integer(b)
         elif origin is Origin.UNKNOWN:
             raise Refusal(
                 "PCB303",
@@ -224,14 +120,14 @@ def _arithmetic(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any
                 "they come from a function that is called as it is, or from paths that give different ones",
                 helps=(BOOLS_HELP,),
             )
-    return _noted(op, a, b)
+    return _with_origin(op, a, b)
 
 
-def _noted(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    found = op(a, b)
-    if isinstance(found, Tracer) and found.shape == ():
-        return note(found, both(source_of(a), source_of(b)))
-    return found
+def _with_origin(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    result = op(a, b)
+    if isinstance(result, Tracer) and result.shape == ():
+        return note(result, both(source_of(a), source_of(b)))
+    return result
 
 
 def _unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
@@ -241,17 +137,42 @@ def _unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
     if _is_bool(a) and origin is Origin.UNKNOWN:
         title = f"`{sign}` of a bool is a number if it is Python's own, which is not known of this one"
         raise Refusal("PCB303", title, helps=("write `int(c)` for the number",))
-    found = op(_counted(a) if _is_bool(a) and origin is Origin.NUMBER else a)
-    return found if found is a else note(found, origin or Origin.UNKNOWN)
+    result = op(_as_integer(a) if _is_bool(a) and origin is Origin.NUMBER else a)
+    return result if result is a else note(result, origin or Origin.UNKNOWN)
 
 
 def _is_bool(value: Any) -> bool:
-    """Is this one bool, of any origin?"""
+    """Whether a value is one bool, of any origin."""
     return isinstance(value, bool) or (
         isinstance(value, Tracer | np.generic | np.ndarray) and value.shape == () and value.dtype == np.bool_
     )
 
 
-def _counted(value: Any) -> Any:
-    """A bool as the integer that it is, of a weak type as Python's integers are."""
+def _as_integer(value: Any) -> Any:
+    """Convert a bool to an integer, of a weak type as Python's integers are."""
     return jnp.where(value, 1, 0) if isinstance(value, Tracer) else int(value)
+
+
+# The binary operators; bools count as numbers in those with a sign.
+add = partial(_arithmetic, operator.add, "+")
+iadd = partial(_arithmetic, operator.iadd, "+")
+sub = partial(_arithmetic, operator.sub, "-")
+mul = partial(_arithmetic, operator.mul, "*")
+floordiv = partial(_arithmetic, operator.floordiv, "//")
+mod = partial(_arithmetic, operator.mod, "%")
+lshift = partial(_arithmetic, operator.lshift, "<<")
+rshift = partial(_arithmetic, operator.rshift, ">>")
+truediv = partial(_with_origin, operator.truediv)
+and_ = partial(_with_origin, operator.and_)
+or_ = partial(_with_origin, operator.or_)
+xor = partial(_with_origin, operator.xor)
+eq = partial(_with_origin, operator.eq)
+ne = partial(_with_origin, operator.ne)
+lt = partial(_with_origin, operator.lt)
+le = partial(_with_origin, operator.le)
+gt = partial(_with_origin, operator.gt)
+ge = partial(_with_origin, operator.ge)
+
+neg = partial(_unary, operator.neg, "-")
+pos = partial(_unary, operator.pos, "+")
+abs_ = partial(_unary, abs, "abs")

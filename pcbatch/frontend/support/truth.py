@@ -1,4 +1,4 @@
-"""What a value of a lane stands for as a condition."""
+"""The truth of a value of a lane."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Questions that Python answers from the object: what type a value has, which attributes, whether it can be called.
 
-A value of a lane is a tracer while its primitive is traced, and would answer as one. So the question is put to what
-stands for it in the plain function of one example: a number of Python for a scalar, a NumPy array and an array of JAX
-for an array. The answer is known while compiling; where they do not all say the same it is refused.
+A value of a lane is a tracer while its primitive is traced, and would answer as one. So the question is put to examples
+of its value in the plain function: a number of Python for a scalar, a NumPy array and an array of JAX for an array. The
+answer is known while compiling; a question on which the examples differ is refused.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ ARRAY_HELP = "`isinstance(x, (np.ndarray, jax.Array))` and `jnp.ndim(x) > 0` are
 
 
 def isinstance_(value: Any, cls: Any, /) -> bool:
-    """`isinstance`."""
-    return bool(_asked(lambda one: isinstance(one, cls), value, "whether it is of this class"))
+    """The builtin `isinstance`, answered by examples of the value."""
+    return bool(_answer(lambda one: isinstance(one, cls), value, "whether it is of this class"))
 
 
 def type_(*args: Any, **options: Any) -> Any:
-    """`type`, of one value."""
+    """The builtin `type`, answered by examples of the value."""
     if len(args) != 1 or options:
         return type(*args, **options)
-    return _asked(type, args[0], "its type")
+    return _answer(type, args[0], "its type")
 
 
 def type_test(test: str, value: Any, other: Any) -> Any:
-    """`type(value) is other` and the like."""
-    return _asked(lambda one: TESTS[test](type(one), other), value, "its type")
+    """A comparison such as `type(value) is other`; `test` is the name of the operator in the syntax tree."""
+    return _answer(lambda one: TESTS[test](type(one), other), value, "its type")
 
 
 def hasattr_(value: Any, name: str, /) -> bool:
-    """`hasattr`."""
-    return bool(_asked(lambda one: hasattr(one, name), value, f"whether it has `{name}`"))
+    """The builtin `hasattr`, answered by examples of the value."""
+    return bool(_answer(lambda one: hasattr(one, name), value, f"whether it has `{name}`"))
 
 
 def getattr_(value: Any, name: str, /, *default: Any) -> Any:
-    """`getattr`."""
+    """The builtin `getattr`; for a tracer, the attributes are those of examples of the value."""
     if not isinstance(value, Tracer):
         return getattr(value, name, *default)
     if name == "__class__":
@@ -71,27 +71,27 @@ def getattr_(value: Any, name: str, /, *default: Any) -> Any:
 
 
 def class_(value: Any) -> Any:
-    """`value.__class__`."""
+    """The attribute `value.__class__`, answered by examples of the value."""
     return type_(value) if isinstance(value, Tracer) else value.__class__
 
 
 def callable_(value: Any, /) -> bool:
-    """`callable`."""
-    return bool(_asked(callable, value, "whether it can be called"))
+    """The builtin `callable`, answered by examples of the value."""
+    return bool(_answer(callable, value, "whether it can be called"))
 
 
 def dir_(*args: Any) -> list[str]:
-    """`dir`."""
-    return dir(*args) if len(args) != 1 else _asked(dir, args[0], "its attributes")
+    """The builtin `dir`, answered by examples of the value."""
+    return dir(*args) if len(args) != 1 else _answer(dir, args[0], "its attributes")
 
 
 def id_(value: Any, /) -> int:
-    """`id`."""
+    """The builtin `id`; refuses values of a lane."""
     return _no_object("id", value)
 
 
 def hash_(value: Any, /) -> int:
-    """`hash`."""
+    """The builtin `hash`; refuses values of a lane."""
     return _no_object("hash", value) if isinstance(value, Tracer) else hash(value)
 
 
@@ -103,20 +103,20 @@ def _no_object(name: str, value: Any) -> int:
 
 
 def isscalar_(value: Any) -> bool:
-    """`np.isscalar`."""
-    return bool(_asked(np.isscalar, value, "whether it is a scalar of Python or an array"))
+    """The function `np.isscalar`, answered by examples of the value."""
+    return bool(_answer(np.isscalar, value, "whether it is a scalar of Python or an array"))
 
 
 def iterable_(value: Any) -> bool:
-    """`np.iterable`."""
-    return bool(_asked(np.iterable, value, "whether one can go over it"))
+    """The function `np.iterable`, answered by examples of the value."""
+    return bool(_answer(np.iterable, value, "whether one can go over it"))
 
 
-def _asked(question: Callable[[Any], Any], value: Any, what: str) -> Any:
-    """The answer to a question about a value."""
+def _answer(question: Callable[[Any], Any], value: Any, what: str) -> Any:
+    """The answer to a question about a value; raises Refusal (PCB305) if examples of the value differ in it."""
     if not isinstance(value, Tracer):
         return question(value)
-    answers = [question(one) for one in _stand_ins(value)]
+    answers = [question(example) for example in _examples(value)]
     first = answers[0]
     if all(type(answer) is type(first) and bool(answer == first) for answer in answers):
         return first
@@ -135,8 +135,8 @@ def _ambiguous(value: Any, what: str) -> Refusal:
     return Refusal("PCB305", title, note, helps=(DTYPE_HELP, "convert it first: `int(x)`, `float(x)`"))
 
 
-def _stand_ins(value: Any) -> tuple[Any, ...]:
-    """Objects of which one may stand where this value does, in the plain function."""
+def _examples(value: Any) -> tuple[Any, ...]:
+    """Objects that the value of a tracer may be in the plain function, at least one of each possible type."""
     kind = kind_of(value.dtype)
     if kind is None:
         return (_key(),)
@@ -145,15 +145,16 @@ def _stand_ins(value: Any) -> tuple[Any, ...]:
         return arrays
     if origin_of(value) is Origin.NUMBER:
         return EXAMPLES[kind]
-    numbers = [one for lower in KINDS[: KINDS.index(kind) + 1] for one in EXAMPLES[lower]]
+    # An unknown origin: paths may join numbers of narrower types, which promotion has made this dtype.
+    numbers = [example for lower in KINDS[: KINDS.index(kind) + 1] for example in EXAMPLES[lower]]
     return (*numbers, *arrays)
 
 
 @functools.lru_cache(maxsize=256)
 def _arrays(ndim: int, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    of_numpy = np.zeros((1,) * ndim, dtype)
+    array = np.zeros((1,) * ndim, dtype)
     with jax.ensure_compile_time_eval():
-        return (of_numpy if ndim else of_numpy[()], jnp.asarray(of_numpy))
+        return (array if ndim else array[()], jnp.asarray(array))
 
 
 @functools.lru_cache(maxsize=1)
