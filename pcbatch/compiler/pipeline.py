@@ -140,16 +140,16 @@ def compile_stages(
         cfg = checked(split_live_ranges.run(entered), "split_ranges", ("defined",))
         check_types.run_untyped(cfg)
     else:
-        cfg, found = _inferred(source, args)
+        cfg, inferred = _inferred(source, args)
         try:
-            check_types.run(cfg, found)
+            check_types.run(cfg, inferred)
         except CompileError as error:
             raise _with_names(error, fn, is_batched, statics) from None
         entry = cfg.function(cfg.entry)
-        result = found.types[entry.name, entry.results[0]]
-        params = {p: found.types[entry.name, p] for p in entry.params}
+        result = inferred.types[entry.name, entry.results[0]]
+        params = {p: inferred.types[entry.name, p] for p in entry.params}
         shared_leaves = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
-        cfg = checked(flatten.run(cfg, found), "flatten")
+        cfg = checked(flatten.run(cfg, inferred), "flatten")
     optimised = cfg
     for run in CFG_PASSES:
         optimised = _after(optimised, run(optimised), run.__module__)
@@ -184,18 +184,18 @@ def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
 
 def _inferred(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, infer.Inferred]:
     """Types, and the program that has them: what only types tell about loops and branches is put into it first."""
-    source, cfg, found = _unrolled(source, args)
-    entered = checked(enter_loops.run(source, cfg, found), "enter_loops", ("defined",))
-    return (cfg, found) if entered == source else _unrolled(entered, args)[1:]
+    source, cfg, inferred = _unrolled(source, args)
+    entered = checked(enter_loops.run(source, cfg, inferred), "enter_loops", ("defined",))
+    return (cfg, inferred) if entered == source else _unrolled(entered, args)[1:]
 
 
 def _unrolled(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, CfgProgram, infer.Inferred]:
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
-        found = infer.run(cfg, args)
-        unrolled = checked(unroll.run(source, cfg, found), "unroll", ("defined",))
+        inferred = infer.run(cfg, args)
+        unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))
         if unrolled == source:
-            return source, cfg, found
+            return source, cfg, inferred
         source = unrolled
 
 
@@ -238,8 +238,8 @@ def show(program: CfgProgram | StackProgram, format: str = "text") -> str:
 
 def stages(batched: Any, args: tuple[Any, ...]) -> dict[str, CfgProgram | StackProgram]:
     """The programs `cfg`, `stack` and `opt` of a batched function for example (batched) arguments."""
-    found: Stages = batched.lower(*args).stages
-    return {"cfg": found.cfg, "stack": found.stack, "opt": found.opt}
+    inferred: Stages = batched.lower(*args).stages
+    return {"cfg": inferred.cfg, "stack": inferred.stack, "opt": inferred.opt}
 
 
 def dump(batched: Any, stage: str, avals: Mapping[str, Any] | None, lanes: int, format: str = "text") -> str:

@@ -34,24 +34,25 @@ from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets
 MOST_BLOCKS = 5000  # of one function; beyond it, compiling would take minutes
 
 
-def run(source: CfgProgram, split: CfgProgram, found: Inferred) -> CfgProgram:
-    """`source` with the loops that `found` asks for unrolled, or, if there are none, without impossible branches.
+def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram:
+    """`source` with the loops that `inferred` asks for unrolled, or, if there are none, without impossible branches.
 
     `split` is the same program with live ranges split, for which types were inferred. Raises CompileError for a
     program that would become too large.
     """
     asked: dict[str, list[OpKey]] = {}
-    for key, error in sorted(found.errors.items()):
+    for key, error in sorted(inferred.errors.items()):
         if isinstance(error, NeedsUnrolling):
             asked.setdefault(key[0], []).append(key)
     split_functions = {f.name: f for f in split.functions}
     new = {
-        name: _Unrolling(source.function(name), split_functions[name], found).run(keys) for name, keys in asked.items()
+        name: _Unrolling(source.function(name), split_functions[name], inferred).run(keys)
+        for name, keys in asked.items()
     }
     unrolled = replace(source, functions=tuple(new.get(f.name, f) for f in source.functions))
-    if unrolled != source or not (found.errors or found.conflicts):
+    if unrolled != source or not (inferred.errors or inferred.conflicts):
         return unrolled
-    return replace(source, functions=tuple(_prune(f, split_functions[f.name], found) for f in source.functions))
+    return replace(source, functions=tuple(_prune(f, split_functions[f.name], inferred) for f in source.functions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,8 @@ class _Wanted:
 
 
 class _Unrolling:
-    def __init__(self, function: Function, split: Function, found: Inferred) -> None:
-        self.function, self.found = function, found
+    def __init__(self, function: Function, split: Function, inferred: Inferred) -> None:
+        self.function, self.inferred = function, inferred
         self.by_label = {block.label: block for block in function.blocks}
         self.typed = {block.label: block for block in split.blocks}
         self.order = list(self.by_label)
@@ -107,7 +108,7 @@ class _Unrolling:
         return [one for one in wanted if one.loop.head in chosen]
 
     def wanted(self, loop: Loop, key: OpKey) -> _Wanted:
-        return _Wanted(loop, self.copied(loop), _trips(self.function.name, self.typed[loop.head], self.found), key)
+        return _Wanted(loop, self.copied(loop), _trips(self.function.name, self.typed[loop.head], self.inferred), key)
 
     def copied(self, loop: Loop) -> frozenset[str]:
         """The blocks of a loop, and those after which a trip leaves it: what is known of an element is known there too.
@@ -140,12 +141,12 @@ class _Unrolling:
         return [*made, replace(head, label=heads[-1], terminator=_decided(head.terminator, False))]
 
 
-def _trips(function: str, head: Block, found: Inferred) -> int | None:
+def _trips(function: str, head: Block, inferred: Inferred) -> int | None:
     """How often a loop runs, from the types of what its head compares; None: not known while compiling."""
     branch = head.terminator
     test = next((op for op in head.ops if isinstance(branch, Branch) and branch.cond in writes(op)), None)
     for name in getattr(getattr(test, "expr", None), "ins", ()):
-        type_ = found.types.get((function, name))
+        type_ = inferred.types.get((function, name))
         if type_ is not None and len(type_.leaves) == 1 and isinstance(type_.leaves[0], Known):
             return int(type_.leaves[0].value)  # type: ignore[call-overload, no-any-return]
     return None
@@ -164,12 +165,12 @@ def _jump(label: str) -> Terminator:
     return Return() if label == RETURN else Jump(label)
 
 
-def _prune(function: Function, split: Function, found: Inferred) -> Function:
+def _prune(function: Function, split: Function, inferred: Inferred) -> Function:
     """Branches whose condition is known become jumps. Two live ranges that only met there are then told apart."""
     blocks = []
     for block, typed in zip(function.blocks, split.blocks, strict=True):
         if isinstance(block.terminator, Branch) and isinstance(typed.terminator, Branch):
-            cond = found.types.get((function.name, typed.terminator.cond))
+            cond = inferred.types.get((function.name, typed.terminator.cond))
             targets = branch_targets(block.terminator, cond)
             block = replace(block, terminator=_jump(targets[0])) if len(targets) == 1 else block
         blocks.append(block)
