@@ -16,7 +16,7 @@ N = np.array([1, 2], np.int32)
 XS = np.ones((2, 4), np.float32)
 
 TOLD: dict[str, Callable[..., Any]] = {
-    "use the function of `jnp` in place of that of NumPy": lambda n, xs: np.busday_count(n, n),
+    "use functions of `jnp` in place of that of NumPy": lambda n, xs: np.busday_count(n, n),
     "write `jnp.sqrt(n)`": lambda n, xs: np.sqrt(n),
     "write `jnp.asarray(xs)`": lambda n, xs: np.asarray(xs)[0],
     "or use the largest size and a mask": lambda n, xs: np.zeros(n).sum(),

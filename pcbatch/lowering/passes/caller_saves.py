@@ -43,8 +43,8 @@ def plan(program: CfgProgram, qualified: Qualify) -> dict[str, dict[Site, Saves]
 
 
 def _written(program: CfgProgram, qualified: Qualify) -> dict[str, Names]:
-    """For every function, the variables that a call of it may write, those of its callees included, but for its own
-    parameters, which the caller passes."""
+    """The variables that a call of each function may write, in its callees too, without the parameters of the function
+    itself, which the caller writes."""
     functions = {f.name: f for f in program.functions}
     own = {
         f.name: frozenset(qualified[f.name, v] for b in f.blocks for op in b.ops for v in writes(op))

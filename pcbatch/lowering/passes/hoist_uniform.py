@@ -102,7 +102,7 @@ def _solve(program: StackProgram, shared: frozenset[str]) -> dict[str, str]:
 
 
 def _users(ops: Sequence[StackOp]) -> dict[str, list[int]]:
-    """For each variable, the operations that depend on its root: those that read it, or write it among others."""
+    """The operations that depend on the root of each variable: those that read it, or write it among others."""
     users: dict[str, list[int]] = {}
     for k, op in enumerate(ops):
         for v in dict.fromkeys((*reads(op), *writes(op))):

@@ -122,7 +122,7 @@ class _Inference:
             self._block(name, block, min(start, self.waiting.pop((name, block.label), start)))
 
     def look(self, place: tuple[str, str], start: int) -> None:
-        """Have a block looked at (again) from operation `start` on: in this round if it comes later in the program."""
+        """Schedule a block from operation `start` on: in this round if it comes later in the program, or the next."""
         if place not in self.stale:
             this_round, current = self.current
             position = self.position[place]
@@ -234,7 +234,7 @@ class _Inference:
 
 
 def _users(program: CfgProgram) -> dict[Place, dict[tuple[str, str], int]]:
-    """For every variable, the blocks that depend on its type, with the first operation that does.
+    """The blocks that depend on the type of each variable, with the first operation that does.
 
     A call depends on its arguments and on the results of its callee.
     """

@@ -72,7 +72,7 @@ def _profiled(run: Callable[[], Traced], seen: dict[CodeType, Mapping[str, Any]]
 
 
 def _mentions(code: CodeType, space: Mapping[str, Any]) -> Iterator[bool]:
-    """For each name in a function's code, whether it stands for a generator, or a module or function that draws."""
+    """Yield, for each name in a function's code, whether it is a generator, or a module or function that draws."""
     for name in code.co_names:
         found = space.get(name)
         yield found in (random, np.random) if type(found) is type(random) else isinstance(found, GENERATORS)
