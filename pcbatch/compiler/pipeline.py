@@ -1,4 +1,8 @@
-"""The passes in order, the verifier after each, and the programs of every stage."""
+"""The passes in order, the verifier after each, and the programs of every stage.
+
+`compile_stages` goes from a Python function to the program that the machine runs: front end, type inference and what
+only types tell about loops, `flatten`, `CFG_PASSES`, `MERGING_PASSES`, `lower_calls`, `STACK_PASSES`, block layout.
+"""
 
 from __future__ import annotations
 
@@ -105,8 +109,10 @@ class Stages:
 
 
 def checked(program: ProgramT, name: str, user_faults: tuple[str, ...] = ()) -> ProgramT:
-    """The program itself; raises InternalError if a pass left it invalid. `user_faults` are rules that, so early,
-    only the user's own program can break: those are reported as diagnostics later."""
+    """Return a program that the verifier accepts; raises InternalError if pass `name` left it invalid.
+
+    `user_faults` are rules that, so early, only the user's own program can break: diagnostics report those later.
+    """
     faults = [fault for fault in verify(program) if fault.rule not in user_faults]
     if faults:
         raise InternalError(f"after {name}:\n" + "\n".join(map(str, faults)) + "\n" + print_program(program))
@@ -114,7 +120,7 @@ def checked(program: ProgramT, name: str, user_faults: tuple[str, ...] = ()) -> 
 
 
 def _after(old: ProgramT, new: ProgramT, name: str) -> ProgramT:
-    """What a pass made of a valid program. Many change nothing, and comparing is cheaper than verifying again."""
+    """The result of pass `name` on a valid program, verified. Many change nothing, and comparing is cheaper."""
     return old if new == old else checked(new, name)
 
 
@@ -126,9 +132,14 @@ def compile_stages(
     schedule: str = "auto",
     apart: frozenset[str] = frozenset(),
 ) -> Stages:
-    """Run all passes. `args` gives the type of every parameter for one lane; `shared_args` are those (by name)
-    whose value is the same for all lanes; what the function has captured is, too, unless it is among `apart`. Raises
-    CompileError for faults of the user's program."""
+    """Compile a function for one signature: run all passes and return the program of every stage.
+
+    `is_batched` says which callees are batched functions, whose calls are calls of the program. `args` gives the type
+    of every parameter for one lane; None compiles without types, for the checks that need none. `shared_args` names the
+    parameters that are uniform. Captured values of an outer trace are uniform as well, unless they are among `apart`
+    (by their names in the program). `schedule` is a policy, or "auto". Raises CompileError for errors of the user's
+    program, InternalError for those of a pass.
+    """
     statics = _statics(args or {})
     source = checked(frontend.compile_functions(fn, is_batched, statics, names=args is None), "frontend", ("defined",))
     source = checked(inline.run(source), "inline", ("defined",))
@@ -140,16 +151,16 @@ def compile_stages(
         cfg = checked(split_live_ranges.run(entered), "split_ranges", ("defined",))
         check_types.run_untyped(cfg)
     else:
-        cfg, found = _inferred(source, args)
+        cfg, inferred = _inferred(source, args)
         try:
-            check_types.run(cfg, found)
+            check_types.run(cfg, inferred)
         except CompileError as error:
             raise _with_names(error, fn, is_batched, statics) from None
         entry = cfg.function(cfg.entry)
-        result = found.types[entry.name, entry.results[0]]
-        params = {p: found.types[entry.name, p] for p in entry.params}
+        result = inferred.types[entry.name, entry.results[0]]
+        params = {p: inferred.types[entry.name, p] for p in entry.params}
         shared_leaves = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
-        cfg = checked(flatten.run(cfg, found), "flatten")
+        cfg = checked(flatten.run(cfg, inferred), "flatten")
     optimised = cfg
     for run in CFG_PASSES:
         optimised = _after(optimised, run(optimised), run.__module__)
@@ -161,14 +172,14 @@ def compile_stages(
     # Decided on the program as it was before reordering, and once: the estimate may depend on the order.
     schedule = block_layout.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(block_layout.run(opt, schedule), "order")
-    # Last, because it makes draws look dearer than they are. It changes only the jaxprs that primitives stand for.
+    # Last, because it makes draws look more expensive than they are. It changes only the jaxprs of primitives.
     for draws in (unroll_threefry, rng_by_lane):
         optimised, opt = draws.run_cfg(optimised), draws.run(opt)
     return Stages(cfg, optimised, inlined, stack, opt, schedule, params, result, captures)
 
 
 def _inlined(program: CfgProgram) -> CfgProgram:
-    """The program with fewer calls; the passes after that are for what it put together."""
+    """The program after `auto_inline`, and after the passes that clean up behind it if it has changed anything."""
     for k, run in enumerate(MERGING_PASSES):
         new = _after(program, run(program), run.__module__)
         if k == 0 and new == program:
@@ -183,29 +194,31 @@ def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
 
 
 def _inferred(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, infer.Inferred]:
-    """Types, and the program that has them: what only types tell about loops and branches is put into it first."""
-    source, cfg, found = _unrolled(source, args)
-    entered = checked(enter_loops.run(source, cfg, found), "enter_loops", ("defined",))
-    return (cfg, found) if entered == source else _unrolled(entered, args)[1:]
+    """The typed program and its types: loops and branches that only types can decide are rewritten first."""
+    source, cfg, inferred = _unrolled(source, args)
+    entered = checked(enter_loops.run(source, cfg, inferred), "enter_loops", ("defined",))
+    return (cfg, inferred) if entered == source else _unrolled(entered, args)[1:]
 
 
 def _unrolled(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, CfgProgram, infer.Inferred]:
+    """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types."""
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
-        found = infer.run(cfg, args)
-        unrolled = checked(unroll.run(source, cfg, found), "unroll", ("defined",))
+        inferred = infer.run(cfg, args)
+        unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))
         if unrolled == source:
-            return source, cfg, found
+            return source, cfg, inferred
         source = unrolled
 
 
 def _with_names(error: CompileError, fn: FunctionType, is_batched: BatchedTest, statics: Statics) -> CompileError:
-    """Add undefined names: tracing stops at the first of an expression, and does not get to what depends on it."""
+    """Add diagnostics for undefined names: tracing stops at the first one of an expression, and never reaches code that
+    depends on it."""
     try:
         frontend.compile_functions(fn, is_batched, statics, names=True)
     except CompileError as names:
-        places = {(d.code, d.primary and d.primary.loc) for d in error.diagnostics}
-        more = [d for d in names.diagnostics if (d.code, d.primary and d.primary.loc) not in places]
+        reported = {(d.code, d.primary and d.primary.loc) for d in error.diagnostics}
+        more = [d for d in names.diagnostics if (d.code, d.primary and d.primary.loc) not in reported]
         return CompileError(in_order([*error.diagnostics, *more]))
     return error
 
@@ -224,7 +237,7 @@ def _optimise(program: StackProgram, shared_params: frozenset[str]) -> StackProg
 
 
 def show(program: CfgProgram | StackProgram, format: str = "text") -> str:
-    """A program as text, JSON or a graph for graphviz."""
+    """Return a program as "text", as "json", or as a graph for graphviz ("dot"). Raises ValueError for others."""
     match format:
         case "text":
             return print_program(program)
@@ -237,11 +250,14 @@ def show(program: CfgProgram | StackProgram, format: str = "text") -> str:
 
 
 def stages(batched: Any, args: tuple[Any, ...]) -> dict[str, CfgProgram | StackProgram]:
-    """The programs `cfg`, `stack` and `opt` of a batched function for example (batched) arguments."""
-    found: Stages = batched.lower(*args).stages
-    return {"cfg": found.cfg, "stack": found.stack, "opt": found.opt}
+    """Return the programs "cfg", "stack" and "opt" of a batched function, for batched example arguments."""
+    programs: Stages = batched.lower(*args).stages
+    return {"cfg": programs.cfg, "stack": programs.stack, "opt": programs.opt}
 
 
 def dump(batched: Any, stage: str, avals: Mapping[str, Any] | None, lanes: int, format: str = "text") -> str:
-    """The text of one stage of a batched function. `avals`: parameter -> pytree of `ArrayType`, or None."""
+    """Return one stage of a batched function, in a format of `show`.
+
+    `avals` maps each parameter to a pytree of `ArrayType`, for `lanes` lanes; None shows the stage without types.
+    """
     return str(batched.dump(stage, avals, lanes, format))

@@ -14,7 +14,7 @@ program in one pass, and once more for each loop around it; sets of names are sm
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -45,21 +45,36 @@ def solve(
     users = {node: [position[user] for user in users] for node, users in invert(sources).items()}
     entering: dict[Node, Value] = {}
     leaving: dict[Node, Value] = dict.fromkeys(sources, start)
-    waiting = [True] * len(order)
-    work = list(range(len(order)))  # a heap
-    while work:
-        at = heapq.heappop(work)
-        waiting[at] = False
+    worklist = Worklist(range(len(order)))
+    for at in worklist:
         node = order[at]
         entering[node] = join(node, [leaving[source] for source in sources[node]])
         value = transfer(node, entering[node])
         if value != leaving[node]:
             leaving[node] = value
             for user in users[node]:
-                if not waiting[user]:
-                    waiting[user] = True
-                    heapq.heappush(work, user)
+                worklist.add(user)
     return Solution({node: entering[node] for node in sources}, leaving)
+
+
+class Worklist:
+    """Positions that wait to be visited, the smallest first. Iteration ends when none waits; a visit may add more."""
+
+    def __init__(self, positions: Iterable[int]) -> None:
+        self._heap = sorted(positions)
+        self._waiting = set(self._heap)
+
+    def add(self, position: int) -> None:
+        """Add a position, unless it waits already."""
+        if position not in self._waiting:
+            self._waiting.add(position)
+            heapq.heappush(self._heap, position)
+
+    def __iter__(self) -> Iterator[int]:
+        while self._heap:
+            position = heapq.heappop(self._heap)
+            self._waiting.remove(position)
+            yield position
 
 
 def invert(edges: Mapping[Node, Iterable[Node]]) -> dict[Node, tuple[Node, ...]]:

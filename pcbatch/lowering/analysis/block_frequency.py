@@ -1,4 +1,7 @@
-"""How often a lane passes each block, guessed from the loops that it is inside of (recursion is one)."""
+"""Static estimates of how often a lane visits each block, by the loops and recursions that enclose it.
+
+Every enclosing loop multiplies the visits by a constant, the usual estimate where there is no profile.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from pcbatch.ir.ops import Jump
 from pcbatch.ir.stack import PushJump, StackProgram
 
 LOOP = 8.0  # expected visits per nesting level
-DEEPEST = 8  # a level for each of many calls of itself in a row says nothing about visits any more
+DEEPEST = 8  # nesting levels; code that calls itself many times in a row would otherwise count as deeper and deeper
 
 Graph = Mapping[str, Sequence[str]]
 
 
 def visits(program: StackProgram) -> dict[str, float]:
-    """Expected visits of every block, by label; only their ratios mean something.
+    """Estimate the visits of every block, by label; only their ratios mean something.
 
     A body runs as often as it is called, a recursive one by a level more; its blocks by the loops around them. Returns
     are no edges here: what follows a call belongs to the body that called.
@@ -40,14 +43,17 @@ def _bodies(program: StackProgram) -> dict[str, tuple[str, ...]]:
 
 
 def _levels(program: StackProgram, bodies: Mapping[str, Sequence[str]], local: Mapping[str, int]) -> dict[str, int]:
-    """How often each body runs: a level for the loops around its calls, and one for calling itself."""
-    ends = {block.label: calls(block.terminator) for block in program.blocks}
+    """The nesting level of each body: the deepest call of it counts its loops, and recursion counts as one more."""
+    calls_of = {block.label: calls(block.terminator) for block in program.blocks}
+    # In the order of nesting, so that of several calls of one body the deepest stays.
     called = {
-        entry: {call.target: local[label] for label in sorted(labels, key=local.__getitem__) for call in ends[label]}
+        entry: {
+            call.target: local[label] for label in sorted(labels, key=local.__getitem__) for call in calls_of[label]
+        }
         for entry, labels in bodies.items()
     }
     levels = dict.fromkeys(bodies, 0)
-    for group in reversed(components({entry: tuple(found) for entry, found in called.items()})):
+    for group in reversed(components({entry: tuple(callees) for entry, callees in called.items()})):  # callers first
         recursive = len(group) > 1 or group[0] in called[group[0]]
         level = max(levels[entry] for entry in group) + recursive
         levels |= dict.fromkeys(group, level)
@@ -59,17 +65,17 @@ def _levels(program: StackProgram, bodies: Mapping[str, Sequence[str]], local: M
 
 
 def loop_levels(program: StackProgram) -> dict[str, int]:
-    """How many loops of its activation every block is inside of; recursion is none of them."""
+    """Count the loops of its own function that enclose each block; recursion is not among them."""
     return _nesting([block.label for block in program.blocks], block_edges(program.blocks))
 
 
 def cycles(program: StackProgram) -> dict[str, int]:
-    """How many cycles of the machine's control flow every block is inside of, those by way of returns included."""
+    """Count the cycles of the machine's control flow that enclose each block, those through calls and returns too."""
     return _nesting([block.label for block in program.blocks], flow(program))
 
 
 def flow(program: StackProgram) -> dict[str, list[str]]:
-    """Where a lane may go next, over calls and returns."""
+    """Return the machine's control flow: for each block, those a lane may visit next, across calls and returns."""
     returns = return_points(program)
     graph = {}
     for block in program.blocks:
@@ -79,7 +85,7 @@ def flow(program: StackProgram) -> dict[str, list[str]]:
 
 
 def _nesting(labels: Sequence[str], graph: Graph) -> dict[str, int]:
-    """How many loops (of any kind, recursion included) each block is inside of."""
+    """Count the cycles of a graph that enclose each node: the components, then those that remain without headers."""
     depth = dict.fromkeys(labels, 0)
     before = invert(graph)
     work: list[tuple[Sequence[str], int]] = [(labels, 1)]
@@ -90,7 +96,7 @@ def _nesting(labels: Sequence[str], graph: Graph) -> dict[str, int]:
             if level == DEEPEST:
                 continue
             inside = frozenset(component)
-            # Where control enters the loop, from a loop around it too; the loop inside is what lies between.
+            # Headers are where control enters the loop. Without them its back edges are gone; inner loops remain.
             headers = {n for n in component if not inside.issuperset(before[n])} or {component[0]}
             work.append(([n for n in component if n not in headers], level + 1))
     return depth
@@ -98,7 +104,7 @@ def _nesting(labels: Sequence[str], graph: Graph) -> dict[str, int]:
 
 def _cycles(nodes: Sequence[str], graph: Graph) -> list[list[str]]:
     """Strongly connected components of a part of the graph that hold a cycle; their nodes are in order."""
-    place = {n: k for k, n in enumerate(nodes)}
-    edges = {n: [s for s in graph[n] if s in place] for n in nodes}
-    found = [c for c in components(edges) if len(c) > 1 or c[0] in edges[c[0]]]
-    return [sorted(component, key=place.__getitem__) for component in found]
+    position = {n: k for k, n in enumerate(nodes)}
+    edges = {n: [s for s in graph[n] if s in position] for n in nodes}
+    cyclic = [c for c in components(edges) if len(c) > 1 or c[0] in edges[c[0]]]
+    return [sorted(component, key=position.__getitem__) for component in cyclic]

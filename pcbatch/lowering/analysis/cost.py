@@ -1,7 +1,6 @@
 """A static estimate of what an operation costs per lane, in about one arithmetic operation each.
 
-It orders blocks and decides what is cheap enough to compute for lanes that do not need it; nobody relies on it being
-exact.
+It orders blocks and decides what is cheap enough to compute for lanes that do not need it. No result depends on it.
 """
 
 from __future__ import annotations
@@ -18,8 +17,15 @@ from pcbatch.lowering.typing.trace import JaxprFn
 
 FREE = {"broadcast_in_dim", "reshape", "squeeze", "convert_element_type", "random_wrap", "random_unwrap", "copy"}
 _LINALG = "cholesky eig eigh geqrf hessenberg householder_product lu qr schur svd triangular_solve tridiagonal"
-DEAR = dict.fromkeys([*_LINALG.split(), "tridiagonal_solve"], 100.0) | {"sort": 10.0, "top_k": 10.0, "fft": 10.0}
-DEAR |= {"threefry2x32": 60.0, "random_bits": 60.0, "random_split": 60.0, "random_fold_in": 60.0, "random_seed": 60.0}
+# Cost per element of the largest operand or result; what is in neither table costs 1.
+EXPENSIVE = dict.fromkeys([*_LINALG.split(), "tridiagonal_solve"], 100.0) | {"sort": 10.0, "top_k": 10.0, "fft": 10.0}
+EXPENSIVE |= {
+    "threefry2x32": 60.0,
+    "random_bits": 60.0,
+    "random_split": 60.0,
+    "random_fold_in": 60.0,
+    "random_seed": 60.0,
+}
 TRANSCENDENTAL = {"exp", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "logistic", "pow", "erf", "erf_inv"}
 SCATTERS = ("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max")
 READS_PART = {"gather", "dynamic_slice", "slice"}
@@ -30,7 +36,10 @@ UNKNOWN_TRIPS = 32.0  # iterations to expect of an inner while loop
 
 
 def op_cost(op: object, types: Any = None) -> float:
-    """Cost of one IR operation; calls and primitives that were not traced count as dear."""
+    """Estimate one IR operation; calls, and primitives that were not traced, cost infinity.
+
+    `types` maps variables to `ArrayType`; moves and selections cost by size only if it is given.
+    """
     match op:
         case Prim(expr=expr):
             return jaxpr_cost(expr.fn.closed.jaxpr) if isinstance(expr.fn, JaxprFn) else math.inf
@@ -44,7 +53,7 @@ def op_cost(op: object, types: Any = None) -> float:
 
 
 def jaxpr_cost(jaxpr: Any) -> float:
-    """Sum over the equations, inner jaxprs included."""
+    """Estimate a jaxpr: the sum over its equations, inner jaxprs included."""
     return float(sum(_eqn_cost(eqn) for eqn in jaxpr.eqns))
 
 
@@ -53,14 +62,14 @@ def _size(v: Any) -> float:
 
 
 def _name(eqn: Any) -> str:
-    """What the equation does: an unrolled hash (`draws_unrolled.py`) is one kernel as before, not a hundred."""
+    """The name that an equation is priced by: an unrolled hash (`unroll_threefry.py`) is one kernel, not a hundred."""
     name = eqn.params.get("name")
     return name if name == "threefry2x32" else str(eqn.primitive.name)
 
 
 def _eqn_cost(eqn: Any) -> float:
     name = _name(eqn)
-    inner = [jaxpr_cost(j) for j in inner_jaxprs(eqn)] if name not in DEAR else []
+    inner = [jaxpr_cost(j) for j in inner_jaxprs(eqn)] if name not in EXPENSIVE else []
     if name == "scan":
         return float(eqn.params["length"]) * sum(inner)
     if name == "while":
@@ -72,23 +81,26 @@ def _eqn_cost(eqn: Any) -> float:
     out = sum(_size(v) for v in eqn.outvars)
     if name == "dot_general":
         (contract, _), _ = eqn.params["dimension_numbers"]
-        # A quarter of the arithmetic: nothing else runs as close to what the machine can do.
+        # A quarter of the arithmetic: nothing else runs as close to the peak of the hardware.
         return 0.5 * out * float(math.prod(eqn.invars[0].aval.shape[d] for d in contract))
     if name in FREE:
         return 0.0
     if name in READS_PART:
         return out
     work = max([out, *[_size(v) for v in eqn.invars]])
-    return work * (DEAR.get(name) or (8.0 if name in TRANSCENDENTAL else 1.0))
+    return work * (EXPENSIVE.get(name) or (8.0 if name in TRANSCENDENTAL else 1.0))
 
 
-def dearest_kernel(jaxpr: Any) -> float:
-    """The cost of the dearest equation that is one pass over its values: products and loops of others are none."""
+def most_expensive_kernel(jaxpr: Any) -> float:
+    """Return the cost of the most expensive kernel: an equation that makes one pass over its values.
+
+    Matrix products are left out, because XLA gives them threads of their own.
+    """
     return max((_kernel_cost(eqn) for eqn in jaxpr.eqns), default=0.0)
 
 
 def _kernel_cost(eqn: Any) -> float:
-    inner = [dearest_kernel(j) for j in inner_jaxprs(eqn)] if _name(eqn) not in DEAR else []
+    inner = [most_expensive_kernel(j) for j in inner_jaxprs(eqn)] if _name(eqn) not in EXPENSIVE else []
     if inner or eqn.primitive.name == "dot_general":
         return max(inner, default=0.0)
     if eqn.primitive.name in WRITES_PART:  # in place, if it can be
@@ -107,9 +119,9 @@ def inner_jaxprs(eqn: Any) -> Iterable[Any]:
 
 
 def wants_rows(jaxpr: Any) -> bool:
-    """Does it call a kernel of a library, for which the elements of a lane should stand together?
+    """Return whether a jaxpr calls a kernel of a library, which wants the elements of a lane in one row.
 
-    The product of two vectors is none: XLA makes it a sum of products.
+    The product of two vectors does not: XLA makes it a sum of products.
     """
     return any(
         (e.primitive.name in TOGETHER and any(v.aval.ndim for v in e.outvars)) or any(map(wants_rows, inner_jaxprs(e)))
@@ -117,6 +129,9 @@ def wants_rows(jaxpr: Any) -> bool:
     )
 
 
-def minds_junk(jaxpr: Any) -> bool:
-    """Must it not run on values of lanes that are elsewhere? A while loop might not end on them, the host raise."""
-    return any(e.primitive.name in ("while", *HOST) or any(map(minds_junk, inner_jaxprs(e))) for e in jaxpr.eqns)
+def unsafe_when_inactive(jaxpr: Any) -> bool:
+    """Return whether a jaxpr must not run for inactive lanes: on their stale values a while loop might never end, and
+    a callback on the host might raise."""
+    return any(
+        e.primitive.name in ("while", *HOST) or any(map(unsafe_when_inactive, inner_jaxprs(e))) for e in jaxpr.eqns
+    )

@@ -1,11 +1,16 @@
-"""Which results are the same for all lanes, whatever the lanes do.
+"""Divergence analysis: find the results of the entry that are uniform, equal for all lanes whatever path they take.
 
 before:  (x per lane, w shared)  y = { x * 2 }; r0 = { y }; r1 = w; return        after:  r1
 
-A variable differs between lanes if something that it is computed of does, if it comes out of a call, or if it is
-assigned where lanes come at different times or not at all: between a branch that they leave in different ways and the
-place where all of them meet again. There only what is assigned once, of what never changes, is the same. All else lanes
-do alike, loops included: that is what `jax.vmap` finds too.
+A variable is divergent (Coutinho et al., "Divergence analysis and optimizations", PACT 2011)
+
+- if it is computed from a divergent one, or by a call (data dependence);
+- if it is assigned in the influence region of a divergent branch, between the branch and the point where all its paths
+  meet again, which lanes visit at different times or not at all (control dependence). Exempt are constants of the
+  run, assigned once and computed from constants of the run alone.
+
+Everything else lanes do alike, loops included; `jax.vmap` finds the same. `hoist_uniform` asks another question: values
+that are equal for all lanes *and* never change, on the program with calls lowered.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ Ways = Mapping[str, tuple[str, ...]]
 
 
 def same_results(program: CfgProgram, shared: frozenset[str]) -> tuple[bool, ...]:
-    """For each result of the entry: is it the same for all lanes? `shared`: the parameters that are."""
+    """Return for each result of the entry whether it is uniform; `shared` are the uniform parameters."""
     entry = program.function(program.entry)
     varying = _varying(_made(entry), entry, shared)
     return tuple(v not in varying for v in entry.results)
@@ -32,8 +37,7 @@ def same_results(program: CfgProgram, shared: frozenset[str]) -> tuple[bool, ...
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A definition of a variable: what it is computed of (None: of a call), in which block, and whether it is the
-    only one."""
+    """A definition of a variable: its operands (None for a call), its block, and whether it is the only one."""
 
     name: str
     of: tuple[str, ...] | None
@@ -48,7 +52,7 @@ def _made(function: Function) -> list[_Made]:
 
 
 def _definitions(op: Op) -> Iterator[tuple[str, tuple[str, ...] | None]]:
-    """What an operation writes, and of what it computes that."""
+    """The variables that an operation writes, each with the operands that it is computed from (None for a call)."""
     for k, v in enumerate(writes(op)):
         if isinstance(op, Call):
             yield v, None
@@ -77,7 +81,7 @@ def _varying(made: list[_Made], function: Function, shared: frozenset[str]) -> s
 
 
 def _fixed(made: list[_Made], shared: frozenset[str]) -> set[str]:
-    """Variables of which there is one value in all of a run."""
+    """The constants of the run: uniform parameters, and what is computed once and from constants alone."""
     fixed = set(shared - {m.name for m in made})
     once = [m for m in made if m.once]
     while ready := {m.name for m in once if m.of is not None and fixed.issuperset(m.of)} - fixed:
@@ -92,7 +96,7 @@ def _differs(made: _Made, apart: bool, fixed: set[str], varying: set[str]) -> bo
 
 
 def _ways(function: Function) -> Ways:
-    """Where blocks go. Ways that end in a failure are left out: what other lanes then do has nothing to do with it."""
+    """The control flow graph without failing blocks: the results of a lane that fails are not compared with others'."""
     failing = {block.label for block in function.blocks if isinstance(block.terminator, Fail)}
     return {EXIT: ()} | {
         block.label: (
@@ -105,7 +109,7 @@ def _ways(function: Function) -> Ways:
 
 
 def _met_again(ways: Ways) -> dict[str, set[str]]:
-    """For each block those that every lane comes to behind it, whichever way it goes."""
+    """The postdominators of each block: the blocks on all paths from it to the exit, without itself."""
     order = postorder(ways, ways)
     behind = {label: set(order) for label in order}
     behind[EXIT] = set()
@@ -121,7 +125,7 @@ def _met_again(ways: Ways) -> dict[str, set[str]]:
 
 
 def _apart(function: Function, varying: set[str], ways: Ways, behind: Mapping[str, set[str]]) -> set[str]:
-    """The blocks that lanes may come to at different times, or not at all."""
+    """The influence regions of divergent branches: blocks that lanes may visit at different times, or not at all."""
     found: set[str] = set()
     for block in function.blocks:
         if isinstance(block.terminator, Branch) and block.terminator.cond in varying:

@@ -3,7 +3,7 @@
 JAX wraps such a number around without a word (300 becomes 44 in int8); the lane would then differ from plain Python.
 Floats round, as they do everywhere in JAX.
 
-refused:  y = 300    where y is i8[], because another path assigns an i8[]
+refused:  y = 300    where y is i8[], because another path assigns an i8[] to it
 """
 
 from __future__ import annotations
@@ -27,55 +27,55 @@ WIDER = ("int32", "uint32", "int64", "uint64")
 Flow = tuple[Place, Abstract | None, Loc | None]  # a variable, what flows into it, and where
 
 
-def run(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
-    """All numbers that do not fit. `found` must have no other faults."""
+def run(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
+    """Return a diagnostic for each number that does not fit. `inferred` must have passed all other checks."""
     entry = program.function(program.entry)
-    flows: list[Flow] = [((entry.name, name), value, entry.loc) for name, value in found.args.items()]
+    flows: list[Flow] = [((entry.name, name), value, entry.loc) for name, value in inferred.args.items()]
     for function in program.functions:
-        flows += _flows(program, function, found)
-    return [fault for place, value, loc in flows for fault in _faults(program, place, value, loc, found)]
+        flows += _flows(program, function, inferred)
+    return [found for place, value, loc in flows for found in _diagnostics(program, place, value, loc, inferred)]
 
 
-def _flows(program: CfgProgram, function: Function, found: Inferred) -> Iterator[Flow]:
+def _flows(program: CfgProgram, function: Function, inferred: Inferred) -> Iterator[Flow]:
     for block in function.blocks:
-        if block.label in found.reachable.get(function.name, ()):
+        if block.label in inferred.reachable.get(function.name, ()):
             for k, op in enumerate(block.ops):
-                yield from _of(program, (function.name, block.label, k), op, found)
+                yield from _flows_of(program, (function.name, block.label, k), op, inferred)
 
 
-def _of(program: CfgProgram, key: tuple[str, str, int], op: Op, found: Inferred) -> Iterator[Flow]:
+def _flows_of(program: CfgProgram, key: tuple[str, str, int], op: Op, inferred: Inferred) -> Iterator[Flow]:
     name = key[0]
     match op:
-        case Prim() if key in found.traced:
-            for dst, value in zip(op.dsts, found.traced[key].outs, strict=True):
+        case Prim() if key in inferred.traced:
+            for dst, value in zip(op.dsts, inferred.traced[key].outs, strict=True):
                 yield (name, dst), value, op.loc
         case Move():
-            yield (name, op.dst), found.types.get((name, op.src)), op.loc
+            yield (name, op.dst), inferred.types.get((name, op.src)), op.loc
         case Call():
             callee = program.function(op.func)
             for param, arg in zip(callee.params, op.args, strict=True):
-                yield (callee.name, param), found.types.get((name, arg)), op.loc
+                yield (callee.name, param), inferred.types.get((name, arg)), op.loc
             for dst, result in zip(op.dsts, callee.results, strict=True):
-                yield (name, dst), found.types.get((callee.name, result)), op.loc
+                yield (name, dst), inferred.types.get((callee.name, result)), op.loc
 
 
-def _faults(
-    program: CfgProgram, place: Place, value: Abstract | None, loc: Loc | None, found: Inferred
+def _diagnostics(
+    program: CfgProgram, place: Place, value: Abstract | None, loc: Loc | None, inferred: Inferred
 ) -> Iterator[Diagnostic]:
-    target = found.types.get(place)
+    target = inferred.types.get(place)
     if target is None or value is None:
         return
     for want, have in zip(target.leaves, value.leaves, strict=True):
         if isinstance(want, ArrayType) and isinstance(have, Known) and not fits(have, want):
-            yield _fault(program.function(place[0]), place[1], have, want, loc)
+            yield _diagnostic(program.function(place[0]), place[1], have, want, loc)
 
 
-def _fault(function: Function, name: str, have: Known, want: ArrayType, loc: Loc | None) -> Diagnostic:
-    what = f"the result of `{function.name}`" if name in function.results else f"`{original_name(name)}`"
+def _diagnostic(function: Function, name: str, have: Known, want: ArrayType, loc: Loc | None) -> Diagnostic:
+    variable = f"the result of `{function.name}`" if name in function.results else f"`{original_name(name)}`"
     return Diagnostic(
         "PCB312",
         f"the number {short(have.value)} does not fit {want.dtype}",
-        None if loc is None else Label(loc, f"{what} is {want} here".replace("~", "")),
+        None if loc is None else Label(loc, f"{variable} is {want} here".replace("~", "")),
         notes=("a number takes the dtype of the arrays that it meets on other paths, or JAX's default",),
         helps=(_way_out(have.value, want),),
     )

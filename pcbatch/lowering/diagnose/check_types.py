@@ -1,4 +1,4 @@
-"""Turn what type inference could not do into diagnostics at the user's lines; all of them at once."""
+"""Turn the errors and conflicts of type inference into diagnostics at the user's lines, all of them at once."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ WAYS_OUT = {
 }
 
 
-def run(program: CfgProgram, found: Inferred) -> None:
-    """Raise CompileError if anything is wrong; do nothing otherwise."""
-    functions = [function for function in program.functions if found.reachable.get(function.name)]
-    unbound = [fault for function in functions for fault in _unbound(function, found)]
-    faults = _primitive_errors(program, found, {place for place, _ in unbound})
-    faults += [_conflict(program, conflict) for conflict in found.conflicts.values()]
+def run(program: CfgProgram, inferred: Inferred) -> None:
+    """Raise CompileError with all diagnostics of a program, if there are any."""
+    functions = [function for function in program.functions if inferred.reachable.get(function.name)]
+    unbound = [fault for function in functions for fault in _unbound(function, inferred)]
+    faults = _primitive_errors(program, inferred, {place for place, _ in unbound})
+    faults += [_conflict(program, conflict) for conflict in inferred.conflicts.values()]
     faults += [fault for _, fault in unbound]
     if not faults:
-        faults += _no_result(program, found) or check_literals.run(program, found)
+        faults += _no_result(program, inferred) or check_literals.run(program, inferred)
     _raise(faults)
 
 
 def run_untyped(program: CfgProgram) -> None:
-    """The checks that need no types: every block counts as reachable."""
-    found = Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
-    _raise([fault for function in program.functions for _, fault in _unbound(function, found)])
+    """Run the checks that need no types: every block counts as reachable. Raises CompileError like `run`."""
+    inferred = Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
+    _raise([fault for function in program.functions for _, fault in _unbound(function, inferred)])
 
 
 def _raise(faults: list[Diagnostic]) -> None:
-    """Raise CompileError with everything found, each once, in the order of the source."""
+    """Raise CompileError with the diagnostics, each once, in the order of the source; do nothing without any."""
     if faults:
         raise CompileError(in_order(faults))
 
@@ -65,14 +65,15 @@ def _label(loc: Loc | None, text: str = "") -> Label | None:
     return None if loc is None else Label(loc, text)
 
 
-def _primitive_errors(program: CfgProgram, found: Inferred, unbound: set[Loc | None]) -> list[Diagnostic]:
-    """One per place: parts of one construct (a loop over something odd) fail each in its own words, and what we say
-    of it ourselves is clearest. None where a variable without a value is read: that one says it."""
+def _primitive_errors(program: CfgProgram, inferred: Inferred, unbound: set[Loc | None]) -> list[Diagnostic]:
+    """One diagnostic for each span: parts of one construct, such as a loop over something odd, fail each in their own
+    words, and a refusal of this package is the clearest of them. None at the spans `unbound`, where a variable without
+    a value is read: that diagnostic is enough."""
     chosen: dict[object, tuple[str, Prim, Exception]] = {}
-    real = {key for key, error in found.errors.items() if not isinstance(error, NeedsUnrolling)}
-    for key, error in sorted(found.errors.items()):
+    real = {key for key, error in inferred.errors.items() if not isinstance(error, NeedsUnrolling)}
+    for key, error in sorted(inferred.errors.items()):
         if real and key not in real:
-            continue  # its length may be unknown because of the others
+            continue  # the length of a loop may be unknown because of the other errors
         op = program.function(key[0]).block(key[1]).ops[key[2]]
         assert isinstance(op, Prim)
         place = op.loc or key
@@ -80,11 +81,11 @@ def _primitive_errors(program: CfgProgram, found: Inferred, unbound: set[Loc | N
             continue
         if place not in chosen or (isinstance(error, Refusal) and not isinstance(chosen[place][2], Refusal)):
             chosen[place] = key[0], op, error
-    return [_primitive_error(found, *which) for which in chosen.values()]
+    return [_primitive_error(inferred, *which) for which in chosen.values()]
 
 
-def _primitive_error(found: Inferred, function: str, op: Prim, error: Exception) -> Diagnostic:
-    types = {v: value for v in op.expr.ins if (value := found.types.get((function, v))) is not None}
+def _primitive_error(inferred: Inferred, function: str, op: Prim, error: Exception) -> Diagnostic:
+    types = {v: value for v in op.expr.ins if (value := inferred.types.get((function, v))) is not None}
     return diagnose(op, types, error)
 
 
@@ -122,14 +123,17 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     )
 
 
-def _unbound(function: Function, found: Inferred) -> list[tuple[Loc | None, Diagnostic]]:
-    """Reads of variables that some reachable path does not assign (definite assignment, a forward intersection)."""
+def _unbound(function: Function, inferred: Inferred) -> list[tuple[Loc | None, Diagnostic]]:
+    """Diagnostics for reads of variables that some reachable path does not assign, with their locations.
+
+    This is definite assignment, a forward intersection.
+    """
     if live_in(function)[function.blocks[0].label].issubset(function.params):
         return []  # not even on paths that are never taken
-    reachable = found.reachable[function.name]
+    reachable = inferred.reachable[function.name]
     blocks = [block for block in function.blocks if block.label in reachable]
     everything = frozenset(v for b in blocks for op in b.ops for v in writes(op)) | frozenset(function.params)
-    edges = _reachable_edges(function, found)
+    edges = _reachable_edges(function, inferred)
     entry = function.blocks[0].label
     written = {b.label: frozenset(v for op in b.ops for v in writes(op)) for b in blocks}
     solution = solve(
@@ -156,22 +160,22 @@ def _unbound(function: Function, found: Inferred) -> list[tuple[Loc | None, Diag
 
 
 def _before(label: str, edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """The blocks from which some path leads to a block."""
+    """The blocks from which some path leads to a block; `edges` go to predecessors."""
     return reachable(edges[label], edges)
 
 
-def _reachable_edges(function: Function, found: Inferred) -> dict[str, tuple[str, ...]]:
-    """Predecessors along edges that inference found possible."""
-    reachable = found.reachable[function.name]
+def _reachable_edges(function: Function, inferred: Inferred) -> dict[str, tuple[str, ...]]:
+    """The predecessors of each reachable block, along edges that inference found possible."""
+    reachable = inferred.reachable[function.name]
     preds = predecessors(function.blocks)
     blocks = {block.label: block for block in function.blocks}
 
     def possible(source: str, target: str) -> bool:
-        if found.types and any(isinstance(op, Call) and not found.returns(op) for op in blocks[source].ops):
+        if inferred.types and any(isinstance(op, Call) and not inferred.returns(op) for op in blocks[source].ops):
             return False
         terminator = blocks[source].terminator
-        if isinstance(terminator, Branch) and found.types:
-            return target in branch_targets(terminator, found.types.get((function.name, terminator.cond)))
+        if isinstance(terminator, Branch) and inferred.types:
+            return target in branch_targets(terminator, inferred.types.get((function.name, terminator.cond)))
         return True
 
     return {
@@ -208,39 +212,39 @@ def _assigns(op: Op, name: str) -> bool:
     return any(original_name(v) == name for v in writes(op))
 
 
-def _no_result(program: CfgProgram, found: Inferred) -> list[Diagnostic]:
+def _no_result(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
     faults = []
     for function in program.functions:
-        if not found.reachable.get(function.name):
+        if not inferred.reachable.get(function.name):
             continue
-        value = found.types.get((function.name, function.results[0]))
-        if value is None and function.name == program.entry and (first := _first_failure(program, found)):
-            faults.append(_always_fails(function, first, found))
+        value = inferred.types.get((function.name, function.results[0]))
+        if value is None and function.name == program.entry and (first := _first_failure(program, inferred)):
+            faults.append(_always_fails(function, first, inferred))
         elif value is None:
-            faults += [] if _may_fail(program, function.name, found) else [_never_returns(function, found)]
+            faults += [] if _may_fail(program, function.name, inferred) else [_never_returns(function, inferred)]
         elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
-            faults.append(_bad_result(function, value, found.sources.get((function.name, function.results[0]))))
+            faults.append(_bad_result(function, value, inferred.sources.get((function.name, function.results[0]))))
     return faults
 
 
-def _failures(function: Function, found: Inferred) -> list[Fail]:
-    reachable = found.reachable.get(function.name, set())
+def _failures(function: Function, inferred: Inferred) -> list[Fail]:
+    reachable = inferred.reachable.get(function.name, set())
     return [b.terminator for b in function.blocks if b.label in reachable and isinstance(b.terminator, Fail)]
 
 
-def _may_fail(program: CfgProgram, name: str, found: Inferred) -> bool:
-    """Can a call of the function end in a failure?"""
-    return any(_failures(program.function(callee), found) for callee in reachable([name], calls(program)))
+def _may_fail(program: CfgProgram, name: str, inferred: Inferred) -> bool:
+    """Whether a call of the function may end in a failure, its own or one of its callees."""
+    return any(_failures(program.function(callee), inferred) for callee in reachable([name], calls(program)))
 
 
-def _first_failure(program: CfgProgram, found: Inferred) -> tuple[Function, Fail] | None:
-    every = ((function, fail) for function in program.functions for fail in _failures(function, found))
+def _first_failure(program: CfgProgram, inferred: Inferred) -> tuple[Function, Fail] | None:
+    every = ((function, fail) for function in program.functions for fail in _failures(function, inferred))
     return next(every, None)
 
 
-def _always_fails(function: Function, first: tuple[Function, Fail], found: Inferred) -> Diagnostic:
+def _always_fails(function: Function, first: tuple[Function, Fail], inferred: Inferred) -> Diagnostic:
     where, fail = first
-    shown = Show(lambda v: found.types.get((where.name, v)))(fail.message)
+    shown = Show(lambda v: inferred.types.get((where.name, v)))(fail.message)
     text = messages.text(shown, dict.fromkeys(messages.variables(shown), "..."))
     return Diagnostic(
         "PCB317",
@@ -250,12 +254,12 @@ def _always_fails(function: Function, first: tuple[Function, Fail], found: Infer
     )
 
 
-def _never_returns(function: Function, found: Inferred) -> Diagnostic:
+def _never_returns(function: Function, inferred: Inferred) -> Diagnostic:
     made = [op for block in function.blocks for op in block.ops if isinstance(op, Call)]
     returns = any(
         may_return(b.terminator) or RETURN in getattr(b.terminator, "targets", ())
         for b in function.blocks
-        if b.label in found.reachable[function.name]
+        if b.label in inferred.reachable[function.name]
     )
     if made:
         return Diagnostic(

@@ -1,4 +1,4 @@
-"""What to do with a helper that branches on values of a lane: how it is called decides what works."""
+"""Helps for a helper that branches on values of a lane: how it is called decides which decorator works, if any."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ LAMBDA = "<lambda>"
 
 
 def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) -> tuple[str, ...]:
-    """For helpers that the primitive `fn` at `whole` calls, outermost first, by the call that is `node`."""
+    """Return the helps for a chain of helpers, of which the innermost branches on a value of a lane.
+
+    The primitive `fn`, whose span is `whole`, calls the chain, outermost first, by the expression `node`.
+    """
     names = _listed([frame.name for frame in chain if frame.name != LAMBDA] or ["it"])
     choose = CHOOSE.format(names)
     first, inner = chain[0], chain[-1]
+    # A function that is defined inside the batched one cannot be decorated: it is part of the primitive.
     nested = [frame for frame in chain if _contains(fn.__code__, frame.code)]
     func = node.func if isinstance(node, ast.Call) else None
     if nested and func is not None:
@@ -70,14 +74,14 @@ def _root(node: ast.expr) -> str:
 
 
 def _means(fn: Any, func: ast.expr, frame: Frame) -> bool:
-    """Does this function expression mean the helper?"""
+    """Whether a function expression of the primitive stands for the helper of this frame."""
     if isinstance(func, ast.Attribute):
         return func.attr == frame.name
     return isinstance(func, ast.Name) and (func.id == frame.name or _same_place(_code(fn, func.id), frame.code))
 
 
 def _same_place(code: CodeType | None, ran: CodeType) -> bool:
-    """Is what ran this code, or a copy of it that the front end has made?"""
+    """Whether the code that ran is this code, or a copy of it that the front end has made."""
     return code is not None and all(
         getattr(code, name) == getattr(ran, name) for name in ("co_filename", "co_firstlineno", "co_name")
     )
@@ -85,7 +89,7 @@ def _same_place(code: CodeType | None, ran: CodeType) -> bool:
 
 def _code(fn: Any, name: str) -> CodeType | None:
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-    found = cells[name].cell_contents if name in cells else fn.__globals__.get(name)
-    while isinstance(found, functools.partial):
-        found = found.func
-    return found.__code__ if isinstance(found, FunctionType) else None
+    value = cells[name].cell_contents if name in cells else fn.__globals__.get(name)
+    while isinstance(value, functools.partial):
+        value = value.func
+    return value.__code__ if isinstance(value, FunctionType) else None

@@ -27,7 +27,10 @@ _BAD = {"nan": jnp.isnan, "inf": jnp.isinf}
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Where a value of this kind first came from: JAX's operation, its line, and the helpers below that."""
+    """The operation that first gave a NaN or an infinity: its name in JAX, its span, and the helpers below that.
+
+    `kind` is "nan" or "inf", `operation` is empty if no single equation gives the value.
+    """
 
     kind: str
     operation: str
@@ -36,7 +39,8 @@ class Witness:
 
 
 def find(program: CfgProgram, args: Sequence[Any], kinds: Sequence[str]) -> Witness | None:
-    """The first operation of the lane with these arguments that gives a value of one of `kinds` ("nan", "inf")."""
+    """Run one lane with these arguments, and return the first operation that gives a value of one of `kinds` ("nan",
+    "inf"); None if there is none within `MOST_STEPS` blocks."""
     try:
         interpret_cfg(_watching(program, kinds), args, max_steps=MOST_STEPS)
     except _Found as found:
@@ -53,7 +57,7 @@ class _Found(Exception):
 
 
 def _watching(program: CfgProgram, kinds: Sequence[str]) -> CfgProgram:
-    """The same program, stopped by `_Found`."""
+    """The program with primitives that raise `_Found` when a result is of one of `kinds`."""
 
     def block(b: Block) -> Block:
         return replace(b, ops=tuple(_watched(op, kinds) if isinstance(op, Prim) else op for op in b.ops))
@@ -74,8 +78,8 @@ def _watched(op: Prim, kinds: Sequence[str]) -> Prim:
         kind = next((kind for kind in kinds if any(_is_bad(kind, value) for value in outs)), None)
         if kind is not None:
             eqn = _first_equation(run.closed, args, kind)
-            made = None if eqn is None else eqn.source_info.traceback
-            frames = [] if made is None else traceback_frames(made.as_python_traceback())
+            recorded = None if eqn is None else eqn.source_info.traceback
+            frames = [] if recorded is None else traceback_frames(recorded.as_python_traceback())
             place, helpers = spans(frames, loc) or (loc, ())
             operation = "" if eqn is None else str(eqn.params.get("name", eqn.primitive.name))
             raise _Found(Witness(kind, operation, place, helpers))
@@ -89,6 +93,7 @@ def _is_bad(kind: str, value: Any) -> bool:
 
 
 def _first_equation(closed: jex.ClosedJaxpr, args: Sequence[Any], kind: str) -> Any:
+    """The first equation of a jaxpr with a result of this kind, each evaluated on its own; None if there is none."""
     jaxpr = closed.jaxpr
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     for v, value in zip(jaxpr.invars, args, strict=True):

@@ -1,7 +1,7 @@
-"""What to write in place of an expression that asks a value of a lane to be a constant.
+"""Fix-its for expressions that need a constant where they have a value of a lane.
 
-The expression is read again from its source: `math.floor(x)` needs other words than `xs[:n]` or `xs[i]` of a list,
-though JAX says the same of all.
+The expression is parsed again from its source: `math.floor(x)` needs another help than `xs[:n]` or `xs[i]` of a list,
+although JAX raises the same error for all of them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ INDEXED = frozenset({"repeat", "nonzero"})  # methods of arrays that need a leng
 
 
 def expression(loc: Loc | None) -> ast.expr | None:
-    """The expression in a span of the source; None if the span holds something else."""
+    """Return the expression in a span of the source; None if the span holds something else."""
     try:
         return None if loc is None else ast.parse(f"({source(loc)}\n)", mode="eval").body
     except SyntaxError:
@@ -59,7 +59,10 @@ def expression(loc: Loc | None) -> ast.expr | None:
 
 
 def constant_helps(error: Exception, node: ast.expr | None, names: Names) -> tuple[str, ...]:
-    """The helps for a value of a lane where `error` says that a constant is needed; `names` are those at `node`."""
+    """Return the helps for a value of a lane at `node`, where `error` says that a constant is needed.
+
+    `names` are the names visible at `node`, with the objects they are bound to.
+    """
     match node:
         case ast.Call():
             return _call_helps(error, node, names)
@@ -73,7 +76,7 @@ def constant_helps(error: Exception, node: ast.expr | None, names: Names) -> tup
 
 
 def needs_branches(node: ast.expr | None, names: Names) -> bool:
-    """Is this a call for which lanes have something, but undecorated helpers have not?"""
+    """Return whether a fix-it for this expression has branches, which a helper must be decorated for."""
     if not isinstance(node, ast.Call):
         return False
     name = math_name(node.func, names)
@@ -81,7 +84,7 @@ def needs_branches(node: ast.expr | None, names: Names) -> bool:
 
 
 def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
-    """The helps of a refusal, in the words of what is refused at `loc`."""
+    """Return the helps of a refusal, made specific to the source at `loc` where that is possible."""
     node = expression(loc)
     if loc is not None and error.code == "PCB304" and "augmented" in str(error):
         return _merged_help(loc) or error.helps
@@ -104,8 +107,9 @@ def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
 
 
 def _merged_help(target: Loc) -> tuple[str, ...]:
-    """What to write for `xs += [x]` and `d |= {"k": x}`, whose target is at this span."""
+    """The help for `xs += [x]` or `d |= {"k": x}`, of which `target` is the span of the name on the left."""
     text = ""
+    # The span holds the target alone: lines are added until they are a statement.
     for line in range(target.line, target.line + LONGEST):
         text += linecache.getline(target.file, line)[target.col if line == target.line else 0 :]
         with contextlib.suppress(SyntaxError):
@@ -113,8 +117,8 @@ def _merged_help(target: Loc) -> tuple[str, ...]:
     return ()
 
 
-def _merged(found: Sequence[ast.stmt]) -> tuple[str, ...]:
-    match found:
+def _merged(statements: Sequence[ast.stmt]) -> tuple[str, ...]:
+    match statements:
         case [ast.AugAssign(target=ast.Name(id=name), op=op, value=value)] if type(op) in MERGED:
             kind = "list" if isinstance(op, ast.Add) else "dict"
             return (f"make a new {kind}: `{name} = {MERGED[type(op)].format(name, ast.unparse(value))}`",)
@@ -173,7 +177,7 @@ def _call_helps(error: Exception, call: ast.Call, names: Names) -> tuple[str, ..
 
 
 def _by_values(call: ast.Call, name: str, names: Names) -> bool:
-    """Is this a function of `jnp`, or a method of an array, whose result is as long as its values make it?"""
+    """Whether a call, of a function of `jnp` or a method of an array, has a result whose length depends on values."""
     base = call.func.value if isinstance(call.func, ast.Attribute) else call.func
     module = isinstance(meaning(base, names), ModuleType) or (not names and isinstance(base, ast.Name))
     return is_sized(name, call) if module else name in INDEXED
@@ -237,21 +241,21 @@ def _mask_help(array: str, mask: str) -> str:
 
 def _index_helps(error: Exception, node: ast.expr, index: ast.expr, names: Names) -> tuple[str, ...]:
     table, at = ast.unparse(node), ast.unparse(index)
-    found = held(node, names)
-    if isinstance(found, Mapping):
+    container = held(node, names)
+    if isinstance(container, Mapping):
         return (KEYS,)
-    if isinstance(found, str | bytes):
+    if isinstance(container, str | bytes):
         return (CHARACTERS,)
     unroll = (UNROLL,) if _is_list(error) else ()
-    if isinstance(found, tuple | list) and found:
-        if all(map(callable, found)):
-            choices = " else ".join([f"{table}[{k}](...) if {at} == {k}" for k in range(min(len(found) - 1, 2))])
-            last = min(len(found) - 1, 2)
+    if isinstance(container, tuple | list) and container:
+        if all(map(callable, container)):
+            last = min(len(container) - 1, 2)  # two conditions show the pattern
+            choices = " else ".join([f"{table}[{k}](...) if {at} == {k}" for k in range(last)])
             text = f"{choices} else {table}[{last}](...)" if choices else f"{table}[0](...)"
             return (f"write the choice out: `{text}`", *unroll)
-        if any(isinstance(leaf, str | bytes) for leaf in jax.tree.leaves(found)):
+        if any(isinstance(leaf, str | bytes) for leaf in jax.tree.leaves(container)):
             return (f"keep the number, and look it up outside: `{table}[int({at})]`", *unroll)
-        if not _is_table(found):
+        if not _is_table(container):
             return ("an array has rows of one length: fill them up to the longest, or choose with `if`", *unroll)
     if _is_list(error) or isinstance(error, jax.errors.TracerArrayConversionError):
         return (spelled(f"make it an array: `jnp.asarray({table})[{at}]`", names), *unroll)
@@ -259,17 +263,17 @@ def _index_helps(error: Exception, node: ast.expr, index: ast.expr, names: Names
 
 
 def _is_table(rows: Sequence[Any]) -> bool:
-    """Can an array be made of these rows?"""
+    """Whether these rows are numbers of one shape, so that they can be made an array."""
     shapes = {(jax.tree.structure(row), tuple(map(np.shape, jax.tree.leaves(row)))) for row in rows}
     numbers = (jax.Array, np.ndarray, np.generic, bool, int, float, complex)
     return len(shapes) == 1 and all(isinstance(leaf, numbers) for leaf in jax.tree.leaves(rows))
 
 
 def _is_list(error: Exception) -> bool:
-    """Does the error come of an index, as a list or tuple wants it?"""
+    """Whether the error comes from an index of a list or tuple, which needs an integer of Python."""
     return isinstance(error, jax.errors.TracerIntegerConversionError)
 
 
 def readable(text: str) -> str:
-    """What Python or JAX says, without their names for values of lanes."""
+    """Return a message of Python or JAX with "a value of the lane" in place of their names for tracers."""
     return re.sub(r"'?(DynamicJaxprTracer|JitTracer)'?( object)?(?!\()", "a value of the lane", text)

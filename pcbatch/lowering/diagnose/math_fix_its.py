@@ -1,6 +1,7 @@
-"""What to write for a call of `math` or `cmath` that is given a value of a lane: ints stay ints, and exact.
+"""Fix-its for calls of `math` or `cmath` with values of a lane: integers stay integers, and exact.
 
-Where `jnp` has nothing that gives the same, the help is a function to put beside the batched one.
+Where `jnp` has no function with the same results, the help is a definition to put above the batched function. The
+suite follows every help and compares the results with those of `math`.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import jax.numpy as jnp
 from pcbatch.lowering.diagnose.resolve_names import MISSING, Names, held, is_float, meaning, spelled
 
 GENERAL = "compute it with functions of `jnp` or `jax.scipy.special`"
-RAISING = frozenset(
+RAISING = frozenset(  # for some arguments
     "sqrt log log2 log10 log1p acos asin acosh atanh exp exp2 expm1 cosh sinh pow fmod sin cos tan gamma lgamma ldexp "
     "remainder".split()
 )
-WHOLE = frozenset({"floor", "ceil", "trunc"})
-SAME = frozenset(
+WHOLE = frozenset({"floor", "ceil", "trunc"})  # integers in Python, floats in `jnp`
+SAME = frozenset(  # in `jnp`, by this name
     "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs frexp isfinite isinf "
     "isnan ldexp log10 log1p log2 radians sin sinh sqrt tan tanh".split()
 )
@@ -103,7 +104,7 @@ def {name}(a, b, rel_tol=1e-09, abs_tol=0.0):
     far = abs(a - b)
     return far <= rel_tol * abs(a) or far <= rel_tol * abs(b) or far <= abs_tol""",
 }
-EXACT = {
+EXACT = {  # what to say of a definition
     **dict.fromkeys(("factorial", "comb", "perm"), ", exact as long as it fits the lane's integers"),
     "modular power": ", exact as long as the square of the modulus fits the lane's integers",
 }
@@ -115,24 +116,25 @@ COMPLEX = {
 
 
 def math_name(func: ast.expr, names: Names) -> str | None:
-    """The function of `math` or `cmath` that a call is of, `sqrt` or `cmath.sqrt`; None for others."""
-    found = meaning(func, names)
+    """Return the name of the function of `math` or `cmath` that is called, `sqrt` or `cmath.sqrt`; None for others."""
+    function = meaning(func, names)
     for module, prefix in ((math, ""), (cmath, "cmath.")):
-        name = getattr(found, "__name__", "")
-        if found is not MISSING and getattr(module, name, None) is found:
+        name = getattr(function, "__name__", "")
+        if function is not MISSING and getattr(module, name, None) is function:
             return prefix + name
+    # Without names, at a primitive whose frame is not known, `math.` in the source is taken at its word.
     if not names and isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "math":
         return func.attr
     return None
 
 
 def has_branches(name: str) -> bool:
-    """Is the help for this function a definition, whose branches a helper of JAX cannot have?"""
+    """Return whether the help for this function is a definition, whose branches need a decorated helper."""
     return name in DEFINITIONS
 
 
 def math_helps(name: str, call: ast.Call, names: Names) -> tuple[str, ...]:
-    """The helps for a call of the function of this name."""
+    """Return the helps for a call of the function of this name, which `math_name` gave or which is "modular power"."""
     if any(isinstance(arg, ast.Starred) for arg in call.args) and name not in ("gcd", "lcm"):
         return ("write the arguments out, without `*`",)
     if name in DEFINITIONS:
@@ -140,12 +142,12 @@ def math_helps(name: str, call: ast.Call, names: Names) -> tuple[str, ...]:
     note = "which gives NaN or infinity where `math` raises" if name in RAISING else ""
     if name in ROUNDED:
         text, note = ROUNDED[name]
-        found: str | None = _filled(text, call.args, names)
+        expression: str | None = _filled(text, call.args, names)
     else:
-        found = _expression(name, call, names)
-    if found is None:
+        expression = _expression(name, call, names)
+    if expression is None:
         return (GENERAL,)
-    return (spelled(f"write `{found}`" + (f", {note}" if note else ""), names),)
+    return (spelled(f"write `{expression}`" + (f", {note}" if note else ""), names),)
 
 
 def _expression(name: str, call: ast.Call, names: Names) -> str | None:
@@ -163,10 +165,10 @@ def _expression(name: str, call: ast.Call, names: Names) -> str | None:
         case ("hypot", [x]):
             return f"abs({x}) * 1.0"
         case ("hypot", [x, y, *more]):
-            found = f"jnp.hypot({x}, {y})"
+            norm = f"jnp.hypot({x}, {y})"  # which takes two arguments
             for z in more:
-                found = f"jnp.hypot({found}, {z})"
-            return found
+                norm = f"jnp.hypot({norm}, {z})"
+            return norm
     if name in WHOLE:
         return f"jnp.{name}({', '.join(args)}).astype(int)"
     if name in SAME and hasattr(jnp, name):
@@ -189,22 +191,24 @@ def _complex(name: str, args: Sequence[str]) -> str | None:
 
 
 def _folded(name: str, args: Sequence[ast.expr], first: str) -> str:
+    """A call of any number of arguments as calls of two; `first` is the neutral element."""
     if any(isinstance(arg, ast.Starred) for arg in args):
         return f"functools.reduce(jnp.{name}, [{', '.join(map(ast.unparse, args))}], {first})"
     texts = [ast.unparse(arg) for arg in args]
-    found = texts[0] if len(texts) > 1 else f"jnp.{name}({texts[0]}, {first})"
+    folded = texts[0] if len(texts) > 1 else f"jnp.{name}({texts[0]}, {first})"
     for text in texts[1:]:
-        found = f"jnp.{name}({found}, {text})"
-    return found
+        folded = f"jnp.{name}({folded}, {text})"
+    return folded
 
 
 def _filled(template: str, args: Sequence[ast.expr], names: Names) -> str | None:
-    """A template with `{0}` for an argument and `{f0}` for it as a float."""
+    """A template with `{0}` for an argument and `{f0}` for it as a float; None if it needs another number of them."""
     texts = [ast.unparse(_listed(arg)) for arg in args]
     floats = {
         f"f{k}": text if is_float(arg, names) else f"jnp.asarray({text}, float)"
         for k, (text, arg) in enumerate(zip(texts, args, strict=True))
     }
+    # Parentheses only where the template multiplies the argument.
     nested = [
         f"({text})"
         if isinstance(arg, ast.BinOp | ast.UnaryOp | ast.IfExp | ast.Compare | ast.BoolOp)
@@ -224,18 +228,18 @@ def _listed(node: ast.expr) -> ast.expr:
 
 
 def _definition(name: str, call: ast.Call, names: Names) -> str:
-    given = call
+    """The help that defines the function and calls it, by a name that is free."""
+    to_write = call
     if name == "perm" and (len(call.args) == 1 or _is_none(call.args[-1])):
-        name, given = "factorial", ast.Call(func=call.func, args=call.args[:1], keywords=[])
+        name, to_write = "factorial", ast.Call(func=call.func, args=call.args[:1], keywords=[])
     name = name.replace(" ", "_")
     own = held(ast.Name(id=name), names)
     used = name if own is MISSING or own is getattr(math, name, None) else f"{name}_"
-    if (
-        isinstance(call.func, ast.Name) and given is call and call.func.id != "pow"
-    ):  # imported by this name, which the definition takes
+    # After `from math import isqrt as root` the definition takes that name, so that the call may stay as it is.
+    if isinstance(call.func, ast.Name) and to_write is call and call.func.id != "pow":
         used = call.func.id
-    arguments = [ast.unparse(arg) for arg in given.args]
-    arguments += [ast.unparse(ast.keyword(arg=k.arg, value=k.value)) for k in given.keywords]
+    arguments = [ast.unparse(arg) for arg in to_write.args]
+    arguments += [ast.unparse(ast.keyword(arg=k.arg, value=k.value)) for k in to_write.keywords]
     text = f"write `{used}({', '.join(arguments)})`"
     text += EXACT.get(name.replace("_", " "), "")
     body = DEFINITIONS[name.replace("_", " ")].format(name=used)

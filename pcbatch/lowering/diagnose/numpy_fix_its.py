@@ -1,4 +1,8 @@
-"""What to write for a call of NumPy that is given a value of a lane: the user's own call, as `jnp` has it."""
+"""Fix-its for calls of NumPy with values of a lane: the user's own call, written with `jnp`.
+
+Arguments keep their order and spelling. Those that `jnp` names differently are renamed, those that change no value left
+out, and lists become arrays. The suite follows every help and compares the results with those of NumPy.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ SHAPES = {  # the parameters that are a size
     "linspace": ("num",),
     "identity": ("n",),
 }
-OTHERS = {
+OTHERS = {  # functions of NumPy that `jnp` has under another name
     **dict.fromkeys(("asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite"), "asarray"),
     "row_stack": "vstack",
     "fix": "trunc",
@@ -53,7 +57,7 @@ WIDE = {np.float64: "float", np.int64: "int", np.complex128: "complex"}
 
 
 def numpy_name(func: ast.expr, names: Names) -> str | None:
-    """The path of a function of NumPy below `np`, such as `linalg.norm`; None for what is none."""
+    """Return the path below `np` of a function of NumPy, such as `linalg.norm`; None for other functions."""
     path: list[str] = []
     base = func
     while isinstance(base, ast.Attribute):
@@ -67,30 +71,30 @@ def numpy_name(func: ast.expr, names: Names) -> str | None:
     if isinstance(root, ModuleType):
         package, _, below = root.__name__.partition(".")
         return ".".join([*([below] if below else []), *path]) if package == "numpy" and path else None
-    found = meaning(func, names)
-    name = getattr(found, "__name__", "")
+    function = meaning(func, names)
+    name = getattr(function, "__name__", "")
     for module in ("", "linalg", "fft"):
-        if name and not path and found is getattr(getattr(np, module) if module else np, name, MISSING):
+        if name and not path and function is getattr(getattr(np, module) if module else np, name, MISSING):
             return f"{module}.{name}" if module else name
     return None
 
 
 def is_sized(name: str, call: ast.Call) -> bool:
-    """Is the result of this function as long as the values in it make it?"""
+    """Return whether the length of the result depends on the values of the arguments."""
     return name in SIZED and not (name == "where" and len(call.args) == 3)
 
 
 def numpy_helps(path: str, call: ast.Call, names: Names) -> tuple[str, ...]:
-    """The helps for a call of the function of NumPy at this path."""
+    """Return the helps for a call of the function of NumPy at this path, as `numpy_name` gives it."""
     name = OTHERS.get(path, path)
     size = SHAPES.get(path)
     if size is not None and any(of_lane(arg, names) for key, arg in _bound(path, call) if key in size):
         return (SHAPE,)
-    if path == "vectorize" or _found(jnp, name) is MISSING:
+    if path == "vectorize" or _attribute(jnp, name) is MISSING:
         return (GENERAL,)
-    arguments, left = _arguments(path, name, call, names)
-    if left:
-        also = ", ".join(f"`{key}`" for key in left)
+    arguments, unknown = _arguments(path, name, call, names)
+    if unknown:
+        also = ", ".join(f"`{key}`" for key in unknown)
         return (f"use functions of `jnp` in place of that of NumPy; `jnp.{name}` has no {also}",)
     if is_sized(name, call) and _by_values(path, call, names):
         return sized_helps(f"jnp.{name}", arguments)
@@ -98,24 +102,27 @@ def numpy_helps(path: str, call: ast.Call, names: Names) -> tuple[str, ...]:
 
 
 def sized_helps(func: str, arguments: list[str]) -> tuple[str, ...]:
-    """The helps for a call whose result is as long as the values in it make it."""
+    """Return the help for a call whose result has a length that depends on values: a constant length must be given.
+
+    `func` and `arguments` are source text.
+    """
     option = LENGTHS.get(func.rpartition(".")[2], "size")
     call = f"{func}({', '.join([*arguments, f'{option}=N'])})"
     return (f"say how long the result is: `{call}`, with `N` known while compiling, the same for all lanes",)
 
 
 def own_arguments(call: ast.Call) -> list[str]:
-    """The arguments of a call as they stand in it."""
+    """Return the source text of the arguments of a call."""
     return [*map(ast.unparse, call.args), *map(ast.unparse, call.keywords)]
 
 
 def _by_values(path: str, call: ast.Call, names: Names) -> bool:
-    """Do values of a lane decide how long the result is?"""
+    """Whether the length of the result depends on values of a lane: for `repeat` the counts, else any argument."""
     counted = {"repeat": "repeats"}.get(path)
     return any(of_lane(arg, names) for key, arg in _bound(path, call) if counted in (None, key))
 
 
-def _found(module: Any, path: str) -> Any:
+def _attribute(module: Any, path: str) -> Any:
     for part in path.split("."):
         module = getattr(module, part, MISSING)
     return module
@@ -129,56 +136,60 @@ def _parameters(fn: Any) -> Mapping[str, inspect.Parameter]:
 
 
 def _bound(path: str, call: ast.Call) -> list[tuple[str, ast.expr]]:
-    """The arguments by the names that NumPy gives them; those that have none by their number."""
-    found = _parameters(_found(np, path)).values()
-    order = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    """The arguments by the names of NumPy's parameters; those that have none by their number."""
+    parameters = _parameters(_attribute(np, path)).values()
+    order = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     named = [(order[k] if k < len(order) else str(k), arg) for k, arg in enumerate(call.args)]
     return [*named, *((keyword.arg or "**", keyword.value) for keyword in call.keywords)]
 
 
 def _arguments(path: str, name: str, call: ast.Call, names: Names) -> tuple[list[str], list[str]]:
-    """The arguments for the function of `jnp`, and the names of those that it does not have."""
+    """The arguments as text for the function `name` of `jnp`, and the names of those that it does not take."""
     if path in OTHERS and name == "asarray" and path not in KINDS and not path.startswith("as"):
         return [*map(ast.unparse, call.args), "float"], []
     if path in KINDS:
         return [*map(ast.unparse, call.args), KINDS[path]], []
-    theirs = _parameters(_found(jnp, name))
+    theirs = _parameters(_attribute(jnp, name))
     if not theirs:
         return own_arguments(call), []
-    places = [p for p in theirs.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = any(p.kind is p.VAR_POSITIONAL for p in theirs.values())
+    by_position = [p for p in theirs.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in theirs.values())
     texts: list[str] = []
-    left: list[str] = []
-    by_place = True
+    unknown: list[str] = []
+    all_positional = True  # so far; after a keyword no positional argument may follow
     for k, (key, node) in enumerate(_bound(path, call)):
         text = _text(name, key, node, names)
         positional = k < len(call.args)
         other = RENAMED.get((name, key), key)
-        same = k < len(places) and (k < 2 or places[k].name == other)
-        if positional and by_place and (same or rest):
+        # The first two operands may have other names (`x1` and `x`), later ones must be the same parameter.
+        same = k < len(by_position) and (k < 2 or by_position[k].name == other)
+        if positional and all_positional and (same or variadic):
             texts.append(text)
             continue
-        by_place = by_place and not positional
+        all_positional = all_positional and not positional
         if key == "**":
             texts.append(f"**{text}")
-        elif key in WITHOUT and not (_given(node) and (key == "out" or (key, name) in FIELDS)):
+        elif key in WITHOUT and not (_is_not_none(node) and (key == "out" or (key, name) in FIELDS)):
             continue
-        elif _by_name(theirs.get(other)) and not (isinstance(_found(jnp, name), jnp.ufunc) and key == "where"):
+        elif _accepts_keyword(theirs.get(other)) and not (
+            isinstance(_attribute(jnp, name), jnp.ufunc) and key == "where"
+        ):
             texts.append(f"{other}={text}")
         else:
-            left.append(key)
-    return texts, left
+            unknown.append(key)
+    return texts, unknown
 
 
-def _by_name(parameter: inspect.Parameter | None) -> bool:
+def _accepts_keyword(parameter: inspect.Parameter | None) -> bool:
     return parameter is not None and parameter.kind is not parameter.POSITIONAL_ONLY and parameter.name != "out"
 
 
-def _given(node: ast.expr) -> bool:
+def _is_not_none(node: ast.expr) -> bool:
     return not (isinstance(node, ast.Constant) and node.value is None)
 
 
 def _text(name: str, key: str, node: ast.expr, names: Names) -> str:
+    """The argument `node` for the parameter `key` of a function of `jnp`, an array where NumPy takes a list."""
     if key == "dtype" and jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
         wide = next((text for kind, text in WIDE.items() if meaning(node, names) is kind), None)
         return wide or ast.unparse(node)

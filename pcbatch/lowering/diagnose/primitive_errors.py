@@ -1,4 +1,4 @@
-"""What a primitive raised while it was traced for one lane, as a diagnostic at the smallest span that failed."""
+"""Errors of a primitive, raised while it was traced for one lane, as diagnostics at the smallest span that failed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Where:
 
 
 def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagnostic:
-    """Say what is wrong with a primitive. `types`: those of the variables it reads."""
+    """Return the diagnostic for an error that a primitive raised; `types` has those of the variables it reads."""
     frames = user_frames(error)
     found = None if op.loc is None else spans(frames, op.loc)
     place, helpers = (op.loc, ()) if found is None else found

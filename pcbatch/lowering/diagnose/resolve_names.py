@@ -1,4 +1,4 @@
-"""The objects that names in the user's source stand for, where a primitive failed, and how to spell a module there."""
+"""Name resolution in the user's source, at a span where a primitive failed, for fix-its that fit its imports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 import jax
 import jax.numpy as jnp
 
-Names = Mapping[str, Any]  # what the names of one frame are bound to
+Names = Mapping[str, Any]  # the names that one frame can see, and the objects they are bound to
 
 MISSING: Final = object()
 IMPORTS = {
@@ -24,7 +24,7 @@ IMPORTS = {
 
 
 def meaning(node: ast.expr, names: Names) -> Any:
-    """The object that a name, or a dotted name in modules, stands for; MISSING for all else."""
+    """Return the object that a name, or a dotted name in modules, stands for; MISSING for all else."""
     match node:
         case ast.Name(id=name):
             return names[name] if name in names else getattr(builtins, name, MISSING)
@@ -35,12 +35,12 @@ def meaning(node: ast.expr, names: Names) -> Any:
 
 
 def held(node: ast.expr, names: Names) -> Any:
-    """What a plain name holds; MISSING for all else, and for names that are not bound."""
+    """Return the value of a plain name; MISSING for other expressions, and for names that are not bound."""
     return names.get(node.id, MISSING) if isinstance(node, ast.Name) else MISSING
 
 
 def of_lane(node: ast.AST, names: Names) -> bool:
-    """Does the expression read a value of a lane? Without names to look up it may."""
+    """Return whether an expression may read a value of a lane. Without names, every expression with a name may."""
     read = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
     return any(name in names and _traced(names[name]) for name in read) or (not names and bool(read))
 
@@ -50,7 +50,7 @@ def _traced(value: Any) -> bool:
 
 
 def is_float(node: ast.expr, names: Names) -> bool:
-    """Is the value surely a floating-point number or an array of them?"""
+    """Return whether the value of an expression is certainly a floating-point number or an array of them."""
     match node:
         case ast.Constant(value=value):
             return isinstance(value, float)
@@ -67,7 +67,7 @@ def is_float(node: ast.expr, names: Names) -> bool:
 
 
 def spelled(help: str, names: Names) -> str:
-    """A help with the user's own name for `jax.numpy`, and the imports that it still needs."""
+    """Return a help with the user's own name for `jax.numpy`, and with the imports that it still needs."""
     own = next((name for name, value in names.items() if value is jnp and name.isidentifier()), None)
     if own is not None and own != "jnp":
         help = re.sub(r"(?<![\w.])jnp(?=\.)", own, help)

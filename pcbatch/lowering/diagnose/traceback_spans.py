@@ -1,4 +1,4 @@
-"""From an exception that JAX or a helper raised to spans of the user's source.
+"""Spans of the user's source for an exception that JAX or a helper raised.
 
 Primitives are compiled from the user's own tree, and JAX keeps the traceback of every operation it records, so that
 the frames of an exception (and of what caused it) name the user's lines: those of the primitive and of the helpers
@@ -34,17 +34,17 @@ _WRAPPERS = (functools.__file__, contextlib.__file__)
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One level of the user's part of a traceback; `exact`: the columns are known."""
+    """One level of the user's part of a traceback; `exact` if its columns are known, else `loc` is a whole line."""
 
     name: str
     loc: Loc
     exact: bool
     code: CodeType
-    names: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)  # those that it can see
+    names: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)  # its locals and globals
 
 
 def user_frames(error: BaseException) -> list[Frame]:
-    """The frames of the user and of the user's libraries, outermost first; those of the causes come last."""
+    """Return the frames of the user and of the user's libraries, outermost first; those of the causes come last."""
     frames: list[Frame] = []
     seen: set[int] = set()
     link: BaseException | None = error
@@ -56,13 +56,13 @@ def user_frames(error: BaseException) -> list[Frame]:
 
 
 def traceback_frames(traceback: TracebackType | None) -> list[Frame]:
-    """The frames of the user and of the user's libraries, outermost first."""
+    """Return the frames of a traceback that are the user's or those of the user's libraries, outermost first."""
     return list(_frames(traceback))
 
 
 def spans(frames: Sequence[Frame], whole: Loc) -> tuple[Loc, tuple[Label, ...]] | None:
-    """The part of the primitive at `whole` that these frames are in, and the places in helpers below it, outermost
-    first; None if they do not pass through there."""
+    """Return the span inside the primitive at `whole` that these frames pass through, and labels for the helpers below
+    it, outermost first; None if they do not pass through the primitive."""
     place, chosen = below(frames, whole)
     if place is None:
         return None
@@ -73,7 +73,7 @@ def spans(frames: Sequence[Frame], whole: Loc) -> tuple[Loc, tuple[Label, ...]] 
 
 
 def below(frames: Sequence[Frame], whole: Loc) -> tuple[Frame | None, list[Frame]]:
-    """The innermost frame in the primitive at `whole`, and the frames of the helpers that it calls, outermost first."""
+    """Return the innermost frame in the primitive at `whole`, and those of the helpers below it, outermost first."""
     own = [k for k, frame in enumerate(frames) if _inside(frame, whole)]
     if not own:
         return None, []
@@ -82,7 +82,7 @@ def below(frames: Sequence[Frame], whole: Loc) -> tuple[Frame | None, list[Frame
 
 
 def source(loc: Loc) -> str:
-    """The text of a span."""
+    """Return the source text of a span; empty if the file cannot be read."""
     lines = [linecache.getline(loc.file, k) for k in range(loc.line, loc.end_line + 1)]
     if not lines:
         return ""
@@ -91,11 +91,11 @@ def source(loc: Loc) -> str:
 
 
 def narrowed(whole: Loc, name: str) -> Loc:
-    """The first place in a span where a name stands; the span itself if it is not found."""
+    """Return the span of the first occurrence of a name in a span; the whole span if there is none."""
     text = linecache.getline(whole.file, whole.line)
     end = whole.end_col if whole.end_line == whole.line else len(text)
-    found = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)").search(text, whole.col, end)
-    return whole if found is None else Loc(whole.file, whole.line, found.start(), whole.line, found.end())
+    match = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)").search(text, whole.col, end)
+    return whole if match is None else Loc(whole.file, whole.line, match.start(), whole.line, match.end())
 
 
 def _inside(frame: Frame, whole: Loc) -> bool:
@@ -134,5 +134,5 @@ def _frame(code: CodeType, instruction: int, line: int) -> Frame:
 
 
 def _characters(file: str, line: int, column: int) -> int:
-    """Code objects count bytes, people characters."""
+    """Convert a column in bytes, as code objects count, to one in characters."""
     return len(linecache.getline(file, line).encode()[:column].decode(errors="replace"))

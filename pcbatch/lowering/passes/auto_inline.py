@@ -1,11 +1,11 @@
-"""Put functions that are called once, and small ones, where they are called: no frame, no trip for the call.
+"""Inline functions that are called once, and small ones: no frame and no trip for the call.
 
 before:  func @f(x): y = call @half(x); return        after:  func @f(x): half.x = x; half.r = { half.x / 2 }
          func @half(x): r = { x / 2 }; return                             y = half.r; return
 
-Not what is recursive, directly or through others: calls are what a lane's stack is for. Callees come first, so that a
-function is judged with what was put into it. A body that is called once moves; one that is called more often is copied
-only if it costs less than a trip, because lanes in two copies of it do not run together.
+Functions that are recursive, directly or through others, stay: for their calls a lane has a stack. Callees come first,
+so that a function is judged together with what was inlined into it. A body that is called once moves; one that is
+called more often is copied only if it costs less than a trip, because lanes in two copies of it do not run together.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def run(program: CfgProgram) -> CfgProgram:
     for name in (name for component in sccs(program) for name in component):
         function = functions[name]
         if name not in kept and sites[name] == 1:
-            inlined[name] = function  # what it calls is put into it where it goes, so that nothing is copied twice
+            inlined[name] = function  # its own callees are inlined where it is put, so that nothing is copied twice
             continue
         new = Inliner(function, inlined).run()
-        grown[name] = replace(new, blocks=drop_unreachable(new.blocks))  # a callee need not come back
+        grown[name] = replace(new, blocks=drop_unreachable(new.blocks))  # a callee may never return
         if name not in kept and _small(grown[name], sites[name]):
             inlined[name] = grown[name]
     left = tuple(grown[f.name] for f in program.functions if f.name not in inlined)
@@ -46,8 +46,8 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def _small(function: Function, sites: int) -> bool:
-    """May it be copied to so many places? Calls that are left in it count as dear, and a loop runs best in one place,
-    where lanes meet."""
+    """Whether a function may be copied to each of its `sites`. A call in it costs infinity, and a loop stays in one
+    place, where lanes meet."""
     ops = [op for block in function.blocks for op in block.ops]
     if len(function.blocks) > MAX_BLOCKS or len(ops) * sites > MAX_COPIED or loops(function):
         return False

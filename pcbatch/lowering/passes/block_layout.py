@@ -1,4 +1,6 @@
-"""Put blocks in the order that suits the schedule, the expensive ones last, and number them.
+"""Order the blocks for the schedule, the expensive ones last, and number them.
+
+before:  a: ...; gradient: ...; b: ...         after:  bb0 (a), bb1 (b), bb2 (gradient)
 
 With an expensive block E the order is that in which lanes pass the others between two visits of E: the reverse
 postorder from E's successors, calls and returns counting as jumps. Smallest-pc-first then gathers lanes: cheap blocks
@@ -25,7 +27,7 @@ DOMINANT = 0.25  # of the estimated cost of all blocks
 
 
 def choose_schedule(program: StackProgram) -> str:
-    """The policy for a program whose user leaves it to us.
+    """Choose the policy for a program whose user says "auto": "drain" or "sweep".
 
     With an expensive block smallest-first lets lanes gather before it, which saves whole executions of it. Among cheap
     blocks a sweep makes the fewest trips.
@@ -42,8 +44,9 @@ def run(program: StackProgram, schedule: str) -> StackProgram:
         source = {b.label: list(_in_source(b.terminator)) for b in program.blocks}
         order = _reverse_postorder([program.entry], graph if schedule == "sweep" else source)
     else:
-        dear = set(last)
-        cut = {label: [s for s in succ if s not in dear] for label, succ in graph.items()}
+        # Without the expensive blocks, the order is that between two visits of one of them.
+        expensive = set(last)
+        cut = {label: [s for s in succ if s not in expensive] for label, succ in graph.items()}
         starts = _reverse_postorder([s for label in last for s in cut[label]], cut)
         later = {*starts, *last}
         first = [label for label in _reverse_postorder([program.entry], cut) if label not in later]
@@ -61,12 +64,13 @@ def run(program: StackProgram, schedule: str) -> StackProgram:
 
 
 def _in_source(terminator: StackTerminator) -> tuple[str, ...]:
-    """Where the text goes on: into the callee, then after the call."""
+    """The successors in source order: the callee, then the return point."""
     return tuple(dict.fromkeys(targets(terminator)))
 
 
 def expensive_blocks(program: StackProgram) -> tuple[str, ...]:
-    """The blocks that decide the run time: dear by themselves, and each with its visits a good part of all."""
+    """Return the labels of the blocks that decide the run time: one visit is expensive, and all visits of the block are
+    a good part of the estimated run."""
     types = {v: var.type for v, var in program.vars.items()}
     often = visits(program)
     costs = {b.label: block_cost(b, types) for b in program.blocks}
@@ -76,6 +80,7 @@ def expensive_blocks(program: StackProgram) -> tuple[str, ...]:
 
 
 def block_cost(block: StackBlock, types: Mapping[str, object]) -> float:
+    """Estimate one visit of a block per lane, without its pushes and pops; 0 if a part of it has no estimate."""
     total = sum(op_cost(op, types) for op in block.ops if type(op).__name__ not in ("Push", "Pop"))
     return 0.0 if math.isinf(total) else total
 

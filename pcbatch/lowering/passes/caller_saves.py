@@ -1,10 +1,12 @@
-"""Which variables each call saves before and brings back after: the least that keeps every value.
+"""Choose the variables that each call pushes before and pops after: the fewest that keep every value.
+
+before:  a = call @f(x); b = call @f(y); return     (y, a live)     after:  push y, call, pop y; push a, call, pop a
 
 A value needs saving when it is live after the call AND the call may write its variable at another depth. Then, per
 function, two data-flow problems cancel pops against pushes (section 3.2 of Radul et al., with one stack pointer):
 
 - forward, intersection: a slot that already holds the variable's value need not be pushed again;
-- backward, union: a value that is next needed after another call (which brings it back itself) need not be popped.
+- backward, union: a value that is next needed after another call, which pops it itself, need not be popped here.
 """
 
 from __future__ import annotations
@@ -24,21 +26,25 @@ Qualify = Mapping[tuple[str, str], str]  # (function, variable) -> name in the m
 
 @dataclass(frozen=True, slots=True)
 class Saves:
-    """For one call: what to push before and what to pop after."""
+    """The variables that one call pushes before it and pops after it, in the order of their declaration."""
 
     pushes: tuple[str, ...]
     pops: tuple[str, ...]
 
 
 def plan(program: CfgProgram, qualified: Qualify) -> dict[str, dict[Site, Saves]]:
-    """The saves of every call of every function, by local variable names."""
+    """Return the saves of every call: function -> site -> `Saves`, by local variable names.
+
+    `qualified` gives the names in the merged program, where two functions may share a variable.
+    """
     written = _written(program, qualified)
     functions = {f.name: f for f in program.functions}
     return {f.name: _plan(functions, f, written, qualified) for f in program.functions}
 
 
 def _written(program: CfgProgram, qualified: Qualify) -> dict[str, Names]:
-    """For every function, all variables that a call of it may write, except by passing its parameters."""
+    """The variables that a call of each function may write, in its callees too, without the parameters of the function
+    itself, which the caller writes."""
     functions = {f.name: f for f in program.functions}
     own = {
         f.name: frozenset(qualified[f.name, v] for b in f.blocks for op in b.ops for v in writes(op))

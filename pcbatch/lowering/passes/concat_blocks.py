@@ -1,9 +1,9 @@
-"""The operations of two blocks as those of one, whose slots are popped once, pushed once, and popped first.
+"""Join the operations of two blocks: each slot is popped at most once, pushed at most once, and popped first.
 
 before:  push t = r       and then  pop t; r = { t + r }      after:  t.t0 = r; push t = t.t0; t = t.t0; r = { t + r }
 
-What the first block has pushed, the second need not pop: the value is at hand, and what both push the second has the
-last word on. Copies are left for `copy_prop`.
+A value that the first block has pushed, the second need not pop: it is at hand. Of two pushes of one slot the second
+stays. The moves that this leaves are for `copy_propagation`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pcbatch.ir.stack import Pop, Push, StackOp
 
 
 def joined(first: Sequence[StackOp], then: Sequence[StackOp], new: Callable[[str], str]) -> list[StackOp]:
-    """`first`, then `then`; `new(name)` makes a variable like another one."""
+    """Return `first` followed by `then`; `new(name)` makes a variable of the type of another one."""
     pushed = {op.dst for op in first if isinstance(op, Push)}
     again = {op.dst for op in then if isinstance(op, Push)}
     known = pushed | {op.dst for op in first if isinstance(op, Pop)}

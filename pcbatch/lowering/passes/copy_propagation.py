@@ -59,7 +59,9 @@ def _propagate(blocks: tuple[BlockT, ...], starts: set[str], live: Mapping[str, 
         if copies is None:
             return None
         after = _through(by_label[label], copies)[1]
-        return {dst: src for dst, src in after.items() if dst in live[label]}  # nobody asks for the others
+        return {
+            dst: src for dst, src in after.items() if dst in live[label]
+        }  # dead copies would only slow down the joins
 
     solution = solve(invert(block_edges(blocks)), join=join, transfer=transfer, start=None)
     return tuple(_through(block, solution.entering[block.label] or {})[0] for block in blocks)

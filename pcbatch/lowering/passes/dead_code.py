@@ -1,4 +1,4 @@
-"""Remove operations whose results nobody reads.
+"""Remove operations whose results are never read.
 
 before:  t = { x + 1 }; x = { 2 }; return          after:  return          (x is not a result)
 

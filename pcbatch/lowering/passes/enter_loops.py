@@ -7,8 +7,8 @@ before:  bb0: n = { MOST }; jump bb1            after:  bb0: n = { MOST }; jump 
          bb3: ... k ...                                 bb2: k = { ... }; jump bb1
                                                         bb3: ... k ...
 
-What the body assigns then has a value after the loop. Types are per variable, and `n` changes in the loop, so inference
-does not see that the first test passes; here the values that it has on the way into the loop are followed. Only
+A variable that the body assigns then has a value after the loop. Types are per variable, and `n` changes in the loop,
+so inference does not see that the first test passes; here the values on the path into the loop are followed. Only
 functions in which some variable may lack a value are changed.
 """
 
@@ -29,17 +29,20 @@ from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.trace import trace
 
 
-def run(source: CfgProgram, split: CfgProgram, found: Inferred) -> CfgProgram:
-    """`source` with such loops entered at their bodies. `split` is the same program with live ranges split, for which
-    types were inferred; without types (of nothing) constants alone are followed."""
+def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram:
+    """Return `source` with such loops entered at their bodies.
+
+    `split` is `source` with its live ranges split, for which types were inferred. An empty `Inferred` has no types:
+    constants alone are followed then.
+    """
     functions = zip(source.functions, split.functions, strict=True)
-    return replace(source, functions=tuple(_entered(old, new, found) for old, new in functions))
+    return replace(source, functions=tuple(_entered(old, new, inferred) for old, new in functions))
 
 
-def _entered(function: Function, split: Function, found: Inferred) -> Function:
+def _entered(function: Function, split: Function, inferred: Inferred) -> Function:
     if live_in(split)[split.blocks[0].label].issubset(split.params):
         return function  # all variables have values wherever they are read
-    values = _Values(split, predecessors(split.blocks), found)
+    values = _Values(split, predecessors(split.blocks), inferred)
     fresh = count(function.last_label + 1)
     entries: dict[str, str] = {}  # heads, and the blocks in which they are entered
     ways: dict[str, dict[str, str]] = {}  # of blocks outside of loops: where they jump instead
@@ -63,15 +66,14 @@ def _way(instead: Mapping[str, str], label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """What variables hold at a point of a function, as far as it is known while compiling."""
+    """The values of variables along paths of one function, as far as they are known while compiling."""
 
     function: Function
     preds: Mapping[str, Sequence[str]]
-    found: Inferred
+    inferred: Inferred
 
     def ways_in(self, loop: Loop) -> list[str]:
-        """The blocks before a loop from which its first test passes. The test stands in the head, and a false one
-        leaves the loop."""
+        """The blocks before a loop from which its first test, which stands in the head, is known to pass."""
         branch = self.function.block(loop.head).terminator
         if not isinstance(branch, Branch) or branch.on_true not in loop.body or branch.on_false in loop.body:
             return []
@@ -96,7 +98,7 @@ class _Values:
         return way
 
     def _value(self, name: str, way: Sequence[Op]) -> Abstract | None:
-        """What a variable holds after these operations; its type, where it is not computed in them."""
+        """The value of a variable after these operations; its type, if they do not write it."""
         for k in range(len(way) - 1, -1, -1):
             op = way[k]
             if name in writes(op):
@@ -106,7 +108,7 @@ class _Values:
                     case Move():
                         return self._value(op.src, way[:k])
                 break
-        return self.found.types.get((self.function.name, name))
+        return self.inferred.types.get((self.function.name, name))
 
     def _computed(self, op: Prim, way: Sequence[Op], name: str) -> Abstract | None:
         ins = [self._value(v, way) for v in op.expr.ins]

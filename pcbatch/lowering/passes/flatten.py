@@ -4,8 +4,8 @@ before:  s: ?                                  after:  s.q: f32[3]   s.n: i32[]
          s = { Point(q + 1.0, n) }                     s.q = { Point(q + 1.0, n) } reads (q)
                                                        s.n = n
 
-Outputs that a jaxpr merely passes on become moves, so repacking a tuple costs nothing; values known while compiling
-and blocks that cannot be reached disappear; where a definition is narrower than its variable, a cast is added.
+Outputs that a jaxpr merely passes on become moves, so repacking a tuple costs nothing. Values known while compiling and
+unreachable blocks disappear. Where the dtype of a definition is narrower than that of its variable, a cast is added.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
 
 
-def run(program: CfgProgram, found: Inferred) -> CfgProgram:
-    """The typed program, over array leaves. `found` must have passed `check_types`."""
+def run(program: CfgProgram, inferred: Inferred) -> CfgProgram:
+    """The typed program, over array leaves. `inferred` must have passed `check_types`."""
     functions = {function.name: function for function in program.functions}
     variables: dict[str, list[str]] = {name: [] for name in functions}
-    for function_name, variable in found.types:
+    for function_name, variable in inferred.types:
         variables[function_name].append(variable)
     typed = tuple(
-        _Flattener(functions, function, found, variables[name]).function()
+        _Flattener(functions, function, inferred, variables[name]).function()
         for name, function in functions.items()
-        if found.reachable.get(name)
+        if inferred.reachable.get(name)
     )
     return CfgProgram(program.entry, typed)
 
 
 def array_leaves(name: str, value: Abstract) -> tuple[tuple[str, ArrayType], ...]:
-    """The variables that hold `name`, with their types."""
+    """Return the variables that take the place of `name`, one for each array leaf, with their types."""
     pairs = zip(leaf_names(name, value), value.leaves, strict=True)
     return tuple((leaf, type_) for leaf, type_ in pairs if isinstance(type_, ArrayType))
 
@@ -56,28 +56,28 @@ class _Flattener:
     """Flattens one function. Names of leaves depend on the variable and its structure only."""
 
     def __init__(
-        self, functions: Mapping[str, Function], function: Function, found: Inferred, variables: Sequence[str]
+        self, functions: Mapping[str, Function], function: Function, inferred: Inferred, variables: Sequence[str]
     ) -> None:
-        self.functions, self.source, self.found = functions, function, found
+        self.functions, self.source, self.inferred = functions, function, inferred
         self.types: dict[str, ArrayType] = {}
-        self.show = Show(lambda v: found.types.get((function.name, v)))
+        self.show = Show(lambda v: inferred.types.get((function.name, v)))
         for variable in variables:
-            self.types.update(array_leaves(variable, found.types[function.name, variable]))
+            self.types.update(array_leaves(variable, inferred.types[function.name, variable]))
         self.fresh = Fresh(set(self.types))
 
     def abstract(self, name: str, function: str = "") -> Abstract:
-        return self.found.types[function or self.source.name, name]
+        return self.inferred.types[function or self.source.name, name]
 
     def leaves(self, names: Sequence[str], function: str = "") -> tuple[str, ...]:
         return tuple(leaf for n in names for leaf, _ in array_leaves(n, self.abstract(n, function)))
 
     def results(self) -> tuple[str, ...]:
-        """None for a function that never returns."""
+        """The leaves of the results; there are none if the function never returns."""
         name = self.source.name
-        return self.leaves([r for r in self.source.results if (name, r) in self.found.types])
+        return self.leaves([r for r in self.source.results if (name, r) in self.inferred.types])
 
     def function(self) -> Function:
-        reachable = self.found.reachable[self.source.name]
+        reachable = self.inferred.reachable[self.source.name]
         blocks = tuple(self.block(block) for block in self.source.blocks if block.label in reachable)
         blocks = drop_unreachable(blocks)
         for temp, name in self.fresh.made.items():
@@ -95,12 +95,12 @@ class _Flattener:
         for k, op in enumerate(block.ops):
             match op:
                 case Prim():
-                    ops += self.prim(op, self.found.traced.get((self.source.name, block.label, k)))
+                    ops += self.prim(op, self.inferred.traced.get((self.source.name, block.label, k)))
                 case Move():
                     ops += self.assign(op.dst, op.src, self.abstract(op.src), op.loc)
                 case Call():
                     ops += self.call(op)
-                    if not self.found.returns(op):
+                    if not self.inferred.returns(op):
                         return Block(block.label, tuple(ops), no_way_back(op))
                 case Print():
                     ops.append(Print(self.show(op.message), op.loc))
@@ -116,7 +116,7 @@ class _Flattener:
             return replace(terminator, message=self.show(terminator.message))
         if not isinstance(terminator, Branch):
             return terminator
-        cond = self.found.types.get((self.source.name, terminator.cond))
+        cond = self.inferred.types.get((self.source.name, terminator.cond))
         targets = branch_targets(terminator, cond)
         if len(targets) == 1:
             return Return() if targets[0] == RETURN else Jump(targets[0])
@@ -177,7 +177,7 @@ class _Flattener:
         return [*saved, *before, *prims, *constants, *after]
 
     def assign(self, dst: str, src: str, value: Abstract, loc: Loc | None, function: str = "") -> list[Op]:
-        """dst = src for variables of any structure, with casts where dst is wider."""
+        """Operations for `dst = src`, variables of any structure, with casts where `dst` is wider."""
         target = self.abstract(dst, function)
         ops: list[Op] = []
         sources, dsts = leaf_names(src, value), leaf_names(dst, target)
@@ -204,7 +204,7 @@ class _Flattener:
         after: list[Op] = []
         dsts: list[str] = []
         for dst, result in zip(op.dsts, callee.results, strict=True):
-            if (callee.name, result) not in self.found.types:
+            if (callee.name, result) not in self.inferred.types:
                 continue  # it never returns
             have = self.abstract(result, callee.name)
             want = self.abstract(dst)
@@ -237,19 +237,19 @@ class _Flattener:
 
 
 def no_way_back(call: Call) -> Fail:
-    """The end of a block after a call that never returns; no lane gets there."""
+    """Return the terminator of a block after a call that never returns; no lane reaches it."""
     return Fail(ERROR, "RuntimeError", (f"@{call.func} returned",), call.loc)
 
 
 def constant(dst: str, value: Known, type_: ArrayType, loc: Loc | None) -> Prim:
-    """dst = a value known while compiling."""
+    """Return the operation `dst = value`, a scalar of the given type that is known while compiling."""
     number: Any = value.value
     closed = jax.make_jaxpr(lambda: jax.numpy.full((), number, jax.numpy.dtype(type_.dtype)))()
     return Prim((dst,), Expr(repr(value.value), (), JaxprFn(closed, [None])), loc)
 
 
 def cast(dst: str, src: str, have: ArrayType, want: ArrayType, loc: Loc | None) -> Prim:
-    """dst = src converted to a wider dtype."""
+    """Return the operation that converts `src` to the wider dtype of `dst`."""
     closed = jax.make_jaxpr(lambda x: x.astype(want.dtype))(to_aval(have))
     return Prim((dst,), Expr(f"{src}.astype('{want.dtype}')", (src,), JaxprFn(closed, [None])), loc)
 

@@ -3,8 +3,8 @@
 before:  t1 = { n - 2 }; n = t1            after:  n = { n - 2 }
          t = call @f(x); r = t                     r = call @f(x)
 
-Only inside a block, when the temporary has no other use and its destination is not touched in between. It makes calls
-in tail position visible and dumps short. Works on both program types.
+Only inside a block, when the temporary has no other use and its destination is not touched in between. The pass makes
+calls in tail position visible and dumps short. It works on both program types.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ BlockT = TypeVar("BlockT", Block, StackBlock)
 
 
 def run(program: CfgProgram) -> CfgProgram:
-    """Coalesce inside every function."""
+    """Forward destinations inside every function."""
     return replace(program, functions=tuple(_function(function) for function in program.functions))
 
 
 def run_stack(program: StackProgram) -> StackProgram:
-    """Coalesce in the merged program."""
+    """Forward destinations in the merged program."""
     live = liveness.stack_live_after(program)
     return replace(program, blocks=tuple(_block(block, live[block.label]) for block in program.blocks))
 
@@ -40,8 +40,11 @@ def _function(function: Function) -> Function:
 
 
 def _block(block: BlockT, live: tuple[frozenset[str], ...]) -> BlockT:
-    """Take every chance, in order. None changes what is live at the ends of the block, nor after later operations, nor
-    makes another one possible before it: once through is enough."""
+    """Forward wherever it is possible, in order.
+
+    A change leaves alone the liveness at both ends and after later operations, and enables none before it, so one pass
+    over the operations is enough.
+    """
     ops: list[Any] = list(block.ops)  # None: gone
     last = _Last()
     kept = terminator_reads(block.terminator)
@@ -59,14 +62,14 @@ def _block(block: BlockT, live: tuple[frozenset[str], ...]) -> BlockT:
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """Where, so far, each variable was written (all places), last read, and its slot last written."""
+    """Indices of the operations so far that wrote a variable (all of them), read it last, and pushed its slot last."""
 
     written: dict[str, list[int]] = field(default_factory=dict)
     read: dict[str, int] = field(default_factory=dict)
     pushed: dict[str, int] = field(default_factory=dict)
 
     def note(self, k: int, op: AnyOp) -> None:
-        """Operation `k` stays as it is."""
+        """Record operation `k`, which stays as it is."""
         self.read.update(dict.fromkeys(reads(op), k))
         for v in writes(op):
             self.written.setdefault(v, []).append(k)
@@ -74,7 +77,7 @@ class _Last:
             self.pushed[op.dst] = k
 
     def touched(self, v: str) -> int:
-        """Where anything was last done to a variable or its slot."""
+        """The index of the last operation on a variable or its slot; -1 if there is none."""
         return max(self.read.get(v, -1), self.pushed.get(v, -1), *self.written.get(v, ())[-1:], -1)
 
 
@@ -83,7 +86,7 @@ def _renaming(move: Move) -> Callable[[str], str]:
 
 
 def _definition(ops: Sequence[Any], last: _Last, move: Move) -> int | None:
-    """Where `move.src` is computed, if nothing in between reads it or touches `move.dst`."""
+    """The index of the operation that computes `move.src`, if nothing in between reads it or touches `move.dst`."""
     if not last.written.get(move.src):
         return None
     at = last.written[move.src][-1]

@@ -1,17 +1,17 @@
-"""Turn branches around little work into selections, so that they cost no trip.
+"""If-conversion: turn branches around little work into selections, so that they cost no trip.
 
 before:  bb0: t = { x > 4 }; branch t, bb1, bb2     after:  bb0: t = { x > 4 }; y.t0 = { x + 1 }
          bb1: y = { x + 1 }; jump bb2                            y = select t, y.t0, y; jump bb2
          bb2: ...
 
 Shapes: an arm or two arms that meet again (or both return), and `a and b` (a block that only tests a second
-condition). An arm qualifies when it is pure, does not fail, has one predecessor and costs less than a trip: evaluated
-for all lanes anyway, its result is dropped for those that go elsewhere.
+condition). An arm qualifies when it is pure, does not fail, has one predecessor and costs less than a trip. It then
+runs for all lanes, and its result is dropped for those of the other arm (Allen et al., "Conversion of control
+dependence to data dependence", POPL 1983).
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -20,6 +20,7 @@ import jax.numpy as jnp
 
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.dataflow import Worklist
 from pcbatch.ir.def_use import predecessors, successors, writes
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.rename import rename_reads, rename_writes
@@ -30,8 +31,8 @@ from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
 MAX_COST = 64.0  # per lane and arm, about one arithmetic operation each
-ALONE = {"while", "scan", "cond", *HOST}
-MAX_SELECT = 1024  # elements per lane
+NEVER_SPECULATED = {"while", "scan", "cond", *HOST}
+MAX_SELECT = 1024  # elements per lane of a variable that may be selected
 
 
 def run(program: CfgProgram) -> CfgProgram:
@@ -43,22 +44,25 @@ def _function(function: Function) -> Function:
     converter = _Converter(function)
     labels = [block.label for block in function.blocks]
     position = {label: k for k, label in enumerate(labels)}
-    work = list(range(len(labels)))  # a heap: what stands first is converted first
-    while work:
-        label = labels[heapq.heappop(work)]
+    worklist = Worklist(range(len(labels)))
+    for k in worklist:
+        label = labels[k]
         block = converter.blocks.get(label)
         if block is None or not isinstance(block.terminator, Branch):
             continue
         if converter.at(block, block.terminator):
-            # Only the block itself has another jump now, so only it and what leads to it may have got a chance.
+            # Only this block has another terminator now, so only it and its predecessors may qualify anew.
             for again in {label, *converter.preds[label]}:
-                heapq.heappush(work, position[again])
+                worklist.add(position[again])
     return converter.function()
 
 
 class _Converter:
-    """The function while it is converted. What is live at the top of a block that stays does not change by that: the
-    new block reads, and leaves alone, what the blocks that went into it did together."""
+    """A function while it is converted.
+
+    Liveness at the top of a block that stays does not change: the new block reads, and leaves unwritten, the same
+    variables as the blocks that went into it together. So it is computed once.
+    """
 
     def __init__(self, function: Function) -> None:
         self.source = function
@@ -69,7 +73,7 @@ class _Converter:
         self.fresh = Fresh(set(function.types))
 
     def function(self) -> Function:
-        """What has become of it."""
+        """The function as converted so far."""
         return replace(self.source, blocks=tuple(self.blocks.values()), types=self.types)
 
     def at(self, block: Block, branch: Branch) -> bool:
@@ -87,11 +91,11 @@ class _Converter:
         return False
 
     def arm(self, label: str) -> Block | None:
-        """The block if it may be executed by lanes that do not go there."""
+        """The block of this label, if it may run for lanes of the other arm; None if not."""
         block = self.blocks.get(label)
         if block is None or len(self.preds[label]) != 1 or label == self.source.blocks[0].label:
             return None
-        if any(isinstance(op, Call | Print) or not harmless(op) for op in block.ops):
+        if any(isinstance(op, Call | Print) or not is_speculable(op) for op in block.ops):
             return None
         return block if sum(op_cost(op, self.types) for op in block.ops) <= MAX_COST else None
 
@@ -99,15 +103,15 @@ class _Converter:
         return frozenset(self.source.results) if label == RETURN else self.live[label]
 
     def speculate(self, block: Block) -> tuple[list[Op], dict[str, str]]:
-        """The block's operations writing fresh variables, and where each variable then stands."""
-        now: dict[str, str] = {}
+        """The operations of a block with fresh variables written, and the fresh name of each variable."""
+        current: dict[str, str] = {}
         ops: list[Op] = []
         for op in block.ops:
-            new = rename_reads(op, lambda v: now.get(v, v))
+            new = rename_reads(op, lambda v: current.get(v, v))
             for v in writes(op):
-                now[v] = self.new(v)
-            ops.append(rename_writes(new, lambda v: now[v]))
-        return ops, now
+                current[v] = self.new(v)
+            ops.append(rename_writes(new, lambda v: current[v]))
+        return ops, current
 
     def new(self, name: str) -> str:
         fresh = self.fresh(name)
@@ -115,48 +119,51 @@ class _Converter:
         return fresh
 
     def meet(self, block: Block, branch: Branch, true: Block | None, false: Block | None) -> bool:
+        """Convert a branch whose arms (None: an empty arm) go to one block, unless a variable is too large."""
         target = _after(true or false)  # type: ignore[arg-type]
         assert target is not None
         live = self.live_at(target)
         ops: list[Op] = list(block.ops)
         ends: list[Mapping[str, str]] = []
         for arm in (true, false):
-            more, now = self.speculate(arm) if arm else ([], {})
+            more, current = self.speculate(arm) if arm else ([], {})
             ops += more
-            ends.append(now)
+            ends.append(current)
         changed = [v for v in dict.fromkeys([*ends[0], *ends[1]]) if v in live]
         if not all(_selectable(self.types.get(v)) for v in changed):
             return False
-        # The condition may itself be among what the arms write.
-        ops += [
-            Select(v, branch.cond, ends[0].get(v, v), ends[1].get(v, v), branch.loc) for v in _last(changed, branch)
-        ]
+        # The arms may write the condition, which all selections read: its own comes last.
+        in_order = sorted(changed, key=lambda v: v == branch.cond)
+        ops += [Select(v, branch.cond, ends[0].get(v, v), ends[1].get(v, v), branch.loc) for v in in_order]
         terminator = Return() if target == RETURN else Jump(target)
         self.replace(replace(block, ops=tuple(ops), terminator=terminator), true, false)
         return True
 
     def short_circuit(self, block: Block, branch: Branch, arm: Block, taken: bool) -> bool:
-        """`if a and b` and its variants: the arm only tests a second condition and shares the way out."""
+        """Convert `if a and b` and its variants: the arm only tests a second condition, and one of its exits is that of
+        the lanes that skip it."""
         inner = arm.terminator
         assert isinstance(inner, Branch)
-        out = branch.on_false if taken else branch.on_true
-        if out not in (inner.on_true, inner.on_false) or inner.on_true == inner.on_false:
+        shared_exit = branch.on_false if taken else branch.on_true
+        if shared_exit not in (inner.on_true, inner.on_false) or inner.on_true == inner.on_false:
             return False
-        stays = inner.on_false == out  # does a true second condition stay away from `out`?
-        away = inner.on_true if stays else inner.on_false
-        if any(v in self.live_at(out) for op in arm.ops for v in writes(op)):
+        inner_taken = inner.on_false == shared_exit  # the value of the second condition that leads to `other_exit`
+        other_exit = inner.on_true if inner_taken else inner.on_false
+        # Lanes that skip the arm arrive at the shared exit with the old values.
+        if any(v in self.live_at(shared_exit) for op in arm.ops for v in writes(op)):
             return False
-        ops, now = self.speculate(arm)
+        ops, current = self.speculate(arm)
         cond = self.fresh("both")
         self.types[cond] = BOOL
-        test = both(branch.cond, taken, now.get(inner.cond, inner.cond), stays)
-        renames: list[Op] = [Move(v, now[v], inner.loc) for v in now if v in self.live_at(away)]
+        test = both(branch.cond, taken, current.get(inner.cond, inner.cond), inner_taken)
+        renames: list[Op] = [Move(v, current[v], inner.loc) for v in current if v in self.live_at(other_exit)]
         new_ops = (*block.ops, *ops, Prim((cond,), test, inner.loc), *renames)
-        new = replace(block, ops=new_ops, terminator=Branch(cond, away, out, inner.loc))
+        new = replace(block, ops=new_ops, terminator=Branch(cond, other_exit, shared_exit, inner.loc))
         self.replace(new, arm)
         return True
 
     def replace(self, block: Block, *gone: Block | None) -> None:
+        """Put a new block in the place of the old one of its label, and drop the arms that it has taken in."""
         for old in (self.blocks[block.label], *gone):
             if old is not None:
                 for label in successors(old.terminator):
@@ -179,30 +186,29 @@ def _after(arm: Block) -> str | None:
             return None
 
 
-def _last(names: list[str], branch: Branch) -> list[str]:
-    return sorted(names, key=lambda v: v == branch.cond)
-
-
 def _selectable(type_: ArrayType | None) -> bool:
     return type_ is not None and type_.size <= MAX_SELECT
 
 
-def harmless(op: object) -> bool:
-    """May it run on values that the program never meant for it? Inner loops might not end, code on the host raise."""
+def is_speculable(op: object) -> bool:
+    """Return whether an operation may run for lanes that do not need it.
+
+    More than `unsafe_when_inactive` is refused: a `scan` ends for all values, but all of its iterations would be paid.
+    """
     if not isinstance(op, Prim):
         return True
-    return isinstance(op.expr.fn, JaxprFn) and not _holds(op.expr.fn.closed.jaxpr)
+    return isinstance(op.expr.fn, JaxprFn) and not _never_speculated(op.expr.fn.closed.jaxpr)
 
 
-def _holds(jaxpr: object) -> bool:
+def _never_speculated(jaxpr: object) -> bool:
     return any(
-        e.primitive.name in ALONE or any(map(_holds, inner_jaxprs(e)))
+        e.primitive.name in NEVER_SPECULATED or any(map(_never_speculated, inner_jaxprs(e)))
         for e in jaxpr.eqns  # type: ignore[attr-defined]
     )
 
 
 def both(first: str, first_sign: bool, second: str, second_sign: bool) -> Expr:
-    """One test of two conditions that each must have a value."""
+    """Return an expression that is true where the variable `first` is `first_sign` and `second` is `second_sign`."""
 
     def fn(a: object, b: object) -> object:
         a = a if first_sign else jnp.logical_not(a)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ before:  func @f: bb0: y = call @clip(x); return        after:  func @f: bb0: cl
                         bb2: r = { 0.0 }; return                 bb3: clip.r = { 0.0 }; jump bb4
                                                                  bb4: y = clip.r; return
 
-Done before types are known, so each copy gets its own. (`auto_inline` uses it on typed programs.)
+The pass runs before types are known, so each copy gets its own. (`auto_inline` uses `Inliner` on typed programs.)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pcbatch.ir.types import ArrayType
 
 
 def run(program: CfgProgram) -> CfgProgram:
-    """Inline all calls of inline functions. Raises CompileError when one calls itself."""
+    """Inline all calls of inline functions. Raises CompileError when one calls itself, directly or through others."""
     inlined = {f.name: f for f in program.functions if f.inline and f.name != program.entry}
     _check_not_recursive(inlined)
     functions = [Inliner(f, inlined).run() for f in program.functions if f.name not in inlined]
@@ -39,16 +39,16 @@ def _check_not_recursive(inlined: Mapping[str, Function]) -> None:
     cycles = [set(c) for c in components(edges) if len(c) > 1 or c[0] in edges[c[0]]]
     for name, function in inlined.items():
         for cycle in (cycle for cycle in cycles if name in cycle):
-            back = next(op for at in _nearest(name, edges, cycle) for op in called[at] if op.func == name)
+            back = next(op for caller in _nearest(name, edges, cycle) for op in called[caller] if op.func == name)
             raise CompileError(_recursive(function, back))
 
 
 def _nearest(name: str, edges: Mapping[str, tuple[str, ...]], cycle: set[str]) -> list[str]:
-    """The functions of a cycle, by how many calls they are away."""
-    found = {name: None}
-    for at in (order := [name]):
-        order += [to for to in dict.fromkeys(edges[at]) if to in cycle and to not in found]
-        found |= dict.fromkeys(order)
+    """The functions of a cycle in breadth-first order, so that the shortest way back to `name` is reported."""
+    seen = {name: None}
+    for caller in (order := [name]):  # it grows in the loop
+        order += [callee for callee in dict.fromkeys(edges[caller]) if callee in cycle and callee not in seen]
+        seen |= dict.fromkeys(order)
     return order
 
 
@@ -64,15 +64,15 @@ def _recursive(function: Function, call: Call) -> Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """What is left of a block; the first operations have been looked at."""
+    """The rest of a block, from operation `start` on; the operations before are inlined."""
 
     block: Block
     start: int = 0
-    taken: tuple[Op, ...] = ()  # the results of the call before, which come first
+    results: tuple[Op, ...] = ()  # moves of the results of the call before, which come first
 
 
 class Inliner:
-    """Puts copies of the functions `inlined`, which are not recursive, into one: every operation is copied once."""
+    """Inlines the functions `inlined`, none of which is recursive, into one function."""
 
     def __init__(self, function: Function, inlined: Mapping[str, Function]) -> None:
         self.function, self.inlined = function, inlined
@@ -82,32 +82,33 @@ class Inliner:
         self.done: list[Block] = []
 
     def run(self) -> Function:
+        """Return the function with all calls of `inlined` replaced, those in the copies too."""
         todo = [_Rest(block) for block in reversed(self.function.blocks)]
         while todo:
             todo += reversed(self.step(todo.pop()))
         return replace(self.function, blocks=tuple(self.done), types=self.types)
 
     def step(self, rest: _Rest) -> list[_Rest]:
-        """Finish the block up to its next call; what then comes is the copy of the callee, and the rest."""
+        """Finish a block up to its next inlined call; return what follows, the copy of the callee and the rest."""
         block, ops = rest.block, rest.block.ops
-        for place in range(rest.start, len(ops)):
-            call = ops[place]
+        for k in range(rest.start, len(ops)):
+            call = ops[k]
             if isinstance(call, Call) and call.func in self.inlined:
                 break
         else:
-            self.done.append(replace(block, ops=(*rest.taken, *ops[rest.start :])) if rest.start else block)
+            self.done.append(replace(block, ops=(*rest.results, *ops[rest.start :])) if rest.start else block)
             return []
         callee = self.inlined[call.func]
         prefix = identifier(callee.name)
         names = {v: self.variable(f"{prefix}.{v}", type_) for v, type_ in callee.types.items()}
         labels = {b.label: self.label() for b in callee.blocks}
         after = self.label()
-        given: list[Op] = [Move(names[p], a, call.loc) for p, a in zip(callee.params, call.args, strict=True)]
-        taken: list[Op] = [Move(d, names[r], call.loc) for d, r in zip(call.dsts, callee.results, strict=True)]
-        before = (*rest.taken, *ops[rest.start : place], *given)
+        arguments: list[Op] = [Move(names[p], a, call.loc) for p, a in zip(callee.params, call.args, strict=True)]
+        results: list[Op] = [Move(d, names[r], call.loc) for d, r in zip(call.dsts, callee.results, strict=True)]
+        before = (*rest.results, *ops[rest.start : k], *arguments)
         self.done.append(Block(block.label, before, Jump(labels[callee.blocks[0].label])))
         copies = [_Rest(self.copy(b, names, labels | {RETURN: after})) for b in callee.blocks]
-        return [*copies, _Rest(replace(block, label=after), place + 1, tuple(taken))]
+        return [*copies, _Rest(replace(block, label=after), k + 1, tuple(results))]
 
     def copy(self, block: Block, names: Mapping[str, str], labels: Mapping[str, str]) -> Block:
         ops = tuple(rename_writes(rename_reads(op, names.__getitem__), names.__getitem__) for op in block.ops)
@@ -121,7 +122,7 @@ class Inliner:
         return f"bb{self.labels}"
 
     def variable(self, name: str, type_: ArrayType | None) -> str:
-        """A new variable; split_ranges' own endings stay free."""
+        """Add a variable, whose name never ends like those of `split_live_ranges`: these endings are cut off again."""
         new = name
         while new in self.types:
             self.numbers[name] = self.numbers.get(name, 1) + 1
@@ -131,5 +132,5 @@ class Inliner:
 
 
 def identifier(name: str) -> str:
-    """The name of a function as a part of names of variables."""
+    """Return the name of a function in a form that names of variables may contain."""
     return re.sub(r"\W", "_", name)

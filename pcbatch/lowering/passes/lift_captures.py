@@ -1,11 +1,9 @@
-"""Values of an outer trace that a function has captured become parameters.
+"""Turn values of an outer trace that a function has captured into parameters of the program.
 
-    t = { x * w }        w a tracer of a `jit` or `grad` around the call
-    ==>
-    t = { x * w }        of x and captured.0, which all lanes share
+before:  t = { x * w }    (w a tracer of a `jit` or `grad`)       after:  t = { x * w } reads (x, captured.0)
 
-A program that holds such a value could be used in that trace alone, and JAX would know of no way from the program's
-result back to it. (What is known, an array of numbers, stays in the program.)
+A program that holds such a value could be used in that trace alone, and JAX could not differentiate through the program
+with respect to it. All lanes share the new parameters. Known values, arrays of numbers, stay in the program.
 """
 
 from __future__ import annotations
@@ -24,14 +22,14 @@ from pcbatch.lowering.typing.trace import JaxprFn
 
 
 def run(program: StackProgram) -> tuple[StackProgram, Mapping[str, Any]]:
-    """The program with more parameters, and their values."""
+    """Return the program with further parameters, and the value of each by name."""
     finder = _Finder()
     blocks = tuple(replace(block, ops=tuple(map(finder.op, block.ops))) for block in program.blocks)
     if not finder.values:
         return program, {}
-    found = {name: Var(from_aval(jax.typeof(value))) for name, value in finder.values.items()}
-    params = (*program.params, *found)
-    return replace(program, params=params, vars={**program.vars, **found}, blocks=blocks), finder.values
+    captured = {name: Var(from_aval(jax.typeof(value))) for name, value in finder.values.items()}
+    params = (*program.params, *captured)
+    return replace(program, params=params, vars={**program.vars, **captured}, blocks=blocks), finder.values
 
 
 @dataclass
@@ -39,7 +37,7 @@ class _Finder:
     values: dict[str, Any] = field(default_factory=dict)
 
     def op(self, op: Any) -> Any:
-        """The operation, reading what it has captured."""
+        """Return an operation that reads its captured values from parameters."""
         if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
             return op
         closed = op.expr.fn.closed

@@ -1,4 +1,4 @@
-"""Merge all functions into one program: calls become pushes, moves, a `pushjump`, and pops at the return point.
+"""Lower calls and merge all functions: a call becomes pushes, moves, a `pushjump`, and pops at the return point.
 
 before:  left = call @fib(t1)                  after:       push n
                                                             n = t1
@@ -6,9 +6,9 @@ before:  left = call @fib(t1)                  after:       push n
                                                fib.bb2.1:   left = r
                                                             pop n
 
-A call in tail position is a plain jump: the callee returns to our caller, its results being ours (functions that
-tail-call each other share their result variables), so tail recursion runs in constant stack. So is the call of a
-function that never returns.
+A call in tail position is a plain jump: the callee returns to the caller's caller, and writes its results there
+(functions that tail-call each other share their result variables), so tail recursion takes constant stack. The call of
+a function that never returns is a plain jump, too.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from pcbatch.lowering.passes.parallel_moves import Fresh, parallel_moves
 
 
 def run(program: CfgProgram) -> StackProgram:
-    """Lower the calls of a program whose functions are all reachable."""
+    """Return the merged program; all functions of `program` must be reachable from its entry."""
     names, tails = _qualify(program)
     return _Lowering(program, names, tails).program()
 
 
-Names = dict[tuple[str, str], str]
+Names = dict[tuple[str, str], str]  # (function, variable) -> name in the merged program
 Tails = frozenset[tuple[str, str]]  # (function, block) ending in a tail call
 
 
@@ -46,32 +46,32 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
         for v in (*f.types, *f.params, *f.results)
     }
     functions = {f.name: f for f in program.functions}
-    instead: dict[str, str] = {}
+    parents: dict[str, str] = {}  # a union-find forest of names in the merged program
     tails = set()
     for f in program.functions:
         for block in f.blocks:
             call = tail_call(f, block)
             callee = functions[call.func] if call else None
             last = block.ops[-1] if block.ops else None
-            if isinstance(last, Call) and not comes_back(functions[last.func]):
+            if isinstance(last, Call) and not returns(functions[last.func]):
                 tails.add((f.name, block.label))
             elif callee and _result_types(f) == _result_types(callee):
                 tails.add((f.name, block.label))
                 for x, y in zip(f.results, callee.results, strict=True):
-                    _unify(instead, names[callee.name, y], names[f.name, x])
-    return {place: _chosen(instead, name) for place, name in names.items()}, frozenset(tails)
+                    _unify(parents, names[callee.name, y], names[f.name, x])
+    return {variable: _find(parents, name) for variable, name in names.items()}, frozenset(tails)
 
 
 def tail_call(function: Function, block: Block) -> Call | None:
-    """The call that ends `block`, if all that follows is returning its results."""
+    """Return the call that ends `block`, if nothing follows but returning its results; None otherwise."""
     last = block.ops[-1] if block.ops else None
     if isinstance(last, Call) and isinstance(block.terminator, Return) and last.dsts == function.results:
         return last
     return None
 
 
-def comes_back(function: Function) -> bool:
-    """Is there a way out of the function other than a failure?"""
+def returns(function: Function) -> bool:
+    """Return whether a call of the function may return."""
     return any(may_return(block.terminator) for block in function.blocks)
 
 
@@ -80,20 +80,21 @@ def _result_types(function: Function) -> tuple[tuple[str, tuple[int, ...]] | Non
     return tuple((t.dtype, t.shape) if isinstance(t, ArrayType) else None for t in types)
 
 
-def _unify(instead: dict[str, str], old: str, new: str) -> None:
-    old, new = _chosen(instead, old), _chosen(instead, new)
+def _unify(parents: dict[str, str], old: str, new: str) -> None:
+    """Union: let `old`, and all names unified with it, become what `new` has become."""
+    old, new = _find(parents, old), _find(parents, new)
     if old != new:
-        instead[old] = new
+        parents[old] = new
 
 
-def _chosen(instead: dict[str, str], name: str) -> str:
-    """What a name has become; the way to it is shortened for the next time."""
-    last = name
-    while last in instead:
-        last = instead[last]
-    while name != last:
-        instead[name], name = last, instead[name]
-    return last
+def _find(parents: dict[str, str], name: str) -> str:
+    """Find: the name that stands for all names unified with this one. The path to it is compressed."""
+    root = name
+    while root in parents:
+        root = parents[root]
+    while name != root:
+        parents[name], name = root, parents[name]
+    return root
 
 
 @dataclass
@@ -152,7 +153,7 @@ class _Lowering:
         return body.blocks
 
     def jump(self, function: Function, terminator: Terminator) -> StackTerminator:
-        """A branch becomes a fork, labels those of the merged program."""
+        """Return a terminator with labels of the merged program; a branch becomes a fork."""
         match terminator:
             case Branch():
                 on_true, on_false = (
@@ -168,6 +169,7 @@ class _Lowering:
                 assert_never(terminator)
 
     def arguments(self, body: _Body, call: Call) -> None:
+        """Move the arguments of a call into the parameters of the callee, all at once."""
         callee = self.functions[call.func]
         pairs = [
             (self.names[callee.name, p], self.names[body.function.name, a])
@@ -177,6 +179,7 @@ class _Lowering:
         body.ops += [*first, *rest]
 
     def call(self, body: _Body, call: Call, ret: str, saves: Saves) -> None:
+        """Lower a call that opens a frame: the block ends in it, and the next one is its return point `ret`."""
         callee = self.functions[call.func]
         caller = body.function.name
 

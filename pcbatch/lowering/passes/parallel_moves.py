@@ -1,4 +1,7 @@
-"""Assigning several variables at once, as a sequence of moves."""
+"""Parallel moves: the assignment of several variables at once, as a sequence of moves.
+
+before:  (a, b) = (b, a)                    after:  a.t0 = a; a = b; b = a.t0   (a temporary breaks the cycle)
+"""
 
 from __future__ import annotations
 
@@ -11,28 +14,28 @@ from pcbatch.ir.ops import Move
 def parallel_moves(
     pairs: Sequence[tuple[str, str]], fresh: Callable[[str], str], loc: Loc | None
 ) -> tuple[list[Move], list[Move]]:
-    """Moves that together do `dsts = srcs`: first those that save a source about to be overwritten, then the rest.
+    """Sequence the moves of `(dst, src)` pairs: first those that save a source about to be overwritten, then the rest.
 
-    `fresh(name)` gives an unused variable to keep `name` in. Whatever reads the old values may stand between the two
-    lists.
+    `fresh(name)` returns an unused variable to save `name` in. Operations that read the old values may stand between
+    the two lists.
     """
     pairs = [(dst, src) for dst, src in pairs if dst != src]
-    kept: dict[str, str] = {}
-    done: set[str] = set()
+    saved: dict[str, str] = {}
+    written: set[str] = set()
     for dst, src in pairs:
-        if src in done and src not in kept:
-            kept[src] = fresh(src)
-        done.add(dst)
-    first = [Move(temp, src, loc) for src, temp in kept.items()]
-    return first, [Move(dst, kept.get(src, src), loc) for dst, src in pairs]
+        if src in written and src not in saved:
+            saved[src] = fresh(src)
+        written.add(dst)
+    first = [Move(temp, src, loc) for src, temp in saved.items()]
+    return first, [Move(dst, saved.get(src, src), loc) for dst, src in pairs]
 
 
 class Fresh:
-    """Names that are not in use: `name.t0`, `name.t1`, ..."""
+    """A source of unused names: called with `name` it returns `name.t0`, `name.t1`, ..."""
 
     def __init__(self, used: Sequence[str] | set[str]) -> None:
         self._used = set(used)
-        self._next: dict[str, int] = {}  # a number for a name from which on all are free but those used from the start
+        self._next: dict[str, int] = {}  # all smaller numbers of a name are taken
         self.made: dict[str, str] = {}  # new name -> the name it was made for
 
     def __call__(self, name: str) -> str:

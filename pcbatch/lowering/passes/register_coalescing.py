@@ -2,10 +2,12 @@
 
 before:  update walker.q = r.q; pushjump ...         after:  pushjump ...          (walker.q and r.q are one register)
 
-A callee's parameters, its results and what its caller makes of them then stay where they are instead of being copied,
-under a mask and for all lanes, at every call. Two variables interfere if one is written while the other is live
-(Chaitin et al. 1981, coalescing); liveness crosses calls here, so a value that only a caller needs is seen. At most
-one of the two may have frames: slots are named by variable.
+The parameters and results of a callee, and the variables of its caller that they come from and go to, then stay in
+place instead of being copied, under a mask and for all lanes, at every call.
+
+This is coalescing (Chaitin et al., "Register allocation via coloring", Computer Languages 6, 1981): two variables
+interfere if one is written while the other is live. Liveness crosses calls here, so a value that only a caller needs is
+seen. At most one of the two may have frames, because slots are named by variable.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ Interference = dict[str, set[str]]
 def run(program: StackProgram) -> StackProgram:
     """Merge registers along moves; storage classes must be known."""
     conflicts = _interference(program)
-    leader = {v: v for v in program.vars}
+    leader = {v: v for v in program.vars}  # a union-find forest; the leader is the first declared of its variables
 
     def find(v: str) -> str:
         while leader[v] != v:
@@ -45,6 +47,7 @@ def run(program: StackProgram) -> StackProgram:
                 leader[b] = a
                 framed |= {a} if b in framed else set()
                 params |= {a} if b in params else set()
+                # The merged register interferes with all that either of the two interfered with.
                 for c in conflicts.pop(b, set()):
                     conflicts[c].discard(b)
                     conflicts[c].add(a)

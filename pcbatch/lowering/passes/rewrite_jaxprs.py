@@ -1,4 +1,4 @@
-"""Programs with equations of their jaxprs replaced, also in loops, branches and calls."""
+"""Replacement of equations in the jaxprs of a program, also inside loops, branches and calls."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ CALLS |= {"cond", "while", "scan"}
 
 
 class Rewrite:
-    """Jaxprs that are used in several places stay shared, so JAX lowers each once."""
+    """A rewrite of jaxprs; subclasses define `equation`.
+
+    A jaxpr that is used in several places is rewritten to one object, so JAX lowers it once.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, Any]] = {}  # the old jaxpr is kept alive, so that its id stays its own
 
     def equation(self, eqn: Any) -> Any:
-        """What takes the place of an equation that holds no jaxpr; the equation itself if nothing does."""
+        """Return the replacement of an equation that holds no jaxpr; the equation itself to leave it."""
         raise NotImplementedError
 
     def stack(self, program: StackProgram) -> StackProgram:
-        """A program with calls lowered."""
+        """Rewrite a program whose calls are lowered."""
         blocks = tuple(replace(b, ops=tuple(self.op(op) for op in b.ops)) for b in program.blocks)
         return replace(program, blocks=blocks, prologue=tuple(self.op(op) for op in program.prologue))
 
     def cfg(self, program: CfgProgram) -> CfgProgram:
-        """A program with calls as operations."""
+        """Rewrite a program whose calls are operations."""
 
         def ops(block: Any) -> Any:
             return replace(block, ops=tuple(self.op(op) for op in block.ops))
@@ -46,7 +49,7 @@ class Rewrite:
         return replace(program, functions=tuple(functions))
 
     def op(self, op: T) -> T:
-        """An operation."""
+        """Rewrite one operation; only primitives hold jaxprs."""
         if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
             return op
         fn = op.expr.fn
@@ -54,7 +57,7 @@ class Rewrite:
         return op if closed is fn.closed else replace(op, expr=replace(op.expr, fn=JaxprFn(closed, fn.casts)))
 
     def inner(self, value: Any) -> Any:
-        """A parameter of an equation, with what it holds of jaxprs rewritten."""
+        """Rewrite the jaxprs in the value of a parameter of an equation: a jaxpr, a tuple of them, or neither."""
         if isinstance(value, tuple) and any(isinstance(item, jex.ClosedJaxpr | jex.Jaxpr) for item in value):
             return tuple(self.inner(item) for item in value)
         if not isinstance(value, jex.ClosedJaxpr | jex.Jaxpr):
@@ -64,7 +67,7 @@ class Rewrite:
         return self._known[id(value)][1]
 
     def any_equation(self, eqn: Any) -> Any:
-        """An equation, with what it holds of jaxprs rewritten."""
+        """Rewrite one equation: those of `CALLS` inside, all others by `equation`."""
         if eqn.primitive.name not in CALLS:
             return self.equation(eqn)
         params = {key: self.inner(value) for key, value in eqn.params.items()}
@@ -81,13 +84,15 @@ class Rewrite:
 
 
 def as_call(fn: Callable[..., Any], eqn: Any) -> Any | None:
-    """An equation that calls a function, which JAX makes one equation of, in place of `eqn`; None if JAX would make
-    something else of it, or with results of another type."""
+    """Return an equation that calls `fn` in place of `eqn`, with the same operands and parameters.
+
+    None if JAX traces the call to something other than one equation, or with results of other types.
+    """
     ins = [_aval(v.aval) for v in eqn.invars]
-    made = jax.make_jaxpr(lambda *args: fn(*args, **eqn.params))(*ins)
-    if len(made.eqns) != 1 or made.consts or made.jaxpr.outvars != made.eqns[0].outvars:
+    closed = jax.make_jaxpr(lambda *args: fn(*args, **eqn.params))(*ins)
+    if len(closed.eqns) != 1 or closed.consts or closed.jaxpr.outvars != closed.eqns[0].outvars:
         return None
-    call = made.eqns[0]
+    call = closed.eqns[0]
     if [v.aval for v in call.outvars] != [v.aval for v in eqn.outvars]:
         return None
     return eqn.replace(primitive=call.primitive, params=call.params)
@@ -95,5 +100,5 @@ def as_call(fn: Callable[..., Any], eqn: Any) -> Any | None:
 
 def _aval(aval: Any) -> jax.ShapeDtypeStruct:
     make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
-    made: jax.ShapeDtypeStruct = make(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
-    return made
+    struct: jax.ShapeDtypeStruct = make(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
+    return struct

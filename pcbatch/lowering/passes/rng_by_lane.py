@@ -1,8 +1,7 @@
-"""Draws that JAX does not batch lane by lane.
+"""Draw lane by lane where JAX would draw for all lanes with the key of one.
 
-    u:u32[] = random_bits[bit_width=32 shape=()] key          where key: key<rbg>[]
-    ==>
-    u:u32[] = custom_vmap_call[...] key                       under `vmap`: one key after another
+before:  u:u32[] = random_bits[bit_width=32 shape=()] key     where key: key<rbg>[]
+after:   u:u32[] = custom_vmap_call[...] key                  under `vmap`: one key after another
 
 The generators "rbg" and "unsafe_rbg" are one operation of XLA, which takes one key. Under `jax.vmap` JAX gives it the
 first of the keys and deals out what it draws: the numbers are not those of the plain function, and those of one lane
@@ -24,12 +23,12 @@ OF_KEYS = ("random_bits", "random_split", "random_fold_in")
 
 
 def run(program: StackProgram) -> StackProgram:
-    """The program, its lanes drawing by themselves."""
+    """Rewrite a program whose calls are lowered."""
     return _Apart().stack(program)
 
 
 def run_cfg(program: CfgProgram) -> CfgProgram:
-    """The same before calls are lowered."""
+    """Rewrite a program whose calls are operations."""
     return _Apart().cfg(program)
 
 

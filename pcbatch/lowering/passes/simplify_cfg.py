@@ -1,4 +1,4 @@
-"""Fewer, bigger blocks: merge, thread jumps, drop what cannot be reached.
+"""Simplify the control flow to fewer, bigger blocks: merge, thread jumps, drop unreachable blocks.
 
 before:  bb0: t = { c }; branch t, bb1, bb2      after:  bb0: t = { c }; branch t, return, bb3
          bb1: return                                     bb3: ...
@@ -22,7 +22,7 @@ from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.def_use import AnyOp, predecessors, retarget, successors, writes
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
 
-TAIL_MOVES = 8  # copying at most so many moves is cheaper than a trip
+TAIL_MOVES = 8  # moves that cost less than a trip, so that a block of them may be copied
 
 
 def run(program: CfgProgram) -> CfgProgram:
@@ -31,7 +31,10 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def run_tails(program: CfgProgram) -> CfgProgram:
-    """The same, and copy short blocks that return. Not before `if_convert`, which looks for arms that meet again."""
+    """Simplify like `run`, and copy short blocks that return into their predecessors.
+
+    Not before `if_conversion`, which looks for arms that meet again.
+    """
     return _run(program, tails=True)
 
 
@@ -52,7 +55,7 @@ def _simplify(function: Function, tails: bool) -> Function:
 
 
 def drop_unreachable(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The blocks that jumps from the first one lead to."""
+    """Return the blocks that are reachable from the first one."""
     by_label = {block.label: block for block in blocks}
     seen, work = {blocks[0].label}, [blocks[0].label]
     while work:
@@ -64,10 +67,11 @@ def drop_unreachable(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def thread_jumps(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Jump past empty blocks."""
+    """Return the blocks with jumps to empty blocks replaced by jumps to where those go."""
     empty = {block.label: block.terminator for block in blocks if not block.ops}
 
     def follow(label: str) -> str:
+        """The end of a chain of empty blocks that only jump."""
         seen: set[str] = set()
         while label in empty and label not in seen:
             seen.add(label)
@@ -81,8 +85,8 @@ def thread_jumps(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         return label
 
     def through_branch(label: str, cond: str, taken: bool) -> str:
-        """Follow empty blocks that test the same condition again."""
-        for _ in empty:
+        """The end of a chain of empty blocks that jump, or test the same condition again."""
+        for _ in empty:  # as often as a chain may be long: it may be a cycle
             label = follow(label)
             terminator = empty.get(label)
             if not isinstance(terminator, Branch) or terminator.cond != cond:
@@ -113,7 +117,7 @@ def _ending(block: Block, terminator: Any) -> Block:
 
 
 def _decided(block: Block) -> Terminator:
-    """The block's jump; a branch on a constant that the block itself assigned is a plain jump."""
+    """The terminator of a block; a branch on a constant that the block itself assigns is a plain jump."""
     branch = block.terminator
     known = constant(block.ops, branch.cond) if isinstance(branch, Branch) else None
     if not isinstance(branch, Branch) or known is None:
@@ -123,7 +127,7 @@ def _decided(block: Block) -> Terminator:
 
 
 def constant(ops: Sequence[AnyOp], cond: str) -> bool | None:
-    """The value of a condition after some operations of which the last to write it assigns a constant."""
+    """Return the value of a condition, if the last operation that writes it assigns a constant; None if not."""
     last = next((op for op in reversed(ops) if cond in writes(op)), None)
     if isinstance(last, Prim) and last.expr.text in ("True", "False") and len(last.dsts) == 1:
         return last.expr.text == "True"

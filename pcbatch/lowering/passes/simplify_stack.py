@@ -1,12 +1,12 @@
-"""The merged program with fewer blocks, once moves have gone: jumps past empty blocks, joined blocks.
+"""Simplify the control flow of the merged program, once moves are gone: jump past empty blocks, join blocks.
 
 before:  bb2: pop d; branch ok, bb3, bb4          after:  bb2: pop d; branch ok, call bb7 ret=bb5, return
          bb3: pushjump bb7, ret=bb5
          bb4: return
 
-As `simplify_cfg`, but calls count: a block that a call enters or returns to has a predecessor that is no jump. A call
-whose return point only returns is a jump to the callee (a tail call that register merging made visible); one whose
-callee does nothing but jump on is a call of what comes next, or none if that is to return.
+This is `simplify_cfg` with calls: a block that a call enters or returns to has a predecessor that is no jump. A call
+whose return point only returns is a jump to the callee (a tail call that `register_coalescing` made visible). A call of
+an empty block becomes a call of its successor, and no call at all where the successor is to return.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.stack import Edge, Fork, Pop, Push, PushJump, StackBlock, StackProgram, StackTerminator
 from pcbatch.lowering.passes.simplify_cfg import constant
 
-MOST_WAYS = 8  # of one block
-MOST_PASSED = 64  # empty blocks on all ways from one block together, of which there may be exponentially many
+MOST_SUCCESSORS = 8  # of one block
+MOST_PASSED = 64  # empty blocks on all paths from one block together, of which there may be exponentially many
 
 
 def run(program: StackProgram) -> StackProgram:
-    """Repeat until nothing changes."""
+    """Simplify until nothing changes."""
     while True:
         blocks = _merge(drop_unreachable(_threaded(program.blocks), program.entry), program.entry)
         if blocks == program.blocks:
@@ -35,20 +35,26 @@ def run(program: StackProgram) -> StackProgram:
 
 
 def in_frame(edge: Edge, ret: str) -> Edge | None:
-    """What a callee's first jump is for its caller before a frame is open; None if the callee calls in turn."""
+    """Return the successors of a callee's first block for its caller, which has not opened the frame yet.
+
+    A jump becomes a call that enters the callee there, a return a jump to `ret`; None if the block calls in turn.
+    """
     if calls(edge):
         return None
     return map_edges(edge, lambda leaf: PushJump(leaf.target, ret) if isinstance(leaf, Jump) else Jump(ret))
 
 
 def located(edge: Edge, call: PushJump) -> Edge:
-    """The calls of an edge made where `call` is, as the user sees it."""
+    """Return an edge whose calls have the location of `call`, where the user sees them."""
     return map_edges(edge, lambda leaf: replace(leaf, loc=call.loc) if isinstance(leaf, PushJump) else leaf)
 
 
 def fits(edge: Edge) -> bool:
-    """May one block end so? Its calls stand at one place of the source: a lane that finds the stack full shows it."""
-    return len(edges(edge)) <= MOST_WAYS and len({call.loc for call in calls(edge)}) <= 1
+    """Return whether one block may end in this tree.
+
+    All its calls must have one location, which is the one reported for a lane that finds the stack full.
+    """
+    return len(edges(edge)) <= MOST_SUCCESSORS and len({call.loc for call in calls(edge)}) <= 1
 
 
 def _threaded(blocks: tuple[StackBlock, ...]) -> tuple[StackBlock, ...]:
@@ -59,13 +65,13 @@ def _threaded(blocks: tuple[StackBlock, ...]) -> tuple[StackBlock, ...]:
 
 @dataclass(slots=True)
 class _Thread:
-    """Follows jumps; `empty` holds how blocks without operations end."""
+    """Threads jumps; `empty` maps blocks without operations to their terminators."""
 
     empty: Mapping[str, StackTerminator]
     passed: int = 0
 
     def through(self, block: StackBlock) -> StackTerminator:
-        """The jump of a block."""
+        """Return the threaded terminator of a block."""
         old = block.terminator
         if isinstance(old, Fail):
             return old
@@ -77,7 +83,7 @@ class _Thread:
         return new if fits(new) else old
 
     def follow(self, edge: Edge, known: Mapping[str, bool], seen: frozenset[str]) -> Edge:
-        """`known`: what conditions are on this way; `seen`: empty blocks that it has passed."""
+        """Return a tree threaded along one path, with `known` conditions on it and the empty blocks `seen` on it."""
         match edge:
             case Fork(cond=cond) if cond in known:
                 return self.follow(edge.on_true if known[cond] else edge.on_false, known, seen)
@@ -96,7 +102,7 @@ class _Thread:
                 return edge
 
     def call(self, call: PushJump, known: Mapping[str, bool], seen: frozenset[str]) -> Edge:
-        """A call of an empty block, or back to one."""
+        """Return a threaded call: into the callee past empty blocks, and back past an empty return point."""
         back = self.follow(Jump(call.ret), {}, frozenset())
         if isinstance(back, Return):
             return self.follow(Jump(call.target), known, seen)
@@ -107,7 +113,7 @@ class _Thread:
         return self.follow(located(inner, call), known, seen | {call.target})
 
     def after(self, target: str, seen: frozenset[str]) -> StackTerminator | None:
-        """How a block ends that may be passed."""
+        """The terminator of an empty block that may be passed; None if it may not."""
         if target in seen or target not in self.empty or self.passed == MOST_PASSED:
             return None
         self.passed += 1
@@ -115,7 +121,7 @@ class _Thread:
 
 
 def drop_unreachable(blocks: tuple[StackBlock, ...], entry: str) -> tuple[StackBlock, ...]:
-    """The blocks that jumps and calls from the entry lead to."""
+    """Return the blocks that are reachable from the entry by jumps and calls."""
     alive = reachable([entry], {block.label: targets(block.terminator) for block in blocks})
     return tuple(block for block in blocks if block.label in alive)
 
@@ -142,11 +148,11 @@ def _merge(blocks: tuple[StackBlock, ...], entry: str) -> tuple[StackBlock, ...]
 
 
 def _in_order(block: StackBlock, after: StackBlock) -> bool:
-    """Do the two together pop each slot once, push it once, and pop it first?"""
+    """Whether the two together pop each slot at most once, push it at most once, and pop it first."""
     popped, pushed = slots(pops(block)), slots(pushes(block))
     return not (slots(pops(after)) & (popped | pushed) or slots(pushes(after)) & pushed)
 
 
 def slots(ops: Iterable[Push | Pop]) -> set[str]:
-    """The variables whose slots pushes or pops use."""
+    """Return the variables whose slots some pushes or pops use."""
     return {op.dst for op in ops}

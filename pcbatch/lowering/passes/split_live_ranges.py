@@ -2,8 +2,9 @@
 
 before:  x = { 0 }; y = { x + 1 }; x = { 0.5 }; ...      after:  x = { 0 }; y = { x + 1 }; x.v1 = { 0.5 }; ...
 
-Two definitions share a name exactly when some use may see both (webs: union of reaching definitions). The name
-then has one type, so `x = 0` followed by `x = x * 0.5` in straight line keeps both types.
+Two definitions share a name exactly when some use may see both: the names are the webs of reaching definitions that
+register allocators color (Muchnick, "Advanced compiler design and implementation", 1997, chapter 16). Each name then
+has one type, so that `x = 0` followed by `x = x * 0.5` in straight line keeps both types.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def run(program: CfgProgram) -> CfgProgram:
 
 
 def original_name(name: str) -> str:
-    """The user's name of a variable that this pass renamed."""
+    """Return the user's name of a variable that this pass renamed."""
     return ".".join(part for part in name.split(".") if not (part[0] == "v" and part[1:].isdigit()))
 
 
@@ -42,7 +43,7 @@ class _Webs:
         while (parent := self._parent.get(node, node)) != node:
             path.append(node)
             node = parent
-        self._parent.update(dict.fromkeys(path, node))  # a shorter way for the next time
+        self._parent.update(dict.fromkeys(path, node))  # path compression
         return node
 
     def union(self, nodes: Iterable[Node]) -> None:
@@ -71,11 +72,12 @@ def _split(function: Function) -> Function:
         read += function.results if may_return(block.terminator) else ()
         for v in read:
             uses[block.label, len(block.ops), v] = env.get(v)
-        for label in successors(block.terminator):  # what is live there has a use that all these reach
+        for label in successors(block.terminator):  # a variable live there has a use that all these definitions reach
             for v in live[label] & env.keys():
                 webs.union([(label, v), env[v]])
     for v in live[function.blocks[0].label] & start.keys():
         webs.union([(function.blocks[0].label, v), start[v]])
+    # Callers read results by name, whichever definition a path ends with.
     _keep_together(function, names, webs)
     return _rename(function, uses, webs, _name_webs(function, names, webs))
 
@@ -86,12 +88,12 @@ def _definitions(block: Block) -> dict[str, Def]:
 
 
 def _keep_together(function: Function, names: dict[Def, str], webs: _Webs) -> None:
-    """Results keep their names: all their definitions are one web."""
-    of: dict[str, list[Def]] = {result: [] for result in function.results}
+    """Unite all definitions of each result, so that results keep their names."""
+    definitions: dict[str, list[Def]] = {result: [] for result in function.results}
     for d, v in names.items():
-        if v in of:
-            of[v].append(d)
-    for defs in of.values():
+        if v in definitions:
+            definitions[v].append(d)
+    for defs in definitions.values():
         if defs:
             webs.union(defs)
 
@@ -99,11 +101,11 @@ def _keep_together(function: Function, names: dict[Def, str], webs: _Webs) -> No
 def _reached(function: Function, last: Mapping[str, Mapping[str, Def]]) -> Mapping[str, frozenset[str]]:
     """The variables of which some definition reaches the top of each block, if they are read from there on."""
     live = live_in(function)
-    entry, given = function.blocks[0].label, frozenset(function.params)
+    entry, params = function.blocks[0].label, frozenset(function.params)
     written = {label: frozenset(names) for label, names in last.items()}
     return forward(
         function.blocks,
-        join=lambda label, values: live[label] & frozenset().union(given if label == entry else (), *values),
+        join=lambda label, values: live[label] & frozenset().union(params if label == entry else (), *values),
         transfer=lambda label, before: before | written[label],
         start=frozenset[str](),
     ).entering

@@ -1,9 +1,9 @@
-"""Decide where every variable lives: null, temp, reg, stack, reg+stack (section 3.2 of Radul et al.).
+"""Choose the storage class of every variable: null, temp, reg, stack, reg+stack (section 3.2 of Radul et al. 2020).
 
 before:  n, left, t0, r: ?                after:  n: reg+stack   left: stack   t0: temp   r: reg
 
-A variable that no block finds live at its top needs no register; one that is never pushed needs no frames. Variables
-that nothing mentions any more are dropped.
+A variable that is live at the top of no block needs no register; one that is never pushed needs no frames. Variables
+that no operation mentions any more are dropped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Copy the body of loops over Python objects, once for each element, and drop what a known condition rules out.
+"""Unroll loops over Python objects, one copy of the body for each element, and drop branches with known conditions.
 
 before:  i = { 0 }                      after:  i = { 0 }
          bb1: t = { i < n }                     bb1: jump bb2
@@ -8,10 +8,11 @@ before:  i = { 0 }                      after:  i = { 0 }
               jump bb1                          bb6: jump bb3               (xs has two elements)
          bb3: ...                               bb3: ...
 
-Whether a loop goes over an array (and stays one) or over a tuple, only types tell: type inference asks for it when an
-element has no number that is known while compiling. In the copies the number is known, so elements may have types of
-their own, and static ones (strings, functions) stay static. What leaves the loop in the middle (`return`, or statements
-before a `break`) is no part of the cycle, but is copied with it for that reason.
+Only types tell whether a loop goes over an array, and stays a loop, or over a tuple: type inference asks for unrolling
+(`NeedsUnrolling`) when the index of an element is not known while compiling. In the copies it is known, so elements may
+have types of their own, and static ones (strings, functions) stay static. Blocks after which a trip leaves the loop in
+the middle (`return`, or statements before a `break`) are no part of the cycle, but read elements, too: they are copied
+with it.
 """
 
 from __future__ import annotations
@@ -34,29 +35,30 @@ from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets
 MOST_BLOCKS = 5000  # of one function; beyond it, compiling would take minutes
 
 
-def run(source: CfgProgram, split: CfgProgram, found: Inferred) -> CfgProgram:
-    """`source` with the loops that `found` asks for unrolled, or, if there are none, without impossible branches.
+def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram:
+    """Return `source` with the loops unrolled that `inferred` asks for; if there are none, without impossible branches.
 
     `split` is the same program with live ranges split, for which types were inferred. Raises CompileError for a
     program that would become too large.
     """
     asked: dict[str, list[OpKey]] = {}
-    for key, error in sorted(found.errors.items()):
+    for key, error in sorted(inferred.errors.items()):
         if isinstance(error, NeedsUnrolling):
             asked.setdefault(key[0], []).append(key)
     split_functions = {f.name: f for f in split.functions}
     new = {
-        name: _Unrolling(source.function(name), split_functions[name], found).run(keys) for name, keys in asked.items()
+        name: _Unrolling(source.function(name), split_functions[name], inferred).run(keys)
+        for name, keys in asked.items()
     }
     unrolled = replace(source, functions=tuple(new.get(f.name, f) for f in source.functions))
-    if unrolled != source or not (found.errors or found.conflicts):
+    if unrolled != source or not (inferred.errors or inferred.conflicts):
         return unrolled
-    return replace(source, functions=tuple(_prune(f, split_functions[f.name], found) for f in source.functions))
+    return replace(source, functions=tuple(_prune(f, split_functions[f.name], inferred) for f in source.functions))
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A loop to copy, with all that is copied; `trips` is None where nobody knows how often."""
+    """A loop to unroll: the blocks to copy, how often (None if that is not known), and the operation that asked."""
 
     loop: Loop
     copied: frozenset[str]
@@ -65,8 +67,8 @@ class _Wanted:
 
 
 class _Unrolling:
-    def __init__(self, function: Function, split: Function, found: Inferred) -> None:
-        self.function, self.found = function, found
+    def __init__(self, function: Function, split: Function, inferred: Inferred) -> None:
+        self.function, self.inferred = function, inferred
         self.by_label = {block.label: block for block in function.blocks}
         self.typed = {block.label: block for block in split.blocks}
         self.order = list(self.by_label)
@@ -76,7 +78,7 @@ class _Unrolling:
         self.fresh = count(function.last_label + 1)
 
     def run(self, asked: Sequence[OpKey]) -> Function:
-        """The function with the loops around some operations unrolled."""
+        """Return the function with the innermost loops around some operations unrolled."""
         copies: dict[str, list[Block]] = {}
         gone: set[str] = set()
         for wanted in self.outermost(asked):
@@ -89,7 +91,7 @@ class _Unrolling:
         return replace(self.function, blocks=_reachable(blocks)) if copies else self.function
 
     def outermost(self, asked: Sequence[OpKey]) -> list[_Wanted]:
-        """Per request its innermost loop; of nested loops only the outer one, the others come in the next round."""
+        """The innermost loop around each operation; of nested loops the outer one, as others come in the next round."""
         innermost: dict[str, Loop] = {}
         for loop in loops(self.function):
             innermost |= dict.fromkeys(loop.body - innermost.keys(), loop)
@@ -107,12 +109,12 @@ class _Unrolling:
         return [one for one in wanted if one.loop.head in chosen]
 
     def wanted(self, loop: Loop, key: OpKey) -> _Wanted:
-        return _Wanted(loop, self.copied(loop), _trips(self.function.name, self.typed[loop.head], self.found), key)
+        return _Wanted(loop, self.copied(loop), _trips(self.function.name, self.typed[loop.head], self.inferred), key)
 
     def copied(self, loop: Loop) -> frozenset[str]:
-        """The blocks of a loop, and those after which a trip leaves it: what is known of an element is known there too.
+        """The blocks of a loop, and those after which a trip leaves it in the middle.
 
-        They stand before the exit of the head, and control comes to them through the head alone.
+        The latter stand before the exit of the head, and the head dominates them.
         """
         head = self.by_label[loop.head]
         exit_ = head.terminator.on_false if isinstance(head.terminator, Branch) else RETURN
@@ -120,32 +122,33 @@ class _Unrolling:
         return loop.body.union(label for label in between if self.dominators.over(loop.head, label))
 
     def copies(self, wanted: _Wanted, trips: int) -> list[Block]:
-        """The blocks that take the place of a loop."""
+        """The blocks that take the place of a loop: `trips` copies, and a head that leaves it."""
         self.size += trips * len(wanted.copied)
         if self.size > MOST_BLOCKS:
             _too_large(self.by_label[wanted.key[1]].ops[wanted.key[2]].loc, trips)
-        at = wanted.loop.head
+        head = wanted.loop.head
         inside = [self.by_label[label] for label in sorted(wanted.copied, key=self.position.__getitem__)]
-        names = [{label.label: label.label for label in inside}]
+        # The first copy keeps the labels. The head comes once more, after the last trip, where it leaves the loop.
+        names = [{block.label: block.label for block in inside}]
         names += [{block.label: f"bb{next(self.fresh)}" for block in inside} for _ in range(trips - 1)]
-        heads = [n[at] for n in names[:trips]] + [f"bb{next(self.fresh)}" if trips else at]
-        made: list[Block] = []
+        heads = [n[head] for n in names[:trips]] + [f"bb{next(self.fresh)}" if trips else head]
+        blocks: list[Block] = []
         for trip in range(trips):
-            own = names[trip] | {at: heads[trip + 1]}  # a jump to the head starts the next trip
+            own = names[trip] | {head: heads[trip + 1]}  # a jump to the head starts the next trip
             for block in inside:
-                terminator = _decided(block.terminator, True) if block.label == at else block.terminator
+                terminator = _decided(block.terminator, True) if block.label == head else block.terminator
                 new = retarget(terminator, partial(_renamed, own))
-                made.append(replace(block, label=names[trip][block.label], terminator=new))
-        head = self.by_label[at]
-        return [*made, replace(head, label=heads[-1], terminator=_decided(head.terminator, False))]
+                blocks.append(replace(block, label=names[trip][block.label], terminator=new))
+        last = self.by_label[head]
+        return [*blocks, replace(last, label=heads[-1], terminator=_decided(last.terminator, False))]
 
 
-def _trips(function: str, head: Block, found: Inferred) -> int | None:
-    """How often a loop runs, from the types of what its head compares; None: not known while compiling."""
+def _trips(function: str, head: Block, inferred: Inferred) -> int | None:
+    """The number of iterations, from the types of the operands that the head compares; None if it is not known."""
     branch = head.terminator
     test = next((op for op in head.ops if isinstance(branch, Branch) and branch.cond in writes(op)), None)
     for name in getattr(getattr(test, "expr", None), "ins", ()):
-        type_ = found.types.get((function, name))
+        type_ = inferred.types.get((function, name))
         if type_ is not None and len(type_.leaves) == 1 and isinstance(type_.leaves[0], Known):
             return int(type_.leaves[0].value)  # type: ignore[call-overload, no-any-return]
     return None
@@ -155,21 +158,21 @@ def _renamed(own: Mapping[str, str], label: str) -> str:
     return own.get(label, label)
 
 
-def _decided(terminator: Terminator, going: bool) -> Terminator:
+def _decided(terminator: Terminator, outcome: bool) -> Terminator:
     assert isinstance(terminator, Branch)
-    return _jump(terminator.on_true if going else terminator.on_false)
+    return _jump(terminator.on_true if outcome else terminator.on_false)
 
 
 def _jump(label: str) -> Terminator:
     return Return() if label == RETURN else Jump(label)
 
 
-def _prune(function: Function, split: Function, found: Inferred) -> Function:
-    """Branches whose condition is known become jumps. Two live ranges that only met there are then told apart."""
+def _prune(function: Function, split: Function, inferred: Inferred) -> Function:
+    """Make branches with known conditions jumps. Two live ranges that only met there are then split."""
     blocks = []
     for block, typed in zip(function.blocks, split.blocks, strict=True):
         if isinstance(block.terminator, Branch) and isinstance(typed.terminator, Branch):
-            cond = found.types.get((function.name, typed.terminator.cond))
+            cond = inferred.types.get((function.name, typed.terminator.cond))
             targets = branch_targets(block.terminator, cond)
             block = replace(block, terminator=_jump(targets[0])) if len(targets) == 1 else block
         blocks.append(block)

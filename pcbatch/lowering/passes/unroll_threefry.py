@@ -1,8 +1,7 @@
-"""Random draws as straight-line arithmetic.
+"""Unroll the hash of random draws to straight-line arithmetic.
 
-    k:key<fry>[2] = random_split[shape=(2,)] key
-    ==>
-    k:key<fry>[2] = jit[name=split jaxpr={ ... some 110 additions, shifts and xors of uint32 ... }] key
+before:  k:key<fry>[2] = random_split[shape=(2,)] key
+after:   k:key<fry>[2] = jit[name=split jaxpr={ ... some 110 additions, shifts and xors of uint32 ... }] key
 
 JAX compiles its hash, threefry2x32, as a loop of five rounds on CPU (elsewhere as this arithmetic): dozens of kernels
 for each draw, none of which XLA can fuse with what uses the numbers, where a trip of the machine is a few dozen kernels
@@ -34,23 +33,23 @@ IMPL = "threefry2x32"
 
 
 def run(program: StackProgram) -> StackProgram:
-    """The program, its draws unrolled."""
+    """Unroll the draws of a program whose calls are lowered."""
     return Unrolling(agrees).stack(program)
 
 
 def run_cfg(program: CfgProgram) -> CfgProgram:
-    """The same before calls are lowered."""
+    """Unroll the draws of a program whose calls are operations."""
     return Unrolling(agrees).cfg(program)
 
 
 def unrolled(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
-    """The jaxpr, its draws and hashes unrolled, also in loops, branches and calls; itself if it has none."""
-    found: jex.ClosedJaxpr = Unrolling(agrees).inner(closed)
-    return found
+    """Unroll the draws and hashes of a jaxpr, also in loops, branches and calls; one without any is returned itself."""
+    jaxpr: jex.ClosedJaxpr = Unrolling(agrees).inner(closed)
+    return jaxpr
 
 
 class Unrolling(Rewrite):
-    """Draws and hashes become calls of the functions below."""
+    """Replaces draws and hashes by calls of the functions of `DRAWS`, if `trusted(partitionable)` says they agree."""
 
     def __init__(self, trusted: Callable[[bool], bool]) -> None:
         super().__init__()
@@ -109,19 +108,19 @@ def _jax_own() -> Any:
 
 @partial(jax.jit, static_argnames=("bit_width", "shape"))
 def random_bits(keys: Any, *, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Of each key a draw of this shape."""
+    """Draw random bits from each key: uint of `bit_width`, of shape `keys.shape + shape`."""
     return _mapped(keys.ndim, lambda key: _jax_own().random_bits(key, bit_width, shape))(jax.random.key_data(keys))
 
 
 @partial(jax.jit, static_argnames="shape")
 def random_split(keys: Any, *, shape: tuple[int, ...]) -> Any:
-    """Each key becomes keys of this shape."""
+    """Split each key: the result has shape `keys.shape + shape`."""
     return _keys(_mapped(keys.ndim, lambda key: _jax_own().split(key, shape))(jax.random.key_data(keys)))
 
 
 @jax.jit
 def random_fold_in(keys: Any, data: Any) -> Any:
-    """A key for each key and number."""
+    """Fold a number into each key; `keys` and `data` broadcast."""
     shape = np.broadcast_shapes(keys.shape, data.shape)
     words = jnp.broadcast_to(jax.random.key_data(keys), (*shape, 2))
     return _keys(_mapped(len(shape), _jax_own().fold_in)(words, jnp.broadcast_to(data, shape)))
@@ -137,7 +136,7 @@ def _keys(words: Any) -> Any:
     return jax.random.wrap_key_data(words, impl=IMPL)
 
 
-# What takes the place of an equation, by the name of its primitive. `random_seed` hashes nothing.
+# The replacement of an equation, by the name of its primitive. `random_seed` hashes nothing.
 DRAWS: dict[str, Callable[..., Any]] = {
     "threefry2x32": threefry2x32,
     "random_bits": random_bits,
@@ -148,19 +147,22 @@ DRAWS: dict[str, Callable[..., Any]] = {
 
 @cache
 def agrees(partitionable: bool) -> bool:
-    """Do unrolled draws have the bits of `jax.random`? Asked once per setting, for a quarter of a second."""
+    """Return whether unrolled draws have the bits of `jax.random`, for one setting of `jax_threefry_partitionable`.
+
+    The comparison takes a quarter of a second, once per setting.
+    """
     words = np.array([12, 345], np.uint32)
     try:
         with jax.threefry_partitionable(partitionable), jax.disable_jit(False), jax.transfer_guard("allow"):
             ours = jex.jaxpr_as_fun(Unrolling(lambda _: True).inner(jax.make_jaxpr(_some_draws)(words)))
             both = jax.jit(lambda words: (ours(words), _some_draws(words))).lower(words).compile()
-            found, expected = both(words)  # compiled by hand, so that it runs even while somebody traces
-            return all(np.array_equal(x, y) for x, y in zip(found, expected, strict=True))
+            actual, expected = both(words)  # compiled by hand, so that it runs even inside a trace
+            return all(np.array_equal(x, y) for x, y in zip(actual, expected, strict=True))
     except Exception:  # whatever a later JAX has changed, its own draws still work
         return False
 
 
 def _some_draws(words: Any) -> list[Any]:
     key = _keys(words)
-    made = jax.random.split(key), jax.random.fold_in(key, 67)
-    return [jax.random.bits(key, (5,)), *map(jax.random.key_data, made)]
+    keys = jax.random.split(key), jax.random.fold_in(key, 67)
+    return [jax.random.bits(key, (5,)), *map(jax.random.key_data, keys)]

@@ -1,4 +1,4 @@
-"""What type inference knows of a variable: a pytree whose leaves are arrays or values known while compiling.
+"""Abstract values, the types of variables: pytrees whose leaves are array types or values known while compiling.
 
 The lattice of one leaf: nothing yet < known Python value < array type < a wider dtype. Structures and shapes never
 change. So `n = x.shape[0]` stays a Python int (and may size an array), while `i = 0` that a loop increments
@@ -27,7 +27,8 @@ NUMBERS = (bool, int, float, complex)  # in the order in which a type is looked 
 
 
 class Known:
-    """A Python value that is the same for every lane and every visit. Equal when no program can tell them apart."""
+    """A Python value known while compiling: one for all lanes and visits. Two are equal if no program can tell them
+    apart."""
 
     __slots__ = ("value",)
 
@@ -45,7 +46,7 @@ class Known:
 
     @property
     def is_number(self) -> bool:
-        """Can it become an array?"""
+        """Whether the value is a number, which can become an array."""
         return isinstance(self.value, NUMBERS)
 
 
@@ -83,14 +84,14 @@ class Abstract:
     origins: tuple[Origin, ...] = ()
 
     def origin(self, k: int) -> Origin:
-        """Where leaf k comes from."""
+        """Return the origin of leaf k: a number of Python, an array, or unknown."""
         if isinstance(self.leaves[k], Known):
             return Origin.NUMBER
         return self.origins[k] if self.origins else Origin.ARRAY
 
     @property
     def known(self) -> bool:
-        """Is the whole value known while compiling?"""
+        """Whether all leaves are known while compiling."""
         return all(isinstance(leaf, Known) for leaf in self.leaves)
 
     @property
@@ -129,17 +130,17 @@ class _Shown:
 
 
 def is_array(value: object) -> bool:
-    """Does JAX treat this as an array (a tracer included)?"""
+    """Return whether JAX treats a value as an array; tracers count."""
     return isinstance(value, jax.Array | np.ndarray | np.generic)
 
 
 def known(value: object) -> Abstract:
-    """A static value as one opaque leaf."""
+    """Return the abstract value of a static value: one leaf, whatever is inside."""
     return Abstract(jax.tree.structure(0), (Known(value),))
 
 
 def abstract_of(tree_of_types: Any) -> Abstract:
-    """From a pytree whose leaves are `ArrayType`."""
+    """Return the abstract value of a pytree whose leaves are `ArrayType`."""
     leaves, tree = flatten(tree_of_types)
     return Abstract(tree, tuple(leaves))
 
@@ -154,7 +155,7 @@ class JoinError(Exception):
 
 
 def array_type(leaf: Leaf) -> ArrayType:
-    """The array type of a leaf; a known number becomes a (weak) scalar."""
+    """Return the array type of a leaf; a known number is a weak scalar. Raises JoinError for other known values."""
     if isinstance(leaf, ArrayType):
         return leaf
     if not leaf.is_number:
@@ -169,7 +170,7 @@ def _number_type(kind: Any, settings: tuple[Any, ...]) -> ArrayType:
 
 
 def fits(leaf: Known, type_: ArrayType) -> bool:
-    """Does a known number keep its value as an array of this type, but for the rounding of floats?"""
+    """Return whether a known number keeps its value as an array of this type; the rounding of floats is accepted."""
     dtype, number = jax_dtype(type_), leaf.value
     if not isinstance(number, int) or isinstance(number, bool) or type_.dtype == "bool":
         return True
@@ -181,27 +182,27 @@ def fits(leaf: Known, type_: ArrayType) -> bool:
 
 
 def with_origins(tree: Any, leaves: tuple[Leaf, ...], origins: Sequence[Origin]) -> Abstract:
-    """An abstract value; only scalars of lanes that may be numbers of Python count."""
+    """Return an abstract value with origins, which only scalars of lanes have: other leaves count as arrays."""
     counts = [isinstance(leaf, ArrayType) and leaf.shape == () and not is_key(leaf) for leaf in leaves]
     kept = tuple(one if each else Origin.ARRAY for one, each in zip(origins, counts, strict=True))
     return Abstract(tree, leaves, () if all(one is Origin.ARRAY for one in kept) else kept)
 
 
 def of_example(value: Abstract) -> Abstract:
-    """An argument of the batch: its scalars are numbers of Python, unless it says where they come from."""
+    """Return the type of an argument of the batch: its scalars are numbers of Python, unless it has origins itself."""
     if value.origins:
         return value
     return with_origins(value.tree, value.leaves, [Origin.NUMBER] * len(value.leaves))
 
 
 def materialise(value: Abstract) -> Abstract:
-    """The same value with every known number as an array."""
+    """Return a value whose known numbers have become arrays. Raises JoinError for other known values."""
     origins = [value.origin(k) for k in range(len(value.leaves))]
     return with_origins(value.tree, tuple(array_type(leaf) for leaf in value.leaves), origins)
 
 
 def join(a: Abstract, b: Abstract) -> Abstract:
-    """The least abstract value that covers both; raises JoinError."""
+    """Return the least abstract value that covers both. Raises JoinError if there is none."""
     tree = _common_tree(a.tree, b.tree)
     if tree is None:
         raise JoinError(f"{a} and {b} have different structures", "structure")
@@ -210,7 +211,7 @@ def join(a: Abstract, b: Abstract) -> Abstract:
 
 
 def _join_origin(a: Abstract, b: Abstract, k: int) -> Origin:
-    """Numbers of different types make one whose type is not known."""
+    """The origin of a joined leaf; numbers of different types make one of unknown type."""
     one, other = a.origin(k), b.origin(k)
     if one is not other:
         return Origin.UNKNOWN
@@ -222,7 +223,7 @@ def _kind(leaf: Leaf) -> type | None:
 
 
 def _common_tree(a: Any, b: Any) -> Any:
-    """The structure, if it is one; dicts whose keys have different orders are sorted, as JAX sorts them."""
+    """The structure that two values share, or None; dicts whose keys have different orders are sorted, as JAX does."""
     try:
         if a == b:
             return a
@@ -261,7 +262,7 @@ def _promote(x: ArrayType, y: ArrayType, settings: tuple[Any, ...]) -> ArrayType
 
 
 def leaf_names(name: str, value: Abstract) -> tuple[str, ...]:
-    """One dotted variable name per leaf: `state.q`, `pair._0`; just `name` for a single plain value."""
+    """Return one dotted variable name per leaf: `state.q`, `pair._0`; just `name` for a single plain value."""
     probe = jax.tree.unflatten(value.tree, list(range(len(value.leaves))))
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(probe)[0]]
     names = [".".join([name, *map(_path_part, path)]) for path in paths]

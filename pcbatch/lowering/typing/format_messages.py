@@ -1,4 +1,4 @@
-"""Messages over array leaves: what is known while compiling becomes text, a pytree the text of its structure.
+"""Messages rewritten over array leaves: known values become text, a pytree the text of its structure.
 
 before:  print("p = ", p, ", mode ", mode)          after:  print("p = Point(x=", p.x, ", y=", p.y, "), mode fast")
 """
@@ -20,7 +20,7 @@ MARK = "\0"  # stands around the number of a leaf while the text of a structure 
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Rewrites messages of one function; `type_of` gives what is known of a variable."""
+    """Rewrites the messages of one function; `type_of` gives the type of a variable."""
 
     type_of: Callable[[str], Abstract | None]
 

@@ -42,7 +42,12 @@ class Conflict:
 
 @dataclass(slots=True)
 class Inferred:
-    """What inference found. `types` lacks variables that no reachable code assigns; `args` are those of the entry."""
+    """The result of inference, types and errors.
+
+    `args` gives the entry's parameters as the caller typed them, `types` has no variable that no reachable code
+    assigns, `sources` says where a type first came from. An operation is in `traced` or in `errors`, or not at all
+    if the type of an operand is not known. `reachable` has the blocks of each function that control may reach.
+    """
 
     args: Mapping[str, Abstract] = field(default_factory=dict)
     types: dict[Place, Abstract] = field(default_factory=dict)
@@ -54,31 +59,35 @@ class Inferred:
     results: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def returns(self, call: Call) -> bool:
-        """Is the callee known to return?"""
+        """Return whether the callee is known to return."""
         return all((call.func, result) in self.types for result in self.results[call.func])
 
 
 def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
-    """Infer all types; `args` gives the entry's parameters. Faults are in the result, nothing is raised."""
+    """Infer the types of all variables; `args` gives the entry's parameters, for one lane.
+
+    Errors of the user's program are part of the result; nothing is raised for them.
+    """
     before = traced_draws.states(program)
-    found = _infer(program, args, trace)
+    inferred = _infer(program, args, trace)
+    # Some function drew random numbers while it was traced: infer again, slowly, to learn which.
     if traced_draws.states(program) != before:
-        found = _infer(program, args, traced_draws.watching(program))
-    return found
+        inferred = _infer(program, args, traced_draws.watching(program))
+    return inferred
 
 
 def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer) -> Inferred:
     inference = _Inference(program, tracer)
-    inference.found.args = args
+    inference.inferred.args = args
     for name, value in args.items():
         inference.assign((program.entry, name), of_example(value), program.function(program.entry).loc)
     inference.reach(program.entry, program.function(program.entry).blocks[0].label)
     inference.settle()
-    if inference.found.errors:
-        # What depends on a mistake is not known; what does not, but comes after it, has mistakes of its own to tell.
-        inference.go_on = True
+    if inference.inferred.errors:
+        # Types that depend on an error stay unknown, but code after it is still checked, for errors of its own.
+        inference.both_arms = True
         inference.settle()
-    return inference.found
+    return inference.inferred
 
 
 class _Inference:
@@ -86,63 +95,66 @@ class _Inference:
         self.program = program
         self.tracer = tracer
         self.functions = {f.name: f for f in program.functions}
-        self.found = Inferred(results={f.name: f.results for f in program.functions})
+        self.inferred = Inferred(results={f.name: f.results for f in program.functions})
         self.users = _users(program)
         self.order = [(f.name, block) for f in program.functions for block in f.blocks]
         self.position = {(name, block.label): k for k, (name, block) in enumerate(self.order)}
         # Blocks to look at (again), and from which operation on; those that wait for a call to return, and where.
         self.stale: dict[tuple[str, str], int] = {}
         self.waiting: dict[tuple[str, str], int] = {}
-        # They are looked at in rounds through the program: what one changes for later ones counts at once.
+        # Rounds go through the program in its order (`dataflow.Worklist` would return to the smallest position, so
+        # that a loop is traced again before the code after it is traced once). A change for later ones counts at once.
         self.due: list[tuple[int, int]] = []  # a heap of rounds and positions
-        self.now = (0, -1)
-        self.go_on = False  # take both ways at a branch whose condition could not be typed
+        self.current = (0, -1)  # the round and position of the block that is looked at
+        self.both_arms = False  # follow both arms of a branch whose condition could not be typed
         self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
 
     def settle(self) -> None:
-        self.now = (self.now[0] + 1, -1)
-        for name, labels in self.found.reachable.items():
+        """Look at every reachable block once, and then at what changes, until nothing does."""
+        self.current = (self.current[0] + 1, -1)
+        for name, labels in self.inferred.reachable.items():
             for label in labels:
                 self.look((name, label), 0)
         while self.due:
-            self.now = heapq.heappop(self.due)
-            name, block = self.order[self.now[1]]
+            self.current = heapq.heappop(self.due)
+            name, block = self.order[self.current[1]]
             start = self.stale.pop((name, block.label))
             self._block(name, block, min(start, self.waiting.pop((name, block.label), start)))
 
     def look(self, place: tuple[str, str], start: int) -> None:
-        """Look at a block (again) when its turn comes."""
+        """Schedule a block from operation `start` on: in this round if it comes later in the program, or the next."""
         if place not in self.stale:
-            passed, position = self.now
-            at = self.position[place]
-            heapq.heappush(self.due, (passed + (at <= position), at))
+            this_round, current = self.current
+            position = self.position[place]
+            heapq.heappush(self.due, (this_round + (position <= current), position))
         self.stale[place] = min(start, self.stale.get(place, start))
 
     def reach(self, function: str, label: str) -> None:
-        labels = self.found.reachable.setdefault(function, set())
+        labels = self.inferred.reachable.setdefault(function, set())
         if label != RETURN and label not in labels:
             labels.add(label)
             self.look((function, label), 0)
 
     def assign(self, place: Place, value: Abstract, loc: Loc | None) -> None:
-        if place[0] == self.program.entry and place[1] in self.found.results[place[0]]:
+        """Join a value into the type of a variable, and have its users looked at if that changes."""
+        if place[0] == self.program.entry and place[1] in self.inferred.results[place[0]]:
             value = _as_result(value)  # what a batch returns is arrays
-        old = self.found.types.get(place)
+        old = self.inferred.types.get(place)
         if old is None:
             new = value
-            self.found.sources[place] = loc
+            self.inferred.sources[place] = loc
         else:
             try:
                 new = join(old, value)
             except JoinError as error:
-                source = self.found.sources.get(place)
+                source = self.inferred.sources.get(place)
                 conflict = Conflict(place, old, source, value, loc, str(error), error.kind)
-                self.found.conflicts.setdefault(place, conflict)
+                self.inferred.conflicts.setdefault(place, conflict)
                 return
         if new != old:
-            self.found.types[place] = new
+            self.inferred.types[place] = new
             for (user, label), k in self.users.get(place, {}).items():
-                if label in self.found.reachable.get(user, ()):
+                if label in self.inferred.reachable.get(user, ()):
                     self.look((user, label), k)
 
     def _block(self, function: str, block: Block, start: int) -> None:
@@ -151,12 +163,12 @@ class _Inference:
                 case Prim():
                     self._prim(function, (function, block.label, k), op)
                 case Move():
-                    value = self.found.types.get((function, op.src))
+                    value = self.inferred.types.get((function, op.src))
                     if value is not None:
                         self.assign((function, op.dst), value, op.loc)
                 case Call():
                     self._call(function, op)
-                    if not self.found.returns(op):
+                    if not self.inferred.returns(op):
                         self.waiting[function, block.label] = k
                         return  # what follows is not reached, or looked at when more is known
                 case Print():
@@ -166,16 +178,16 @@ class _Inference:
         self._terminator(function, block)
 
     def _prim(self, function: str, key: OpKey, op: Prim) -> None:
-        ins = tuple(self.found.types.get((function, v)) for v in op.expr.ins)
-        self.found.errors.pop(key, None)
+        ins = tuple(self.inferred.types.get((function, v)) for v in op.expr.ins)
+        self.inferred.errors.pop(key, None)
         if any(value is None for value in ins):
             return
         try:
             traced = self._trace(key, op, tuple(value for value in ins if value is not None))
         except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
-            self.found.errors[key] = error
+            self.inferred.errors[key] = error
             return
-        self.found.traced[key] = traced
+        self.inferred.traced[key] = traced
         for dst, value in zip(op.dsts, traced.outs, strict=True):
             self.assign((function, dst), value, op.loc)
 
@@ -185,7 +197,8 @@ class _Inference:
             if seen == ins:
                 return traced
             if not traced.asked and [(one.tree, one.leaves) for one in seen] == [(one.tree, one.leaves) for one in ins]:
-                return replace(traced, outs=traced.weak)  # only where its inputs come from is less known than before
+                # The types are as before, only origins differ, and no origin has decided anything in the trace.
+                return replace(traced, outs=traced.weak)
         assert op.expr.fn is not None, "a parsed program has no functions to trace"
         traced = self.tracer(op.expr.fn, ins, len(op.dsts))
         cache.append((ins, traced))
@@ -195,7 +208,7 @@ class _Inference:
         callee = self.functions[op.func]
         ready = True
         for param, arg in zip(callee.params, op.args, strict=True):
-            value = self.found.types.get((function, arg))
+            value = self.inferred.types.get((function, arg))
             if value is None:
                 ready = False
             else:
@@ -203,7 +216,7 @@ class _Inference:
         if ready:
             self.reach(callee.name, callee.blocks[0].label)
         for dst, result in zip(op.dsts, callee.results, strict=True):
-            value = self.found.types.get((callee.name, result))
+            value = self.inferred.types.get((callee.name, result))
             if value is not None:
                 self.assign((function, dst), value, op.loc)
 
@@ -212,8 +225,8 @@ class _Inference:
             case Jump(target=target):
                 self.reach(function, target)
             case Branch() as branch:
-                cond = self.found.types.get((function, branch.cond))
-                both = (branch.on_true, branch.on_false) if self.go_on and cond is None else ()
+                cond = self.inferred.types.get((function, branch.cond))
+                both = (branch.on_true, branch.on_false) if self.both_arms and cond is None else ()
                 for target in both or branch_targets(branch, cond):
                     self.reach(function, target)
             case Return() | Fail():
@@ -221,12 +234,12 @@ class _Inference:
 
 
 def _users(program: CfgProgram) -> dict[Place, dict[tuple[str, str], int]]:
-    """For every variable the blocks that a change of its type means something to, and to which operation first.
+    """The blocks that depend on the type of each variable, with the first operation that does.
 
-    To a call those are its arguments, and the results of its callee.
+    A call depends on its arguments and on the results of its callee.
     """
     results = {f.name: f.results for f in program.functions}
-    found: dict[Place, dict[tuple[str, str], int]] = {}
+    users_of: dict[Place, dict[tuple[str, str], int]] = {}
     for f in program.functions:
         for block in f.blocks:
             places = [((f.name, v), k) for k, op in enumerate(block.ops) for v in reads(op)]
@@ -234,13 +247,13 @@ def _users(program: CfgProgram) -> dict[Place, dict[tuple[str, str], int]]:
             calls = [(k, op.func) for k, op in enumerate(block.ops) if isinstance(op, Call)]
             places += [((callee, v), k) for k, callee in calls for v in results[callee]]
             for place, k in places:
-                users = found.setdefault(place, {})
+                users = users_of.setdefault(place, {})
                 users[f.name, block.label] = min(k, users.get((f.name, block.label), k))
-    return found
+    return users_of
 
 
 def branch_targets(branch: Branch, cond: Abstract | None) -> tuple[str, ...]:
-    """Where a branch may go, given what is known of its condition (nothing known yet: nowhere)."""
+    """Return the successors that a branch may take, by the type of its condition; none if that is not known yet."""
     if cond is None:
         return ()
     if len(cond.leaves) == 1 and isinstance(cond.leaves[0], Known):

@@ -1,4 +1,4 @@
-"""Between IR types and JAX's: abstract values for tracing, and how a lane's value is stored."""
+"""Conversion between the types of the IR and those of JAX, and between values and their storage in the machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SETTINGS = (
 
 
 def settings() -> tuple[Any, ...]:
-    """What a traced program depends on besides its types: part of the key of every cache of them."""
+    """Return the settings of JAX that a traced program depends on, besides types; a part of the key of every cache."""
     return tuple(getattr(jax.config, name, None) for name in SETTINGS)
 
 
@@ -40,36 +40,36 @@ def _key_dtypes() -> dict[str, tuple[Any, str]]:
 
 
 def is_key(type_: ArrayType) -> bool:
-    """Is this the type of typed PRNG keys?"""
+    """Return whether a type is that of typed PRNG keys."""
     return type_.dtype.startswith("key<")
 
 
 def jax_dtype(type_: ArrayType) -> Any:
-    """The dtype object that JAX uses."""
+    """Return the dtype object that JAX uses for a type."""
     return _key_dtypes()[type_.dtype][0] if is_key(type_) else jnp.dtype(type_.dtype)
 
 
 def integer_limits(dtype: Any) -> tuple[int, int]:
-    """The smallest and the largest number of an integer dtype, int4 and its like included."""
+    """Return the smallest and the largest number of an integer dtype, int4 and its like included."""
     iinfo: Any = jnp.iinfo  # untyped in some releases of JAX
     info = iinfo(dtype)
     return int(info.min), int(info.max)
 
 
 def is_symbolic(size: object) -> bool:
-    """Is a size not known while tracing, as in programs that `jax.export` makes for any number of lanes?"""
+    """Return whether a size is unknown while tracing, as in programs exported for any number of lanes."""
     return not isinstance(size, int | np.integer)
 
 
 def to_aval(type_: ArrayType, lanes: tuple[int, ...] = ()) -> jax.ShapeDtypeStruct:
-    """What JAX traces with; `lanes` are leading axes."""
+    """Return the abstract value that JAX traces a type with; `lanes` are leading axes before its shape."""
     make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
     aval: jax.ShapeDtypeStruct = make(lanes + type_.shape, jax_dtype(type_), weak_type=type_.weak)
     return aval
 
 
 def from_aval(aval: Any, drop: int = 0) -> ArrayType:
-    """The IR type of an abstract or concrete value, without its first `drop` axes."""
+    """Return the IR type of an abstract or concrete value, without its first `drop` axes."""
     weak = bool(getattr(aval, "weak_type", False))
     return ArrayType(str(aval.dtype), tuple(map(int, aval.shape[drop:])), weak)
 
@@ -82,24 +82,24 @@ def _key_data_shape(dtype: str) -> tuple[int, ...]:
 
 
 def storage_type(type_: ArrayType) -> ArrayType:
-    """How the machine keeps a value of this type: typed keys as their raw words, all else as it is."""
+    """Return the type in which the machine stores a value: typed keys as their raw words, all else as it is."""
     if is_key(type_):
         return ArrayType("uint32", type_.shape + _key_data_shape(type_.dtype))
     return ArrayType(type_.dtype, type_.shape)
 
 
 def to_storage(value: Any, type_: ArrayType) -> Any:
-    """A value (with any leading axes) in the form that the machine keeps."""
+    """Convert a value, with any leading axes, to the form in which the machine stores it."""
     return jax.random.key_data(value) if is_key(type_) else jnp.asarray(value, jax_dtype(type_))
 
 
 def from_storage(value: Any, type_: ArrayType) -> Any:
-    """The inverse of `to_storage`."""
+    """Convert a stored value back; the inverse of `to_storage`."""
     return jax.random.wrap_key_data(value, impl=_key_dtypes()[type_.dtype][1]) if is_key(type_) else value
 
 
 def as_result(value: Any, type_: ArrayType) -> Any:
-    """From storage to what users get: typed keys as such, and weak where `jax.vmap` would give a weak type."""
+    """Convert a stored value to the result that users get: typed keys as such, weak types as under `jax.vmap`."""
     value = from_storage(value, type_)
     if not type_.weak:
         return value
@@ -108,5 +108,5 @@ def as_result(value: Any, type_: ArrayType) -> Any:
 
 
 def zeros(type_: ArrayType, lanes: tuple[int, ...]) -> jax.Array:
-    """An initial value for a register or a stack of this (already storage) type."""
+    """Return an initial value for a register or a stack; `type_` is a storage type already."""
     return jnp.zeros(lanes + type_.shape, np.dtype(jax_dtype(type_)))

@@ -1,8 +1,8 @@
-"""Structures of values: the pytrees of JAX, but a dict keeps the order of its keys.
+"""Structures of values: the pytrees of JAX, except that a dict keeps the order of its keys.
 
-JAX sorts them, so that a loop over a dict that was kept in a variable would go another way than in plain Python. A dict
-whose keys are not sorted is flattened as a node of its own, which gives the dict back as it was. Its leaves stand in
-JAX's order all the same: dicts that differ in the order of their keys differ in nothing else.
+JAX sorts the keys, so a loop over a dict in a variable would take another order than in plain Python. A dict whose keys
+are not sorted is flattened as a node of its own, which gives back the dict as it was. Its leaves stand in JAX's order
+all the same: dicts that differ in the order of their keys differ in nothing else.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ class _Ordered:
         self.items = items
 
     def tree_flatten(self) -> tuple[list[Any], tuple[Any, ...]]:
-        """The values as JAX sorts them, and the keys as they are."""
+        """Return the values in the order of the sorted keys, and the keys in their own order."""
         return [self.items[key] for key in sorted(self.items)], tuple(self.items)
 
     @classmethod
     def tree_unflatten(cls, keys: tuple[Any, ...], values: Sequence[Any]) -> Any:
-        """The dict itself."""
+        """Return a plain dict, with the keys in their own order."""
         items = dict(zip(sorted(keys), values, strict=True))
         return {key: items[key] for key in keys}
 
 
 def flatten(value: Any) -> tuple[list[Any], Any]:
-    """As `jax.tree.flatten`; `jax.tree.unflatten` gives back the value, the order of all dicts included."""
+    """Flatten like `jax.tree.flatten`, but so that `jax.tree.unflatten` gives back the order of all dicts."""
     leaves, tree = jax.tree.flatten(value, is_leaf=_unsorted)
     return jax.tree.flatten(_marked(value)) if any(map(_unsorted, leaves)) else (leaves, tree)
 
 
 def without_order(tree: Any) -> Any:
-    """The structure in which all dicts are sorted. The leaves stay where they are."""
+    """Return the structure in which all dicts are sorted; the order of the leaves is the same."""
     return jax.tree.structure(jax.tree.unflatten(tree, list(range(tree.num_leaves))))
 
 

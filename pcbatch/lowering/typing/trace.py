@@ -35,12 +35,13 @@ _tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=Fal
 
 
 def inside_primitive() -> bool:
-    """Is a primitive being traced? A batched function called there would be a call that the compiler did not see."""
+    """Return whether a primitive is being traced. A batched function must not be called there: the compiler has not
+    seen that call."""
     return _tracing.get()
 
 
 class TraceError(Refusal):
-    """The primitive cannot be a lane's computation; the text is the cause, `helps` are ways out."""
+    """Error of a primitive that lanes cannot compute; `cause` is the text, `helps` say what to write instead."""
 
     def __init__(self, cause: str, *helps: str) -> None:
         super().__init__("PCB304", cause, helps=helps)
@@ -52,8 +53,8 @@ class Traced:
 
     closed: jex.ClosedJaxpr
     outs: tuple[Abstract, ...]
-    asked: bool = True  # the origin of a value has decided something
-    weak: tuple[Abstract, ...] = ()  # the outputs if nothing is known of where the inputs come from
+    asked: bool = True  # whether the origin of a value has decided something
+    weak: tuple[Abstract, ...] = ()  # the outputs if no origin of an input is known
 
 
 class JaxprFn:
@@ -80,15 +81,18 @@ class JaxprFn:
 
 
 def is_key_array(value: Any) -> bool:
-    """Is this an array of typed PRNG keys?"""
+    """Return whether a value is an array of typed PRNG keys."""
     return is_array(value) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
 def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
-    """Trace `fn` for one lane. `results` is the number of values it gives; raises TraceError or fn's own error."""
+    """Trace a primitive for one lane.
+
+    `fn` takes a value for each of `ins` and returns `results` values. Raises TraceError, or the error of `fn` itself.
+    """
     if any(value.arrays for value in ins):
         return _trace(fn, ins, results)
-    # Nothing of a lane goes in. Where a number is asked for, or an object holds arrays, their values are needed.
+    # No value of a lane goes in. Where a number is asked for, or an object holds arrays, their values are needed.
     try:
         found = _trace(fn, ins, results)
     except (TraceError, NeedsUnrolling):
@@ -180,15 +184,15 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
 
 
 def _origin(closed: jex.ClosedJaxpr) -> TracebackType | None:
-    """Where the first operation with a side effect was called."""
+    """The traceback of the first operation with a side effect."""
     eqn = next((eqn for eqn in closed.jaxpr.eqns if eqn.effects), None)
-    made = None if eqn is None else eqn.source_info.traceback
-    found: TracebackType | None = None if made is None else made.as_python_traceback()
-    return found
+    recorded = None if eqn is None else eqn.source_info.traceback
+    traceback: TracebackType | None = None if recorded is None else recorded.as_python_traceback()
+    return traceback
 
 
 def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
-    """The leaf as a known value, or None when lanes hold it."""
+    """The known value of a leaf; None if it is an array, which lanes hold. Raises TraceError for other objects."""
     if is_array(leaf):
         return None
     if dynamic and isinstance(leaf, str) and "Tracer(" in leaf:
@@ -230,7 +234,7 @@ def _check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[li
 
 
 def restrict(closed: jex.ClosedJaxpr, outs: Sequence[int]) -> tuple[jex.ClosedJaxpr, tuple[int, ...]]:
-    """The part of a jaxpr that computes some of its outputs, and which inputs that part reads."""
+    """Return the part of a jaxpr that computes the outputs `outs`, and the indices of the inputs that it reads."""
     jaxpr = closed.jaxpr
     outvars = [jaxpr.outvars[k] for k in outs]
     needed = {v for v in outvars if isinstance(v, jex.Var)}

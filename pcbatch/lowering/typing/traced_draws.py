@@ -1,7 +1,7 @@
-"""Helpers that draw random numbers while they are traced, which all lanes and iterations would share.
+"""Refusal of helpers that draw random numbers while they are traced: all lanes and iterations would share the numbers.
 
 A draw changes the state of a generator, so the states before and after inference say whether there was one. Only then
-are the primitives traced again, one by one, with a look at the functions that run.
+are the primitives traced again, one by one, with a profiling function that notes which functions run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pcbatch.lowering.typing.trace import Traced, trace
 
 
 def states(program: CfgProgram) -> list[object]:
-    """The states of the global generators, and of those that are globals of the program's modules."""
+    """Return the states of the global generators, and of those that are globals of the program's modules."""
     own = [_state(found) for space in _namespaces(program) for found in space.values() if isinstance(found, GENERATORS)]
     return [random.getstate(), pickle.dumps(np.random.get_state(legacy=False)), *own]
 
@@ -43,7 +43,7 @@ def _namespaces(program: CfgProgram) -> Iterable[Mapping[str, Any]]:
 
 
 def watching(program: CfgProgram) -> Callable[[Callable[..., Any], Sequence[Abstract], int], Traced]:
-    """`trace`, with an error for a function that draws."""
+    """Return a `trace` that raises Refusal for a primitive in which some function draws."""
 
     def traced(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
         before = states(program)
@@ -72,7 +72,7 @@ def _profiled(run: Callable[[], Traced], seen: dict[CodeType, Mapping[str, Any]]
 
 
 def _mentions(code: CodeType, space: Mapping[str, Any]) -> Iterator[bool]:
-    """Which names in a function's code mean a generator, or a module or function that draws from one."""
+    """Yield, for each name in a function's code, whether it is a generator, or a module or function that draws."""
     for name in code.co_names:
         found = space.get(name)
         yield found in (random, np.random) if type(found) is type(random) else isinstance(found, GENERATORS)

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.block_frequency import visits
-from pcbatch.lowering.analysis.cost import dearest_kernel
+from pcbatch.lowering.analysis.cost import most_expensive_kernel
 from pcbatch.lowering.typing.trace import JaxprFn
 
 ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
@@ -61,7 +61,7 @@ def typical_kernel(program: StackProgram) -> float:
 
 def _dearest(ops: Iterable[object]) -> float:
     fns = [op.expr.fn for op in ops if isinstance(op, Prim)]
-    return max((dearest_kernel(fn.closed.jaxpr) for fn in fns if isinstance(fn, JaxprFn)), default=0.0)
+    return max((most_expensive_kernel(fn.closed.jaxpr) for fn in fns if isinstance(fn, JaxprFn)), default=0.0)
 
 
 @cache

@@ -19,7 +19,7 @@ from pcbatch.ir.liveness import stack_live_out
 from pcbatch.ir.ops import Fail, Move, Prim, Print, PureOp, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.analysis.cost import minds_junk, wants_rows
+from pcbatch.lowering.analysis.cost import unsafe_when_inactive, wants_rows
 from pcbatch.lowering.typing.jax_types import from_storage, is_key, storage_type, to_storage
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.vm import indexed_access
@@ -226,4 +226,4 @@ def _has_register(var: Var) -> bool:
 
 def is_risky(op: object) -> bool:
     """Does this operation hold a loop that might not end on junk?"""
-    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and minds_junk(op.expr.fn.closed.jaxpr)
+    return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and unsafe_when_inactive(op.expr.fn.closed.jaxpr)
