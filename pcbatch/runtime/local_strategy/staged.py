@@ -6,9 +6,9 @@ lane waits for runs next, for those lanes. Blocks are guarded by loops of 0 or 1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,9 +20,9 @@ from pcbatch.runtime.local_strategy.counters import Tally
 from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, Planner, StraightCode, as_stored, land
 from pcbatch.runtime.vm import prints
 from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.run_once import run_once
 from pcbatch.runtime.vm.status import why
 
-Carry = TypeVar("Carry")
 State = tuple[Any, Values, Values]  # program counters, registers, counts
 
 
@@ -142,13 +142,6 @@ class Staged:
         callee = self.planner.callee(plan, call)
         results, counts = self.call(callee, [env[a] for a in call.args], active, counts, deeper)
         return results, self.tally.remaining(counts, active), counts
-
-
-def run_once(go: jax.Array, fn: Callable[[Carry], Carry], carry: Carry) -> Carry:
-    """`fn(carry)` if `go`: a loop of 0 or 1 trips, whose carry XLA updates in place."""
-    done = jnp.zeros((), bool)
-    out: Carry = jax.lax.while_loop(lambda c: c[0], lambda c: (done, fn(c[1])), (go, carry))[1]
-    return out
 
 
 def _run_for_some(item: StraightCode, env: Values, active: jax.Array) -> tuple[Values, prints.Shown]:

@@ -26,14 +26,20 @@ from pcbatch.runtime.vm.frames import Frames
 from pcbatch.runtime.vm.lane_window import lanes_first, lanes_last
 from pcbatch.runtime.vm.status import Status
 
-DEBT = "debt"  # state key of a machine that is refilled: idle lane-trips since the last refill, int32[]
-NAME = "name"  # state key of what lanes that print are called, int32[lanes]
-PER_BLOCK = ("visits", "active", "offered")  # state keys of statistics
+# State keys besides those of variables.
+DEBT = "debt"  # of a machine that is refilled: idle lane-trips since the last refill, int32[]
+NAME = "name"  # the numbers of the inputs of lanes, for those that print, int32[lanes]
+PER_BLOCK = ("visits", "active", "offered")  # statistics
+
+
+def state_key(kind: str, name: str) -> str:
+    """Return the state key of an array of one kind (`"reg"`, ...) that belongs to one variable or buffer."""
+    return f"{kind}:{name}"
 
 
 def reg(name: str) -> str:
-    """The state key of a variable's register."""
-    return f"reg:{name}"
+    """Return the state key of a variable's register."""
+    return state_key("reg", name)
 
 
 @dataclass(frozen=True, slots=True)

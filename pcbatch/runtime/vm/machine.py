@@ -27,6 +27,7 @@ from pcbatch.runtime.vm.blocks import Blocks, Emitter
 from pcbatch.runtime.vm.lane_window import everyone, lane_mask
 from pcbatch.runtime.vm.layout import NAME, Layout, reg
 from pcbatch.runtime.vm.policies import FAIR, Policy, is_ours, one_trip
+from pcbatch.runtime.vm.run_once import run_once
 from pcbatch.runtime.vm.status import Status, status_of, unpark
 from pcbatch.runtime.vm.step import StepContext
 
@@ -127,8 +128,7 @@ class Machine:
         if is_ours(self.schedule):
             return carry
         turn = (trips + 1) % FAIR == 0
-        once = lambda c: (jnp.zeros((), bool), blocks.sweep(range(len(blocks)), c[1]))  # noqa: E731
-        return dict(jax.lax.while_loop(lambda c: c[0], once, (turn, carry))[1])
+        return run_once(turn, lambda c: blocks.sweep(range(len(blocks)), c), carry)
 
     def back(self, carry: Values) -> jax.Array:
         """int32[lanes]: the block that each lane's current body returns to."""

@@ -23,6 +23,7 @@ import numpy as np
 from pcbatch.ir import message as messages
 from pcbatch.ir.message import Message
 from pcbatch.ir.ops import Print
+from pcbatch.runtime.vm.run_once import run_once
 
 Shown = tuple[dict[str, Any], ...]  # for every print, the values of its variables: [lanes, ...] each
 
@@ -35,13 +36,14 @@ def emit(ops: Sequence[Print], active: jax.Array, lanes: jax.Array, shown: Shown
 def in_turn(ops: Sequence[Print], active: jax.Array, shown: Shown, turn: jax.Array) -> jax.Array:
     """Print after all that had an earlier turn (int32[]); gives the next one."""
 
-    def body(c: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    def body(turn: jax.Array) -> jax.Array:
         write = partial(_write, tuple(op.message for op in ops))
         lanes = jnp.arange(active.shape[0])
-        jax.debug.callback(lambda active, lanes, shown, turn: write(active, lanes, shown), active, lanes, shown, c[1])
-        return jnp.zeros((), bool), c[1] + 1
+        # The number is an operand so that the callback needs the one before it.
+        jax.debug.callback(lambda active, lanes, shown, turn: write(active, lanes, shown), active, lanes, shown, turn)
+        return turn + 1
 
-    return jax.lax.while_loop(lambda c: c[0], body, (jnp.any(active), turn))[1]
+    return run_once(jnp.any(active), body, turn)
 
 
 def prints_of(ops: Iterable[object]) -> tuple[Print, ...]:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.run_once import run_once
 
 BUCKETS = 256
 KEYS = ("timeline", "crowd", "span")
@@ -46,7 +47,7 @@ def recorded(
 
 def _added(line: Values, trips: jax.Array, counts: jax.Array, crowd: jax.Array) -> Values:
     full = trips >= BUCKETS * line["span"]
-    line = jax.lax.while_loop(lambda c: c[0], lambda c: (jnp.zeros((), bool), _halved(c[1])), (full, line))[1]
+    line = run_once(full, _halved, line)
     bucket = trips // line["span"]
     return {
         "timeline": line["timeline"].at[bucket].add(counts),
