@@ -56,7 +56,7 @@ class LayoutLike(Protocol):
 
     @property
     def codes(self) -> Sequence[BlockLike]:
-        """The blocks."""
+        """The blocks, each at the index that is its program counter."""
 
     @property
     def exit(self) -> int:

@@ -47,7 +47,7 @@ class Touch:
 
     @property
     def stores(self) -> bool:
-        """Whether it is a scatter."""
+        """Whether the touch is a scatter."""
         return self.eqn.primitive.name in SCATTERS
 
 

@@ -26,7 +26,7 @@ class Window:
 
     @property
     def width(self) -> int:
-        """The number of places."""
+        """The number of places of the window."""
         return self.here.shape[0]
 
     def read(self, array: Any, lanes_are_last: bool = False) -> Any:

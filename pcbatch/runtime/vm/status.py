@@ -37,7 +37,7 @@ class Site:
     """The point of the program at which a lane stopped."""
 
     loc: Loc | None = None
-    held: str = ""  # a text on the open calls of the lane
+    held: str = ""  # the variables that the block pushes, with their types
     fail: Fail | None = None  # the failure that it reached, if it did
     label: str = ""  # of the block
 
