@@ -107,8 +107,8 @@ def test_lane_masks_have_the_axes_of_values() -> None:
 def test_lanes_may_be_the_last_axis(look: Callable[[jax.Array], Window]) -> None:
     window = look(MASK)
     rows = jnp.arange(30.0).reshape(5, 2, 3)
-    turned = jnp.moveaxis(rows, 0, -1)
-    assert window.read(turned, turned=True).tolist() == window.read(rows).tolist()
+    last = jnp.moveaxis(rows, 0, -1)
+    assert window.read(last, lanes_are_last=True).tolist() == window.read(rows).tolist()
     new = -window.read(rows) - 1
-    after = window.write(turned, new, window.here, turned=True)
+    after = window.write(last, new, window.here, lanes_are_last=True)
     assert jnp.moveaxis(after, -1, 0).tolist() == window.write(rows, new, window.here).tolist()

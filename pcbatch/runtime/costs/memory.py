@@ -1,4 +1,4 @@
-"""What the state of a machine takes, by variable, and whether that fits, before any of it is made."""
+"""The memory that the state of a machine takes, by variable, and the check that it fits, before any of it is made."""
 
 from __future__ import annotations
 
@@ -20,70 +20,82 @@ from pcbatch.lowering.typing.jax_types import jax_dtype, storage_type
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.vm.layout import Layout
 
-SHARE = 0.5  # of a device's memory that a machine may take if nobody says otherwise
-SHOWN = 6  # variables listed
+SHARE = 0.5  # of a device's memory that a machine may take without `max_memory`
+SHOWN = 6  # variables listed in messages
 SMALL = 2**24  # bytes of stacks that are made in less time than any program is compiled in
-UNKNOWN = 2**33  # where nobody knows how much there is
+UNKNOWN = 2**33  # bytes assumed of a device that does not tell its memory
 CONTROL = 16  # bytes of a lane besides its values: program counter, depth, steps, name
 
 
 class Part(NamedTuple):
-    """Bytes of one variable: of each lane, frame or input (`each`), and how many of those there are."""
+    """The memory of one variable in a machine's state."""
 
-    what: str
-    each: int
-    many: int
+    what: str  # for messages
+    each: int  # bytes for each lane, frame or input
+    many: int  # the number of those
 
     @property
     def size(self) -> int:
-        """In all."""
+        """The bytes of the variable in all."""
         return self.each * self.many
 
 
 @dataclass(slots=True)
 class Memory:
-    """The needs of a program's machine. `asked`: the limit of the user, on each device."""
+    """The memory that machines of a program need, for any number of lanes."""
 
     layout: Layout
-    asked: int | None
-    lane: int = field(init=False)  # bytes of registers
-    frame: int = field(init=False)
-    input: int = field(init=False)  # of what an input of a queue begins with and leaves behind
+    asked: int | None  # the user's limit, bytes on each device
+    lane: int = field(init=False)  # bytes of a lane's registers
+    frame: int = field(init=False)  # bytes of a frame
+    input: int = field(init=False)  # bytes of the arguments and results of one input of a queue
 
     def __post_init__(self) -> None:
         types = self._types()
         program, registers = self.layout.program, self.layout.registers
         self.lane = CONTROL + sum(size_of(types[v]) for v in registers)
         self.frame = 0 if self.layout.frames is None else self.layout.frames.bytes()
-        left = {*program.results, *self.layout.shown} & set(registers)
-        self.input = CONTROL + sum(size_of(types[v]) for v in (*left, *(v for v in program.params if v in registers)))
+        results = {*program.results, *self.layout.shown} & set(registers)
+        self.input = CONTROL + sum(
+            size_of(types[v]) for v in (*results, *(v for v in program.params if v in registers))
+        )
 
     def _types(self) -> dict[str, ArrayType]:
         return {v: storage_type(t) for v, var in self.layout.program.vars.items() if (t := var.type) is not None}
 
     def total(self, width: int, depth: int, slots: int = 0) -> int:
-        """Bytes on one device: so many lanes with room for so many nested calls, and a queue of so many inputs."""
+        """Return the bytes of a machine's state on one device.
+
+        Args:
+            width: The number of lanes.
+            depth: The nested calls that there is room for.
+            slots: The number of inputs in the queue; 0: there is none.
+        """
         return width * (self.lane + self.frame * (depth + 2)) + slots * self.input
 
     def has_room(self, spread: LaneSharding, width: int, depth: int, deeper: int) -> bool:
-        """May stacks get so much deeper? While they grow there are both."""
+        """Whether stacks can grow from `depth` to `deeper` calls; while they do, there are both the old and the new."""
         both = self.total(width, deeper) + width * self.frame * (depth + 2)
         return both <= self.limit(spread)
 
     def is_small(self, width: int, depth: int) -> bool:
-        """Do stacks of this depth cost nothing to speak of, needed or not?"""
+        """Whether stacks of this depth take negligible memory and time, even if calls never get as deep."""
         return width * self.frame * (depth + 2) <= SMALL
 
     def limit(self, spread: LaneSharding) -> int:
-        """Bytes on each device."""
+        """Return the limit of a machine's memory, bytes on each device."""
         return _of_device(spread.mesh) if self.asked is None else self.asked
 
     def fits(self, spread: LaneSharding, width: int, depth: int, slots: int = 0) -> bool:
-        """Is there room for a machine of so many lanes?"""
+        """Whether the state of such a machine (see `total`) is within the limit."""
         return self.total(width, depth, slots) <= self.limit(spread)
 
     def check(self, spread: LaneSharding, width: int, depth: int, slots: int = 0) -> None:
-        """Refuse what does not fit."""
+        """Refuse a machine (see `total`) that does not fit.
+
+        Raises:
+            TooLargeError: PCB444, with the largest variables and a machine that does fit.
+        """
         if not self.fits(spread, width, depth, slots):
             size, limit = self.total(width, depth, slots), self.limit(spread)
             raise TooLargeError(self._refused(size, limit, width, depth, slots))
@@ -101,7 +113,7 @@ class Memory:
         return Diagnostic("PCB444", title, notes=tuple(notes), helps=helps)
 
     def _smaller(self, limit: int, width: int, depth: int, inputs: int) -> tuple[str, ...]:
-        """A machine for as many inputs that does fit, if there is one."""
+        """Return a help that names a machine for as many inputs that does fit, or nothing if there is none."""
         widths = [2**k for k in range(width.bit_length()) if 2**k < width]
         whole = [lanes for lanes in widths if self.total(lanes, depth, inputs) <= limit]
         if whole:
@@ -120,7 +132,7 @@ class Memory:
         return f"the limit is half of the memory that JAX's device has for this machine, {amount(limit)}"
 
     def stacks(self, depth: int) -> tuple[str, ...]:
-        """What keeps stacks from growing, and what they hold: notes on lanes that found no room."""
+        """Return notes on lanes whose stack was full: the limit that keeps stacks from growing, and their content."""
         parts = sorted(self._framed(1, depth), key=lambda part: -part.size)
         shown = ", ".join(f"`{part.what.split('`')[1]}` {amount(part.size)}" for part in parts[:SHOWN])
         whose = "half of the device's memory" if self.asked is None else f"`max_memory`, {amount(self.asked)}"
@@ -130,7 +142,7 @@ class Memory:
         )
 
     def parts(self, width: int, depth: int, slots: int) -> Iterator[Part]:
-        """All that is held, by variable."""
+        """Yield the memory of each variable in a machine's state, see `total`."""
         types = self._types()
         for v in self.layout.registers:
             yield Part(f"`{v}` {types[v]} in a register of each lane", size_of(types[v]), width)
@@ -138,9 +150,9 @@ class Memory:
         if self.layout.frames is not None:
             yield Part("return addresses in frames", 4, width * (depth + 2))
         if slots:
-            begins = [v for v in self.layout.program.params if v in self.layout.registers]
-            for name, what in ((begins, "as an input"), (self.layout.program.results, "as a result")):
-                yield from (Part(f"`{v}` {types[v]} {what}", size_of(types[v]), slots) for v in name if v in types)
+            params = [v for v in self.layout.program.params if v in self.layout.registers]
+            for names, what in ((params, "as an input"), (self.layout.program.results, "as a result")):
+                yield from (Part(f"`{v}` {types[v]} {what}", size_of(types[v]), slots) for v in names if v in types)
 
     def _framed(self, width: int, depth: int) -> Iterator[Part]:
         plan = self.layout.frames
@@ -150,43 +162,43 @@ class Memory:
 
 
 def size_of(type_: ArrayType) -> int:
-    """Bytes of a value in storage."""
+    """Return the bytes of one value of a storage type."""
     return math.prod(type_.shape) * int(jax_dtype(type_).itemsize)
 
 
 def _at_least(size: int) -> str:
-    """A round amount that is enough."""
+    """Return a round amount of memory that is at least `size` bytes, as the option `max_memory` takes it."""
     unit, name = next((u, n) for u, n in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "")) if size >= u)
     return f"{-(-size // unit)}{name}"
 
 
 def _of_device(mesh: Any) -> int:
     devices = tuple(mesh.devices.flat) if mesh is not None else (jax.devices()[0],)
-    return int(SHARE * min(_memory(device) for device in devices) / _sharing(devices))
+    return int(SHARE * min(_memory(device) for device in devices) / _devices_per_memory(devices))
 
 
-def _sharing(devices: tuple[Any, ...]) -> int:
-    """How many of them share one memory."""
+def _devices_per_memory(devices: tuple[Any, ...]) -> int:
+    """Return the number of devices that share one memory: all of a CPU's."""
     return len(devices) if devices[0].platform == "cpu" else 1
 
 
 @cache
 def _memory(device: Any) -> int:
-    """All that a device has."""
+    """Return the bytes of a device's memory."""
     stats = None if device.platform == "cpu" else device.memory_stats()
     return int(stats["bytes_limit"]) if stats and "bytes_limit" in stats else _physical()
 
 
 @cache
 def _physical() -> int:
-    """The memory of this computer, or of the container that this process is in."""
+    """Return the bytes of this computer's memory, or of the container that this process runs in."""
     try:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return UNKNOWN
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
-            there = min(there, int(Path(file).read_text(encoding="ascii")))
+            size = min(size, int(Path(file).read_text(encoding="ascii")))
         except (OSError, ValueError):  # not there, or "max"
             continue
-    return there
+    return size

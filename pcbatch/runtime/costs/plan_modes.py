@@ -1,4 +1,4 @@
-"""What blocks cost, and what follows: how each is computed, how many lanes a machine should have.
+"""Estimated costs of blocks, and the plans that follow from them: the mode of each block, the lanes of a machine.
 
 Times are estimates in nanoseconds for one CPU core; the constants were measured (docs/users/performance.md), and are
 part of the program, not of the run, so that equal programs are planned, and compiled, equally.
@@ -30,9 +30,9 @@ DRAINED = 4  # visits that a cheap block gets in one trip which drains it
 # Lanes to look up at a time: (relative visits, part of all lanes, least, most). Too few, and the same trip visits the
 # block again and again; too many, and it computes lanes that do not wait.
 FEW = ((0.5, 5, 8, 128), (0.05, 6, 8, 64), (0.0, 12, 4, 32))
-STRIP, STRIP_LANE, STRIP_VISIT = 128, 15.0, 6000.0  # worth it from so much time per lane and per visit
-DEAR_STRIP, DEAR_LANE = 32, 1000.0  # where a lane is that dear, narrow strips waste less
-LOOK = 3000.0  # a visit that takes longer hardly notices what looking costs
+STRIP, STRIP_LANE, STRIP_VISIT = 128, 15.0, 6000.0  # lanes; worth it from that time per lane and per visit
+NARROW_STRIP, NARROW_STRIP_LANE = 32, 1000.0  # lanes; from that time per lane, narrow strips waste less
+LOOK = 3000.0  # in a visit that takes longer, the cost of counting waiting lanes is negligible
 STREAM = 512  # lanes of a stream
 WIDEST = 1024  # lanes of one CPU machine: beyond it the cost of a trip only grows
 NARROWS = 12  # blocks: a narrower machine is one more program to compile
@@ -40,49 +40,49 @@ NARROWS = 12  # blocks: a narrower machine is one more program to compile
 
 @dataclass(frozen=True, slots=True)
 class BlockCost:
-    """One block. `often`: its expected visits, relative to the most visited block's."""
+    """The estimated cost of one block. Times are in nanoseconds."""
 
     label: str
-    operations: float
+    operations: float  # per lane
     words: float  # per lane, that a visit reads or writes
     arrays: int  # registers and frames that it touches
-    often: float
-    expensive: bool
-    loops: bool  # a lane may go from it to itself, by a jump or a return
+    often: float  # expected visits, relative to the most visited block's
+    expensive: bool  # lanes should gather before it runs
+    loops: bool  # it is its own successor, by a jump or a return
 
     @property
     def lane(self) -> float:
-        """Time per lane."""
+        """The time per lane of a visit."""
         return self.operations * OPERATION + self.words * WORD
 
     def dense(self, lanes: int) -> float:
-        """Time of a visit that computes all lanes."""
+        """Return the time of a visit that computes all lanes."""
         return self.arrays * KERNEL + lanes * self.lane
 
     def few(self, lanes: int, width: int, waiting: float) -> float:
-        """Time of a visit for which so many lanes wait, when so many are looked up at a time."""
+        """Return the time of a visit for which `waiting` lanes wait, when `width` of them are looked up at a time."""
         return math.ceil(waiting / width) * (FIND * lanes + 2 * self.arrays * KERNEL + width * 2 * self.lane)
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The blocks of a program in order. `chosen`: modes that the user has chosen, by block."""
+    """The estimated costs of a program, and the plans for machines of any number of lanes."""
 
-    blocks: tuple[BlockCost, ...]
-    chosen: Mapping[int, Mode]
-    drains: bool  # does a trip visit cheap blocks until no lane waits for any?
+    blocks: tuple[BlockCost, ...]  # in order
+    chosen: Mapping[int, Mode]  # number of a block -> the mode that the user has chosen
+    drains: bool  # a trip visits cheap blocks until no lane waits for any
 
     @property
     def expensive(self) -> tuple[int, ...]:
-        """Blocks worth waiting for."""
+        """The numbers of the blocks that lanes should gather for."""
         return tuple(k for k, block in enumerate(self.blocks) if block.expensive)
 
     def modes(self, lanes: int) -> tuple[Mode, ...]:
-        """How each block is computed in a machine of so many lanes."""
+        """Return the mode of each block in a machine of `lanes` lanes."""
         return tuple(mode for mode, _ in self.choices(lanes))
 
     def choices(self, lanes: int) -> tuple[tuple[Mode, str], ...]:
-        """The same, with the reason in a few words."""
+        """Return the mode of each block with the reason for it in a few words, see `modes`."""
         if is_symbolic(lanes):
             lanes = WIDEST
         said = {k: (mode, "as `modes` says") for k, mode in self.chosen.items()}
@@ -102,32 +102,42 @@ class Costs:
         return Few(width), "few lanes wait at a time"
 
     def _spins(self, block: BlockCost) -> bool:
-        """Is it worth going round in the block alone? Not where most lanes wait elsewhere meanwhile."""
-        alone = all(other is block or other.often < block.often for other in self.blocks)
-        return block.loops and (self.drains or alone)
+        """Whether a visit should repeat the block: not if most lanes wait for other blocks meanwhile."""
+        most_visited = all(other is block or other.often < block.often for other in self.blocks)
+        return block.loops and (self.drains or most_visited)
 
     def lanes(self, inputs: int) -> int:
-        """Lanes for a plain call: all inputs at once while that is cheap."""
+        """Return the number of lanes for a plain call: all inputs at once while that is cheap."""
         return inputs if is_symbolic(inputs) or inputs <= WIDEST else self.stream_lanes(inputs)
 
     def stream_lanes(self, inputs: int) -> int:
-        """Lanes for a stream of inputs."""
+        """Return the number of lanes for a stream of `inputs` inputs."""
         return STREAM if is_symbolic(inputs) else min(inputs, STREAM)
 
     @property
     def narrows(self) -> bool:
-        """Is it worth compiling narrower machines for the end of a stream?"""
+        """Whether narrower machines for the end of a stream are worth compiling."""
         return len(self.blocks) <= NARROWS
 
 
 def costs(program: StackProgram, modes: Mapping[str, Mode] | Mode | None = None, drains: bool = False) -> Costs:
-    """The costs of an ordered program. `modes`: what the user chose, see `Options`; `drains`: does the policy?"""
+    """Estimate the costs of a typed program whose blocks are in order.
+
+    Args:
+        program: The program.
+        modes: The modes that the user chose, see `Options.modes`.
+        drains: Whether the policy visits cheap blocks until no lane waits for any.
+
+    Raises:
+        UsageError: PCB416: a key of `modes` names no block.
+    """
     often = visits(program)
     most = max(often.values())
-    dear = expensive_blocks(program)
+    expensive = expensive_blocks(program)
     graph = flow(program)
     blocks = (
-        _cost(program, b, often[b.label] / most, b.label in dear, b.label in graph[b.label]) for b in program.blocks
+        _cost(program, b, often[b.label] / most, b.label in expensive, b.label in graph[b.label])
+        for b in program.blocks
     )
     return Costs(tuple(blocks), _chosen(program, modes), drains)
 
@@ -137,15 +147,15 @@ def _chosen(program: StackProgram, modes: Mapping[str, Mode] | Mode | None) -> d
         return {}
     if not isinstance(modes, Mapping):
         return dict.fromkeys(range(len(program.blocks)), modes)
-    found: dict[int, Mode] = {}
+    chosen: dict[int, Mode] = {}
     for text, mode in modes.items():
         blocks = [k for k, block in enumerate(program.blocks) if text == block.label or holds(block, text)]
         if not blocks:
             title = f"modes: no block is called {short(text)} or holds an expression with that in its text"
             help = "`f.explain_schedule(...)` lists the blocks and what they hold"
             raise UsageError(Diagnostic("PCB416", title, helps=(help,)))
-        found |= dict.fromkeys(blocks, mode)
-    return found
+        chosen |= dict.fromkeys(blocks, mode)
+    return chosen
 
 
 def _cost(program: StackProgram, block: StackBlock, often: float, expensive: bool, loops: bool) -> BlockCost:
@@ -167,9 +177,9 @@ def _cost(program: StackProgram, block: StackBlock, often: float, expensive: boo
 
 
 def _expensive_choice(block: BlockCost, lanes: int, dense: Dense) -> tuple[Mode, str]:
-    """Strips, where what they save is more than what looking up, gathering and scattering cost."""
-    if block.lane >= DEAR_LANE and lanes > DEAR_STRIP:
-        return Strips(DEAR_STRIP), "waited for; so dear that narrow strips pay when few come"
+    """Choose strips where they save more than looking lanes up, gathering and scattering cost."""
+    if block.lane >= NARROW_STRIP_LANE and lanes > NARROW_STRIP:
+        return Strips(NARROW_STRIP), "waited for; so dear that narrow strips pay when few come"
     if dense.spins:
         return dense, "waited for; lanes go round in it"
     worth = block.lane >= STRIP_LANE and block.dense(lanes) >= STRIP_VISIT
@@ -179,11 +189,11 @@ def _expensive_choice(block: BlockCost, lanes: int, dense: Dense) -> tuple[Mode,
 
 
 def _turns(block: BlockCost, lanes: int) -> int:
-    """Repetitions between two looks at how many lanes go on: a look costs a few kernels."""
+    """Return the repetitions of a block between two counts of its waiting lanes: a count costs a few kernels."""
     return 4 if lanes * block.lane < LOOK else 1
 
 
 def few_width(often: float, lanes: int) -> int:
-    """How many lanes to look up at a time for a block of so many (relative) visits: a power of two."""
+    """Return the number of lanes to look up at a time, a power of two, for a block with these relative visits."""
     part, low, high = next(row[1:] for row in FEW if often >= row[0])
     return int(min(high, max(low, 2 ** int(math.log2(max(1, lanes / part))))))

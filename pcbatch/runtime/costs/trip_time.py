@@ -1,4 +1,4 @@
-"""What a trip is expected to take, and what XLA itself says about the blocks. For people: nothing is decided by it."""
+"""The expected time of a trip, and XLA's own analysis of blocks: for reports, since nothing is decided by them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,21 @@ from pcbatch.runtime.vm.lane_window import everyone
 
 @dataclass(frozen=True, slots=True)
 class XlaCost:
-    """XLA's analysis of the body of a block before it is optimised, per lane. It counts the body of a loop of unknown
-    length once, and every operand and result of every operation as accessed."""
+    """The analysis of a block's body by XLA, per lane, before the body is optimised.
+
+    It counts the body of a loop of unknown length once, and every operand and result of every operation as accessed.
+    """
 
     flops: float
-    transcendentals: float
-    bytes: float
+    transcendentals: float  # operations such as exp and sin
+    bytes: float  # accessed
 
 
 def xla_cost(code: BlockCode, width: int) -> XlaCost | None:
-    """The analysis of a block computed for so many lanes; None where XLA has none."""
+    """Return XLA's analysis of a block computed for `width` lanes; None where XLA has none.
 
+    The block is traced and lowered for it.
+    """
     shape: Any = jax.ShapeDtypeStruct  # untyped in JAX
 
     def values(names: tuple[str, ...], *lead: int) -> dict[str, Any]:
@@ -43,24 +47,30 @@ def xla_cost(code: BlockCode, width: int) -> XlaCost | None:
         for v, x in values(code.reads, width).items()
     }
     args = registers, values(code.pops, width), values(code.shared)
-    found = None
+    analysis = None
     with contextlib.suppress(NotImplementedError):  # a platform without it
-        found = jax.jit(body).lower(*args, shape((width,), bool)).cost_analysis()
-    if not isinstance(found, dict):
+        analysis = jax.jit(body).lower(*args, shape((width,), bool)).cost_analysis()
+    if not isinstance(analysis, dict):
         return None
-    return XlaCost(*(float(found.get(key, 0.0)) / width for key in ("flops", "transcendentals", "bytes accessed")))
+    return XlaCost(*(float(analysis.get(key, 0.0)) / width for key in ("flops", "transcendentals", "bytes accessed")))
 
 
 def width_of(mode: Mode, lanes: int) -> int:
-    """Lanes that one computation of a block has room for, at the least."""
+    """Return the lanes that one computation of a block in this mode has room for, at the least."""
     return lanes if isinstance(mode, Dense) else min(mode.width, lanes)
 
 
 def trip_times(costs: Costs, modes: tuple[Mode, ...], lanes: int, policy: str) -> tuple[float, ...]:
-    """What each block is expected to add to the time of a trip, in nanoseconds.
+    """Return the time that each block is expected to add to a trip, in nanoseconds.
 
-    A lane passes a block so often for each visit of the one that trips are counted by: the most expensive of those
-    waited for under "drain", the most visited one else. Lanes are taken to be independent of each other.
+    The expected visits of a block are taken per trip, in which a lane visits one block once: under "drain" the most
+    visited of the expensive blocks, else the most visited of all. Lanes are taken to be independent of each other.
+
+    Args:
+        costs: The costs of the program.
+        modes: The mode of each block.
+        lanes: The number of lanes.
+        policy: The name of the policy.
     """
     blocks = costs.blocks
     total = sum(block.often for block in blocks)
@@ -69,19 +79,19 @@ def trip_times(costs: Costs, modes: tuple[Mode, ...], lanes: int, policy: str) -
             block.often / total * _visit(block, mode, lanes, max(1.0, lanes * block.often / total))
             for block, mode in zip(blocks, modes, strict=True)
         )
-    waited = [blocks[k].often for k in costs.expensive] if policy == "drain" else []
-    unit = max(waited or [block.often for block in blocks])
+    expensive = [blocks[k].often for k in costs.expensive] if policy == "drain" else []
+    unit = max(expensive or [block.often for block in blocks])
     return tuple(_in_trip(block, mode, lanes, block.often / unit) for block, mode in zip(blocks, modes, strict=True))
 
 
 def _in_trip(block: BlockCost, mode: Mode, lanes: int, passes: float) -> float:
-    share = min(1.0, passes)
-    somebody = 1.0 - (1.0 - share) ** lanes
-    return max(1.0, passes) * somebody * _visit(block, mode, lanes, lanes * share / somebody)
+    waits = min(1.0, passes)  # the probability that a lane waits for the block
+    any_waits = 1.0 - (1.0 - waits) ** lanes
+    return max(1.0, passes) * any_waits * _visit(block, mode, lanes, lanes * waits / any_waits)
 
 
 def _visit(block: BlockCost, mode: Mode, lanes: int, waiting: float) -> float:
-    """A visit for which so many lanes wait."""
+    """Return the time of a visit for which `waiting` lanes wait."""
     match mode:
         case Dense():
             return block.dense(lanes)

@@ -1,13 +1,13 @@
-"""What XLA is told when it compiles a run: options that JAX takes at the outermost `jit` only.
+"""Options of XLA for the compilation of a run, which JAX takes at the outermost `jit` only.
 
 On a CPU XLA splits every kernel that touches more than some hundred kilobytes over its threads. A trip of the machine
 is a few dozen such kernels of a few microseconds each, so the hand-over dominates (docs/users/performance.md). The pass
-that splits them is left out of the compilation where no kernel is dear enough to be worth it; matrix products have
-threads of their own and are not touched.
+that splits them is left out of the compilation where no kernel is expensive enough to be worth it; matrix products have
+threads of their own and are not affected.
 
-And XLA copies a buffer that one block reads and writes in part, unless it looks at the order of the two: frames that
-a block pops from and pushes to, registers of which a few lanes are gathered and put back. Where that option cannot be
-given, `emit.base` keeps the two apart.
+And XLA copies a buffer of which one block reads and writes parts, unless it analyses the order of the two: frames that
+a block pops from and pushes to, registers of which a few lanes are gathered and scattered back. Where that option
+cannot be given, steps read in a loop of its own (`runtime/vm/run_once.py`, `isolated`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,13 @@ WORTH_SPLITTING = 5e5  # estimated operations of a kernel over all lanes; measur
 
 
 def compiler_options(kernel: float, lanes: int, in_place: bool = True) -> dict[str, Any] | None:
-    """Options for `jax.jit` of a run outside any trace, for a program of this `typical_kernel`; None for XLA's own.
-    `in_place`: are reads of a buffer not kept apart from writes?"""
+    """Return options for the `jax.jit` of a run outside any trace; None for XLA's defaults.
+
+    Args:
+        kernel: The `typical_kernel` of the program.
+        lanes: The number of lanes.
+        in_place: Whether the program relies on XLA to analyse the order of reads and writes, see `keeps_in_place`.
+    """
     if jax.default_backend() != "cpu":
         return None
     wanted: list[dict[str, Any]] = [IN_PLACE] if in_place and not _older_emitters() else []
@@ -43,17 +48,17 @@ def compiler_options(kernel: float, lanes: int, in_place: bool = True) -> dict[s
 
 
 def keeps_in_place() -> bool:
-    """Can XLA be told to look at the order of reads and writes?"""
+    """Whether XLA has the option to analyse the order of reads and writes, and is right to use it."""
     return jax.default_backend() == "cpu" and not _older_emitters() and _known(tuple(IN_PLACE.items()))
 
 
 def _older_emitters() -> bool:
-    """Was XLA told to use them? With `IN_PLACE` they overwrite registers that are still read."""
+    """Whether XLA's flags ask for its older emitters: with `IN_PLACE` they overwrite registers that are still read."""
     return OLDER_EMITTERS in os.environ.get("XLA_FLAGS", "").lower().split()
 
 
 def typical_kernel(program: StackProgram) -> float:
-    """The cost per lane of a block's dearest kernel, as a mean over expected visits."""
+    """Return the mean, over expected visits of blocks, of the cost per lane of a block's most expensive kernel."""
     often = visits(program)
     total = sum(often[block.label] * _dearest(block.ops) for block in program.blocks)
     return total / sum(often.values())
@@ -66,7 +71,7 @@ def _dearest(ops: Iterable[object]) -> float:
 
 @cache
 def _known(option: tuple[tuple[str, Any], ...]) -> bool:
-    """Does this XLA take the option? It is none that JAX promises to keep."""
+    """Whether this XLA takes the option, which JAX does not promise to keep."""
     try:
         with jax.ensure_compile_time_eval():  # inside a trace JAX takes no options
             jax.jit(lambda: jnp.int32(0), compiler_options=dict(option))()

@@ -1,10 +1,10 @@
-"""Emission strategies: how one trip of the machine is written in JAX.
+"""Emitters: strategies for writing the visits of blocks in JAX.
 
 `guard`  each block is a while loop of 0 or 1 iterations that carries only what the block writes (default on CPU);
 `port`   one `lax.switch` whose branches return small values, frames are written after it;
 `mask`   every block runs in every trip under its mask.
 
-All give the same results. EMISSION choices by platform are made in `pick`.
+All of them give the same results. `pick` chooses one by platform.
 """
 
 from __future__ import annotations
@@ -20,10 +20,15 @@ EMITTERS: dict[str, Emitter] = {"guard": Guard(), "port": Port(), "mask": Mask()
 
 
 def pick(name: str, platform: str | None = None) -> Emitter:
-    """The emitter called `name`; "auto" decides by platform.
+    """Return the emitter called `name`, one of `EMITTERS`, or for "auto" the one for a platform.
 
-    A guard costs about 0.1 us on a CPU. On an accelerator each of its tests is a round trip to the host, where one
-    switch per trip needs one; that choice follows from how XLA runs loops there and awaits measurement.
+    Args:
+        name: The option `emitter=`.
+        platform: `"cpu"`, `"gpu"` or `"tpu"`; None for JAX's default backend.
+
+    A guard costs about 0.1 us on a CPU. On an accelerator each of its tests is a round trip to the host, and one switch
+    per trip needs a single one: "auto" is "guard" on CPUs and "port" elsewhere. The latter follows from how XLA runs
+    loops on accelerators, and awaits measurement.
     """
     if name == "auto":
         name = "guard" if (platform or jax.default_backend()) == "cpu" else "port"

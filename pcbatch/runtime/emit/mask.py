@@ -14,11 +14,12 @@ import jax.numpy as jnp
 from pcbatch.runtime.emit.guard import visited
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
+from pcbatch.runtime.vm.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Masked blocks. Where one block is named at run time, the others' lanes are held back."""
+    """The emitter that runs every block under its mask, without any test."""
 
     name: str = "mask"
 
@@ -26,8 +27,10 @@ class Mask:
         return {**carry, **visited(blocks, blocks.layout.codes[block], carry)}
 
     def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
+        assert isinstance(blocks.layout, Layout)
         for code in (blocks.layout.codes[k] for k in among):
-            # A lane elsewhere is shown as standing at no block, and then put back.
+            # The lanes of blocks that are not chosen wait for no block during the visit, and get their program counters
+            # back after it.
             nowhere = jnp.asarray(blocks.layout.nowhere, carry["pc"].dtype)
             held = jnp.where(block == code.index, carry["pc"], nowhere)
             out = visited(blocks, code, {**carry, "pc": held})

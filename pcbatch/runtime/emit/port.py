@@ -1,7 +1,8 @@
 """`port`: one switch per trip; frames stay outside it.
 
 A stack that goes through a conditional is copied on every trip, so branches only read frames and return small values:
-new registers, the lane's row of words, and who writes it. Rows are then written once, after the switch.
+new registers, the lanes' rows of words, and the mask of the lanes that write them. Rows are then written once, after
+the switch.
 """
 
 from __future__ import annotations
@@ -9,32 +10,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.emit.guard import visited
-from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
+from pcbatch.runtime.vm.frames import Frames
 from pcbatch.runtime.vm.lane_window import everyone
-from pcbatch.runtime.vm.step import waits, wanted
+from pcbatch.runtime.vm.layout import Layout
+from pcbatch.runtime.vm.run_once import run_once
+from pcbatch.runtime.vm.step import StepContext, waits, wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One switch, frames written after it."""
+    """The emitter that writes a trip as one switch, with frames written after it."""
 
     name: str = "port"
 
     def visit(self, blocks: Blocks, block: int, carry: Values) -> Values:
-        """There is nothing to switch on."""
+        """Return the state after a visit of a block that is known while tracing, which needs no switch."""
         return {**carry, **visited(blocks, blocks.layout.codes[block], carry)}
 
     def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
+        assert isinstance(blocks.layout, Layout)
         codes = [blocks.layout.codes[k] for k in among]
         branches = [partial(_branch, blocks, block, code) for code in codes]
-        nothing = partial(_nothing, blocks)
-        small, rows = jax.lax.switch(_place(block, among, len(blocks)), [*branches, nothing], carry)
+        no_visit = partial(_no_visit, blocks)
+        small, rows = jax.lax.switch(_place(block, among, len(blocks)), [*branches, no_visit], carry)
         frames = blocks.layout.frames
         if frames is None:
             return dict(small)
@@ -42,9 +48,11 @@ class Port:
         return {**carry, **small, **frames.put(carry, window, carry["depth"], rows)}
 
 
-def _branch(blocks: Blocks, block: jax.Array, code: BlockCode, carry: Values) -> tuple[Values, Values]:
-    """Small state (all of it, so that branches agree), and the rows of frames with who writes them."""
-    frames = blocks.layout.frames
+def _branch(blocks: Blocks, block: jax.Array, code: Any, carry: Values) -> tuple[Values, Values]:
+    """Return the state without frames (all of it, so that branches agree), and by buffer the rows of frames with the
+    mask of the lanes that write them."""
+    frames = _frames(blocks)
+    assert isinstance(blocks.stage, StepContext)
     window = everyone(waits(carry, code), careful=code.risky)
     stage = replace(blocks.stage, apart=False, in_rows=True)
     buffers = () if frames is None else tuple(frames.widths)
@@ -58,23 +66,26 @@ def _branch(blocks: Blocks, block: jax.Array, code: BlockCode, carry: Values) ->
 
     if not code.unsafe_when_inactive:
         return compute()
-    once = lambda c: (jnp.zeros((), bool), compute())  # noqa: E731
-    unless = wanted(carry, code), _nothing(blocks, carry)
-    done: tuple[Values, Values] = jax.lax.while_loop(lambda c: c[0], once, unless)[1]
-    return done
+    # Under `vmap` the branch is computed for elements that run another block, too.
+    return run_once(wanted(carry, code), lambda _: compute(), _no_visit(blocks, carry))
 
 
 def _place(block: jax.Array, among: Sequence[int], every: int) -> jax.Array:
-    """The branch of a block; the last one, where nothing happens, if it is none of those."""
+    """Return the number of the branch of a block: the last one, in which no lane does anything, for all others."""
     if list(among) == list(range(every)):
         return jnp.minimum(block, every)
     is_it = jnp.array(among, block.dtype) == block
     return jnp.where(jnp.any(is_it), jnp.argmax(is_it), len(among))
 
 
-def _nothing(blocks: Blocks, carry: Values) -> tuple[Values, Values]:
-    """What a branch gives in which no lane does anything."""
-    frames = blocks.layout.frames
+def _frames(blocks: Blocks) -> Frames | None:
+    assert isinstance(blocks.layout, Layout)
+    return blocks.layout.frames
+
+
+def _no_visit(blocks: Blocks, carry: Values) -> tuple[Values, Values]:
+    """Return what `_branch` gives when no lane is active."""
+    frames = _frames(blocks)
     if frames is None:
         return dict(carry), {}
     small = {k: v for k, v in carry.items() if k not in frames.widths}

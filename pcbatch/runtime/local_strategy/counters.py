@@ -1,9 +1,10 @@
-"""What a run of local static autobatching counts and limits, on the host (NumPy) as in a staged program (JAX).
+"""The counts and limits of a run of local static autobatching, on the host (NumPy) or in a staged program (JAX).
 
 `trips` int32[]: batched executions of blocks. Where lanes may fail, `stop` int32[lanes]: the number of all blocks while
-the lane goes on, then where and why it stopped, as `status.parked`. With `max_steps`: `steps` int32[lanes]. With
-statistics: `visits`, `active` and `offered`, per block (see `layout`). Where lanes print: `turn` int32[], which orders
-that. Where failures show variables: `show:f.v` [lanes, ...] of the lanes that have failed.
+the lane is live, then the block at which it stopped and its status, as `status.parked`. With `max_steps`: `steps`
+int32[lanes]. With statistics: `visits`, `active` and `offered`, per block (see `vm/layout.py`). Where lanes print:
+`turn` int32[], which orders the prints. Where failures show variables: `show:f.v` [lanes, ...] of the lanes that have
+failed.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ from pcbatch.runtime.vm.status import Status, parked
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The rules of a run; `xp` is `numpy` or `jax.numpy`. Counts are kept in a dict and never changed in place."""
+    """The rules by which a run counts. Counts are a dict by name, which no method changes in place."""
 
-    xp: Any
-    blocks: int
+    xp: Any  # `numpy` or `jax.numpy`
+    blocks: int  # of all functions
     max_steps: int | None
     max_depth: int | None  # None: calls cannot fail
     stats: bool
     raises: bool = False  # the program itself may fail
     prints: bool = False
-    shown: tuple[tuple[str, ArrayType], ...] = ()  # variables that failures show, and how they are stored
+    shown: tuple[tuple[str, ArrayType], ...] = ()  # variables that failures show, and their storage types
 
     @property
     def fails(self) -> bool:
-        """May lanes fail?"""
+        """Whether lanes of the program may fail."""
         return self.max_steps is not None or self.max_depth is not None or self.raises
 
     def start(self, lanes: int) -> Values:
-        """The counts before anything has run."""
+        """Return the counts before the first block."""
         xp = self.xp
         out: Values = {"trips": xp.zeros((), xp.int32)}
         if self.fails:
@@ -55,41 +56,47 @@ class Tally:
         return out | {show(name): xp.zeros((lanes, *t.shape), np.dtype(t.dtype)) for name, t in self.shown}
 
     def block(self, counts: Values, number: int, active: Any) -> Values:
-        """A block starts for the active lanes."""
+        """Return the counts after block `number` has started for the active lanes, bool[lanes]."""
         xp = self.xp
         out = {**counts, "trips": counts["trips"] + xp.int32(1)}
         if self.max_steps is not None:
             out["steps"] = counts["steps"] + active.astype(xp.int32)
         if self.stats:
-            here = (xp.arange(self.blocks) == number).astype(xp.uint32)
-            each = (here, here * xp.sum(active, dtype=xp.uint32), here * xp.uint32(active.shape[0]))
-            for key, count in zip(PER_BLOCK, each, strict=True):
+            one_hot = (xp.arange(self.blocks) == number).astype(xp.uint32)
+            added = (one_hot, one_hot * xp.sum(active, dtype=xp.uint32), one_hot * xp.uint32(active.shape[0]))
+            for key, count in zip(PER_BLOCK, added, strict=True):
                 out[key] = wide_counters.plus(counts[key], wide_counters.widened(count, xp), xp)
         return out
 
     def arrive(self, counts: Values, offset: int, exit: int, pc: Any) -> tuple[Values, Any]:
-        """Lanes stand before the blocks `pc` of a function; those without steps left stop there.
+        """Return the counts and program counters of lanes that arrive at blocks; those without steps left stop there.
 
-        They stop on arrival so that no block is started for nobody.
+        They stop on arrival, so that no block starts without active lanes.
+
+        Args:
+            counts: The counts.
+            offset: The number of the function's first block.
+            exit: The program counter of a lane that has returned.
+            pc: int32[lanes]: program counters in the function.
         """
         if self.max_steps is None:
             return counts, pc
         late = (pc < exit) & (counts["steps"] >= self.max_steps)
-        place = parked(pc + offset, self.blocks, Status.STEP_LIMIT)
-        stop = self.xp.where(late, place, counts["stop"]).astype(self.xp.int32)
+        stopped = parked(pc + offset, self.blocks, Status.STEP_LIMIT)
+        stop = self.xp.where(late, stopped, counts["stop"]).astype(self.xp.int32)
         return {**counts, "stop": stop}, self.xp.where(late, exit, pc).astype(self.xp.int32)
 
     def admit(self, counts: Values, number: int, active: Any, depth: Any) -> tuple[Values, Any]:
-        """Active lanes make a call at this depth; the lanes that may."""
+        """Return the counts and the lanes that may call, bool[lanes], of active lanes that call at this depth."""
         if self.max_depth is None:
             return counts, active
         full = active & (depth >= self.max_depth)
-        place = parked(number, self.blocks, Status.STACK_FULL)
-        stop = self.xp.where(full, place, counts["stop"]).astype(self.xp.int32)
+        stopped = parked(number, self.blocks, Status.STACK_FULL)
+        stop = self.xp.where(full, stopped, counts["stop"]).astype(self.xp.int32)
         return {**counts, "stop": stop}, active & ~full
 
     def fail(self, counts: Values, number: int, active: Any, why: Status, shown: Mapping[str, Any]) -> Values:
-        """Active lanes fail at the end of a block; `shown` is kept for the message."""
+        """Return the counts after active lanes have failed at the end of block `number`; `shown` is for the message."""
         xp = self.xp
         stop = xp.where(active, parked(number, self.blocks, why), counts["stop"]).astype(xp.int32)
         out = {**counts, "stop": stop}
@@ -99,10 +106,10 @@ class Tally:
         return out
 
     def remaining(self, counts: Values, active: Any) -> Any:
-        """The lanes that have not failed meanwhile."""
+        """Return those of the active lanes that have not failed meanwhile, bool[lanes]."""
         return active & (counts["stop"] == self.blocks) if self.fails else active
 
 
 def show(name: str) -> str:
-    """The key of what failures show of a variable."""
+    """Return the key of the values that failures show of a variable."""
     return f"show:{name}"

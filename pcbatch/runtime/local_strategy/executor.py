@@ -1,6 +1,6 @@
-"""The strategy "local": local static autobatching (section 2 of Radul et al., MLSys 2020).
+"""Programs of the strategy "local": local static autobatching (section 2 of Radul et al., MLSys 2020).
 
-Lanes wait for each other at calls: a call runs for exactly the lanes that make it, and they go on when all of them
+Lanes wait for each other at calls: a call runs for exactly the lanes that make it, and those continue when all of them
 have returned. Without recursion this is one staged program; with recursion Python makes the recursive calls, so it
 cannot be traced.
 """
@@ -39,8 +39,8 @@ from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
 from pcbatch.runtime.vm.status import Site, status_of
 
 DEPTH_LIMIT = 10_000  # nested calls, where no other limit is set
-DEPTH_FLOOR = 256  # and what large variables leave of that at least
-MEMORY_LIMIT = 2**31  # bytes of variables of open activations, likewise
+DEPTH_FLOOR = 256  # the least of those, however large variables are
+MEMORY_LIMIT = 2**31  # bytes of variables of open activations, where no other limit is set
 
 
 @dataclass(slots=True)
@@ -92,15 +92,28 @@ class LocalExecutable:
         return self.program.function(self.program.entry).params
 
     def map(self, args: Mapping[str, Any], inputs: int, lanes: Any, mesh: Any) -> RawResult:
-        """Refused."""
+        """Refuse `f.map`, which needs program counters.
+
+        Raises:
+            UsageError: PCB415.
+        """
         raise needs_pc("`map`")
 
     def map_chunks(self, pieces: Any, common: Any, flow: Any, mesh: Any) -> RawResult:
-        """Likewise."""
+        """Refuse `f.map` of chunks, see `map`."""
         raise needs_pc("`map`")
 
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> RawResult:
-        """Run all lanes to their end. Raises UsageError for a recursive program inside a trace."""
+        """Run all lanes to their end.
+
+        Args:
+            args: The arguments by parameter, [lanes, ...] each or unbatched.
+            lanes: The number of lanes.
+            mesh: Must be None.
+
+        Raises:
+            UsageError: The program is recursive and JAX is tracing (PCB411), or several devices were asked for.
+        """
         _check_alone(mesh)
         traced = is_tracing(args)
         if not self.on_host:
@@ -153,7 +166,11 @@ class LocalExecutable:
         return RawResult(values, status, counts["trips"], totals, where, None, None, shown, 0)
 
     def lower(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
-        """`jax.stages.Lowered` of the whole run; UsageError for a recursive program, which is many programs."""
+        """Return the `jax.stages.Lowered` of the whole run.
+
+        Raises:
+            UsageError: The program is recursive, which makes it many programs.
+        """
         _check_alone(mesh)
         if self.on_host:
             raise self._untraceable()
@@ -161,22 +178,26 @@ class LocalExecutable:
 
     @property
     def depth(self) -> int:
-        """The nested calls that a lane may make; 0: as many as it likes."""
+        """The nested calls that a lane may make; 0: there is no limit."""
         return self.options.max_depth or 0
 
     def outcome(self, result: RawResult, depth: int, lanes: int, mesh: Devices) -> RawResult:
-        """What the compiled form of `lower` gave."""
+        """Return the raw result of a compiled run of `lower`, with the depth that it had."""
         return replace(result, depth=depth)
 
     def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
-        """The jaxpr of the whole run; likewise."""
+        """Return the jaxpr of the whole run.
+
+        Raises:
+            UsageError: The program is recursive.
+        """
         _check_alone(mesh)
         if self.on_host:
             raise self._untraceable()
         return jax.make_jaxpr(partial(self._whole, lanes=lanes))(args)
 
     def where(self, pc: int, back: int | None = None) -> Site:
-        """The place in the source where a lane stopped, for `RawResult.pc`."""
+        """Return the point of the program at which a lane stopped, from its `RawResult.pc`."""
         blocks = [(function, block) for function in self.program.functions for block in function.blocks]
         if not 0 <= pc < len(blocks):
             return Site()
@@ -199,7 +220,10 @@ class LocalExecutable:
 
 
 def needs_pc(what: str, *helps: str) -> UsageError:
-    """Lanes that wait for each other take no new inputs, are between trips at no time, and leave no tape."""
+    """Return the error of a feature that needs program counters.
+
+    Lanes that wait for each other take no new inputs, are never between two trips, and leave no tape.
+    """
     title = f'{what} needs program counters, and `strategy="local"` has none'
     return UsageError(Diagnostic("PCB415", title, helps=('use `strategy="pc"`', *helps)))
 

@@ -1,8 +1,8 @@
-"""Local static autobatching with recursion on the host: Python runs blocks and calls, XLA what lies between calls.
+"""Local static autobatching with recursion on the host: Python runs blocks and calls, XLA the code between calls.
 
 The hybrid of section 4 of Radul et al. (MLSys 2020). Program counters and masks are NumPy arrays; variables stay on
-the device and only what a piece reads and writes passes through it. Activations are kept in a list, so depth is not
-bounded by Python's stack.
+the device, and a compiled piece gets only those that it reads or writes. Activations are kept in a list, so depth is
+not bounded by Python's stack.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from pcbatch.runtime.vm.status import why
 
 @dataclass(frozen=True, slots=True)
 class CompiledPiece:
-    """A part of a block, up to a `call` that the host makes or to its end. `run` is jitted; None: nothing to do."""
+    """A part of a block, up to a call that the host makes or to the end of the block."""
 
-    call: Call | None
-    needs: tuple[str, ...]
+    call: Call | None  # the call after it; None at the end of the block
+    needs: tuple[str, ...]  # the variables that it reads
     old: tuple[str, ...]  # registers whose old value is merged in
-    counts: bool  # holds staged calls or prints, which count
-    run: Any
+    counts: bool  # it has staged calls or prints, which count
+    run: Any  # a jitted function; None: there is nothing to compute
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Runs programs with recursion. `functions` are those that reach a recursive one; the others are staged."""
+    """A recursive program with its compiled pieces: runs it on the host."""
 
-    staged: Staged
+    staged: Staged  # runs the other functions
     tally: Tally
-    functions: frozenset[str]
+    functions: frozenset[str]  # those that reach a recursive one
     _pieces: dict[Any, tuple[CompiledPiece, ...]] = field(default_factory=dict)
 
     def run(self, plan: FunctionPlan, args: Sequence[Any], lanes: int) -> tuple[tuple[Any, ...], Values]:
-        """Results in storage form (of failed lanes: junk), and the counts."""
+        """Return the results, [lanes, ...] each in storage form (of failed lanes: junk), and the counts."""
         return _HostRun(self, lanes).run(plan, args)
 
     def pieces(self, plan: FunctionPlan, block: BlockPlan) -> tuple[CompiledPiece, ...]:
-        """The pieces of a block, compiled when they first run."""
+        """Return the pieces of a block, which are compiled when they first run."""
         key = (plan.key, block.index)
         if key not in self._pieces:
             self._pieces[key] = tuple(self._split(plan, block))
@@ -70,7 +70,7 @@ class Host:
         groups.append((items, None))
         later: set[str] = set()
         out: list[CompiledPiece] = []
-        for items, call in reversed(groups):  # backwards: a piece keeps what later ones need
+        for items, call in reversed(groups):  # backwards: a piece gives the values that later ones need
             later |= set(call.args if call is not None else (*block.written, *block.cond))
             keeps = tuple(sorted(later & {v for item in items for v in _makes(item)}))
             out.append(self._piece(plan, block, tuple(items), call, keeps))
@@ -81,13 +81,13 @@ class Host:
         self, plan: FunctionPlan, block: BlockPlan, items: tuple[Item, ...], call: Call | None, keeps: tuple[str, ...]
     ) -> CompiledPiece:
         used: dict[str, None] = {}
-        made: set[str] = set()
+        defined: set[str] = set()
         for item in items:
-            used.update((v, None) for v in _uses(item) if v not in made)
-            made.update(_makes(item))
+            used.update((v, None) for v in _uses(item) if v not in defined)
+            defined.update(_makes(item))
         last = call is None
         if last:
-            used.update((v, None) for v in (*block.written, *block.cond) if v not in made)
+            used.update((v, None) for v in (*block.written, *block.cond) if v not in defined)
 
         def piece(given: Values, old: Values, active: Any, counts: Values, depth: Any) -> tuple[Values, Any, Values]:
             env, going, counts = self.staged.items(plan, block, items, given, active, counts, depth)
@@ -110,36 +110,35 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
-    """What an activation has left behind that ended in a call: results of lanes that had returned, and which went on
-    into the call (`on`)."""
+class _Replaced:
+    """The results of an activation that a call in tail position has replaced."""
 
-    values: tuple[Any, ...]
-    on: Any
+    values: tuple[Any, ...]  # of lanes that had returned before the call
+    on: Any  # bool[lanes]: lanes that made the call, whose results are those of the callee
 
 
 @dataclass(slots=True)
 class _Frame:
-    """One activation. While a block runs, `left` are its pieces to come and `values` what it has computed so far."""
+    """One activation: an open call of a function, for the lanes that make it."""
 
     plan: FunctionPlan
     depth: int
     registers: Values
-    pc: np.ndarray
-    active: np.ndarray
+    pc: np.ndarray  # int32[lanes]
+    active: np.ndarray  # bool[lanes]: of the block that runs
     block: BlockPlan
-    left: tuple[CompiledPiece, ...] = ()
-    values: Values = field(default_factory=dict)
-    instead: _Left | None = None  # whose place the activation has taken
+    left: tuple[CompiledPiece, ...] = ()  # the pieces of the block that have not run
+    values: Values = field(default_factory=dict)  # that the block has computed so far
+    instead: _Replaced | None = None  # the activation that this one replaces
 
     @property
     def env(self) -> Mapping[str, Any]:
-        """The values that the block sees."""
+        """The values that the block may read, by variable."""
         return ChainMap(self.values, self.registers)
 
 
 class _HostRun:
-    """The loop over blocks and the recursion."""
+    """One run on the host: the loop over blocks, and the stack of activations."""
 
     def __init__(self, host: Host, lanes: int) -> None:
         self.host, self.lanes, self.tally = host, lanes, host.tally
@@ -173,7 +172,7 @@ class _HostRun:
         return self._zeros[what]
 
     def _advance(self, frame: _Frame) -> _Frame | None:
-        """Run until a call, whose activation is given, or the return of all lanes."""
+        """Run an activation until a call, and return the callee's activation; None when all lanes have returned."""
         while frame.left or self._begin(frame):
             piece, frame.left = frame.left[0], frame.left[1:]
             cond = self._piece(frame, piece) if piece.run is not None else None
@@ -185,7 +184,7 @@ class _HostRun:
             if self._ends(frame, piece.call):
                 on = frame.active.copy()
                 callee = self._called(frame, piece.call, frame.depth)
-                callee.instead = _Left(_results(frame), on)
+                callee.instead = _Replaced(_results(frame), on)
                 return callee
             self.counts, frame.active = self.tally.admit(self.counts, frame.block.number, frame.active, frame.depth)
             if self._check(frame):
@@ -197,8 +196,11 @@ class _HostRun:
         return self._enter(callee, [frame.env[a] for a in call.args], frame.active, depth)
 
     def _ends(self, frame: _Frame, call: Call) -> bool:
-        """Do all lanes that are still in the activation return what this call gives? Then its place can be taken: calls
-        in tail position use no depth. Results that lanes share stay with who knows that they do."""
+        """Whether all lanes that have not returned from the activation return the results of this call.
+
+        Then the callee replaces the activation: calls in tail position use no depth. Results that lanes share forbid
+        it: the callee need not share them.
+        """
         if len(frame.left) != 1 or not _is_tail(frame.plan, frame.block):
             return False
         callee = self.host.staged.planner.callee(frame.plan, call)
@@ -209,7 +211,10 @@ class _HostRun:
         return alike and bool(np.all(frame.active | (frame.pc == frame.plan.exit)))
 
     def _begin(self, frame: _Frame) -> bool:
-        """Start the earliest block that some lane waits for; those that end in a call in tail position last."""
+        """Start the earliest block that some lane waits for; blocks with a call in tail position come last.
+
+        Return whether there is one.
+        """
         k = int(frame.pc.min())
         if k == frame.plan.exit:
             return False
@@ -239,7 +244,8 @@ class _HostRun:
         return cond
 
     def _check(self, frame: _Frame) -> bool:
-        """Take lanes that have failed out of the block; with no lane left, the block is over."""
+        """Remove failed lanes from the active ones; without any active lane, end the block. Return whether there are
+        active lanes."""
         frame.active = self.tally.remaining(self.counts, frame.active)
         if frame.active.any():
             return True
@@ -268,7 +274,7 @@ class _HostRun:
         self._check(frame)
 
     def _pending(self, frame: _Frame) -> Call:
-        """The call that the frame waits for: the one before the pieces to come."""
+        """Return the call that the activation waits for: the one before the pieces that have not run."""
         pieces = self.host.pieces(frame.plan, frame.block)
         call = pieces[len(pieces) - len(frame.left) - 1].call
         assert call is not None
@@ -276,14 +282,14 @@ class _HostRun:
 
 
 def _is_tail(plan: FunctionPlan, block: BlockPlan) -> bool:
-    """Is a call the last that the block does, and what it gives the result?"""
+    """Whether a block ends with a call in tail position: one whose results the function returns."""
     last = block.items[-1] if block.items else None
     ends = isinstance(last, Call) and isinstance(block.terminator, Return)
     return ends and last.dsts == plan.function.results  # type: ignore[union-attr]
 
 
 def _results(frame: _Frame) -> tuple[Any, ...]:
-    """What the lanes of an activation return, and those of which it has taken the place."""
+    """Return the results of an activation, with those of lanes of the activations that it replaced."""
     values = tuple(frame.registers[r] for r in frame.plan.function.results)
     if (left := frame.instead) is None:
         return values

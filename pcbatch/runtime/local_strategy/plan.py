@@ -1,8 +1,8 @@
-"""CFG functions prepared for local static autobatching: runs of straight-line code, registers, what lanes share.
+"""CFG functions prepared for local static autobatching: straight-line code, calls, registers, uniform variables.
 
-before:  t1 = { n - 2 }; left = call @fib(t1); r = { left + 1 }        after:  Run(t1), Call, Run(r)
+before:  t1 = { n - 2 }; left = call @fib(t1); r = { left + 1 }        after:  StraightCode(t1), Call, StraightCode(r)
 
-Which parameters come in unbatched differs from call to call: a function has one plan for each set of them.
+Parameters that are unbatched differ from call to call: a function has one plan for each set of them.
 """
 
 from __future__ import annotations
@@ -29,35 +29,42 @@ from pcbatch.runtime.vm.prints import Shown, prints_of
 
 @dataclass(frozen=True, slots=True)
 class StraightCode:
-    """Straight-line operations without calls. `common` ones are the same for all lanes and run outside the `vmap`."""
+    """Straight-line operations without calls, as one function of all lanes."""
 
-    types: Mapping[str, ArrayType | None]
-    common: tuple[PureOp, ...]
-    ops: tuple[PureOp | Print, ...]
-    fixed: tuple[str, ...]  # shared variables that come in
-    reads: tuple[str, ...]  # variables per lane that come in
-    common_gives: tuple[str, ...]
-    gives: tuple[str, ...]
-    risky: bool  # some operation per lane must not run on junk
+    types: Mapping[str, ArrayType | None]  # of the function's variables
+    common: tuple[PureOp, ...]  # uniform operations, which run outside the `vmap`
+    ops: tuple[PureOp | Print, ...]  # the others
+    fixed: tuple[str, ...]  # uniform variables that are read
+    reads: tuple[str, ...]  # variables per lane that are read
+    common_gives: tuple[str, ...]  # uniform results
+    gives: tuple[str, ...]  # results per lane
+    risky: bool  # an operation per lane must not run on the values of inactive lanes
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """All that comes in."""
+        """The variables that the operations read."""
         return (*self.fixed, *self.reads)
 
     @property
     def makes(self) -> tuple[str, ...]:
-        """All that goes out."""
+        """The variables that the operations define for others."""
         return (*self.common_gives, *self.gives)
 
     @property
     def prints(self) -> tuple[Print, ...]:
-        """What is printed for the active lanes once the operations have run."""
+        """The prints among the operations, for active lanes, after all operations have run."""
         return prints_of(self.ops)
 
     def run(self, env: Mapping[str, Any], active: jax.Array) -> tuple[Values, Shown]:
-        """New values in storage form, and those to print, for all lanes and before any mask; those of inactive lanes
-        are junk."""
+        """Run the operations for all lanes.
+
+        Args:
+            env: Values by variable in storage form, [lanes, ...], or unbatched if they are uniform.
+            active: bool[lanes].
+
+        Returns:
+            The new values in the same form, and the values to print. Those of inactive lanes are junk.
+        """
         common = {v: from_storage(env[v], type_of(self.types, v)) for v in self.fixed}
         for op in self.common:
             evaluate(op, common)
@@ -82,10 +89,10 @@ class StraightCode:
         return {v: to_storage(env[v], type_of(self.types, v)) for v in self.gives}, tuple(shown)
 
 
-def borrow(inputs: Mapping[str, Any], here: jax.Array) -> Values:
-    """Give lanes that are elsewhere the inputs of one that is here, so that no inner loop runs on junk."""
-    lender = jnp.argmax(here)
-    return {k: jnp.where(lane_mask(here, v), v, v[lender]) for k, v in inputs.items()}
+def borrow(inputs: Mapping[str, Any], active: jax.Array) -> Values:
+    """Return inputs [lanes, ...] in which inactive lanes have those of an active one: no inner loop runs on junk."""
+    lender = jnp.argmax(active)
+    return {k: jnp.where(lane_mask(active, v), v, v[lender]) for k, v in inputs.items()}
 
 
 Item = StraightCode | Call
@@ -93,14 +100,14 @@ Item = StraightCode | Call
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """A block. `index` is its program counter in its function, `number` its place among the blocks of all functions."""
+    """A block of a function, prepared."""
 
-    index: int
-    number: int
+    index: int  # its program counter in its function
+    number: int  # its number among the blocks of all functions
     items: tuple[Item, ...]
     terminator: Jump | Branch | Return | Fail
-    updates: tuple[str, ...]
-    shared_updates: tuple[str, ...]
+    updates: tuple[str, ...]  # registers per lane that it writes
+    shared_updates: tuple[str, ...]  # uniform ones
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -109,24 +116,24 @@ class BlockPlan:
 
     @property
     def cond(self) -> tuple[str, ...]:
-        """The variable that decides where it goes, if one does."""
+        """The variable that its branch depends on, if there is one."""
         return (self.terminator.cond,) if isinstance(self.terminator, Branch) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionPlan:
-    """A function with some parameters unbatched (`given`); `shared` names all its unbatched variables."""
+    """A function prepared for calls in which certain parameters are unbatched."""
 
     function: Function
-    given: Names
-    shared: Names
+    given: Names  # the unbatched parameters
+    shared: Names  # all uniform variables, which are unbatched
     blocks: tuple[BlockPlan, ...]
     registers: tuple[str, ...]
     index: Mapping[str, int]
 
     @property
     def key(self) -> tuple[str, Names]:
-        """What tells plans apart."""
+        """The key of the plan in caches: the function's name and its unbatched parameters."""
         return self.function.name, self.given
 
     @property
@@ -141,19 +148,22 @@ class FunctionPlan:
 
     @property
     def acyclic(self) -> bool:
-        """Do all jumps go forward?"""
+        """Whether every successor of a block comes after it."""
         return all(t > b.index for b in self.blocks for t in self.following(b))
 
     def following(self, block: BlockPlan) -> tuple[int, ...]:
-        """The program counters inside this function that may come after a block."""
+        """Return the program counters of a block's successors."""
         return tuple(self.index[label] for label in successors(block.terminator))
 
     def type(self, name: str) -> ArrayType:
-        """The type of a variable."""
+        """Return the type of a variable."""
         return type_of(self.function.types, name)
 
     def target(self, block: BlockPlan, cond: Any, where: Callable[..., Any]) -> Any:
-        """Where lanes go after a block; `where` is that of NumPy or JAX."""
+        """Return the program counters of lanes after a block, an int or an integer array [lanes].
+
+        `cond` is bool[lanes], the value of the branch's variable; `where` is that of NumPy or JAX.
+        """
         match block.terminator:
             case Jump(target=target):
                 return self.index[target]
@@ -163,11 +173,17 @@ class FunctionPlan:
                 return self.exit
 
     def shown(self, env: Mapping[str, Any], fail: Fail) -> dict[str, Any]:
-        """The values that a failure shows, under the names that they are kept by."""
+        """Return the values that a failure shows, by `shown_name`."""
         return {shown_name(self.function, v): env[v] for v in kept(fail)}
 
     def enter(self, args: Sequence[Any], lanes: int, zeros: Callable[[ArrayType, tuple[int, ...]], Any]) -> Values:
-        """The registers of a new activation. `args` are in storage form, those of `given` unbatched."""
+        """Return the registers of a new activation, by variable in storage form.
+
+        Args:
+            args: The arguments in storage form, [lanes, ...], or unbatched for parameters in `given`.
+            lanes: The number of lanes.
+            zeros: Makes zeros of a type with leading axes.
+        """
         out: Values = {}
         passed = dict(zip(self.function.params, args, strict=True))
         for v in self.registers:
@@ -182,24 +198,24 @@ class FunctionPlan:
 
 
 def land(block: BlockPlan, env: Mapping[str, Any], old: Mapping[str, Any], active: jax.Array) -> Values:
-    """The new values of the registers that a block writes: in lanes that did not run it, the old ones."""
+    """Return the registers that a block writes, with the old values in inactive lanes."""
     out = {v: jnp.where(lane_mask(active, env[v]), env[v], old[v]) for v in block.updates}
     return out | {v: env[v] for v in block.shared_updates}
 
 
 def shown_name(function: Function, name: str) -> str:
-    """What a variable that a failure shows is called outside its function."""
+    """Return the name, outside its function, of a variable that a failure shows."""
     return f"{function.name}.{name}"
 
 
 def as_stored(value: Any, type_: ArrayType) -> Any:
-    """A value in storage form, as a variable of this type keeps it (another one may have another precision)."""
+    """Return a value in storage form with the dtype of a variable of this type, which may be of another precision."""
     dtype = jax_dtype(storage_type(type_))
     return value if value.dtype == dtype else value.astype(dtype)
 
 
 def type_of(types: Mapping[str, ArrayType | None], name: str) -> ArrayType:
-    """The type of a variable; programs are typed before they run."""
+    """Return the type of a variable; programs are typed before they run."""
     type_ = types[name]
     assert type_ is not None, name
     return type_
@@ -207,7 +223,7 @@ def type_of(types: Mapping[str, ArrayType | None], name: str) -> ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Makes plans, each once. Blocks of all functions are numbered in program order."""
+    """Makes the plans of a program, each once. Blocks of all functions are numbered in program order."""
 
     program: CfgProgram
     _made: dict[tuple[str, Names], FunctionPlan] = field(default_factory=dict)
@@ -218,18 +234,18 @@ class Planner:
         return sum(len(f.blocks) for f in self.program.functions)
 
     def entry(self, args: Mapping[str, Any]) -> FunctionPlan:
-        """The plan of the entry function for these arguments (by parameter, as given)."""
+        """Return the plan of the entry function for arguments by parameter, [lanes, ...] or unbatched."""
         function = self.program.function(self.program.entry)
         lane_rank = {p: len(type_of(function.types, p).shape) for p in function.params}
         return self.plan(function.name, frozenset(p for p, n in lane_rank.items() if len(np.shape(args[p])) == n))
 
     def callee(self, caller: FunctionPlan, call: Call) -> FunctionPlan:
-        """The plan of what a call runs."""
+        """Return the plan of the function that a call runs."""
         params = self.program.function(call.func).params
         return self.plan(call.func, frozenset(p for p, a in zip(params, call.args, strict=True) if a in caller.shared))
 
     def plan(self, name: str, given: Names) -> FunctionPlan:
-        """The plan of a function whose parameters `given` come in unbatched."""
+        """Return the plan of a function whose parameters `given` are unbatched."""
         if (name, given) not in self._made:
             names = [f.name for f in self.program.functions]
             offset = sum(len(f.blocks) for f in self.program.functions[: names.index(name)])

@@ -1,14 +1,14 @@
 """Local static autobatching without recursion, as one staged program: calls are loops inside loops.
 
 An activation is Algorithm 1 of Radul et al. (MLSys 2020): a program counter per lane, and the earliest block that some
-lane waits for runs next, for those lanes. Blocks are guarded by loops of 0 or 1 trips, as in `emit.guard`.
+lane waits for runs next, for those lanes. Blocks are guarded by loops of 0 or 1 iterations, as in `emit.guard`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,9 +20,9 @@ from pcbatch.runtime.local_strategy.counters import Tally
 from pcbatch.runtime.local_strategy.plan import BlockPlan, FunctionPlan, Item, Planner, StraightCode, as_stored, land
 from pcbatch.runtime.vm import prints
 from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.run_once import run_once
 from pcbatch.runtime.vm.status import why
 
-Carry = TypeVar("Carry")
 State = tuple[Any, Values, Values]  # program counters, registers, counts
 
 
@@ -37,7 +37,18 @@ class Staged:
     def call(
         self, plan: FunctionPlan, args: Sequence[Any], active: jax.Array, counts: Values, depth: Any
     ) -> tuple[tuple[Any, ...], Values]:
-        """Results of a call for the active lanes (others: junk), and counts after it. `depth`: of the activation."""
+        """Run a call for the active lanes.
+
+        Args:
+            plan: The function.
+            args: The arguments in storage form, [lanes, ...], or unbatched for parameters in `plan.given`.
+            active: bool[lanes].
+            counts: The counts before the call.
+            depth: int32[]: the depth of the activation; None where calls cannot fail.
+
+        Returns:
+            The results (of inactive lanes: junk), and the counts after the call.
+        """
         if plan.key not in self._jitted:
 
             def activation(*given: Any) -> Any:
@@ -89,7 +100,7 @@ class Staged:
     def _block(self, plan: FunctionPlan, block: BlockPlan, registers: Values, state: State, depth: Any) -> State:
         pc, old, counts = state
         active = pc == block.index
-        if self.tally.prints:  # under `vmap` a block runs for those whose turn it is not, too
+        if self.tally.prints:  # under `vmap` a block also runs for elements of which it is not the earliest
             active &= jnp.min(pc) == block.index
         counts = self.tally.block(counts, block.number, active)
         env, going, counts = self.items(plan, block, block.items, registers, active, counts, depth)
@@ -112,9 +123,10 @@ class Staged:
         counts: Values,
         depth: Any,
     ) -> tuple[Values, jax.Array, Values]:
-        """Values after some items of a block (of inactive lanes: junk), the lanes still active, counts."""
+        """Return the values after some items of a block (of inactive lanes: junk), the lanes that are still active, and
+        the counts."""
         env = dict(registers)
-        sure = True  # is some lane active?
+        sure = True  # a lane is certainly active
         for item in items:
             if isinstance(item, StraightCode):
                 values, shown = item.run(env, active) if sure or not item.risky else _run_for_some(item, env, active)
@@ -144,15 +156,8 @@ class Staged:
         return results, self.tally.remaining(counts, active), counts
 
 
-def run_once(go: jax.Array, fn: Callable[[Carry], Carry], carry: Carry) -> Carry:
-    """`fn(carry)` if `go`: a loop of 0 or 1 trips, whose carry XLA updates in place."""
-    done = jnp.zeros((), bool)
-    out: Carry = jax.lax.while_loop(lambda c: c[0], lambda c: (done, fn(c[1])), (go, carry))[1]
-    return out
-
-
 def _run_for_some(item: StraightCode, env: Values, active: jax.Array) -> tuple[Values, prints.Shown]:
-    """Run a loop that must not see junk, unless all lanes have failed meanwhile."""
+    """Run code that must not see junk, unless all lanes have failed meanwhile."""
     shapes = jax.eval_shape(lambda: item.run(env, active))
     start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
     out: tuple[Values, prints.Shown] = run_once(jnp.any(active), lambda _: item.run(env, active), start)

@@ -1,4 +1,4 @@
-"""Which variables of a function are the same for all lanes of an activation.
+"""The analysis of uniform variables: those of a function that are equal for all lanes of an activation.
 
 before:  (w unbatched) b = { w.T }; x = { b @ x }        after:  w, b shared: b is computed once, for all lanes
 
@@ -18,7 +18,7 @@ Names = frozenset[str]
 
 
 def uniform(function: Function, given: Names) -> Names:
-    """The variables that are the same for all lanes of an activation whose parameters `given` are.
+    """Return the variables that are uniform in an activation whose parameters `given` are uniform.
 
     Results are left out: they are merged lane by lane. So are variables with several definitions, unless all of them
     move one value.
@@ -39,7 +39,7 @@ def uniform(function: Function, given: Names) -> Names:
 
 
 def _root(v: str, ops: Sequence[Op], roots: Mapping[str, str], single: set[str]) -> str | None:
-    """The variable that stands for the value of `v`; None if lanes may differ, as far as is known."""
+    """Return the variable that stands for the value of `v`; None if it may be divergent."""
     moved = {roots.get(op.src) if isinstance(op, Move) else None for op in ops}
     if len(moved) == 1 and None not in moved:
         return moved.pop()

@@ -1,10 +1,10 @@
-"""What stands around a call: the mesh of a `jax.shard_map` or of `jax.set_mesh`, and keeping it out of the machine.
+"""The ambient mesh of a call, that of a `jax.shard_map` or `jax.set_mesh` around it, is kept out of the machine.
 
 Inside a `shard_map` JAX tracks over which axes of the mesh a value varies, and on a mesh with explicit axes the type of
 an array says how it is sharded. The machine is made of loops whose carried state starts as constants, and of jaxprs
-that were traced for one lane elsewhere, so it would have to cast at hundreds of places. It needs none of that: it runs
-on one device, on the part of the arrays that this device has. So it is traced as if nothing stood around it, and only
-its arguments and results have the types of the place (`trace_without_mesh`).
+that were traced for one lane outside the mesh, so it would have to cast in hundreds of lines. It needs none of that: it
+runs on one device, on the part of the arrays that this device has. So it is traced as if there were no mesh, and only
+its arguments and results have the types that JAX expects under the mesh (`trace_without_mesh`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from jax.sharding import AbstractMesh, AxisType, Mesh
 
 
 def without_mesh() -> AbstractContextManager[Any]:
-    """Trace as if there were no mesh around."""
+    """Return a context in which JAX traces as if there were no ambient mesh."""
     mesh: Any = AbstractMesh  # untyped in some releases of JAX
     context: AbstractContextManager[Any] = jax.sharding.use_abstract_mesh(mesh((), ()))
     return context
 
 
 def run_without_mesh() -> AbstractContextManager[Any]:
-    """Run programs of our own as if there were no mesh around. Outside traces."""
+    """Return a context in which programs run as if there were no ambient mesh; for use outside traces."""
     if ambient_mesh().empty:
         return nullcontext()
     set_mesh: Any = jax.set_mesh  # untyped in some releases of JAX
@@ -36,14 +36,14 @@ def run_without_mesh() -> AbstractContextManager[Any]:
 
 
 def ambient_mesh() -> AbstractMesh:
-    """The mesh that this is traced in; an empty one, if none."""
-    around: Any = jax.sharding.get_abstract_mesh()
-    found: AbstractMesh = around
-    return found
+    """Return the mesh that JAX is tracing in; an empty one if there is none."""
+    get_mesh: Any = jax.sharding.get_abstract_mesh  # untyped in some releases of JAX
+    mesh: AbstractMesh = get_mesh()
+    return mesh
 
 
 def manual_axes(mesh: Any) -> frozenset[str]:
-    """The axes that a `shard_map` around this has taken."""
+    """Return the names of a mesh's axes that a surrounding `shard_map` is manual over."""
     if mesh.empty:
         return frozenset()
     types = zip(mesh.axis_names, mesh.axis_types, strict=True)
@@ -51,18 +51,18 @@ def manual_axes(mesh: Any) -> frozenset[str]:
 
 
 def is_explicit(mesh: Any) -> bool:
-    """Are shardings over some axes part of types?"""
+    """Whether shardings over some axes of a mesh are part of the types of arrays."""
     return any(type_ == AxisType.Explicit for type_ in mesh.axis_types)
 
 
 def varying(args: Any) -> frozenset[str]:
-    """The axes that some of these arrays vary over, as far as JAX tracks it."""
+    """Return the names of the axes that some array of a pytree varies over, as far as JAX tracks it."""
     types: Any = [jax.typeof(leaf) for leaf in jax.tree.leaves(args)]
     return frozenset[str]().union(*(t.manual_axis_type.varying for t in types))
 
 
 def varied(arrays: Sequence[Any]) -> list[Any]:
-    """The same, varying over all axes that one of them varies over."""
+    """Return arrays cast so that each varies over all axes that one of them varies over."""
     axes = varying(list(arrays))
     if not axes:
         return list(arrays)
@@ -71,7 +71,11 @@ def varied(arrays: Sequence[Any]) -> list[Any]:
 
 
 def trace_without_mesh(fn: Callable[..., Any], *args: Any) -> Any:
-    """`fn(*args)`, traced as if nothing stood around it. Results vary over all axes that an argument varies over."""
+    """Return `fn(*args)`, traced as if there were no ambient mesh.
+
+    `args` are pytrees of arrays, and so is the result, whose arrays vary over all axes that one of the arguments varies
+    over.
+    """
     flat, tree = jax.tree.flatten(args)
     types: list[Any] = [jax.typeof(leaf) for leaf in flat]
     if ambient_mesh().empty and all(t.sharding.mesh.empty for t in types):
@@ -83,7 +87,7 @@ def trace_without_mesh(fn: Callable[..., Any], *args: Any) -> Any:
 
     make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
     shapes = [make(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
-    # One equation, a jitted function, is all of it that the surroundings see.
+    # JAX sees one equation of it under the mesh, a jitted function.
     closed, like = jax.make_jaxpr(jax.jit(bare), return_shape=True)(*shapes)
     out = _cast(jex.jaxpr_as_fun(closed)(*flat), varying(args))
     return jax.tree.unflatten(jax.tree.structure(like), out)

@@ -1,9 +1,9 @@
 """Inputs on several devices: one machine on each, no collective between them.
 
-Inputs are dealt like cards, input k to device k mod D, because neighbours in a user's array are often alike: measured
-against contiguous parts of inputs sorted by cost, which leave devices waiting. Lanes that lie on devices already, in
-blocks along axes of a mesh, stay where they are, and their results with them. What does not divide evenly is filled up
-with copies of the last input that no device runs.
+Inputs are dealt like cards, input k to device k mod D, because neighbours in a user's array are often alike: contiguous
+parts of inputs sorted by cost were measured to leave devices waiting. Lanes that lie on devices already, in contiguous
+blocks along axes of a mesh, stay where they are, and their results with them. Where inputs do not divide evenly, copies
+of the last one fill up the arrays; no device runs them.
 """
 
 from __future__ import annotations
@@ -23,79 +23,85 @@ from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.runtime.sharding.ambient_mesh import is_explicit, manual_axes, trace_without_mesh, varying
 
-Devices = Mesh | NamedSharding | None  # dealt to all of a mesh; in blocks, as a leading axis lies; JAX's default device
+# A mesh: inputs are dealt to all of its devices; a sharding: they are in contiguous blocks, along the axes of the
+# sharding's first dimension; None: all are on JAX's default device.
+Devices = Mesh | NamedSharding | None
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["mapped", "common", "end", "names"], meta_fields=[])
 @dataclass(frozen=True, slots=True)
 class ShardedArguments:
-    """The arguments of a run. With several devices, all but `common` have the devices in front.
+    """The arguments of a run, a pytree of JAX. With several devices, all fields but `common` have a leading axis for
+    them: [devices, each, ...] for [each, ...], where `each` is the number of inputs of one device."""
 
-    `mapped`: those with a value per input, [each, ...]; `common`: those that all inputs share; `end` int32[]: how many
-    inputs are real; `names` int32[each]: the number of each input among all, None where nobody asks."""
-
-    mapped: Mapping[str, Any]
-    common: Mapping[str, Any]
-    end: Any
-    names: Any
+    mapped: Mapping[str, Any]  # arguments with a value per input, [each, ...]
+    common: Mapping[str, Any]  # arguments that all inputs share
+    end: Any  # int32[]: the number of inputs that are not copies to fill up
+    names: Any  # int32[each]: the number of each input among all; None where they are not needed
 
     def without_common(self) -> ShardedArguments:
-        """What each device has for itself."""
+        """Return the arguments that each device has for itself."""
         return replace(self, common={})
 
 
 @dataclass(frozen=True, slots=True)
 class LaneSharding:
-    """`inputs` on some devices (None: one device, nothing to deal)."""
+    """The assignment of the inputs of a run, or of its lanes, to devices."""
 
     over: Devices
-    inputs: int
+    inputs: int  # on all devices together
 
     @property
     def mesh(self) -> Any:
-        """The mesh of the devices."""
+        """The mesh of the devices; None for JAX's default device."""
         return self.over.mesh if isinstance(self.over, NamedSharding) else self.over
 
     @property
     def blocks(self) -> bool:
-        """Does a device have inputs that are neighbours?"""
+        """Whether each device has a contiguous block of inputs."""
         return isinstance(self.over, NamedSharding)
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes of the mesh that tell machines apart; along others there are copies of them."""
+        """The axes of the mesh that machines differ along; along the others they are copies of each other."""
         return lane_axes(self.over) if isinstance(self.over, NamedSharding) else tuple(self.mesh.axis_names)
 
     @property
     def devices(self) -> int:
-        """How many machines there are."""
+        """The number of machines, which is that of the devices that differ."""
         if self.over is None:
             return 1
         return math.prod(self.mesh.shape[name] for name in self.axes) if self.blocks else int(self.mesh.size)
 
     @property
     def each(self) -> int:
-        """Inputs of one device, the copies that fill it up included."""
+        """The number of inputs of one device, with the copies that fill it up."""
         return -(-self.inputs // self.devices)
 
     @property
     def far(self) -> bool:
-        """Are some of the devices those of other processes?"""
+        """Whether some of the devices belong to other processes."""
         return self.over is not None and not self._on(self._front).is_fully_addressable
 
     def dealt(self, mapped: Mapping[str, Any], common: Mapping[str, Any], named: bool) -> ShardedArguments:
-        """Whole arguments, dealt out."""
+        """Return arguments dealt to devices.
+
+        Args:
+            mapped: The arguments with a value per input, [inputs, ...] each.
+            common: The arguments that all inputs share.
+            named: Whether inputs need their numbers, `ShardedArguments.names`.
+        """
         names = self.deal(jnp.arange(self.inputs, dtype=jnp.int32)) if named else None
         return ShardedArguments({v: self.deal(x) for v, x in mapped.items()}, common, self.ends(self.inputs), names)
 
     def laid(self, array: Any) -> Any:
-        """An argument where it can be dealt out. Outside traces."""
+        """Return a mapped argument, [inputs, ...], sent to devices where it can be dealt; for use outside traces."""
         if not self.blocks:
             return _untyped(array)
         return _sent(array, self._on(partition_spec() if self.inputs % self.devices else self._front), self.far)
 
     def described(self, mapped: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments to lower for: in blocks, the types and shardings that those of a run will have."""
+        """Return the arguments to lower for, by parameter: for blocks, structs with the shardings that a run's have."""
         if not self.blocks or self.inputs % self.devices:
             return {**mapped, **common}
 
@@ -109,7 +115,10 @@ class LaneSharding:
         }
 
     def placed(self, dealt: ShardedArguments) -> ShardedArguments:
-        """On its devices: to each its part and no more. Outside traces; the transfer may still go on."""
+        """Return dealt arguments on their devices, to each of which only its part is sent; for use outside traces.
+
+        Transfers are asynchronous.
+        """
         if self.over is None:
             return dealt
         parts, whole, far = self._on(self._front), self._on(partition_spec()), self.far
@@ -121,15 +130,19 @@ class LaneSharding:
         return ShardedArguments(mapped, common, *jax.tree.map(lambda x: _sent(x, parts, far), (dealt.end, dealt.names)))
 
     def fetched(self, tree: Any) -> Any:
-        """What the devices have left, on the first of them. Outside traces.
+        """Return a pytree of arrays of all devices, on the first of them; for use outside traces.
 
-        A copy each, and not a collective: those wait for the slowest device, XLA gives up on them after a while, and
-        with one thread for all devices they never meet. (With devices of other processes there is no other way.)
+        Each device's part is copied. A collective would wait for the slowest device: XLA gives up on that after a
+        while, and with one thread for all devices it never ends. (With devices of other processes there is no other
+        way: then the arrays stay where they are.)
         """
         return tree if self.over is None or self.far else jax.device_put(tree, self.mesh.devices.flat[0])
 
     def ends(self, inputs: int) -> Any:
-        """How many of a device's inputs are real, of so many: int32[] or int32[devices]."""
+        """Return the number of each device's inputs that are not copies, where there are `inputs` in all.
+
+        int32[devices], or int32[] on JAX's default device.
+        """
         if self.over is None:
             return jnp.asarray(inputs, jnp.int32) if is_symbolic(inputs) else np.int32(inputs)
         if self.blocks:
@@ -137,7 +150,7 @@ class LaneSharding:
         return np.maximum(0, inputs - np.arange(self.devices, dtype=np.int32) + self.devices - 1) // self.devices
 
     def deal(self, array: Any) -> Any:
-        """[inputs, ...] as [devices, each, ...]."""
+        """Return an array [inputs, ...] as [devices, each, ...], filled up with copies of the last input."""
         if self.over is None:
             return array
         missing = self.devices * self.each - self.inputs
@@ -148,7 +161,7 @@ class LaneSharding:
         return jnp.swapaxes(array.reshape(self.each, self.devices, *array.shape[1:]), 0, 1)
 
     def collect(self, array: Any) -> Any:
-        """The inverse of `deal`."""
+        """Return an array [devices, each, ...] as [inputs, ...]: the inverse of `deal`."""
         if self.over is None:
             return array
         if self.blocks:
@@ -158,15 +171,24 @@ class LaneSharding:
         return self._everywhere(rows)
 
     def total(self, add: Callable[[Any], Any], array: Any) -> Any:
-        """`add([devices, ...])`."""
+        """Return `add(array)` of an array [devices, ...]; on JAX's default device, the array itself."""
         return array if self.over is None else self._everywhere(add(self._typed(array, partition_spec())))
 
     def run(self, body: Callable[[Any, Any], Any], dealt: Any, common: Any) -> Any:
-        """`body(dealt, common)` on every device; what it gives has the devices in front."""
+        """Return `body(dealt, common)` of every device, with the devices in front; see `around`.
+
+        `body` is traced as if there were no mesh.
+        """
         return self.around(partial(trace_without_mesh, body), dealt, common)
 
     def around(self, body: Callable[[Any, Any], Any], dealt: Any, common: Any) -> Any:
-        """Likewise, and `body` is traced in the place where it runs."""
+        """Return `body(dealt, common)` of every device, with the devices in front.
+
+        Args:
+            body: Is traced inside the `shard_map`; it gets the part of one device, without the axis of devices.
+            dealt: A pytree of arrays [devices, ...].
+            common: A pytree of arrays that all devices get whole.
+        """
         if self.over is None:
             return body(dealt, common)
 
@@ -179,25 +201,26 @@ class LaneSharding:
         return self._mapped(local, (self._front, partition_spec()), dealt, common)
 
     def _mapped(self, local: Callable[..., Any], specs: tuple[Any, ...], *args: Any) -> Any:
-        """`local` on every device, on what each has of the arguments."""
-        free = set(self.mesh.axis_names) - manual_axes(self.mesh)
+        """Return `local(*args)` in a `shard_map` over all devices, with results that have the devices in front."""
+        # A `shard_map` around this has taken some axes: JAX refuses to take them twice.
+        free_axes = set(self.mesh.axis_names) - manual_axes(self.mesh)
         mapped: Any = jax.shard_map(
             local,
             mesh=self.mesh,
             in_specs=specs,
             out_specs=self._front,
-            axis_names=free,
+            axis_names=free_axes,
             check_vma=bool(varying(args)),
         )
         return mapped(*args)
 
     def _typed(self, array: Any, spec: Any) -> Any:
-        """With a sharding that JAX wants to see in types, where the mesh has axes like that."""
+        """Return an array with a sharding in its type, if the mesh has explicit axes; else the array."""
         reshard: Any = jax.reshard  # untyped in some releases of JAX
         return reshard(array, self._on(spec)) if is_explicit(self.mesh) else array
 
     def _everywhere(self, array: Any) -> Any:
-        """On all devices, if processes share them: each has all of the results then."""
+        """Return an array replicated on all devices if several processes share them, so that each has all results."""
         if not isinstance(self.mesh, Mesh) or not self.far:
             return array
         constrained: Any = jax.lax.with_sharding_constraint  # untyped in some releases of JAX
@@ -212,8 +235,11 @@ class LaneSharding:
 
 
 def to_host(array: Any) -> Any:
-    """An array of a run, as the host sees it; of several processes, each sees all of it. Outside traces."""
-    array = jax.lax.stop_gradient(array)  # of what JAX differentiates outside `jit`, the value is known
+    """Return an array of a run as a NumPy array (PRNG keys as they are); for use outside traces.
+
+    Each of several processes gets all of it.
+    """
+    array = jax.lax.stop_gradient(array)  # where JAX differentiates outside `jit`, this gives the concrete value
     if isinstance(array, jax.Array) and not (array.is_fully_addressable or array.is_fully_replicated):
         everywhere = NamedSharding(array.sharding.mesh, partition_spec())  # type: ignore[attr-defined]
         array = jax.jit(lambda x: x, out_shardings=everywhere)(array)
@@ -221,7 +247,7 @@ def to_host(array: Any) -> Any:
 
 
 def _sent(array: Any, sharding: NamedSharding, far: bool) -> Any:
-    """An array on these devices; `far`: some are those of other processes, where JAX sends less."""
+    """Return an array with a sharding; `far`: over devices of several processes, to which JAX sends fewer arrays."""
     if not far or not isinstance(array, jax.Array):
         return jax.device_put(array, sharding)
     if is_key_array(array):
@@ -231,7 +257,7 @@ def _sent(array: Any, sharding: NamedSharding, far: bool) -> Any:
 
 
 def _untyped(array: Any) -> Any:
-    """Without a sharding in its type, which JAX would want to know of every array that is made of it."""
+    """Return an array without a sharding in its type: JAX would demand one of every array computed from it."""
     sharding = getattr(array, "sharding", None)
     if not isinstance(sharding, NamedSharding) or not is_explicit(sharding.mesh):
         return array
@@ -239,12 +265,12 @@ def _untyped(array: Any) -> Any:
 
 
 def lane_axes(sharding: NamedSharding) -> tuple[str, ...]:
-    """The axes of the mesh that the leading axis of an array is split over."""
+    """Return the names of the mesh axes that the first axis of an array is split over."""
     first = sharding.spec[0] if len(sharding.spec) else None
     return first if isinstance(first, tuple) else () if first is None else (first,)
 
 
 def partition_spec(*axes: Any) -> Any:
-    """`jax.P(*axes)`."""
-    spec: Any = PartitionSpec  # untyped in some releases of JAX
+    """Return `jax.P(*axes)`, which is untyped in some releases of JAX."""
+    spec: Any = PartitionSpec
     return spec(*axes)

@@ -1,7 +1,8 @@
-"""A block as a batched function: what it reads, writes, pushes and pops, and its body for all places of a window.
+"""The body of a block as a batched function: its operands and results, and its evaluation for the lanes of a window.
 
-Every operation is evaluated for all places at once, under `vmap`; values shared by all lanes enter it unbatched, so a
-product with a shared matrix is one matrix product. Masks, frames and the program counter are the emitter's business.
+Every operation is evaluated for all places of a window at once, under `vmap`; values shared by all lanes enter it
+unbatched, so a product with a shared matrix is one matrix product. Masks, frames and program counters belong to the
+step (`step.py`).
 """
 
 from __future__ import annotations
@@ -33,43 +34,53 @@ SMALL = 32  # elements of an array that is kept with the lanes last
 
 
 class Effects(NamedTuple):
-    """What running a block gives, before any mask (values in storage form, [width, ...])."""
+    """The results of a body before any mask is applied: values in storage form, [width, ...] where nothing else is
+    said; those of inactive lanes are junk."""
 
     updates: Values  # register -> new value
-    placed: Values  # register -> the whole register, stored into in place
-    saved: Values  # variable -> value to keep in its slot
-    conditions: Values  # what the jump reads -> bool[width]
+    placed: Values  # register -> the whole register [lanes, ...], into which active lanes have stored in place
+    saved: Values  # variable -> value to push to its slot
+    conditions: Values  # variable that the terminator reads -> bool[width]
     printed: Shown
-    loaded: Values  # what was read of registers in part, by `parts.load_key`
+    loaded: Values  # values read from parts of registers, by `indexed_access.load_key`
 
 
 @dataclass(frozen=True, slots=True)
 class BlockCode:
-    """One block, ready for emission. `index` is its program counter."""
+    """One block, ready for emission: the names of its operands and results, and its body."""
 
-    index: int
+    index: int  # its program counter
     block: StackBlock
-    vars: Mapping[str, Var]
-    reads: tuple[str, ...]
-    pops: tuple[str, ...]
-    updates: tuple[str, ...]
-    pushes: tuple[str, ...]
-    shared: tuple[str, ...]
-    cuts: Mapping[int, Cut]  # position of an operation -> where it touches registers in part
-    parted: frozenset[str]  # registers that some operation touches in part
+    vars: Mapping[str, Var]  # of the program
+    reads: tuple[str, ...]  # registers
+    pops: tuple[str, ...]  # slots of frames
+    updates: tuple[str, ...]  # registers
+    pushes: tuple[str, ...]  # slots of frames
+    shared: tuple[str, ...]  # values shared by all lanes that it reads
+    cuts: Mapping[int, Cut]  # position of an operation -> its reads and writes of parts of registers
+    parted: frozenset[str]  # registers of which some operation reads or writes a part
     lanes_last: frozenset[str]  # registers of the program whose last axis are the lanes
-    risky: bool  # holds what must not run on values of lanes that are elsewhere
+    risky: bool  # an operation must not run on the values of inactive lanes
     prints: tuple[Print, ...]
-    scope: str  # what it is called in XLA's programs and profiles
-    keeps_loads: bool = False  # does `run` give what it reads of registers in part?
+    scope: str  # its name in XLA's programs and profiles
+    keeps_loads: bool = False  # `run` gives the values that it reads from parts of registers
 
     def run(self, window: Window, registers: Values, popped: Values, shared: Values, mask: jax.Array) -> Effects:
-        """Evaluate the body for the places of a window; values of places outside `mask` are junk that the caller
-        drops. `registers`: [lanes, ...], or [..., lanes] of those that are turned; `popped`: [width, ...]."""
+        """Evaluate the body for the places of a window.
+
+        Args:
+            window: The lanes.
+            registers: The registers of `reads`, [lanes, ...], or [..., lanes] of those in `lanes_last`.
+            popped: The values of `pops`, [width, ...].
+            shared: The values of `shared`, unbatched.
+            mask: bool[width]: the active lanes. Values of other places are junk that the caller drops.
+
+        All values are in storage form.
+        """
         env: dict[str, Operand] = {v: Common(from_storage(value, self.type(v))) for v, value in shared.items()}
         for v in self.reads:
-            here = registers[v]
-            env[v] = Whole(here) if v in self.parted else self._batch(v, window.read(here, v in self.lanes_last))
+            array = registers[v]
+            env[v] = Whole(array) if v in self.parted else self._batch(v, window.read(array, v in self.lanes_last))
         saved: Values = {}
         printed: list[Values] = []
         loaded: Values = {}
@@ -83,25 +94,27 @@ class BlockCode:
                     printed.append({v: self._stored(env[v], v, window) for v in reads(op)})
                 case _:
                     env.update(self._pure(position, op, env, window, mask, loaded))
-        placed = {v: found.array for v in self.updates if isinstance(found := env[v], Whole)}
+        placed = {v: operand.array for v in self.updates if isinstance(operand := env[v], Whole)}
         updates = {v: self._stored(env[v], v, window) for v in self.updates if v not in placed}
         conditions = {v: self._stored(env[v], v, window) for v in self.conditions}
         return Effects(updates, placed, saved, conditions, tuple(printed), loaded if self.keeps_loads else {})
 
     @property
     def stores(self) -> bool:
-        """Does it write a part of a register?"""
-        return any(found.stored for found in self.cuts.values())
+        """Whether the block writes a part of a register."""
+        return any(cut.stored for cut in self.cuts.values())
 
     @property
     def unsafe_when_inactive(self) -> bool:
-        """Must it not run with no lane waiting for it? Inner loops end only on values of lanes that are here; a
-        callback for nobody would be a waste."""
+        """Whether the block must not run when no lane is active.
+
+        Its inner loops may end only on the values of active lanes; and a callback that prints nothing costs time.
+        """
         return self.risky or bool(self.prints)
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What the block's jump asks."""
+        """The variables that the block's terminator reads to choose a successor."""
         terminator = self.block.terminator
         return () if isinstance(terminator, Fail) else tuple(dict.fromkeys(terminator_reads(terminator)))
 
@@ -117,9 +130,10 @@ class BlockCode:
         match op:
             case Prim(dsts=dsts, expr=expr):
                 operands = [env[v] for v in expr.ins]
-                found = self.cuts.get(position)
-                if found is not None and all(isinstance(operands[k], Whole) for k in found.registers):
-                    outs, read = indexed_access.run(found, operands, window, mask)
+                cut = self.cuts.get(position)
+                # A register that the block has given a new value is no longer `Whole`: then all of it is an operand.
+                if cut is not None and all(isinstance(operands[k], Whole) for k in cut.registers):
+                    outs, read = indexed_access.run(cut, operands, window, mask)
                     loaded.update({indexed_access.load_key(position, step): value for step, value in read.items()})
                     return dict(zip(dsts, outs, strict=True))
                 one = (lambda *args: [expr.fn(*args)]) if len(dsts) == 1 else expr.fn  # type: ignore[misc]
@@ -143,14 +157,17 @@ class BlockCode:
         return to_storage(indexed_access.value(operand, window), type_)
 
     def type(self, name: str) -> ArrayType:
-        """The type of a variable; programs are typed before they are emitted."""
+        """Return the type of a variable; programs are typed before they are emitted."""
         type_ = self.vars[name].type
         assert type_ is not None, name
         return type_
 
 
 def evaluate(op: PureOp, env: Values, around: Callable[[Any], Any] = lambda fn: fn) -> None:
-    """Run one pure operation for one lane; `around` what a primitive does."""
+    """Run one pure operation for one lane: add its results to `env`, variable -> value (not in storage form).
+
+    `around` wraps the function of a primitive.
+    """
     match op:
         case Prim(dsts=dsts, expr=expr):
             assert expr.fn is not None
@@ -165,24 +182,27 @@ def evaluate(op: PureOp, env: Values, around: Callable[[Any], Any] = lambda fn: 
 
 
 def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
-    """The code of every block, in order of program counters."""
+    """Return the body of every block of a typed program, in order of program counters."""
     live_out = stack_live_out(program)
     place = {v: k for k, (v, var) in enumerate(program.vars.items()) if _has_register(var)}
     codes = [_compile(program, k, block, live_out[block.label], place) for k, block in enumerate(program.blocks)]
     rows = {v for code in codes for v in (*code.parted, *_in_rows(code.block))}
-    turned = frozenset(v for v in place if v not in rows and _is_small(program.vars[v]))
-    return tuple(replace(code, lanes_last=turned) for code in codes)
+    lanes_last = frozenset(v for v in place if v not in rows and _is_small(program.vars[v]))
+    return tuple(replace(code, lanes_last=lanes_last) for code in codes)
 
 
 def _in_rows(block: StackBlock) -> set[str]:
-    """What kernels of libraries are given."""
+    """Return the variables that kernels of libraries read: those want each lane's elements to be neighbours."""
     fns = [(op.expr.fn, op.expr.ins) for op in block.ops if isinstance(op, Prim)]
     return {v for fn, ins in fns if isinstance(fn, JaxprFn) and wants_rows(fn.closed.jaxpr) for v in ins}
 
 
 def _is_small(var: Var) -> bool:
-    """Is it an array of few elements? Selecting between a new and an old one is then many times faster along the lanes:
-    XLA gives one lane's elements, if neighbours, a few operations and a branch (docs/users/performance.md)."""
+    """Whether a variable is an array of few elements, no scalar.
+
+    Selecting between its new and its old value is many times faster with the lanes last: where one lane's elements are
+    neighbours, XLA spends a few operations and a branch on each lane (docs/users/performance.md).
+    """
     assert var.type is not None
     shape = storage_type(var.type).shape
     return bool(shape) and 0 < math.prod(shape) <= SMALL
@@ -196,11 +216,9 @@ def _compile(
 
     used = block_uses(block)
     cuts = {
-        k: found
-        for k, op in enumerate(block.ops)
-        if isinstance(op, Prim) and (found := indexed_access.cut(op)) is not None
+        k: cut for k, op in enumerate(block.ops) if isinstance(op, Prim) and (cut := indexed_access.cut(op)) is not None
     }
-    parted = {block.ops[k].expr.ins[j] for k, found in cuts.items() for j in found.registers}  # type: ignore[union-attr]
+    parted = {block.ops[k].expr.ins[j] for k, cut in cuts.items() for j in cut.registers}  # type: ignore[union-attr]
     shared = {v for v in used if v in program.vars and v not in place}
     return BlockCode(
         index=index,
@@ -213,7 +231,7 @@ def _compile(
         shared=tuple(sorted(shared)),
         cuts=cuts,
         parted=frozenset(parted & set(registers(used))),
-        lanes_last=frozenset(),
+        lanes_last=frozenset(),  # known when all blocks are compiled
         risky=any(is_risky(op) for op in block.ops),
         prints=prints_of(block.ops),
         scope=scope(block),
@@ -225,5 +243,5 @@ def _has_register(var: Var) -> bool:
 
 
 def is_risky(op: object) -> bool:
-    """Does this operation hold a loop that might not end on junk?"""
+    """Whether an operation contains a loop that might not end on the values of inactive lanes."""
     return isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn) and unsafe_when_inactive(op.expr.fn.closed.jaxpr)

@@ -1,9 +1,9 @@
-"""Frames: what a lane saves while it calls, one row of words per open call.
+"""Frames: the values that a lane saves while it calls, one row of words per open call.
 
-`rows` is [rows * lanes, width] for each kind of word; the row of lane `l` at depth `d` is `d * lanes + l`, so that
-stacks grow at the end. Row 0 is nobody's: it holds where the outermost return goes. A body at depth d keeps its
-variables in row d + 1, and beside them, in column 0, where its callee returns to: a call writes one row. Variables
-whose bodies differ share columns.
+There is one buffer [rows * lanes, width] for each kind of word; the row of lane `l` at depth `d` is `d * lanes + l`, so
+that stacks grow at the end. Row 0 belongs to no body: it holds the return address of the outermost one. A body at depth
+d keeps its variables in row d + 1, and beside them, in column 0, the return address of its callee: a call writes one
+row. Variables of different bodies share columns.
 
 Rows are written with indices out of range for lanes that write nothing, which `mode="drop"` ignores.
 """
@@ -33,7 +33,7 @@ NAMES = {word_packing.SMALL: "frames", word_packing.LARGE: "frames64"}  # state 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Where a variable's words stand in a row."""
+    """The columns of a row that hold one variable."""
 
     buffer: str
     start: int
@@ -43,43 +43,48 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """The plan of a row. Without calls there are none."""
+    """The layout of the rows of frames of one program that calls."""
 
     columns: Mapping[str, Column]
     widths: Mapping[str, int]  # buffer -> words in a row
 
     def dtype(self, buffer: str) -> np.dtype[Any]:
-        """The word of a buffer."""
-        of_floats = buffer.partition(":")[2]
-        if of_floats:
-            return jnp.dtype(of_floats)
+        """Return the dtype of a buffer's words."""
+        float_name = buffer.partition(":")[2]
+        if float_name:
+            return jnp.dtype(float_name)
         return word_packing.SMALL if buffer == NAMES[word_packing.SMALL] else word_packing.LARGE
 
     def bytes(self) -> int:
-        """Of one row."""
+        """Return the bytes of one row of all buffers."""
         return sum(width * self.dtype(name).itemsize for name, width in self.widths.items())
 
     def empty(self, lanes: int, depth: int, exit_: int) -> dict[str, jax.Array]:
-        """Frames for `depth` nested calls; the outermost return goes to `exit_`."""
-        made = {name: jnp.zeros(((depth + 2) * lanes, width), self.dtype(name)) for name, width in self.widths.items()}
-        made["frames"] = made["frames"].at[:lanes, 0].set(exit_)
-        return made
+        """Return buffers with room for `depth` nested calls, by state key; the outermost return goes to `exit_`."""
+        # Beside one row for each depth from 0 to `depth`, row 0 holds the outermost return address.
+        out = {name: jnp.zeros(((depth + 2) * lanes, width), self.dtype(name)) for name, width in self.widths.items()}
+        out["frames"] = out["frames"].at[:lanes, 0].set(exit_)
+        return out
 
     def read(self, carry: Mapping[str, Any], window: Window, depth: jax.Array, names: Sequence[str]) -> dict[str, Any]:
-        """The saved values of some variables in the lanes' current frames."""
-        found: dict[str, Any] = {}
+        """Return the saved values of variables in the lanes' current frames, by name, [width, ...] in storage form.
+
+        `depth` is int32[width].
+        """
+        values: dict[str, Any] = {}
         for buffer in self.widths:
-            here = [v for v in names if self.columns[v].buffer == buffer]
-            if here:
-                low, high = self._hull(here)
-                part = self._gather(carry[buffer], window, depth + 1, low, high)
-                for v in here:
+            in_buffer = [v for v in names if self.columns[v].buffer == buffer]
+            if in_buffer:
+                # One gather of all columns from the first to the last: a second one would cost more than the gaps.
+                low, high = self._hull(in_buffer)
+                words = self._gather(carry[buffer], window, depth + 1, low, high)
+                for v in in_buffer:
                     column = self.columns[v]
-                    found[v] = word_packing.unpack(part[:, column.start - low : column.stop - low], column.type)
-        return found
+                    values[v] = word_packing.unpack(words[:, column.start - low : column.stop - low], column.type)
+        return values
 
     def back(self, carry: Mapping[str, Any], window: Window, depth: jax.Array) -> jax.Array:
-        """Where the lanes' current bodies return to: a block's number."""
+        """Return the numbers of the blocks that the lanes' current bodies return to, uint32[width]."""
         return self._gather(carry["frames"], window, depth, 0, 1)[:, 0]
 
     def write(
@@ -91,9 +96,21 @@ class Frames:
         back: jax.Array | None,
         mask: jax.Array,
     ) -> dict[str, jax.Array]:
-        """The buffers after the lanes in `mask` saved values, and (with `back`) a return address, in their frames."""
+        """Return the buffers after active lanes have saved values in their current frames.
+
+        Args:
+            carry: The state.
+            window: The lanes.
+            depth: int32[width].
+            saved: The values by variable, [width, ...] in storage form.
+            back: The return addresses [width] to save beside them; None: none.
+            mask: bool[width]: the lanes that save.
+
+        Returns:
+            The new buffers by state key; only those that are written.
+        """
         parts = {buffer: self._parts(buffer, window, saved, back) for buffer in self.widths}
-        return {b: self._scatter(carry[b], window, depth + 1, found, mask) for b, found in parts.items() if found}
+        return {b: self._scatter(carry[b], window, depth + 1, words, mask) for b, words in parts.items() if words}
 
     def rows(
         self,
@@ -104,7 +121,10 @@ class Frames:
         back: jax.Array | None,
         mask: jax.Array,
     ) -> dict[str, tuple[jax.Array, jax.Array]]:
-        """As `write`, but the lanes' whole rows and who writes them, for `put`."""
+        """Return for each buffer the lanes' rows after `write`, [width, words], and bool[width]: who writes them.
+
+        `put` writes such rows.
+        """
         out = {}
         for buffer, width in self.widths.items():
             parts = self._parts(buffer, window, saved, back)
@@ -121,14 +141,14 @@ class Frames:
         depth: jax.Array,
         rows: Mapping[str, tuple[jax.Array, jax.Array]],
     ) -> dict[str, jax.Array]:
-        """The buffers with whole rows written."""
+        """Return the buffers after the rows of `rows` are written whole into the lanes' current frames."""
         return {
             buffer: self._scatter(carry[buffer], window, depth + 1, {(0, self.widths[buffer]): row}, mask)
             for buffer, (row, mask) in rows.items()
         }
 
     def no_rows(self, window: Window) -> dict[str, tuple[jax.Array, jax.Array]]:
-        """What `rows` gives when nobody writes."""
+        """Return the rows of a visit in which no lane writes any, in the form of `rows`."""
         return {buffer: (self._no_row(buffer, window), jnp.zeros_like(window.here)) for buffer in self.widths}
 
     def _no_row(self, buffer: str, window: Window) -> jax.Array:
@@ -137,10 +157,10 @@ class Frames:
     def _parts(
         self, buffer: str, window: Window, saved: Mapping[str, Any], back: jax.Array | None
     ) -> dict[tuple[int, int], jax.Array]:
-        mine = {v: column for v in saved if (column := self.columns[v]).buffer == buffer}
+        columns = {v: column for v in saved if (column := self.columns[v]).buffer == buffer}
         parts = {
             (column.start, column.stop): word_packing.pack(saved[v], window.width, self.dtype(buffer))
-            for v, column in mine.items()
+            for v, column in columns.items()
         }
         if back is not None and buffer == NAMES[word_packing.SMALL]:
             parts[0, RETURN_COLUMN] = back.astype(word_packing.SMALL)[:, None]
@@ -161,9 +181,9 @@ class Frames:
         parts: Mapping[tuple[int, int], jax.Array],
         mask: jax.Array,
     ) -> jax.Array:
-        """One scatter for each run of adjacent columns."""
-        nowhere = rows.shape[0] + jnp.arange(window.width, dtype=jnp.int32)  # of each its own: indices are unique
-        index = jnp.where(mask, row * window.lanes + window.source, nowhere)
+        """Write parts of rows: one scatter for each run of adjacent columns."""
+        dropped = rows.shape[0] + jnp.arange(window.width, dtype=jnp.int32)  # different, so that indices are unique
+        index = jnp.where(mask, row * window.lanes + window.source, dropped)
         for low, high, value in _runs(parts):
             rows = rows.at[index, low:high].set(value, mode="drop", unique_indices=True)
         return rows
@@ -183,13 +203,13 @@ def _runs(parts: Parts) -> list[tuple[int, int, jax.Array]]:
 
 
 def grow(rows: jax.Array, lanes: int, depth: int) -> jax.Array:
-    """The same frames with room for `depth` nested calls."""
+    """Return a buffer [rows * lanes, width] with more rows at its end: room for `depth` nested calls."""
     more = jnp.zeros(((depth + 2) * lanes - rows.shape[0], rows.shape[1]), rows.dtype)
     return jnp.concatenate([rows, more])
 
 
 def depth_of(rows: jax.Array, lanes: int) -> int:
-    """The nested calls that there is room for."""
+    """Return the number of nested calls that a buffer has room for."""
     return rows.shape[0] // lanes - 2
 
 
@@ -198,8 +218,10 @@ def _buffer(word: np.dtype[Any]) -> str:
 
 
 def plan(program: StackProgram, floats_apart: bool = False) -> Frames | None:
-    """Columns for a program's slots, or None if nothing calls; `floats_apart`: floating numbers are not kept as bits,
-    but in buffers of their own."""
+    """Assign columns to a typed program's slots; None if no block calls.
+
+    `floats_apart`: floating numbers are not saved as bits but in buffers of their own, so that they have tangents.
+    """
     calls = [edge for block in program.blocks for edge in edges(block.terminator) if isinstance(edge, PushJump)]
     if not calls:
         return None
@@ -221,7 +243,7 @@ def plan(program: StackProgram, floats_apart: bool = False) -> Frames | None:
 
 
 def _in_order(program: StackProgram) -> list[str]:
-    """Slots in the order of their pushes: what is saved together gets adjacent columns, small values first."""
+    """Return slots in the order of their pushes, small values first: what is pushed together gets adjacent columns."""
     order = {v: k for k, v in enumerate(dict.fromkeys(v for block in program.blocks for v in _slots(block)))}
 
     def key(v: str) -> tuple[bool, int]:
@@ -236,7 +258,7 @@ def _slots(block: StackBlock) -> list[str]:
 
 
 def _together(program: StackProgram, entries: Sequence[str] | Mapping[str, None]) -> dict[str, set[str]]:
-    """For every slot, the slots that a body may hold beside it."""
+    """Return for every slot the slots that some body uses beside it, which must not share its columns."""
     used = {b.label: set(_slots(b)) for b in program.blocks}
     out: dict[str, set[str]] = {v: set() for names in used.values() for v in names}
     for entry in entries:

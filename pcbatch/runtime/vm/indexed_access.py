@@ -2,8 +2,11 @@
 
 A register is normally read whole and updated by selecting, for whole lanes, between its new and its old value. For a
 large array of which one row is touched that would move everything on each visit. So a primitive is cut at the gathers
-and scatters of registers that it is given: those are done on the register itself, with the lane as one more index, and
-what lies between runs under `vmap`. Lanes that do not store get a number out of range, which the scatter drops.
+and scatters of its register operands: those are done on the register itself, with the lane as one more index, and the
+segments between them run under `vmap`. Lanes that do not store get a number out of range, which the scatter drops.
+
+    before:  f(xs, i, v) = xs.at[i].set(g(xs[i], v))            one `vmap` over all of xs
+    after:   y = gather xs[lane, i]; z = vmap(g)(y, v); scatter z into xs[lane, i]
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ LIMIT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of a primitive that touches no register in part."""
+    """A part of a primitive that touches no register."""
 
     closed: jex.ClosedJaxpr
     ins: tuple[Any, ...]
@@ -44,38 +47,38 @@ class Touch:
 
     @property
     def stores(self) -> bool:
-        """Does it write?"""
+        """Whether the touch is a scatter."""
         return self.eqn.primitive.name in SCATTERS
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A primitive as segments and touches in turn. `registers`: the inputs (by position) that are touched in part."""
+    """A primitive as a sequence of segments and touches."""
 
     steps: tuple[Segment | Touch, ...]
     invars: tuple[Any, ...]
     outvars: tuple[Any, ...]
-    registers: frozenset[int]
+    registers: frozenset[int]  # positions of the inputs that are touched
     stored: tuple[tuple[int, int], ...]  # (output, input) positions: the output is the input's register, stored into
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A register where it is, [lanes, ...]: what touches in part work on."""
+    """An operand that is a whole register, [lanes, ...], in place: touches gather from it and scatter into it."""
 
     array: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One value for each place of the window, [width, ...]."""
+    """An operand with one value for each place of the window, [width, ...]."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """One value for all lanes."""
+    """An operand with one value for all lanes, unbatched."""
 
     value: Any
 
@@ -84,7 +87,7 @@ Operand = Whole | Batch | Common
 
 
 def cut(op: Prim) -> Cut | None:
-    """Where a primitive touches what it is given in part, or None if it does not."""
+    """Cut a typed primitive at its touches of register operands; None if it has none."""
     if not isinstance(op.expr.fn, JaxprFn) or any(cast is not None for cast in op.expr.fn.casts):
         return None
     return _Cutter(op, op.expr.fn.closed).cut()
@@ -114,7 +117,7 @@ class _Cutter:
         return [eqn for eqn in self.closed.jaxpr.eqns if any(v is var for v in eqn.invars)]
 
     def _only_touched(self, var: Any) -> bool:
-        """Is it read by touches alone, and does every version that stores make of it end as its new value?"""
+        """Whether a variable is used by touches alone, and its stored-into versions as `_ends_well` demands."""
         position = next((k for k, v in enumerate(self.closed.jaxpr.invars) if v is var), None)
         uses = self._uses(var)
         if not uses or any(v is var for v in self.closed.jaxpr.outvars):
@@ -128,17 +131,20 @@ class _Cutter:
             return True
         return eqn.primitive.name in SCATTERS and _drops(eqn) and self._ends_well(eqn.outvars[0], position)
 
-    def _ends_well(self, made: Any, position: int | None) -> bool:
-        """Is a stored-into version only touched again, or the result that takes the register's place?"""
-        outs = [k for k, v in enumerate(self.closed.jaxpr.outvars) if v is made]
+    def _ends_well(self, version: Any, position: int | None) -> bool:
+        """Whether a stored-into version is only touched again, or is the result that replaces the register's value.
+
+        Otherwise the register would be changed in place though its old value, or a copy of the new one, is still used.
+        """
+        outs = [k for k, v in enumerate(self.closed.jaxpr.outvars) if v is version]
         if outs:
             name = None if position is None else self.op.expr.ins[position]
-            return len(outs) == 1 and self.op.dsts[outs[0]] == name and not self._stores_after(made)
-        return bool(self._uses(made)) and all(self._fits(eqn, made, position) for eqn in self._uses(made))
+            return len(outs) == 1 and self.op.dsts[outs[0]] == name and not self._stores_after(version)
+        return bool(self._uses(version)) and all(self._fits(eqn, version, position) for eqn in self._uses(version))
 
-    def _stores_after(self, made: Any) -> bool:
+    def _stores_after(self, version: Any) -> bool:
         return any(
-            eqn.primitive.name not in LOADS or any(v is made for v in eqn.invars[1:]) for eqn in self._uses(made)
+            eqn.primitive.name not in LOADS or any(v is version for v in eqn.invars[1:]) for eqn in self._uses(version)
         )
 
     def _is_touch(self, eqn: Any) -> bool:
@@ -162,11 +168,11 @@ class _Cutter:
 
     def _segment(self, eqns: Sequence[Any], after: Sequence[Any]) -> Segment:
         jaxpr = self.closed.jaxpr
-        made = [v for eqn in eqns for v in eqn.outvars]
-        later = {v for eqn in after for v in eqn.invars if isinstance(v, jex.Var)}
-        later |= {v for v in jaxpr.outvars if isinstance(v, jex.Var)}
-        outs = [v for v in made if v in later]
-        inner = {*made, *jaxpr.constvars}
+        defined = [v for eqn in eqns for v in eqn.outvars]
+        used_later = {v for eqn in after for v in eqn.invars if isinstance(v, jex.Var)}
+        used_later |= {v for v in jaxpr.outvars if isinstance(v, jex.Var)}
+        outs = [v for v in defined if v in used_later]
+        inner = {*defined, *jaxpr.constvars}
         ins = list(dict.fromkeys(v for e in eqns for v in e.invars if isinstance(v, jex.Var) and v not in inner))
         part = jaxpr.replace(
             invars=ins, outvars=outs, eqns=list(eqns), debug_info=jaxpr.debug_info.with_unknown_names()
@@ -179,29 +185,36 @@ def _large(var: Any) -> bool:
 
 
 def _drops(eqn: Any) -> bool:
-    """May lanes be left out of this scatter by an index out of range?"""
-    # Masking needs an index at all: `.at[:]` has none.
+    """Whether a scatter drops updates whose index is out of range, so that lanes can be left out of it."""
+    # There must be an index at all: `.at[:]` has none.
     drops: bool = eqn.params["mode"] == jax.lax.GatherScatterMode.FILL_OR_DROP
     return drops and bool(eqn.invars[1].aval.size)
 
 
 def load_key(position: int, step: int) -> str:
-    """What a read in part is called: by the operation's position in its block, and the step of its cut."""
+    """Return the key of a gathered value: the operation's position in its block, and the step of its cut."""
     return f"{position}.{step}"
 
 
-def run(
-    found: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array
-) -> tuple[list[Operand], dict[int, Any]]:
-    """The results of a cut primitive, and what its steps have read. Its registers are `Whole`; stores happen only for
-    the places in `mask`."""
-    env: dict[Any, Operand] = dict(zip(found.invars, operands, strict=True))
+def run(cut: Cut, operands: Sequence[Operand], window: Window, mask: jax.Array) -> tuple[list[Operand], dict[int, Any]]:
+    """Run a primitive that is cut.
+
+    Args:
+        cut: The primitive.
+        operands: Its operands; those of `cut.registers` are `Whole`.
+        window: The lanes.
+        mask: bool[width]: the places that store.
+
+    Returns:
+        The results, and the gathered values [width, ...] by step. A result of `cut.stored` is `Whole`.
+    """
+    env: dict[Any, Operand] = dict(zip(cut.invars, operands, strict=True))
 
     def look(v: Any) -> Operand:
         return Common(v.val) if isinstance(v, jex.Literal) else env[v]
 
-    read: dict[int, Any] = {}
-    for k, step in enumerate(found.steps):
+    loaded: dict[int, Any] = {}
+    for k, step in enumerate(cut.steps):
         match step:
             case Segment():
                 outs = batched(jex.jaxpr_as_fun(step.closed), [look(v) for v in step.ins], window)
@@ -213,21 +226,25 @@ def run(
                 if step.stores:
                     env[eqn.outvars[0]] = Whole(_store(eqn, target.array, rest, window, mask))
                 else:
-                    read[k] = _load(eqn, target.array, rest, window)
-                    env[eqn.outvars[0]] = Batch(read[k])
-    stored = {k for k, _ in found.stored}
-    # What is given back unchanged is a value: only the register that is stored into takes its own place.
-    outs = [look(v) if k in stored else moved(look(v), window) for k, v in enumerate(found.outvars)]
-    return outs, read
+                    loaded[k] = _load(eqn, target.array, rest, window)
+                    env[eqn.outvars[0]] = Batch(loaded[k])
+    stored = {k for k, _ in cut.stored}
+    # A register that is returned unchanged becomes a value: only one that is stored into is updated in place.
+    outs = [look(v) if k in stored else moved(look(v), window) for k, v in enumerate(cut.outvars)]
+    return outs, loaded
 
 
 def moved(operand: Operand, window: Window) -> Operand:
-    """A copy of a register is a value: only the register itself is stored into."""
+    """Return an operand as the source of a move: a register is read, since only the register itself is stored into."""
     return Batch(window.read(operand.array)) if isinstance(operand, Whole) else operand
 
 
 def batched(fn: Any, operands: Sequence[Operand], window: Window) -> list[Operand]:
-    """`fn` of one lane's values, which gives a list, for all places at once; shared values enter unbatched."""
+    """Apply a function of one lane to all places at once.
+
+    `fn` takes a value per operand and gives a list. `Common` operands enter it unbatched; if all are, results are
+    `Common` as well.
+    """
     values = [_value(operand, window) for operand in operands]
     axes = tuple(None if isinstance(operand, Common) else 0 for operand in operands)
     if all(axis is None for axis in axes):
@@ -241,7 +258,7 @@ def _value(operand: Operand, window: Window) -> Any:
 
 
 def value(operand: Operand, window: Window) -> Any:
-    """[width, ...]: the operand at every place."""
+    """Return an operand's values at all places, [width, ...]."""
     if isinstance(operand, Common):
         return jnp.broadcast_to(operand.value, (window.width, *jnp.shape(operand.value)))
     return _value(operand, window)
@@ -253,8 +270,8 @@ def _load(eqn: Any, array: Any, rest: Sequence[Operand], window: Window) -> Any:
 
     def slice_(lane: jax.Array, *starts: Any) -> Any:
         sizes = (1, *eqn.params["slice_sizes"])
-        places = (_start(s, array.shape[k] - sizes[k]) for k, s in enumerate(starts, start=1))
-        return eqn.primitive.bind(array, lane, *places, slice_sizes=sizes)[0]
+        clamped = (_start(s, array.shape[k] - sizes[k]) for k, s in enumerate(starts, start=1))
+        return eqn.primitive.bind(array, lane, *clamped, slice_sizes=sizes)[0]
 
     def gather(lane: jax.Array, indices: Any) -> Any:
         params = eqn.params
@@ -280,7 +297,7 @@ def _load(eqn: Any, array: Any, rest: Sequence[Operand], window: Window) -> Any:
 
 
 def _start(index: jax.Array, last: int) -> jax.Array:
-    """Where a slice starts, of an index of any integer type; XLA moves starts out of range in the same way."""
+    """Return a start index of any integer dtype clamped to 0 ... last, as int32: the way in which XLA clamps it."""
     return jnp.clip(index, 0, min(last, integer_limits(index.dtype)[1])).astype(jnp.int32)
 
 
@@ -292,7 +309,7 @@ def _store(eqn: Any, array: Any, rest: Sequence[Operand], window: Window, mask: 
 
 
 def of_all_lanes(numbers: jax.lax.ScatterDimensionNumbers) -> jax.lax.ScatterDimensionNumbers:
-    """What the axes of a scatter into one lane's register are in a scatter into that of all lanes."""
+    """Return the axes of a scatter into one lane's register as those of a scatter into the registers of all lanes."""
     return jax.lax.ScatterDimensionNumbers(
         update_window_dims=_shift(numbers.update_window_dims),
         inserted_window_dims=(0, *_shift(numbers.inserted_window_dims)),
@@ -303,29 +320,29 @@ def of_all_lanes(numbers: jax.lax.ScatterDimensionNumbers) -> jax.lax.ScatterDim
 
 
 def targets(indices: Any, window: Window, mask: jax.Array) -> jax.Array:
-    """Index vectors [width, ...] of such a scatter; out of range where a lane takes no part."""
+    """Return index vectors [width, ...] with the lane in front; out of range for places that are not in `mask`."""
     lanes = window.targets(mask).reshape(-1, *(1,) * (indices.ndim - 1))
     return _with_lane(lanes, indices)
 
 
 def _with_lane(lane: jax.Array, indices: Any) -> jax.Array:
-    """Index vectors with the lane in front."""
+    """Return index vectors with the lane in front of each."""
     wide = indices.astype(_index_dtype(indices.dtype))
     lanes = jnp.broadcast_to(lane.astype(wide.dtype), (*wide.shape[:-1], 1))
     return jnp.concatenate([lanes, wide], axis=-1)
 
 
 def _index_dtype(dtype: Any) -> Any:
-    """Narrow indices may not reach as far as there are lanes."""
+    """Return a dtype that holds every index of this dtype and every number of a lane."""
     return dtype if integer_limits(dtype)[1] >= LIMIT else jnp.int32
 
 
 def _shift(dims: Iterable[int]) -> tuple[int, ...]:
-    """Axes of one lane's array as those of all lanes'."""
+    """Return the axes of one lane's array as axes of the array of all lanes."""
     return tuple(d + 1 for d in dims)
 
 
 def in_part(op: object) -> set[str]:
-    """Variables that an operation would touch in part."""
-    found = cut(op) if isinstance(op, Prim) else None
-    return set() if found is None else {op.expr.ins[k] for k in found.registers}  # type: ignore[attr-defined]
+    """Return the variables of which an operation reads or writes a part in place."""
+    pieces = cut(op) if isinstance(op, Prim) else None
+    return set() if pieces is None else {op.expr.ins[k] for k in pieces.registers}  # type: ignore[attr-defined]

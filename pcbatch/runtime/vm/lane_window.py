@@ -1,7 +1,7 @@
-"""Which lanes a visit of a block computes: all of them under a mask, or a few that were looked up.
+"""Windows: the lanes that one visit of a block computes on, all of them under a mask, or a few that were looked up.
 
 A block that few lanes wait for is computed for the first K of them: their registers are gathered, the block runs at
-width K, and what it writes is scattered back.
+width K, and its results are scattered back.
 """
 
 from __future__ import annotations
@@ -15,64 +15,78 @@ import jax.numpy as jnp
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """`width` places for lanes. `here` bool[width]: which places stand for a lane that waits; `source` int32[width]:
-    the lane whose values each place computes on; `index` int32[width]: the lane it stands for, or one out of range."""
+    """The places of one visit, each of which computes for one lane or for none."""
 
-    lanes: int
-    here: jax.Array
-    source: jax.Array
-    index: jax.Array
+    lanes: int  # of the machine
+    here: jax.Array  # bool[width]: the place stands for an active lane
+    source: jax.Array  # int32[width]: the lane whose values the place computes on
+    index: jax.Array  # int32[width]: the lane that it stands for, or a number out of range
     dense: bool  # place k stands for lane k
-    borrowed: bool  # places of lanes that are elsewhere compute on another lane's values
+    borrowed: bool  # places of inactive lanes compute on the values of an active lane
 
     @property
     def width(self) -> int:
-        """The number of places."""
+        """The number of places of the window."""
         return self.here.shape[0]
 
-    def read(self, array: Any, turned: bool = False) -> Any:
-        """[width, ...] of a per-lane array; `turned`: the lanes are its last axis."""
+    def read(self, array: Any, lanes_are_last: bool = False) -> Any:
+        """Return the values that the places compute on, [width, ...].
+
+        `array` has one value per lane: [lanes, ...], or [..., lanes] if `lanes_are_last`.
+        """
         if not self.dense or self.borrowed:
-            index = (..., self.source) if turned else self.source
+            index = (..., self.source) if lanes_are_last else self.source
             array = array.at[index].get(mode="clip")
-        return lanes_first(array) if turned else array
+        return lanes_first(array) if lanes_are_last else array
 
     def name(self, names: jax.Array) -> jax.Array:
-        """int32[width]: what the lanes are called that the places stand for."""
+        """Return the names of the places' lanes, int32[width], from those of all lanes, int32[lanes]."""
         return names if self.dense else names.at[self.index].get(mode="clip")
 
-    def write(self, array: Any, new: Any, mask: jax.Array, turned: bool = False) -> jax.Array:
-        """The array with the values of the places in `mask` (a part of `here`) replaced by those of `new`
-        [width, ...]; `turned`: the lanes are its last axis."""
-        new = lanes_last(new) if turned else new
+    def write(self, array: Any, new: Any, mask: jax.Array, lanes_are_last: bool = False) -> jax.Array:
+        """Return an array with the values of some places' lanes replaced.
+
+        Args:
+            array: One value per lane: [lanes, ...], or [..., lanes] if `lanes_are_last`.
+            new: The values of the places, [width, ...].
+            mask: bool[width]: the places that write; a part of `here`.
+            lanes_are_last: Whether the lanes are the last axis of `array`.
+        """
+        new = lanes_last(new) if lanes_are_last else new
         if self.dense:
-            return jnp.where(mask[(None,) * (new.ndim - 1)] if turned else lane_mask(mask, new), new, array)
-        index = (..., self.targets(mask)) if turned else self.targets(mask)
+            return jnp.where(mask[(None,) * (new.ndim - 1)] if lanes_are_last else lane_mask(mask, new), new, array)
+        index = (..., self.targets(mask)) if lanes_are_last else self.targets(mask)
         written: jax.Array = array.at[index].set(new, mode="drop", unique_indices=True)
         return written
 
     def targets(self, mask: jax.Array) -> jax.Array:
-        """int32[width]: the lanes that the places in `mask` stand for; the others get numbers beyond all lanes."""
+        """Return the lanes that the places in `mask` stand for, int32[width]; other places get numbers out of range."""
+        # All different, so that scatters may rely on unique indices.
         return jnp.where(mask, self.index, self.lanes + jnp.arange(self.width, dtype=jnp.int32))
 
 
 def lanes_first(array: Any) -> Any:
-    """[lanes, ...] of an array whose last axis are the lanes."""
+    """Return an array [..., lanes] as [lanes, ...]."""
     return jnp.moveaxis(array, -1, 0)
 
 
 def lanes_last(array: Any) -> Any:
-    """The inverse of `lanes_first`."""
+    """Return an array [lanes, ...] as [..., lanes]."""
     return jnp.moveaxis(array, 0, -1)
 
 
 def lane_mask(mask: jax.Array, value: Any) -> jax.Array:
-    """The mask with trailing axes, to select whole lanes of `value`."""
+    """Return a mask bool[lanes] with trailing axes of size 1, to select whole lanes of `value` [lanes, ...]."""
     return mask.reshape(mask.shape + (1,) * (value.ndim - 1))
 
 
 def everyone(here: jax.Array, careful: bool = False) -> Window:
-    """All lanes. When `careful`, places of lanes that are elsewhere read one that is here (there must be one)."""
+    """Return the window of all lanes.
+
+    Args:
+        here: bool[lanes]: the active lanes.
+        careful: Whether inactive lanes compute on the values of an active lane (there must be one).
+    """
     lanes = here.shape[0]
     place = jnp.arange(lanes, dtype=jnp.int32)
     source = jnp.where(here, place, jnp.argmax(here).astype(jnp.int32)) if careful else place
@@ -80,7 +94,10 @@ def everyone(here: jax.Array, careful: bool = False) -> Window:
 
 
 def first(mask: jax.Array, width: int) -> Window:
-    """The first `width` lanes of a mask (there must be one); places left over compute on the first once more."""
+    """Return the window of the first `width` lanes of a mask bool[lanes], which must have one.
+
+    Places that are left over compute on the values of the first one.
+    """
     lanes = mask.shape[0]
     index = first_lanes(mask, width)
     here = index < lanes
@@ -89,7 +106,7 @@ def first(mask: jax.Array, width: int) -> Window:
 
 
 def first_lanes(mask: jax.Array, width: int) -> jax.Array:
-    """int32[width]: numbers of the first lanes in the mask, filled up with len(mask).
+    """Return the numbers of the first lanes of a mask bool[lanes], int32[width], filled up with `lanes`.
 
     A sequential loop, which XLA compiles for a CPU into a few instructions per lane and which stops when it has found
     enough; elsewhere a prefix sum.

@@ -1,10 +1,18 @@
-"""The state that a machine carries: which arrays there are and what they are called.
+"""The state that a machine carries: its arrays and their names, the state keys.
 
-`pc` [lanes], the smallest signed integers that hold every program counter; `reg:v` one value per lane, [lanes, ...], or
-[..., lanes] if it is small (`turned`); where the program calls, `depth` int32[lanes] and `frames` (see `frames`). With
-`max_steps`: `steps`. With statistics, per block: `visits` (strips are one), `active` (lanes that took part in them) and
-`offered` (lanes that they had room for), as `wide` counts; for a profile these over time as well (see `timeline`).
-Where lanes print: `name` int32[lanes], the number of the input that each runs.
+| key | array | present |
+|---|---|---|
+| `pc` | [lanes], the smallest signed integers that hold every program counter | always |
+| `reg:v` | [lanes, ...], or [..., lanes] for small arrays (`lanes_last`): a register, in storage form | per register |
+| `depth` | int32[lanes] | with calls |
+| `frames`, ... | see `frames.py` | with calls |
+| `steps` | int32[lanes] | with `max_steps` |
+| `visits`, `active`, `offered` | uint32[blocks, 2], see `wide_counters.py` | with statistics |
+| `timeline`, `crowd`, `span` | see `timeline.py` | for a profile |
+| `name` | int32[lanes], the number of the input that each lane runs | where lanes print |
+
+Of each block, `visits` counts visits (the strips of one visit count once), `active` the active lanes in them, `offered`
+the lanes that they had room for.
 """
 
 from __future__ import annotations
@@ -26,41 +34,47 @@ from pcbatch.runtime.vm.frames import Frames
 from pcbatch.runtime.vm.lane_window import lanes_first, lanes_last
 from pcbatch.runtime.vm.status import Status
 
-DEBT = "debt"  # state key of a machine that is refilled: idle lane-trips since the last refill, int32[]
-NAME = "name"  # state key of what lanes that print are called, int32[lanes]
-PER_BLOCK = ("visits", "active", "offered")  # state keys of statistics
+# State keys besides those of variables.
+DEBT = "debt"  # of a machine that is refilled: idle lane-trips since the last refill, int32[]
+NAME = "name"  # the numbers of the inputs of lanes, for those that print, int32[lanes]
+PER_BLOCK = ("visits", "active", "offered")  # statistics
+
+
+def state_key(kind: str, name: str) -> str:
+    """Return the state key of an array of one kind (`"reg"`, ...) that belongs to one variable or buffer."""
+    return f"{kind}:{name}"
 
 
 def reg(name: str) -> str:
-    """The state key of a variable's register."""
-    return f"reg:{name}"
+    """Return the state key of a variable's register."""
+    return state_key("reg", name)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A program prepared for emission."""
+    """A program prepared for emission: its blocks, and the arrays of a state."""
 
     program: StackProgram
     codes: tuple[BlockCode, ...]
     index: Mapping[str, int]  # block label -> program counter
     registers: tuple[str, ...]
-    lanes_last: frozenset[str]  # state keys whose last axis are the lanes
+    lanes_last: frozenset[str]  # state keys of arrays whose last axis are the lanes
     frames: Frames | None
     shown: tuple[str, ...]  # variables in the messages of failures
     max_steps: int | None
     stats: bool
-    timed: bool = False  # are statistics kept over time?
+    timed: bool = False  # statistics are kept over time as well
 
     def extra(self, lanes: int) -> Values:
-        """What the state has besides, before the first trip."""
+        """Return more arrays of the state before the first trip, by state key; for subclasses."""
         return {}
 
     def rows(self, key: str, array: Any) -> Any:
-        """What the state has under a key, with the lanes (or inputs) in front."""
+        """Return an array of the state with the lanes (or inputs) as its first axis."""
         return lanes_first(array) if key in self.lanes_last else array
 
     def kept(self, key: str, rows: Any) -> Any:
-        """The inverse of `rows`."""
+        """Return an array [lanes, ...] with its axes as in the state: the inverse of `rows`."""
         return lanes_last(rows) if key in self.lanes_last else rows
 
     @property
@@ -70,7 +84,7 @@ class Layout:
 
     @property
     def prints(self) -> bool:
-        """Do lanes print?"""
+        """Whether some block prints."""
         return any(code.prints for code in self.codes)
 
     @property
@@ -87,7 +101,15 @@ class Layout:
 def make(
     program: StackProgram, max_steps: int | None, stats: bool, timed: bool = False, floats_apart: bool = False
 ) -> Layout:
-    """Prepare a typed, ordered program; `floats_apart`: frames keep floating numbers as they are, not as words."""
+    """Prepare a typed program whose blocks are in order.
+
+    Args:
+        program: The program.
+        max_steps: The most visits that a lane may take part in; None: no limit.
+        stats: Whether visits and lanes are counted.
+        timed: Whether they are counted over time as well.
+        floats_apart: Whether frames keep floating numbers in buffers of their own instead of as bits in words.
+    """
     storage = {v: var.storage for v, var in program.vars.items()}
     codes = compile_blocks(program)
     return Layout(
@@ -105,10 +127,17 @@ def make(
 
 
 def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:
-    """The carried state before the first trip; `args` in storage form, [lanes, ...] each."""
+    """Return the state before the first trip, by state key.
+
+    Args:
+        layout: The machine's arrays.
+        lanes: The number of lanes.
+        depth: The nested calls that there is room for.
+        args: Values of registers by variable, [lanes, ...] in storage form; all others begin with zeros.
+    """
     types = {v: storage_type(t) for v, var in layout.program.vars.items() if (t := var.type) is not None}
-    begin = {reg(v): args[v] if v in args else zeros(types[v], (lanes,)) for v in layout.registers}
-    carry: Values = {key: layout.kept(key, value) for key, value in begin.items()}
+    registers = {reg(v): args[v] if v in args else zeros(types[v], (lanes,)) for v in layout.registers}
+    carry: Values = {key: layout.kept(key, value) for key, value in registers.items()}
     carry["pc"] = jnp.full((lanes,), layout.index[layout.program.entry], layout.pc_type)
     if layout.frames is not None:
         carry |= layout.frames.empty(lanes, depth, layout.exit)

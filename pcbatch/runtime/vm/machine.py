@@ -27,6 +27,7 @@ from pcbatch.runtime.vm.blocks import Blocks, Emitter
 from pcbatch.runtime.vm.lane_window import everyone, lane_mask
 from pcbatch.runtime.vm.layout import NAME, Layout, reg
 from pcbatch.runtime.vm.policies import FAIR, Policy, is_ours, one_trip
+from pcbatch.runtime.vm.run_once import run_once
 from pcbatch.runtime.vm.status import Status, status_of, unpark
 from pcbatch.runtime.vm.step import StepContext
 
@@ -34,33 +35,40 @@ from pcbatch.runtime.vm.step import StepContext
 @partial(jax.tree_util.register_dataclass, data_fields=["carry", "shared", "trips"], meta_fields=[])
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that a run is: per-lane arrays, values shared by all lanes, and the number of trips so far."""
+    """The state of a run between two trips; a pytree of JAX."""
 
-    carry: Values
-    shared: Values
-    trips: jax.Array
+    carry: Values  # by state key, see `layout.py`
+    shared: Values  # values that all lanes share, by variable, in storage form
+    trips: jax.Array  # int32[]: the trips so far
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A compiled program with its emitter and policy."""
+    """A compiled program with its emitter and policy: the functions that run it, for any number of lanes."""
 
     layout: Layout
     emitter: Emitter
     schedule: Policy
     expensive: tuple[int, ...]
     modes: Callable[[int], tuple[Mode, ...]]  # by number of lanes
-    apart: bool = False  # must a block's reads be kept apart from its writes?
-    stage: Callable[[Layout, Values, bool], StepContext] = StepContext
+    apart: bool = False  # compute reads in loops of their own, where XLA would copy, see `run_once.isolated`
+    stage: Callable[[Layout, Values, bool], StepContext] = StepContext  # makes the context of steps
 
     @property
     def program(self) -> StackProgram:
-        """The program that it runs."""
+        """The program that the machine runs."""
         return self.layout.program
 
     def start(self, args: Mapping[str, Any], lanes: int, depth: int, end: Any = None, names: Any = None) -> State:
-        """The state before the first trip. `args`: [lanes, ...] per parameter; shared parameters unbatched. Lanes from
-        number `end` on have no work; `names`: what lanes that print are called, if not by their numbers."""
+        """Return the state before the first trip.
+
+        Args:
+            args: The arguments by parameter, [lanes, ...] each; unbatched if all lanes share them.
+            lanes: The number of lanes.
+            depth: The nested calls that there is room for.
+            end: int32[]: lanes from this number on have no work; None: all have.
+            names: int32[lanes]: the numbers that lanes print; None: their own.
+        """
         shared, per_lane = self.stored(args, lanes)
         carry = layouts.initial(self.layout, lanes, depth, per_lane)
         if names is not None and self.layout.prints:
@@ -71,7 +79,7 @@ class Machine:
         return State(carry, shared, jnp.zeros((), jnp.int32))
 
     def idle(self, shared: Values, lanes: int, depth: int) -> State:
-        """A state in which no lane has work; `shared` as `stored` gives it."""
+        """Return a state in which no lane has work; `shared` is the first result of `stored`."""
         carry = layouts.initial(self.layout, lanes, depth, {})
         carry["pc"] = jnp.full_like(carry["pc"], self.layout.exit)
         return State(carry, shared, jnp.zeros((), jnp.int32))
@@ -79,8 +87,17 @@ class Machine:
     def stored(
         self, args: Mapping[str, Any], inputs: int, around: Callable[[Any], Any] = lambda fn: fn
     ) -> tuple[Values, Values]:
-        """What all lanes share, computed once (`around` wraps primitives), and the parameters per input, [inputs, ...];
-        in storage form."""
+        """Return the values that all inputs share, and those of each input, by variable in storage form.
+
+        Args:
+            args: The arguments by parameter, [inputs, ...] each or unbatched.
+            inputs: The number of inputs.
+            around: Wraps the functions of the primitives that compute shared values.
+
+        Returns:
+            The shared values, unbatched: shared parameters and what the program's prologue computes of them; and the
+            other parameters, [inputs, ...].
+        """
         program = self.program
         stored = {v: to_storage(value, _type(program, v)) for v, value in args.items()}
         shared = {v: stored.pop(v) for v in list(stored) if program.vars[v].storage is Storage.SHARED}
@@ -90,20 +107,23 @@ class Machine:
         shared = {v: to_storage(value, _type(program, v)) for v, value in env.items()}
         per_input = {
             v: jnp.broadcast_to(value, (inputs, *value.shape))
-            if value.ndim == len(_stored_shape(program, v))
+            if value.ndim == len(_stored_shape(program, v))  # unbatched, but the program keeps it in a register
             else value
             for v, value in stored.items()
         }
         return shared, per_input
 
     def advance(self, state: State, max_trips: int | jax.Array | None = None, go: Any = None) -> State:
-        """Run until no lane is live, or for at most `max_trips` trips; `go`, a bool[]: or not at all."""
+        """Return the state after running until no lane is live, or for at most `max_trips` trips.
+
+        With `go`, a bool[] that is false, no trip is made.
+        """
         blocks = self.blocks(state)
 
         def live(s: tuple[Values, jax.Array]) -> jax.Array:
-            going = blocks.live(s[0])
-            going = going if go is None else going & go
-            return going if max_trips is None else going & (s[1] < max_trips)
+            pred = blocks.live(s[0])
+            pred = pred if go is None else pred & go
+            return pred if max_trips is None else pred & (s[1] < max_trips)
 
         def trip(s: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
             return self.trip(blocks, s[0], state.trips + s[1]), s[1] + 1
@@ -112,61 +132,63 @@ class Machine:
         return State(carry, state.shared, state.trips + trips)
 
     def trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
-        """One trip, after so many others."""
+        """Return the state after one trip; `trips` int32[] were made before it."""
         if not self.layout.timed:
             return self._trip(blocks, carry, trips)
 
-        def made(state: Values) -> Values:
+        def untimed(state: Values) -> Values:
             return self._trip(blocks, state, trips)
 
-        return timeline.recorded(made, carry, trips, len(blocks), layouts.PER_BLOCK)
+        return timeline.recorded(untimed, carry, trips, len(blocks), layouts.PER_BLOCK)
 
     def _trip(self, blocks: Blocks, carry: Values, trips: jax.Array) -> Values:
-        """A policy that is not ours is overruled now and then, so that it starves nobody."""
+        """Make a trip; after every `FAIR`-th one of a user's policy follows a sweep, so that no lane starves."""
         carry = one_trip(self.schedule, blocks, carry)
         if is_ours(self.schedule):
             return carry
         turn = (trips + 1) % FAIR == 0
-        once = lambda c: (jnp.zeros((), bool), blocks.sweep(range(len(blocks)), c[1]))  # noqa: E731
-        return dict(jax.lax.while_loop(lambda c: c[0], once, (turn, carry))[1])
+        return run_once(turn, lambda c: blocks.sweep(range(len(blocks)), c), carry)
 
     def back(self, carry: Values) -> jax.Array:
-        """int32[lanes]: the block that each lane's current body returns to."""
+        """Return the number of the block that each lane's current body returns to, int32[lanes]."""
         assert self.layout.frames is not None
         window = everyone(jnp.ones(carry["pc"].shape, bool))
         return self.layout.frames.back(carry, window, carry["depth"]).astype(jnp.int32)
 
     @property
     def totals(self) -> tuple[str, ...]:
-        """State keys that belong to no lane."""
+        """The state keys of arrays that belong to no lane."""
         return (*self.counts, *(timeline.KEYS if self.layout.timed else ()))
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """State keys of statistics."""
+        """The state keys of statistics."""
         return layouts.PER_BLOCK if self.layout.stats else ()
 
     def blocks(self, state: State) -> Blocks:
-        """What a policy works with."""
+        """Return the blocks as the policy gets them, for the lanes of a state."""
         lanes = state.carry["pc"].shape[0]
         stage = self.stage(self.layout, state.shared, self.apart)
         return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, stage)
 
     def results(self, carry: Values) -> tuple[tuple[Any, ...], jax.Array]:
-        """The leaves of the result, [lanes, ...] each, and int32[lanes] of `Status`; of carried state, or of what runs
-        left behind. Lanes that failed give NaN, or the smallest number of their type."""
+        """Return the leaves of the result, [lanes, ...] each, and the statuses, int32[lanes] of `Status`.
+
+        `carry` is a state, or the arrays that a queue has collected of its inputs. Lanes that failed give NaN, or the
+        smallest number of their dtype.
+        """
         status = status_of(carry["pc"].astype(jnp.int32), self.layout.exit)
         values = tuple(final(carry[reg(v)], _type(self.program, v), status) for v in self.program.results)
         return values, status
 
     def shown(self, carry: Values, shared: Values) -> Values:
-        """The values that messages of failures show, [lanes, ...] each, in storage form."""
+        """Return the values that messages of failures show, by variable, [lanes, ...] in storage form."""
         lanes = carry["pc"].shape
         out: Values = {v: carry[reg(v)] for v in self.layout.shown if v not in shared}
         return out | {v: jnp.broadcast_to(x, lanes + x.shape) for v, x in shared.items() if v in self.layout.shown}
 
     def grow(self, state: State, depth: int) -> State:
-        """The same state with room for `depth` nested calls; lanes that ran out of room are live again."""
+        """Return the state with room for `depth` nested calls; lanes that ran out of room are live again."""
         lanes = state.carry["pc"].shape[0]
         plan = self.layout.frames
         buffers = () if plan is None else plan.widths
@@ -184,7 +206,10 @@ def _stored_shape(program: StackProgram, name: str) -> tuple[int, ...]:
 
 
 def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:
-    """A leaf of the result, from its storage form; lanes that failed give NaN, or the smallest number of their type."""
+    """Return a leaf of the result [lanes, ...] from its storage form, and the statuses int32[lanes].
+
+    Lanes that failed give NaN, or the smallest number of their dtype.
+    """
     ok = lane_mask(status == int(Status.OK), stored)
     if jnp.issubdtype(stored.dtype, jnp.inexact):
         return as_result(spoilt(~ok, stored), type_)
@@ -204,7 +229,7 @@ def _spoilt_jvp(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[An
 
 
 def failed(dtype: Any) -> Any:
-    """What stands in the result of a lane that has none."""
+    """Return the value, of shape [], that stands in the result of a lane that has none."""
     if jnp.issubdtype(dtype, jnp.inexact):
         return jnp.asarray(jnp.nan, dtype)
     return jnp.asarray(False) if dtype == np.bool_ else jnp.asarray(integer_limits(dtype)[0], dtype)

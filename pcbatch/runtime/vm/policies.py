@@ -1,10 +1,10 @@
-"""Which block runs next: policies. They change how long a run takes, never what it gives.
+"""Policies choose the blocks that run in a trip; they change the time that a run takes, never its results.
 
 A policy is an object with a `name` and a method `trip(blocks, carry)`, which gives the carried state after one trip of
 the machine: it reads how many lanes wait for each block (`blocks.waiting`) and runs blocks (`visit`, `sweep`, `drain`,
 or `run` for a block that is known only at run time). A trip of a user's policy need not run anything, and may pass
-lanes over for as long as it likes: every `FAIR`-th trip is followed by a sweep over all blocks, so every lane gets on.
-See docs/users/schedule.md.
+over lanes in any number of trips: every `FAIR`-th trip is followed by a sweep over all blocks, so that every lane
+comes to its end. See docs/users/schedule.md.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pcbatch.errors import UsageError
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
 
-FAIR = 1024
+FAIR = 1024  # trips
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """What `schedule=` takes: an object with a `name` and a method that makes one trip of the machine.
+    """The protocol of the option `schedule=`: an object with a `name` and a method that makes one trip of the machine.
 
     `trip` is traced by JAX once per program, so it decides with JAX operations on `blocks.waiting(carry)`, and may use
     Python freely on what is known then: `len(blocks)`, `blocks.expensive`, `blocks.holding(text)`.
@@ -40,15 +40,20 @@ class Policy(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name of the policy in reports."""
 
     def trip(self, blocks: Blocks, carry: Values) -> Values:
-        """The carried state after one trip."""
+        """Return the carried state after one trip.
+
+        Args:
+            blocks: The blocks of the program, with methods to run them.
+            carry: The carried state, a dict of arrays; the result has the same keys, shapes and dtypes.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Earliest:
-    """The smallest program counter: Algorithm 2 of Radul et al."""
+    """Run the block with the smallest program counter: Algorithm 2 of Radul et al. (MLSys 2020)."""
 
     name: str = "earliest"
 
@@ -58,7 +63,7 @@ class Earliest:
 
 @dataclass(frozen=True, slots=True)
 class Largest:
-    """The block that most lanes wait for; the earliest of several."""
+    """Run the block that most lanes wait for; the earliest of several."""
 
     name: str = "largest"
 
@@ -69,7 +74,7 @@ class Largest:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Every trip goes once through all blocks that some lane waits for."""
+    """Run, in order, every block that some lane waits for when its turn comes."""
 
     name: str = "sweep"
 
@@ -79,10 +84,10 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """Cheap blocks run until every live lane waits at an expensive one; then the fullest of those runs.
+    """Run cheap blocks until every live lane waits for an expensive one; then the expensive one that most wait for.
 
-    With one expensive block, it runs exactly as often as the lane that needs it most often: no lane waits at another
-    block when it does (the sufficient condition of Fegade et al., ED-Batch, ICML 2023, lemma 2.1).
+    A single expensive block runs exactly as often as the lane that needs it most often: no lane waits for another block
+    when it does (the sufficient condition of Fegade et al., ED-Batch, ICML 2023, lemma 2.1).
     """
 
     name: str = "drain"
@@ -94,8 +99,8 @@ class Drain:
             return carry
         if len(blocks.expensive) == 1:
             return blocks.visit(blocks.expensive[0], carry)
-        dear = jnp.array(blocks.expensive, jnp.int32)
-        fullest = dear[jnp.argmax(blocks.waiting(carry)[dear])]
+        expensive = jnp.array(blocks.expensive, jnp.int32)
+        fullest = expensive[jnp.argmax(blocks.waiting(carry)[expensive])]
         return blocks.run(fullest, carry, blocks.expensive)
 
 
@@ -103,12 +108,16 @@ POLICIES: dict[str, Policy] = {p.name: p for p in (Earliest(), Largest(), Sweep(
 
 
 def is_ours(policy: Policy) -> bool:
-    """Is it known that every trip of this policy runs a block that a lane waits for?"""
+    """Whether a policy is one of `POLICIES`, of which every trip is known to run a block that a lane waits for."""
     return any(policy is known for known in POLICIES.values())
 
 
 def one_trip(policy: Policy, blocks: Blocks, carry: Values) -> Values:
-    """A trip as the policy makes it; UsageError if what it gives is no carried state."""
+    """Return the carried state after one trip of a policy.
+
+    Raises:
+        UsageError: The result of the user's policy is no carried state.
+    """
     new = policy.trip(blocks, carry)
     if not is_ours(policy):
         _check(policy, carry, new)

@@ -1,4 +1,4 @@
-"""What a run leaves behind, for those who make results and errors of it."""
+"""The raw result of a run, of which results, statistics and errors are made; and modes of JAX around a run."""
 
 from __future__ import annotations
 
@@ -22,42 +22,37 @@ import numpy as np
 )
 @dataclass(frozen=True, slots=True)
 class RawResult:
-    """The leaves of a run: result leaves and status per lane, trips, statistics (visits, active and offered lanes per
-    block, or nothing), final program counters, depths and return addresses, and by variable what the messages of
-    failures show.
+    """The arrays that a run ends with; a pytree of JAX, with `depth` as its only static field."""
 
-    `line`: for a profile the arrays of `timeline.KEYS` and the trips; the devices in front where there are several.
-    `depths` and `back` are None where there are no calls, or nobody knows. `depth`: what stacks had room for."""
-
-    values: tuple[Any, ...]
-    status: Any
-    trips: Any
-    counts: Any
-    pc: Any
-    depths: Any
-    back: Any
-    shown: Any
-    depth: int
-    line: Any = ()
+    values: tuple[Any, ...]  # the leaves of the result, [lanes, ...] each
+    status: Any  # int32[lanes], values of `Status`
+    trips: Any  # int32[]
+    counts: Any  # `layout.PER_BLOCK`, uint32[blocks, 2] each, or () without statistics
+    pc: Any  # int32[lanes], the last program counters
+    depths: Any  # int32[lanes]; None where there are no calls, or where they are not known
+    back: Any  # int32[lanes], the return addresses of the last bodies; None likewise
+    shown: Any  # variable -> [lanes, ...]: the values that messages of failures show
+    depth: int  # the nested calls that stacks had room for
+    line: Any = ()  # for a profile the arrays of `timeline.KEYS` and the trips, [devices, ...] if there are several
 
 
-KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # may a run use up no argument?
+KEEPING: ContextVar[bool] = ContextVar("pcbatch_keeping", default=False)  # whether runs must not donate arguments
 
 
 def debug_checks() -> tuple[str, ...]:
-    """What JAX is told to look for in results: "nan" (`jax_debug_nans`), "inf" (`jax_debug_infs`)."""
+    """Return the values that JAX looks for in results: "nan" (`jax_debug_nans`), "inf" (`jax_debug_infs`)."""
     return tuple(kind for kind in ("nan", "inf") if getattr(jax.config, f"jax_debug_{kind}s", False))
 
 
 def replaying() -> bool:
-    """Does JAX run a jitted function again, one operation after another, to find out which of them gave a NaN?"""
-    error = sys.exc_info()[1]  # it does so while it handles the error
+    """Whether JAX runs a jitted function again, operation by operation, to find the one that gave a NaN."""
+    error = sys.exc_info()[1]  # JAX does so while it handles the error
     return bool(debug_checks()) and error is not None and "FloatingPointError" in type(error).__name__
 
 
 @contextmanager
 def unsought() -> Iterator[None]:
-    """Inside, JAX looks for no NaN."""
+    """Return a context in which JAX looks for no NaN and no infinity."""
     if not debug_checks():
         yield
         return
@@ -67,7 +62,7 @@ def unsought() -> Iterator[None]:
 
 @contextmanager
 def no_donation() -> Iterator[None]:
-    """Runs inside use up no argument."""
+    """Return a context in which runs donate no argument."""
     token = KEEPING.set(True)
     try:
         yield
@@ -76,7 +71,7 @@ def no_donation() -> Iterator[None]:
 
 
 def is_tracing(args: Any) -> bool:
-    """Is this call part of a program that JAX is tracing?"""
+    """Whether a call with these arguments is part of a program that JAX is tracing."""
     # A call inside `jit` with concrete arguments is traced too: all that is computed there is.
     computed = jnp.zeros(()) if getattr(jax.config, "jax_disable_jit", False) else _nothing()
     return any(isinstance(leaf, jax.core.Tracer) for leaf in (computed, *jax.tree.leaves(args)))
@@ -84,12 +79,12 @@ def is_tracing(args: Any) -> bool:
 
 @jax.jit
 def _nothing() -> int:
-    """Called once or a million times, it is compiled once: the cheapest way to have JAX compute something."""
+    """Compute a constant: compiled once, it is the cheapest way to have JAX compute something."""
     return 0
 
 
 def non_finite_lanes(outcome: RawResult) -> list[int]:
-    """Lanes that have not failed and give something that is not finite."""
+    """Return the numbers of the lanes that have not failed and have a result that is not finite."""
     bad = np.zeros(np.shape(outcome.status), bool)
     for value in outcome.values:
         if jnp.issubdtype(value.dtype, jnp.inexact):

@@ -1,8 +1,8 @@
-"""How a lane ended, and how the program counter says so while the machine runs.
+"""The status of a lane, which its program counter encodes while the machine runs.
 
-With N blocks, a program counter below N names the block that the lane waits for. N is EXIT: the lane has returned.
-Beyond it, `block + status * (N + 1)` parks a lane that could not run `block`, or that failed at its end: it keeps all
-its values, disturbs nobody, and can go on when the cause is gone (a full stack).
+With N blocks, a program counter below N is the number of the block that the lane waits for. N is EXIT: the lane has
+returned. Beyond it, `block + status * (N + 1)` parks a lane that could not run `block`, or that failed at its end: it
+keeps all its values, no block runs for it, and it can continue when the cause is gone (a full stack).
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a lane stopped: the source, what was on the stack, and the failure if it reached one."""
+    """The point of the program at which a lane stopped."""
 
     loc: Loc | None = None
-    held: str = ""
-    fail: Fail | None = None
+    held: str = ""  # the variables that the block pushes, with their types
+    fail: Fail | None = None  # the failure that it reached, if it did
     label: str = ""  # of the block
 
 
 def why(fail: Fail) -> Status:
-    """How a lane ends that reaches a failure."""
+    """Return the status of a lane that reaches a failure."""
     return Status.ASSERTION if fail.kind == ops.ASSERTION else Status.ERROR
 
 
 def parked(block: jax.Array | int, blocks: int, why: Status) -> jax.Array | int:
-    """The program counter of a lane that stopped before `block`."""
+    """Return the program counter of a lane that stopped before `block`, in a program of so many `blocks`."""
     return block + int(why) * (blocks + 1)
 
 
 def status_of(pc: jax.Array, blocks: int) -> jax.Array:
-    """int32[lanes] of `Status` values."""
+    """Return the statuses of lanes, int32[lanes] of `Status`, from their program counters, int32[lanes]."""
     return jnp.where(pc < blocks, int(Status.RUNNING), pc // (blocks + 1)).astype(jnp.int32)
 
 
 def unpark(pc: jax.Array, blocks: int, why: Status) -> jax.Array:
-    """Let the lanes that were parked for one cause try again."""
+    """Return the program counters with lanes that were parked for one cause back at the blocks that they wait for."""
     return jnp.where(pc // (blocks + 1) == int(why), pc - int(why) * (blocks + 1), pc)

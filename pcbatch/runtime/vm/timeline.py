@@ -1,4 +1,4 @@
-"""A run over time in fixed memory: what was counted, by stretches of trips that double in length when all are full.
+"""Statistics of a run over time, in fixed memory: buckets of equally many trips, twice as many whenever all are full.
 
 State keys: `timeline` uint32[BUCKETS, blocks, 3], the statistics of `layout.PER_BLOCK`; `crowd` uint32[BUCKETS, 2],
 live lanes and all lanes, both summed over trips; `span` int32[], the trips in a bucket. The numbers of a trip are
@@ -14,13 +14,14 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.run_once import run_once
 
 BUCKETS = 256
 KEYS = ("timeline", "crowd", "span")
 
 
 def empty(blocks: int, counts: int) -> Values:
-    """The record of no trips."""
+    """Return the arrays before the first trip, by state key; `counts` is the number of statistics per block."""
     return {
         "timeline": jnp.zeros((BUCKETS, blocks, counts), jnp.uint32),
         "crowd": jnp.zeros((BUCKETS, 2), jnp.uint32),
@@ -31,12 +32,20 @@ def empty(blocks: int, counts: int) -> Values:
 def recorded(
     trip: Callable[[Values], Values], carry: Values, trips: jax.Array, blocks: int, counted: Sequence[str]
 ) -> Values:
-    """One trip, made by `trip` of a state without the record. `trips`: how many there were before; `counted`: the keys
-    of the statistics, which a trip adds to."""
+    """Return the state after one trip, with the trip recorded.
+
+    Args:
+        trip: Makes a trip of a state without the record.
+        carry: The state.
+        trips: int32[]: the trips before this one.
+        blocks: The number of blocks.
+        counted: The state keys of the statistics, which a trip adds to.
+    """
     line = {key: carry[key] for key in KEYS}
     totals = {key: carry[key] for key in counted}
     rest = {key: value for key, value in carry.items() if key not in KEYS}
     live = jnp.sum(carry["pc"] < blocks, dtype=jnp.uint32)
+    # The trip counts from zero: its own numbers fit in one word, and are added to the totals afterwards.
     after = trip({**rest, **{key: jnp.zeros_like(value) for key, value in totals.items()}})
     counts = jnp.stack([after[key][:, 0] for key in counted], axis=-1)
     crowd = jnp.stack([live, jnp.uint32(carry["pc"].shape[0])])
@@ -46,7 +55,7 @@ def recorded(
 
 def _added(line: Values, trips: jax.Array, counts: jax.Array, crowd: jax.Array) -> Values:
     full = trips >= BUCKETS * line["span"]
-    line = jax.lax.while_loop(lambda c: c[0], lambda c: (jnp.zeros((), bool), _halved(c[1])), (full, line))[1]
+    line = run_once(full, _halved, line)
     bucket = trips // line["span"]
     return {
         "timeline": line["timeline"].at[bucket].add(counts),
@@ -56,7 +65,7 @@ def _added(line: Values, trips: jax.Array, counts: jax.Array, crowd: jax.Array) 
 
 
 def _halved(line: Values) -> Values:
-    """Neighbours in one bucket; the second half is free again."""
+    """Merge neighbouring buckets, so that the second half is free again."""
 
     def pairs(x: jax.Array) -> jax.Array:
         sums = x.reshape(BUCKETS // 2, 2, *x.shape[1:]).sum(axis=1, dtype=x.dtype)

@@ -1,6 +1,6 @@
-"""Values as machine words, so that what is saved together lies together: one row, one scatter, one gather.
+"""Values packed as machine words, so that values that are saved together are one row: one scatter, one gather.
 
-Everything of up to four bytes becomes uint32 words, eight bytes uint64 words (only with 64-bit types switched on). The
+Elements of up to four bytes become uint32 words, of eight bytes uint64 words (only with 64-bit types switched on). The
 bits are kept, so NaNs and negative zeros come back as they were.
 """
 
@@ -22,27 +22,29 @@ _UNSIGNED: dict[int, Dtype] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4:
 
 
 def word(type_: ArrayType, floats_apart: bool = False) -> Dtype:
-    """The word that values of this (storage) type are made of; `floats_apart`: floating numbers are words of their own,
-    because bits have no tangents."""
+    """Return the dtype of the words that values of a storage type are packed into.
+
+    `floats_apart`: floating numbers are their own words, because bits have no tangents.
+    """
     if floats_apart and is_float(type_):
         return jnp.dtype(type_.dtype)
     return LARGE if _bits(jnp.dtype(type_.dtype)).itemsize == 8 else SMALL
 
 
 def is_float(type_: ArrayType) -> bool:
-    """Do values of this type have tangents?"""
+    """Whether values of a type have tangents: floating and complex numbers."""
     return not type_.dtype.startswith("key<") and bool(jnp.issubdtype(jnp.dtype(type_.dtype), jnp.inexact))
 
 
 def width(type_: ArrayType, word: Dtype) -> int:
-    """Words per lane."""
+    """Return the number of words per lane of a storage type."""
     if word not in (SMALL, LARGE):
         return type_.size
     return type_.size * _per_element(jnp.dtype(type_.dtype))
 
 
 def pack(value: Any, lanes: int, word: Dtype) -> jax.Array:
-    """[lanes, ...] as words, [lanes, width]."""
+    """Return values [lanes, ...] as words, [lanes, width]."""
     if word not in (SMALL, LARGE):
         return value.reshape(lanes, math.prod(value.shape[1:]))  # type: ignore[no-any-return]
     if jnp.issubdtype(value.dtype, jnp.complexfloating):
@@ -58,7 +60,7 @@ def pack(value: Any, lanes: int, word: Dtype) -> jax.Array:
 
 
 def unpack(words: jax.Array, type_: ArrayType) -> Any:
-    """The inverse of `pack` for values of this (storage) type."""
+    """Return words [lanes, width] as values of a storage type, [lanes, ...]: the inverse of `pack`."""
     dtype = jnp.dtype(type_.dtype)
     shape = (words.shape[0], *type_.shape)
     if words.dtype not in (SMALL, LARGE):
@@ -80,7 +82,7 @@ def _from_bits(words: jax.Array, dtype: Dtype) -> jax.Array:
 
 
 def _bits(dtype: Dtype) -> Dtype:
-    """What one word holds of a value of this type."""
+    """Return the dtype whose bits one word holds: of a complex number its real or imaginary part."""
     if jnp.issubdtype(dtype, jnp.complexfloating):
         return np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
     return dtype if _is_standard(dtype) else _stand_in(dtype)
@@ -91,11 +93,11 @@ def _per_element(dtype: Dtype) -> int:
 
 
 def _is_standard(dtype: Dtype) -> bool:
-    """Do its bits fill its bytes? Only JAX's narrowest types have fewer."""
+    """Whether the bits of a dtype fill its bytes, as they do in all but JAX's narrowest types."""
     finfo: Any = jnp.finfo  # untyped in some releases of JAX
     return dtype.isbuiltin == 1 or (jnp.issubdtype(dtype, jnp.floating) and int(finfo(dtype).bits) >= 8)
 
 
 def _stand_in(dtype: Dtype) -> Dtype:
-    """A wider type that holds every value of a narrow one that has no bits of its own (int4, float4, ...)."""
+    """Return a wider dtype that holds every value of a narrow one whose bits do not fill a byte (int4, float4, ...)."""
     return np.dtype(np.int32 if jnp.issubdtype(dtype, jnp.integer) else np.float32)
