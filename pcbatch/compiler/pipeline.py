@@ -240,8 +240,3 @@ def stages(batched: Any, args: tuple[Any, ...]) -> dict[str, CfgProgram | StackP
     """The programs `cfg`, `stack` and `opt` of a batched function for example (batched) arguments."""
     found: Stages = batched.lower(*args).stages
     return {"cfg": found.cfg, "stack": found.stack, "opt": found.opt}
-
-
-def dump(batched: Any, stage: str, avals: Mapping[str, Any] | None, lanes: int, format: str = "text") -> str:
-    """The text of one stage of a batched function. `avals`: parameter -> pytree of `ArrayType`, or None."""
-    return str(batched.dump(stage, avals, lanes, format))

@@ -91,13 +91,13 @@ def raise_failures(name: str, compiled: Program, outcome: RawResult, given: Argu
 
     pc_machine = compiled.executable if isinstance(compiled.executable, PcExecutable) else None
     cramped = () if pc_machine is None or replaying() else pc_machine.growth_notes(outcome.depth)
-    diagnostics = findings(FailedRun(name, outcome, compiled.options, given, locate, cramped))
+    diagnostics = failure_diagnostics(FailedRun(name, outcome, compiled.options, given, locate, cramped))
     if diagnostics:
         raise BatchRuntimeError(diagnostics)
 
 
-def findings(report: FailedRun) -> list[Diagnostic]:
-    """List one finding for every kind of failure."""
+def failure_diagnostics(report: FailedRun) -> list[Diagnostic]:
+    """Return one diagnostic for every kind of failure."""
     kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, Status.RUNNING: _running}
     found = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
     found += _failures(report)

