@@ -62,15 +62,15 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         emitter: "auto", "guard", "port" or "mask": how blocks are dispatched.
         modes: how blocks are computed (by "guard"): None (chosen by cost), a `pcbatch.Dense()`, `Few(width)` or
             `Strips(width)` for all, or a dict from a text in a block's source, or its label, to one of these.
-        max_depth: frames that a lane may have open. A lane may make at least so many nested calls; a call that returns
+        max_depth: frames that a lane may have open. A lane may make at least as many nested calls; a call that returns
             at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
             `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
         max_tape: records of each block that a gradient inside `jit` has room for, for each lane on average. None: 256,
             or fewer of large records. Outside `jit` the tape grows unless this is set. See `f.tape`.
-        checkpoints: states of the machine that a gradient keeps instead of a tape, running what is between them again.
-        max_memory: bytes, or a text such as "8GB", that the state of a machine may take on each device. What would take
-            more is refused before it is made, and stacks do not grow beyond it. None: half of what the device has.
+        checkpoints: states of the machine that a gradient keeps instead of a tape, running the trips between them again.
+        max_memory: bytes, or a text such as "8GB", that the state of a machine may take on each device. A state that would
+            take more is refused before it is made, and stacks do not grow beyond it. None: half of what the device has.
         devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
             lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/users/jax.md.
         stats: count visits and active lanes per block; see `Result.stats`.
@@ -105,10 +105,20 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
 def inline(fn: F) -> F:
     """Let batched functions call `fn`, whose `if`, `while` and `return` then follow each lane.
 
-    Like `pcbatch.batch` on a helper, but it stays a plain function for everybody else, each call in a batched function
-    has types of its own, and no stack is needed for it. It must not call itself.
+    Like `pcbatch.batch` on a helper, but it stays a plain function for all other callers, each call in a batched
+    function has types of its own, and no stack is needed for it. It must not call itself.
+
+    Args:
+        fn: a plain Python function, a batched one, or a `staticmethod` of one.
+
+    Returns:
+        The function, which is called as before.
+
+    Raises:
+        UsageError: something that is not a Python function.
 
     Example:
+        >>> import jax.numpy as jnp, pcbatch
         >>> @pcbatch.inline
         ... def clip(x, limit):
         ...     if x > limit:
@@ -117,6 +127,8 @@ def inline(fn: F) -> F:
         >>> @pcbatch.batch
         ... def f(x):
         ...     return clip(x, 1.0) + clip(2 * x, 3.0)
+        >>> f(jnp.array([0.5, 2.0])).tolist()
+        [1.5, 4.0]
     """
     return _inlined(fn)  # type: ignore[no-any-return]
 
@@ -138,13 +150,19 @@ def unroll(iterable: Iterable[Any]) -> tuple[Any, ...]:
     A loop over an array or a `range` stays a loop; use this where the body needs the number or the element while
     compiling, or is so short that a loop costs more than its work.
 
+    Args:
+        iterable: of a length that is known while compiling.
+
     Example:
+        >>> import jax.numpy as jnp, pcbatch
         >>> @pcbatch.batch
         ... def horner(x):
         ...     y = 0.0
         ...     for c in pcbatch.unroll((3.0, 2.0, 1.0)):
         ...         y = y * x + c
         ...     return y
+        >>> horner(jnp.array([0.0, 1.0])).tolist()
+        [1.0, 6.0]
     """
     return tuple(iterable)
 
@@ -167,6 +185,7 @@ def _what_to_decorate(fn: Any) -> str:
 
 
 def _make(fn: Any, options: Options) -> Any:
+    """Batch a function, or that in a `staticmethod` or `classmethod`."""
     if isinstance(fn, staticmethod):
         return staticmethod(_make(fn.__func__, options))
     if isinstance(fn, classmethod):

@@ -196,9 +196,9 @@ class Batched(Generic[P, R]):
             ...         n = n - 1
             ...     return n
             >>> m = countdown.start(jnp.array([1, 1000]))
-            >>> m = m.advance(max_trips=10)
-            >>> m.done
-            False
+            >>> m = m.advance(max_trips=2)
+            >>> m.advance().result().value.tolist()
+            [0, 0]
         """
         devices = self._programs.pop_devices(kwargs)
         return monitored.start(self.__name__, *self._compiled(args, kwargs), devices, "start")
@@ -330,8 +330,15 @@ class Batched(Generic[P, R]):
             ... def double(x):
             ...     return 2 * x
             >>> lowered = double.lower(jax.ShapeDtypeStruct((8,), "float32"))
-            >>> print(lowered.as_text("cfg"))
+            >>> print(lowered.as_text("cfg").strip())
+            pcir 1 cfg
+            func @double(x: f32[]) -> (r: f32[]) {
+            bb0:
+              r = { 2 * x }
+              return
+            }
             >>> lowered.out_info
+            ShapeDtypeStruct(shape=(8,), dtype=float32)
         """
         devices = self._programs.pop_devices(kwargs)
         program, call = self._compiled(args, kwargs)

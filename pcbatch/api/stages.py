@@ -13,7 +13,7 @@ from jax.sharding import NamedSharding
 
 from pcbatch import frontend
 from pcbatch.call.arguments import Arguments, prepare, usage
-from pcbatch.call.out_axes import inserted
+from pcbatch.call.out_axes import aval_with_lanes
 from pcbatch.call.static_leaves import is_static
 from pcbatch.compiler.pipeline import Stages, compile_stages, show
 from pcbatch.compiler.program import Program
@@ -48,7 +48,7 @@ def avals_of(
     named = {name: arg for name, arg in kwargs.items() if name not in static}
     assert program.stages.result is not None
     types = [array_type(leaf) for leaf in program.stages.result.leaves]
-    outs = [inserted(to_aval(t, (lanes,)), axis) for t, axis in zip(types, program.out_axes, strict=True)]
+    outs = [aval_with_lanes(to_aval(t, (lanes,)), axis) for t, axis in zip(types, program.out_axes, strict=True)]
     return Avals(jax.tree.map(_aval, (positional, named)), jax.tree.unflatten(program.stages.result.tree, outs))
 
 

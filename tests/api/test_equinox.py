@@ -15,6 +15,7 @@ import optax
 import pytest
 
 import pcbatch
+from pcbatch.runs.fingerprint import of_compiled
 
 X = jnp.array([[0.5, -1.0], [2.0, 0.25], [-0.5, 3.0]])
 
@@ -153,7 +154,7 @@ class TestWhatAProgramDependsOn:
 
     def test_a_run_that_was_kept_is_of_one_program(self) -> None:
         def fingerprint(net: Any) -> str:
-            return walked._programs.program(walked._programs.prepare((X, net), {})).fingerprint()
+            return of_compiled(walked._compiled((X, net), {})[0])
 
         assert fingerprint(mlp()) == fingerprint(mlp(1)) != fingerprint(mlp(activation=jnp.tanh))
 
