@@ -1,9 +1,9 @@
 """pcbatch: write a function for one example; run it on a batch, each lane at its own pace."""
 
-from pcbatch.api.batch import Batched as Batched
 from pcbatch.api.batch import batch as batch
 from pcbatch.api.batch import inline as inline
 from pcbatch.api.batch import unroll as unroll
+from pcbatch.api.batched import Batched as Batched
 from pcbatch.call.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.call.results import BlockStats as BlockStats
 from pcbatch.call.results import Result as Result

@@ -1,19 +1,21 @@
-"""`f.map`: what its options mean, and inputs that come from the host in chunks."""
+"""`f.map`: many inputs through few lanes, at once or in chunks that come from the host."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.api.programs import Programs
 from pcbatch.call.arguments import Arguments, on_device, usage
 from pcbatch.call.placement import mesh_for_sharding
 from pcbatch.call.results import Result
+from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.trace import is_key_array
@@ -26,10 +28,6 @@ from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
 from pcbatch.runtime.vm.raw_result import debug_checks, is_tracing
 
-if TYPE_CHECKING:
-    from pcbatch.api.batch import Batched
-    from pcbatch.compiler.program import Program
-
 AT_ONCE = 2**28  # bytes of arguments on the host that are sent in one go
 TRANSFER = 2**26  # bytes of a chunk of more
 FEWEST = 1024  # inputs of a transfer from an iterator whose chunks are small
@@ -37,54 +35,55 @@ FEWEST = 1024  # inputs of a transfer from an iterator whose chunks are small
 
 @dataclass(frozen=True, slots=True)
 class MapOptions:
-    """The options of `f.map`, checked."""
+    """The options of one call of `f.map`."""
 
     lanes: int | None
     chunk: int | None
     mesh: Devices
-    wishes: RunOptions | None
+    run_options: RunOptions | None
 
     @property
     def devices(self) -> int:
-        """How many there are."""
+        """The number of devices."""
         return LaneSharding(self.mesh, 0).devices
 
-    def whole(self, inputs: int) -> int:
-        """So many inputs or a few more: as many for each device."""
+    def multiple(self, inputs: int) -> int:
+        """Round a number of inputs up to one that all devices share equally."""
         return -(-inputs // self.devices) * self.devices
 
 
-def run_map(
-    batched: Batched[..., Any], fixed: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any
-) -> Result:
-    """`batched.map(...)`. `fixed`: arguments before those of the caller, the same for all inputs."""
-    if batched.options.strategy == "local":
+def run_map(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], options: MapOptions) -> Result:
+    """Run `f.map`: whole arrays at once, or in chunks that the host sends while the lanes run."""
+    if programs.options.strategy == "local":
         raise needs_pc("`map`")
-    _positive("lanes", options["lanes"])
-    _positive("chunk", options["chunk"])
+    _check_positive("lanes", options.lanes)
+    _check_positive("chunk", options.chunk)
     streams = any(isinstance(arg, Iterator) for arg in args)
-    wishes: RunOptions | None = options["wishes"]
-    if is_tracing((fixed, [a for a in args if not isinstance(a, Iterator)], kwargs)):
-        asked = {"an iterator": streams, "`chunk`": options["chunk"] is not None}
-        wanted = [what for what, there in asked.items() if there] + (
-            [] if wishes is None else [f"`{wishes.first_given}`"]
-        )
-        if wanted:
-            raise _needs_host(wanted[0])
-    chosen = MapOptions(options["lanes"], options["chunk"], options["mesh"], wishes)
+    if is_tracing((programs.fixed, [arg for arg in args if not isinstance(arg, Iterator)], kwargs)):
+        _refuse_chunks(streams, options)
     if streams:
-        return _chunks(batched, fixed, args, kwargs, chosen)
-    given = batched.prepared((*fixed, *args), kwargs, host=True)
-    size = _size(given, chosen)
+        return _map_iterator(programs, args, kwargs, options)
+    call = programs.prepare(args, kwargs, host=True)
+    size = _chunk_size(call, options)
     if size is None:
-        return _at_once(batched, on_device(given), chosen)
-    return _slices(batched, given, size, chosen)
+        return _map_at_once(programs, on_device(call), options)
+    return _map_slices(programs, call, size, options)
 
 
-def _positive(name: str, value: object) -> None:
+def _check_positive(name: str, value: object) -> None:
     if value is not None and (not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1):
         title = f"{name} must be a positive integer or None, not {short(value)}"
         raise usage("PCB417", title, help=f"leave {name} out, or give a number such as {name}=128")
+
+
+def _refuse_chunks(streams: bool, options: MapOptions) -> None:
+    """Raise UsageError for what only the host can do, in a call that JAX traces."""
+    if streams:
+        raise _needs_host("an iterator")
+    if options.chunk is not None:
+        raise _needs_host("`chunk`")
+    if options.run_options is not None:
+        raise _needs_host(f"`{options.run_options.first_given}`")
 
 
 def _needs_host(what: str) -> UsageError:
@@ -93,123 +92,113 @@ def _needs_host(what: str) -> UsageError:
     return usage("PCB419", title, "chunks and reports are made by the host, while the program runs", help=help)
 
 
-def _at_once(batched: Batched[..., Any], given: Arguments, options: MapOptions) -> Result:
-    compiled = batched.program(given)
-    if options.wishes is None:
-        return compiled.result(compiled.stream(given, options.lanes, options.mesh), given.lanes)
+def _map_at_once(programs: Programs, call: Arguments, options: MapOptions) -> Result:
+    program = programs.program(call)
+    if options.run_options is None:
+        return program.result(program.stream(call, options.lanes, options.mesh), call.lanes)
     lanes = options.lanes or STREAM
-    return compiled.result(
-        run_monitored(batched.__name__, compiled, given, options.mesh, options.wishes, lanes), given.lanes
-    )
+    raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes)
+    return program.result(raw, call.lanes)
 
 
-def _size(given: Arguments, options: MapOptions) -> int | None:
-    """How many inputs to send at a time; None: all of them."""
+def _chunk_size(call: Arguments, options: MapOptions) -> int | None:
+    """The number of inputs to send at a time; None: all of them."""
     if options.chunk is not None:
-        return options.whole(min(options.chunk, max(1, given.lanes)))
-    held = [x for x in _mapped(given) if isinstance(x, np.ndarray)]
-    if sum(x.nbytes for x in held) < AT_ONCE or not given.lanes:
+        return options.multiple(min(options.chunk, max(1, call.lanes)))
+    on_host = [x for x in _mapped(call) if isinstance(x, np.ndarray)]
+    if sum(x.nbytes for x in on_host) < AT_ONCE or not call.lanes:
         return None
-    return options.whole(_affordable(given))
+    return options.multiple(_inputs_of_transfer(call))
 
 
-def _affordable(given: Arguments) -> int:
-    """Inputs in a transfer of the usual size."""
-    each: int = sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in _mapped(given))
+def _inputs_of_transfer(call: Arguments) -> int:
+    """The number of inputs in a transfer of `TRANSFER` bytes."""
+    each: int = sum(math.prod(x.shape[1:]) * x.dtype.itemsize for x in _mapped(call))
     return max(1, TRANSFER // max(1, each))
 
 
-def _mapped(given: Arguments) -> Iterator[Any]:
-    for name, leaves in given.arrays.items():
-        yield from (x for x, mapped in zip(leaves, given.mapped.get(name, ()), strict=False) if mapped)
+def _mapped(call: Arguments) -> Iterator[Any]:
+    for name, leaves in call.arrays.items():
+        yield from (x for x, mapped in zip(leaves, call.mapped.get(name, ()), strict=False) if mapped)
 
 
-def _slices(batched: Batched[..., Any], given: Arguments, size: int, options: MapOptions) -> Result:
-    """Whole arrays on the host, a slice at a time."""
-    compiled = batched.program(given)
+def _map_slices(programs: Programs, call: Arguments, size: int, options: MapOptions) -> Result:
+    """Send whole arrays on the host a slice at a time."""
 
     def parts() -> Iterator[Arguments]:
-        return (_part(given, slice(k, k + size)) for k in range(0, given.lanes, size))
+        return (_part(call, slice(k, k + size)) for k in range(0, call.lanes, size))
 
-    return _streamed(compiled, given, parts, ChunkPlan(size, given.lanes, options.lanes), options)
+    return _map_parts(programs.program(call), call, parts, ChunkPlan(size, call.lanes, options.lanes), options)
 
 
-def _part(given: Arguments, rows: slice) -> Arguments:
+def _part(call: Arguments, rows: slice) -> Arguments:
     arrays = {
-        name: tuple(x[rows] if mapped else x for x, mapped in zip(leaves, given.mapped[name], strict=True))
-        if name in given.mapped
+        name: tuple(x[rows] if mapped else x for x, mapped in zip(leaves, call.mapped[name], strict=True))
+        if name in call.mapped
         else leaves
-        for name, leaves in given.arrays.items()
+        for name, leaves in call.arrays.items()
     }
-    return replace(given, arrays=arrays, lanes=len(range(given.lanes)[rows]))
+    return replace(call, arrays=arrays, lanes=len(range(call.lanes)[rows]))
 
 
-def _chunks(
-    batched: Batched[..., Any],
-    fixed: tuple[Any, ...],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    options: MapOptions,
-) -> Result:
-    """An iterator of chunks."""
+def _map_iterator(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, Any], options: MapOptions) -> Result:
+    """Send the chunks of an iterator."""
     if len(args) != 1:
         help = "let each chunk be a tuple of all arguments: `f.map(zip(chunks_of_x, chunks_of_y))`"
         raise usage("PCB418", "an iterator of chunks is not the only positional argument of `map`", help=help)
-    coming = _prepared(batched, fixed, args[0], kwargs)
-    held: list[Arguments] = []
-    for given in coming:
-        held.append(given)
-        if given.lanes:
+    chunks = _prepared(programs, args[0], kwargs)
+    seen: list[Arguments] = []
+    for call in chunks:
+        seen.append(call)
+        if call.lanes:
             break
-    if not held:
+    if not seen:
         help = "let the iterator give a chunk, if only one of no inputs: their types tell those of the result"
         raise usage("PCB418", "the iterator given to `map` has no chunks", help=help)
-    first = held[-1]
-    if debug_checks():  # what goes wrong is looked for in a second run
-        held += coming
-        whole = _joined(held)
-        return _slices(batched, whole, options.whole(options.chunk or max(1, first.lanes)), options)
-    usual = options.chunk or max(first.lanes, min(FEWEST * options.devices, _affordable(first)))
+    first = seen[-1]
+    if debug_checks():  # a NaN is looked for in a second run over the same inputs, which an iterator gives only once
+        call = _joined([*seen, *chunks])
+        return _map_slices(programs, call, options.multiple(options.chunk or max(1, first.lanes)), options)
+    # Small chunks are sent several at a time, as a transfer costs the same for few inputs as for many.
+    size = options.chunk or max(first.lanes, min(FEWEST * options.devices, _inputs_of_transfer(first)))
 
     def parts() -> Iterator[Arguments]:
         yield first
-        yield from coming
+        yield from chunks
 
-    flow = ChunkPlan(options.whole(usual), None, options.lanes)
-    return _streamed(batched.program(first), first, parts, flow, options)
+    plan = ChunkPlan(options.multiple(size), None, options.lanes)
+    return _map_parts(programs.program(first), first, parts, plan, options)
 
 
-def _prepared(
-    batched: Batched[..., Any], fixed: tuple[Any, ...], chunks: Iterator[Any], kwargs: dict[str, Any]
-) -> Iterator[Arguments]:
-    """Chunks taken apart. All must have the types, and the shared values, of the first."""
+def _prepared(programs: Programs, chunks: Iterator[Any], kwargs: dict[str, Any]) -> Iterator[Arguments]:
+    """Split chunks into leaves. All must have the types, and the shared values, of the first."""
     first: Arguments | None = None
     for number, chunk in enumerate(chunks):
         args = chunk if type(chunk) is tuple else (chunk,)
-        given = batched.prepared((*fixed, *args), kwargs, host=True)
+        call = programs.prepare(args, kwargs, host=True)
         if first is None:
-            first = given
-            _check_keywords(given, kwargs)
-        _check_alike(first, given, number)
-        yield given
+            first = call
+            _check_keywords(call, kwargs)
+        _check_alike(first, call, number)
+        yield call
 
 
-def _check_keywords(given: Arguments, kwargs: dict[str, Any]) -> None:
+def _check_keywords(call: Arguments, kwargs: dict[str, Any]) -> None:
     for name in kwargs:
-        if any(given.mapped.get(name, ())):
+        if any(call.mapped.get(name, ())):
             title = f"argument `{name}` has a value per input, and stands beside an iterator of chunks"
             help = f"put `{name}` into the chunks, or say `in_axes={{'{name}': None}}` if all inputs share it"
             raise usage("PCB418", title, help=help)
 
 
-def _check_alike(first: Arguments, given: Arguments, number: int) -> None:
-    for name, type_ in given.types.items():
+def _check_alike(first: Arguments, call: Arguments, number: int) -> None:
+    for name, type_ in call.types.items():
         if type_ != first.types.get(name):
             title = f"chunk {number} has another type of `{name}`: {type_} instead of {first.types.get(name)}"
             help = "give all chunks the shapes and dtypes of the first, but for how many inputs they hold"
             raise usage("PCB418", title, help=help)
-        mapped = given.mapped.get(name, ())
-        for leaf, known, varies in zip(given.arrays[name], first.arrays[name], mapped, strict=False):
+        mapped = call.mapped.get(name, ())
+        for leaf, known, varies in zip(call.arrays[name], first.arrays[name], mapped, strict=False):
             if not varies and not _same(leaf, known):
                 title = f"chunk {number} has another value of `{name}`, which all inputs share"
                 help = "give the same in every chunk; lanes take their work along from one chunk to the next"
@@ -221,7 +210,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _joined(parts: list[Arguments]) -> Arguments:
-    """All chunks in one."""
+    """Concatenate all chunks into one."""
 
     def join(name: str, position: int, leaf: Any) -> Any:
         if not parts[0].mapped.get(name, (False,) * (position + 1))[position]:
@@ -233,24 +222,29 @@ def _joined(parts: list[Arguments]) -> Arguments:
     return replace(parts[0], arrays=arrays, lanes=sum(part.lanes for part in parts))
 
 
-def _streamed(
-    compiled: Program, given: Arguments, parts: Callable[[], Iterator[Arguments]], flow: ChunkPlan, options: MapOptions
+def _map_parts(
+    program: Program, call: Arguments, parts: Callable[[], Iterator[Arguments]], plan: ChunkPlan, options: MapOptions
 ) -> Result:
-    def pieces(stopped: Callable[[], bool] = lambda: False) -> Iterator[Chunk]:
-        return regroup(((compiled.mapped(part), part.lanes) for part in parts()), flow.size, stopped)
+    """Run `parts` of the inputs one after the other; `call` has the values that they share."""
 
-    if options.wishes is None:
-        outcome = compiled.stream_chunks(given, pieces, flow, mesh_for_sharding(options.mesh))
+    def chunks(stopped: Callable[[], bool] = lambda: False) -> Iterator[Chunk]:
+        return regroup(((program.mapped(part), part.lanes) for part in parts()), plan.size, stopped)
+
+    mesh = mesh_for_sharding(options.mesh)
+    if options.run_options is None:
+        raw = program.stream_chunks(call, chunks, plan, mesh)
     else:
-        outcome = run_chunks_monitored(compiled, given, pieces, flow, mesh_for_sharding(options.mesh), options.wishes)
-    return compiled.result(outcome, len(outcome.status))
+        raw = run_chunks_monitored(program, call, chunks, plan, mesh, options.run_options)
+    return program.result(raw, len(raw.status))
 
 
 def regroup(
     parts: Iterator[tuple[Mapping[str, Any], int]], size: int, stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[Chunk]:
-    """Rows in pieces of `size`. They are copied: an iterator may use its buffers again. When the run is `stopped`, what
-    is not a whole piece by then is left out, unless it is all that there is."""
+    """Copy rows into chunks of `size` (an iterator may use its buffers again); the last one may be smaller.
+
+    When the run is `stopped`, rows that do not fill a chunk by then are left out, unless there is no other chunk.
+    """
     rows: dict[str, np.ndarray] = {}
     filled, first = 0, True
     for arrays, count in parts:

@@ -1,4 +1,4 @@
-"""From the arguments of a call to leaves per lane: binding, axes, sizes, and the errors people meet there."""
+"""The arguments of a call as leaves per lane: binding, axes, sizes, and the errors that users meet there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STAR = inspect.Parameter.VAR_POSITIONAL
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A call, taken apart. `leaves` maps every leaf's variable to an array: [lanes, ...], or unbatched if shared."""
+    """The arguments of one call, checked and flattened. An array leaf is [lanes, ...], or unbatched if it is shared."""
 
     types: Mapping[str, Abstract]  # parameter -> type for one lane
     shared: frozenset[str]  # parameters whose leaves are all unbatched
@@ -40,48 +40,51 @@ class Arguments:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What a compiled program depends on. (The types keep the objects: no other can get the identity of one.)"""
+        """The signature of the call, for a cache of programs.
+
+        An object without a hash counts by its identity; the types hold it, so that no later object can have that.
+        """
         return (tuple(self.types.items()), self.shared, self.objects)
 
 
 def usage(code: str, title: str, *notes: str, help: str = "") -> UsageError:
-    """An error about how the API was used."""
+    """Make an error about how the API was used."""
     return UsageError(Diagnostic(code, title, notes=notes, helps=(help,) if help else ()))
 
 
 def signature(fn: Any) -> inspect.Signature:
-    """The parameters of the function itself: not those that `functools.wraps` or `__signature__` claim it has."""
-    now = (fn.__code__, fn.__defaults__, fn.__kwdefaults__)  # reloading tools change these in old functions
-    known = _signatures.get(fn)
-    if known is not None and all(a is b for a, b in zip(known[0], now, strict=True)):
-        return known[1]
+    """The parameters of the function itself, whatever `functools.wraps` or `__signature__` claim."""
+    parts = (fn.__code__, fn.__defaults__, fn.__kwdefaults__)  # reloading tools change these in old functions
+    cached = _signatures.get(fn)
+    if cached is not None and all(a is b for a, b in zip(cached[0], parts, strict=True)):
+        return cached[1]
     bare = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
     bare.__kwdefaults__ = fn.__kwdefaults__
-    found = inspect.signature(bare)
-    _signatures[fn] = now, found
-    return found
+    own = inspect.signature(bare)
+    _signatures[fn] = parts, own
+    return own
 
 
-# Asked for in every call: what changes a signature, and the signature.
+# Every call needs a signature: the parts of a function that it depends on, and the signature.
 _signatures: WeakKeyDictionary[Any, tuple[tuple[Any, ...], inspect.Signature]] = WeakKeyDictionary()
 
 
 def bind(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
     """Match arguments to parameters, without defaults."""
-    given = signature(fn)
+    parameters = signature(fn)
     try:
-        return given.bind(*args, **kwargs)
+        return parameters.bind(*args, **kwargs)
     except TypeError as error:
         help = "pass each parameter once; only those with a default may be left out"
         raise usage(
-            "PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{_in_short(given)}", help=help
+            "PCB402", f"{fn.__name__}(): {error}", f"the signature is {fn.__name__}{_in_short(parameters)}", help=help
         ) from None
 
 
-def _in_short(given: inspect.Signature) -> inspect.Signature:
+def _in_short(full: inspect.Signature) -> inspect.Signature:
     """A signature whose defaults are shown in short."""
-    parameters = given.parameters.values()
-    return given.replace(
+    parameters = full.parameters.values()
+    return full.replace(
         parameters=[p if p.default is p.empty else p.replace(default=Short(p.default)) for p in parameters]
     )
 
@@ -89,12 +92,21 @@ def _in_short(given: inspect.Signature) -> inspect.Signature:
 def prepare(
     fn: Any, options: Options, args: tuple[Any, ...], kwargs: dict[str, Any], *, host: bool = False
 ) -> Arguments:
-    """Take a call apart; raises UsageError when sizes or axes do not fit. `host`: arrays of NumPy that have lanes stay
-    what they are (see `on_device`)."""
+    """Check the arguments of a call and flatten them, with the lanes along the first axis of every mapped leaf.
+
+    Args:
+        fn: the plain function.
+        options: its options; `in_axes` and `static_argnames` count here.
+        args, kwargs: as the user passes them.
+        host: leave arrays of NumPy that have lanes on the host (see `on_device`).
+
+    Raises:
+        UsageError: a wrong argument, or sizes or axes that do not fit.
+    """
     bound = bind(fn, args, kwargs)
     passed = set(bound.arguments)
     bound.apply_defaults()
-    axes = _axes(fn, options, bound, len(args))
+    axes = _axes_by_name(fn, options, bound, len(args))
     types: dict[str, Abstract] = {}
     shared: set[str] = set()
     arrays: dict[str, tuple[Any, ...]] = {}
@@ -102,36 +114,36 @@ def prepare(
     sizes: dict[str, int] = {}
     objects: tuple[int, ...] = ()
     for name, value in bound.arguments.items():
-        if name in options.static_argnames or name not in passed:
+        if name in options.static_argnames or name not in passed:  # a default is shared by all lanes
             declared = name in options.static_argnames
             types[name] = _static(name, value, declared)
             arrays[name] = () if declared else tuple(leaf for leaf in jax.tree.leaves(value) if is_array(leaf))
             shared.add(name)
             continue
         _, tree = _flattened(name, value)
-        paths = jax.tree_util.tree_leaves_with_path(value)  # in the same order
-        per_leaf = _leaf_axes(name, axes[name], value)
-        _check_no_numbers(name, value, per_leaf)
+        paths_and_leaves = jax.tree_util.tree_leaves_with_path(value)  # in the same order
+        leaf_axes = _leaf_axes(name, axes[name], value)
+        _check_no_numbers(name, value, leaf_axes)
         lane_types: list[ArrayType | Known] = []
-        held: list[tuple[Any, bool]] = []
-        for leaf, axis in zip(paths, per_leaf, strict=True):
-            if axis is None and is_static(leaf[1]):
-                lane_types.append(Known(leaf[1]))
-                objects += () if has_hash(leaf[1]) else (id(leaf[1]),)
+        lane_arrays: list[tuple[Any, bool]] = []
+        for (path, leaf), axis in zip(paths_and_leaves, leaf_axes, strict=True):
+            if axis is None and is_static(leaf):  # a function or a string in a shared pytree: part of the program
+                lane_types.append(Known(leaf))
+                objects += () if has_hash(leaf) else (id(leaf),)
                 continue
-            array = _lane_axis_first(name, *leaf, axis, sizes, host)
+            array = _lane_axis_first(name, path, leaf, axis, sizes, host)
             lane_types.append(_type_of(name, array, int(axis is not None)))
-            held.append((array, axis is not None))
+            lane_arrays.append((array, axis is not None))
         types[name] = Abstract(tree, tuple(lane_types))
-        arrays[name] = tuple(array for array, _ in held)
-        mapped[name] = tuple(here for _, here in held)
-        if all(axis is None for axis in per_leaf):
+        arrays[name] = tuple(array for array, _ in lane_arrays)
+        mapped[name] = tuple(is_mapped for _, is_mapped in lane_arrays)
+        if all(axis is None for axis in leaf_axes):
             shared.add(name)
     return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes), objects)
 
 
 def checked_names(fn: Any, options: Options) -> Options:
-    """The options with tuples of names; UsageError if they name what is no parameter."""
+    """Make tuples of the options that name parameters; UsageError for a name that is no parameter."""
     known = signature(fn).parameters
     for option in ("static_argnames", "donate_argnames"):
         names = getattr(options, option)
@@ -153,19 +165,20 @@ def checked_names(fn: Any, options: Options) -> Options:
 
 
 def types_of_fixed(fn: Any, options: Options, fixed: tuple[Any, ...]) -> dict[str, Abstract]:
-    """The types of the first parameters, given values that all lanes share."""
-    found: dict[str, Abstract] = {}
+    """The types of the first parameters, for values that all lanes share."""
+    types_by_name: dict[str, Abstract] = {}
     for name, value in zip(signature(fn).parameters, fixed, strict=False):
         if name in options.static_argnames:
-            found[name] = _static(name, value, True)
+            types_by_name[name] = _static(name, value, True)
         else:
             leaves, tree = _flattened(name, value)
             types = tuple(Known(leaf) if is_static(leaf) else _type_of(name, leaf, 0) for leaf in leaves)
-            found[name] = _of_values(tree, leaves, types)
-    return found
+            types_by_name[name] = _of_values(tree, leaves, types)
+    return types_by_name
 
 
 def _static(name: str, value: Any, declared: bool) -> Abstract:
+    """The type of an argument in `static_argnames` (`declared`), or of a default."""
     if declared:
         try:
             hash(value)
@@ -176,7 +189,7 @@ def _static(name: str, value: Any, declared: bool) -> Abstract:
                 help=_hashable_help(name, value),
             ) from None
         return known(value)
-    leaves, tree = _flattened(name, value)  # a default: shared arrays, numbers known while compiling
+    leaves, tree = _flattened(name, value)  # arrays are shared, numbers known while compiling
     types = tuple(_type_of(name, leaf, 0) if is_array(leaf) else Known(leaf) for leaf in leaves)
     return _of_values(tree, leaves, types)
 
@@ -206,7 +219,8 @@ def _hashable_help(name: str, value: Any) -> str:
     return "pass a tuple, a number, a string or a function"
 
 
-def _axes(fn: Any, options: Options, bound: inspect.BoundArguments, positional: int) -> dict[str, Any]:
+def _axes_by_name(fn: Any, options: Options, bound: inspect.BoundArguments, positional: int) -> dict[str, Any]:
+    """The axes of each argument, a prefix of its structure. `positional`: the number of arguments without a name."""
     axes, names = options.in_axes, list(bound.arguments)
     if axes is None or is_axis(axes):
         return dict.fromkeys(names, axes)
@@ -219,6 +233,7 @@ def _axes(fn: Any, options: Options, bound: inspect.BoundArguments, positional: 
         return {name: axes.get(name, 0) for name in names}
     kinds = [parameter.kind for parameter in bound.signature.parameters.values()]
     star = kinds.index(STAR) if STAR in kinds else None
+    # Entries from `*args` on are a tuple, as these arguments are one parameter.
     if star is not None and isinstance(axes, tuple | list) and len(axes) > star:
         axes, positional = (*axes[:star], tuple(axes[star:])), min(positional, star + 1)
     if not isinstance(axes, tuple | list):
@@ -234,7 +249,7 @@ def _axes(fn: Any, options: Options, bound: inspect.BoundArguments, positional: 
 
 
 def is_axis(axis: object) -> bool:
-    """Is it the number of an axis?"""
+    """Whether this is the number of an axis; True is none, though Python counts it as 1."""
     return isinstance(axis, int) and not isinstance(axis, bool)
 
 
@@ -243,27 +258,28 @@ def _names(names: list[str]) -> str:
 
 
 def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
+    """The axis of each leaf of an argument; None for a leaf that all lanes share."""
     try:
-        spread = jax.tree.broadcast(axes, value, is_leaf=lambda x: x is None)
+        axes_tree = jax.tree.broadcast(axes, value, is_leaf=lambda x: x is None)
     except ValueError as error:
         title, help = (
             f"in_axes of `{name}` does not fit its structure",
             "give one axis for all its leaves, or a prefix of it",
         )
         raise usage("PCB404", title, clipped(str(error).splitlines()[0], 500), help=help) from None
-    # None in the value is no leaf, but has a place among the axes.
-    places = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
-    leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
-    out = [axis for axis, leaf in zip(places, leaves, strict=True) if leaf is not None]
-    for axis in out:
+    # None in the value is no leaf, but there is an axis for it.
+    all_axes = jax.tree.leaves(axes_tree, is_leaf=lambda x: x is None)
+    all_leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
+    leaf_axes = [axis for axis, leaf in zip(all_axes, all_leaves, strict=True) if leaf is not None]
+    for axis in leaf_axes:
         if axis is not None and not is_axis(axis):
             help = "write the number of the axis that lanes lie along, or None for a value that all lanes share"
             raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {short(axis)}", help=help)
-    return out
+    return leaf_axes
 
 
 def _check_no_numbers(name: str, value: Any, axes: list[int | None]) -> None:
-    """A list of numbers is meant as an array, and JAX does not take it for one."""
+    """Refuse a list of numbers, which is meant as an array, and which JAX takes for many arguments."""
     leaves = jax.tree.leaves(value)
     if type(value) in (list, tuple) and leaves and None not in axes and all(map(is_number, leaves)):
         kind = type(value).__name__
@@ -271,18 +287,19 @@ def _check_no_numbers(name: str, value: Any, axes: list[int | None]) -> None:
         raise usage("PCB406", title, note, help=f"pass an array: `jnp.array({name})`")
 
 
-def on_device(given: Arguments) -> Arguments:
-    """With all arrays given to JAX."""
+def on_device(call: Arguments) -> Arguments:
+    """Make arrays of JAX of those of NumPy that `prepare(..., host=True)` has left."""
     arrays = {
         name: tuple(_as_jax(name, leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves)
-        if name in given.mapped
+        if name in call.mapped
         else leaves
-        for name, leaves in given.arrays.items()
+        for name, leaves in call.arrays.items()
     }
-    return replace(given, arrays=arrays)
+    return replace(call, arrays=arrays)
 
 
 def _lane_axis_first(param: str, path: Any, leaf: Any, axis: int | None, sizes: dict[str, int], host: bool) -> Any:
+    """A leaf with the lanes along its first axis, where it has any. `sizes`: the lanes of each leaf so far."""
     name = param + jax.tree_util.keystr(path)
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return _lane_axis_first_of_shape(name, leaf, axis, sizes)
@@ -309,7 +326,7 @@ def _as_jax(name: str, leaf: Any) -> Any:
 
 
 def _no_dtype(name: str, leaf: Any) -> UsageError:
-    """For arrays of strings, dates or objects."""
+    """The error for arrays of strings, dates or objects."""
     return usage(
         "PCB405",
         f"argument `{name}` has dtype {leaf.dtype}, which JAX does not have",
@@ -318,7 +335,7 @@ def _no_dtype(name: str, leaf: Any) -> UsageError:
 
 
 def _lane_axis_first_of_shape(name: str, leaf: Any, axis: int | None, sizes: dict[str, int]) -> Any:
-    """The same for a description of an array, which is enough for lowering."""
+    """`_lane_axis_first` of a `jax.ShapeDtypeStruct`, which is enough for lowering."""
     if axis is None:
         return leaf
     _check_axis(name, leaf.shape, axis)
@@ -357,8 +374,9 @@ def _check_size(name: str, size: int, sizes: dict[str, int]) -> None:
 
 
 def _type_of(name: str, leaf: Any, drop: int) -> Any:
+    """The type of a leaf less its first `drop` axes."""
     try:
-        # Without a trace if it is an array already: this is done in every call.
+        # An array is not traced for its type: this is done in every call.
         aval: Any = jax.typeof(leaf) if isinstance(leaf, jax.Array) else jax.eval_shape(lambda x: x, leaf)
         return from_aval(aval, drop)
     except jax.errors.InconclusiveDimensionOperation:
@@ -389,7 +407,7 @@ _NO_DTYPE = (np.object_, np.character, np.datetime64, np.timedelta64, np.void)
 
 
 def as_jax(tree: Any) -> Any:
-    """A pytree with arrays of JAX in place of those of NumPy that JAX has a dtype for."""
+    """Replace the arrays of NumPy in a pytree by arrays of JAX, where JAX has their dtype."""
     if not any(map(_convertible, jax.tree.leaves(tree))):
         return tree
     return jax.tree.map(lambda leaf: jnp.asarray(leaf) if _convertible(leaf) else leaf, tree)

@@ -1,4 +1,4 @@
-"""Devices to run on: what `devices=` and `mesh=` mean, and CPU cores as devices."""
+"""Devices to run on: the values of `devices=` and `mesh=`, and CPU cores as devices."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ ALL = "all"
 
 
 def use_cpu_devices(count: int | None = None) -> int:
-    """Make the cores of this machine `count` devices of JAX (default: one for each core that this process may use).
+    """Make the cores of this machine `count` devices of JAX.
 
     XLA runs a machine's loop on one core; with several devices, `devices="all"` runs one machine on each. Call this
     before anything else uses JAX.
+
+    Args:
+        count: the number of devices. None: one for each core that this process may use.
 
     Returns:
         The number of devices.
@@ -44,58 +47,63 @@ def use_cpu_devices(count: int | None = None) -> int:
     try:
         update("jax_num_cpu_devices", count)
     except RuntimeError:  # JAX has started
-        found = len(jax.devices("cpu"))
-        if found != count:
+        cpus = len(jax.devices("cpu"))
+        if cpus != count:
             raise usage(
                 "PCB414",
-                f"JAX has started with {found} CPU device{'s' if found > 1 else ''}, and cannot have {count} any more",
+                f"JAX has started with {cpus} CPU device{'s' if cpus > 1 else ''}, and cannot have {count} any more",
                 help=f"call `pcbatch.use_cpu_devices({count})` before anything else uses JAX",
             ) from None
     return count
 
 
 def mesh_of(devices: Any, mesh: Any = None) -> Devices:
-    """What to spread lanes over; None for JAX's default device.
+    """The mesh, or the sharding of the lanes, that a call asks for; None for JAX's default device.
 
-    `devices`: None, a number, "all", devices of JAX, a mesh, or how lanes lie on one: a `jax.NamedSharding`, or a
-    `jax.P` for the mesh of `jax.set_mesh`.
+    Args:
+        devices: None, a number, "all", devices of JAX, a mesh, a `jax.NamedSharding` of the lanes, or a `jax.P` for
+            the mesh of `jax.set_mesh`.
+        mesh: a mesh or a `jax.NamedSharding`, if `devices` is None.
+
+    Raises:
+        UsageError: both, or something else.
     """
     if mesh is not None and devices is not None:
         raise usage("PCB414", "`devices` and `mesh` are both given", help="leave one of them out")
-    found = devices if mesh is None else mesh
-    match found:
+    chosen = devices if mesh is None else mesh
+    match chosen:
         case None:
             return None
         case Mesh() | NamedSharding():
-            return found
+            return chosen
         case PartitionSpec():
-            return _of_the_context(found)
+            return _on_ambient_mesh(chosen)
         case _ if mesh is not None:
-            title = f"mesh must be a `jax.sharding.Mesh` or a `jax.NamedSharding`, not {short(found)}"
+            title = f"mesh must be a `jax.sharding.Mesh` or a `jax.NamedSharding`, not {short(chosen)}"
             raise usage("PCB414", title, help="or give `devices=4`")
-    return Mesh(np.array(_chosen(devices)), (AXIS,))
+    return Mesh(np.array(_listed(devices)), (AXIS,))
 
 
-def _of_the_context(spec: PartitionSpec) -> NamedSharding:
-    around = ambient_mesh()
-    if around.empty:
+def _on_ambient_mesh(spec: PartitionSpec) -> NamedSharding:
+    ambient = ambient_mesh()
+    if ambient.empty:
         help = "call it inside `with jax.set_mesh(mesh):`, or give `devices=jax.NamedSharding(mesh, spec)`"
         raise usage("PCB414", f"devices is {short(spec)}, and there is no mesh around", help=help)
-    mesh: Any = around if is_tracing(()) else jax.sharding.get_mesh()
+    mesh: Any = ambient if is_tracing(()) else jax.sharding.get_mesh()
     return NamedSharding(mesh, spec)
 
 
-def _chosen(devices: Any) -> Sequence[Any]:
-    here = jax.devices()
+def _listed(devices: Any) -> Sequence[jax.Device]:
+    present = jax.devices()
     if isinstance(devices, str) and devices == ALL:
-        return here
+        return present
     if isinstance(devices, int) and not isinstance(devices, bool):
-        if 1 <= devices <= len(here):
-            return here[:devices]
-        title = f"{devices} devices are asked for, and JAX has {len(here)}"
-        cpu = here[0].platform == "cpu"
+        if 1 <= devices <= len(present):
+            return present[:devices]
+        title = f"{devices} devices are asked for, and JAX has {len(present)}"
+        cpu = present[0].platform == "cpu"
         more = f"call `pcbatch.use_cpu_devices({devices})` before anything else uses JAX" if cpu and devices > 0 else ""
-        raise usage("PCB414", title, help=more or f'give a number from 1 to {len(here)}, or `devices="all"`')
+        raise usage("PCB414", title, help=more or f'give a number from 1 to {len(present)}, or `devices="all"`')
     if isinstance(devices, list | tuple) and devices and all(isinstance(d, jax.Device) for d in devices):
         if len(set(devices)) == len(devices):
             return devices

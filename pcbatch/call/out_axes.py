@@ -1,4 +1,4 @@
-"""`out_axes`: where the lanes lie in each leaf of a result."""
+"""`out_axes`: the axis of the lanes in each leaf of a result."""
 
 from __future__ import annotations
 
@@ -20,8 +20,21 @@ Axis = int | None
 
 
 def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) -> tuple[Axis, ...]:
-    """The axis of each leaf of a result, None for those that come without lanes. `same`: may they?"""
-    axes = _spread(name, out_axes, result)
+    """Check `out_axes`.
+
+    Args:
+        name: of the function, for messages.
+        out_axes: an axis, None, or a pytree prefix of the result with such leaves.
+        result: the type of the result for one lane.
+        same: for each leaf, whether it is equal for all lanes by construction.
+
+    Returns:
+        The axis of each leaf; None for a leaf that comes without lanes.
+
+    Raises:
+        UsageError: no such axis, another structure, or None for a leaf that lanes may differ in.
+    """
+    axes = _broadcast(name, out_axes, result)
     value = jax.tree.unflatten(result.tree, [0] * len(result.leaves))
     paths = ["result" + jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(value)]
     for axis, leaf, uniform, path in zip(axes, result.leaves, same, paths, strict=True):
@@ -39,17 +52,18 @@ def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) ->
     return axes
 
 
-def _spread(name: str, out_axes: Any, result: Abstract) -> tuple[Axis, ...]:
+def _broadcast(name: str, out_axes: Any, result: Abstract) -> tuple[Axis, ...]:
     """One axis for each leaf, from a prefix of the structure."""
     value = jax.tree.unflatten(result.tree, [0] * len(result.leaves))
     try:
-        spread = jax.tree.broadcast(out_axes, value, is_leaf=lambda x: x is None)
+        axes_tree = jax.tree.broadcast(out_axes, value, is_leaf=lambda x: x is None)
     except ValueError as error:
         title, help = f"out_axes of {name} does not fit its result", "give one axis for all of it, or a prefix of it"
         raise usage("PCB431", title, clipped(str(error).splitlines()[0], 500), help=help) from None
-    places = jax.tree.leaves(spread, is_leaf=lambda x: x is None)
-    leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
-    return tuple(axis for axis, leaf in zip(places, leaves, strict=True) if leaf is not None)
+    # None in the result is no leaf, but there is an axis for it.
+    all_axes = jax.tree.leaves(axes_tree, is_leaf=lambda x: x is None)
+    all_leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
+    return tuple(axis for axis, leaf in zip(all_axes, all_leaves, strict=True) if leaf is not None)
 
 
 def _differs(name: str, path: str) -> UsageError:
@@ -62,8 +76,8 @@ def _differs(name: str, path: str) -> UsageError:
     return usage("PCB432", title, *notes, help=help)
 
 
-def inserted(aval: Any, axis: Axis) -> Any:
-    """The type of a leaf of which the lanes come first, with the lanes on another axis, or without them."""
+def aval_with_lanes(aval: Any, axis: Axis) -> Any:
+    """Move the lanes from the first axis of a type to another one; None: leave them out."""
     make: Any = jax.ShapeDtypeStruct  # untyped in some releases of JAX
     lanes, *shape = aval.shape
     if axis is not None:
@@ -72,19 +86,19 @@ def inserted(aval: Any, axis: Axis) -> Any:
 
 
 def move_lane_axis(value: Any, axis: Axis, status: Any) -> Any:
-    """[lanes, ...] with the lanes on that axis; without it, the value of the first lane that has not failed."""
+    """Move the lanes of a value, [lanes, ...], to another axis; None: take the first lane that has not failed."""
     if axis == 0:
         return value
     host = isinstance(value, np.ndarray)
     if axis is not None:
         return np.moveaxis(value, 0, axis) if host else jnp.moveaxis(value, 0, axis)
     if not value.shape[0]:
-        return _nothing(value)
+        return _zeros_of_one_lane(value)
     return value[(np if host else jnp).argmax(status == int(Status.OK))]
 
 
-def _nothing(value: Any) -> Any:
-    """Of no lanes: zeros."""
+def _zeros_of_one_lane(value: Any) -> Any:
+    """Zeros for a result of no lanes, without the axis of the lanes."""
     if is_key_array(value):
         words = jax.random.key_data(value)
         return jax.random.wrap_key_data(jnp.zeros(words.shape[1:], words.dtype), impl=jax.random.key_impl(value))

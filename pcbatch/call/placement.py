@@ -1,7 +1,8 @@
-"""Where the lanes of a call run: what the call asks for, and where its arguments lie.
+"""The devices that the lanes of a call run on: those that the call asks for, else those that its arguments are on.
 
-Lanes that lie on several devices stay there, one machine on each, without being asked: outside traces the shardings of
-the arrays tell, inside them those that JAX has in types (explicit axes). What only XLA knows is left to `partition`.
+Lanes that are on several devices stay there, one machine on each, without being asked. Outside traces the shardings of
+the arrays tell, inside them those that JAX has in types (explicit axes). Shardings that only XLA knows are left to
+`runtime/sharding/custom_partitioning.py`.
 """
 
 from __future__ import annotations
@@ -21,14 +22,21 @@ from pcbatch.runtime.vm.raw_result import is_tracing
 
 
 def requested_devices(params: Container[str], kwargs: dict[str, Any], default: Any) -> Devices:
-    """What a call says; taken out of its keyword arguments, unless the function has `params` of those names.
+    """Take `devices=` and `mesh=` out of the keyword arguments of a call, unless the function has such `params`.
 
-    `default`: the option of the function. Inside a `shard_map` every device has lanes of its own, and it says nothing.
+    Args:
+        params: the names of the function's parameters.
+        kwargs: of the call; changed in place.
+        default: the option `devices` of the function. It does not count inside a `shard_map`, where every device has
+            lanes of its own.
+
+    Raises:
+        UsageError: a wrong value, or one inside a `shard_map`.
     """
-    found = {name: kwargs.pop(name) for name in ("devices", "mesh") if name in kwargs and name not in params}
-    if any(value is not None for value in found.values()):
+    asked = {name: kwargs.pop(name) for name in ("devices", "mesh") if name in kwargs and name not in params}
+    if any(value is not None for value in asked.values()):
         _refuse_inside_shard_map()
-        return mesh_of(found.get("devices"), found.get("mesh"))
+        return mesh_of(asked.get("devices"), asked.get("mesh"))
     return None if manual_axes(ambient_mesh()) else mesh_of(default)
 
 
@@ -41,20 +49,20 @@ def _refuse_inside_shard_map() -> None:
 
 
 def placement_of(wanted: Devices, given: Arguments) -> Devices:
-    """Where the lanes of a call run. `wanted`: what the call says."""
-    lying = _lying(given)
-    if wanted is None or (lying is None and is_default(wanted)):
-        return lying
+    """The devices that the lanes of a call run on. `wanted`: those that the call asks for."""
+    sharding = _sharding_of_lanes(given)
+    if wanted is None or (sharding is None and is_default(wanted)):
+        return sharding
     return _in_trace(wanted, given) if is_tracing(given.arrays) else wanted
 
 
 def is_default(devices: Devices) -> bool:
-    """Is it the device that JAX takes by itself?"""
+    """Whether these are the one device that JAX takes by itself."""
     return isinstance(devices, Mesh) and devices.size == 1 and devices.devices.flat[0] == jax.devices()[0]
 
 
 def without_explicit_axes(devices: Devices) -> Devices:
-    """The same devices by a mesh whose axes are in no type: what a run outside traces works with."""
+    """Return the same devices on a mesh without explicit axes, as runs outside traces need."""
     match devices:
         case NamedSharding(mesh=Mesh() as mesh) if is_explicit(mesh):
             return NamedSharding(_without_explicit_axes(mesh), devices.spec)
@@ -65,20 +73,25 @@ def without_explicit_axes(devices: Devices) -> Devices:
 
 
 def mesh_for_sharding(devices: Devices, what: str | None = None) -> Mesh | None:
-    """The devices that chunks of the host are dealt to, and runs that it looks after (which `what` asks for): one for
-    each machine."""
-    found = None if is_default(devices) else without_explicit_axes(devices)
-    if isinstance(found, NamedSharding):
-        axes = lane_axes(found)
-        one = tuple(slice(None) if name in axes else slice(1) for name in found.mesh.axis_names)
-        found = Mesh(found.mesh.devices[one], found.mesh.axis_names)
-    if found is not None and any(device.process_index != jax.process_index() for device in found.devices.flat):
-        raise _far(what)
-    return found
+    """The devices of a run that the host drives, one for each machine: a monitored run, or chunks of inputs.
+
+    `what`: the option that asks for a monitored run, for messages; None for chunks.
+
+    Raises:
+        UsageError: a device of another process.
+    """
+    mesh = None if is_default(devices) else without_explicit_axes(devices)
+    if isinstance(mesh, NamedSharding):  # devices along the other axes have the same lanes: one of them is enough
+        axes = lane_axes(mesh)
+        one = tuple(slice(None) if name in axes else slice(1) for name in mesh.mesh.axis_names)
+        mesh = Mesh(mesh.mesh.devices[one], mesh.mesh.axis_names)
+    if mesh is not None and any(device.process_index != jax.process_index() for device in mesh.devices.flat):
+        raise _of_other_processes(what)
+    return mesh
 
 
-def _far(what: str | None) -> UsageError:
-    """Each process looks after its own devices: clocks, files and Ctrl-C of several do not agree."""
+def _of_other_processes(what: str | None) -> UsageError:
+    """The error for devices of several processes, whose clocks, files and Ctrl-C do not agree."""
     if what is None:
         title = "chunks are sent to devices of other processes"
         help = "let each process map its own inputs: give it `devices=jax.local_devices()`"
@@ -94,24 +107,25 @@ def _without_explicit_axes(mesh: Mesh) -> Mesh:
 
 
 def _leaves(given: Arguments) -> Iterator[tuple[bool, Any]]:
-    """Is it mapped, and the array."""
+    """All arrays of a call, and whether each has lanes."""
     for name, arrays in given.arrays.items():
         mapped = given.mapped.get(name, ())
         yield from ((k < len(mapped) and mapped[k], array) for k, array in enumerate(arrays))
 
 
-def _lying(given: Arguments) -> Devices:
-    """How the arguments lie: as the first does of those whose lanes are on several devices."""
-    found = [(mapped, sharding) for mapped, x in _leaves(given) if (sharding := _sharding(x)) is not None]
-    for mapped, sharding in found:
+def _sharding_of_lanes(given: Arguments) -> Devices:
+    """The sharding of the first argument whose lanes are on several devices; None if there is none."""
+    shardings = [(mapped, sharding) for mapped, x in _leaves(given) if (sharding := _sharding(x)) is not None]
+    for mapped, sharding in shardings:
         if mapped and lane_axes(sharding) and _divides(sharding, given.lanes):
             return NamedSharding(sharding.mesh, partition_spec(lane_axes(sharding)))
-    typed = next((sharding for _, sharding in found if is_explicit(sharding.mesh)), None)
+    # Arguments with explicit axes of which none is one of lanes: types of JAX need a run on their mesh all the same.
+    typed = next((sharding for _, sharding in shardings if is_explicit(sharding.mesh)), None)
     return None if typed is None else NamedSharding(typed.mesh, partition_spec(None))
 
 
 def _sharding(array: Any) -> NamedSharding | None:
-    """How an array lies on several devices, as far as is known."""
+    """The sharding of an array over several devices, as far as it is known."""
     if isinstance(array, jax.core.Tracer):
         sharding = jax.typeof(array).sharding
         return sharding if not sharding.mesh.empty and is_explicit(sharding.mesh) else None
@@ -120,6 +134,7 @@ def _sharding(array: Any) -> NamedSharding | None:
 
 
 def _divides(sharding: NamedSharding, lanes: int) -> bool:
+    """Whether a sharding puts lanes on several devices, the same number on each."""
     parts = 1
     for name in lane_axes(sharding):
         parts *= sharding.mesh.shape[name]
@@ -127,16 +142,14 @@ def _divides(sharding: NamedSharding, lanes: int) -> bool:
 
 
 def _in_trace(said: Mesh | NamedSharding, given: Arguments) -> Devices:
-    """Inside a trace lanes lie in blocks: JAX would deal and collect by collectives, and needs none for blocks."""
+    """The devices of a call in a trace, where lanes are split into contiguous blocks: those need no collectives."""
     wanted = said if isinstance(said, NamedSharding) else NamedSharding(said, partition_spec(said.axis_names))
-    known = _lying(given)
-    around: Any = known.mesh if isinstance(known, NamedSharding) else ambient_mesh()
-    if around.empty:
-        found = without_explicit_axes(wanted)
-        return (
-            found if isinstance(said, NamedSharding) or _divides(wanted, given.lanes) else without_explicit_axes(said)
-        )
-    if dict(around.shape) != dict(wanted.mesh.shape):
-        title = f"`devices` or `mesh` is not the mesh that is around: {dict(around.shape)}"
+    known = _sharding_of_lanes(given)
+    ambient: Any = known.mesh if isinstance(known, NamedSharding) else ambient_mesh()
+    if ambient.empty:
+        blocks = isinstance(said, NamedSharding) or _divides(wanted, given.lanes)
+        return without_explicit_axes(wanted if blocks else said)
+    if dict(ambient.shape) != dict(wanted.mesh.shape):
+        title = f"`devices` or `mesh` is not the mesh that is around: {dict(ambient.shape)}"
         raise usage("PCB414", title, help="leave them out, or say how lanes lie on it: `devices=jax.P(...)`")
-    return NamedSharding(around, wanted.spec)
+    return NamedSharding(ambient, wanted.spec)

@@ -1,4 +1,4 @@
-"""What a run gives: values, how each lane ended, and counts."""
+"""The result of a run: values, the status of each lane, and counts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,17 @@ from pcbatch.runtime.vm import wide_counters
 
 @dataclass(frozen=True, slots=True)
 class BlockStats:
-    """One block: where it comes from and, when statistics were asked for, how often it ran.
+    """One block: its source and, if statistics were asked for, its counts.
 
-    `visits` counts batched executions (the strips of one visit are one); `active` is the number of lanes that took
-    part, summed over them, and `offered` the number that they had room for.
+    Attributes:
+        label: its name in the program, as `f.lower(xs).as_text("opt")` shows it.
+        function: the function that it is of.
+        lines: the lines of its source, in order.
+        texts: the source of each primitive in it, as passes have left it.
+        visits: batched executions (the strips of one visit are one). None without statistics.
+        active: lanes that took part, summed over visits.
+        offered: lanes that visits had room for, summed over them.
+        sources: the source of each primitive as the user wrote it.
     """
 
     label: str
@@ -34,7 +41,7 @@ class BlockStats:
     sources: tuple[Written, ...] = field(default=(), repr=False)
 
     def says(self, text: str) -> bool:
-        """Does a primitive contain this text, in the source or as passes have left it?"""
+        """Whether a primitive contains this text, in the source or as passes have left it."""
         return any(text in t for t in self.texts) or any(source.says(text) for source in self.sources)
 
 
@@ -45,9 +52,13 @@ class BlockStats:
 )
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Counts of one run. `trips`: int32[], iterations of the machine, summed over devices. The rest needs `stats=True`;
-    counts are exact (the fields hold them in two words each), except that inside `jit` shares are computed in float32.
-    `lanes`: None in a program that was exported for any number of them.
+    """Counts of one run; all but `trips` need `stats=True`.
+
+    Counts are exact (the fields hold them in two words each), except that inside `jit` shares are computed in float32.
+
+    Attributes:
+        trips: int32[], iterations of the machine, summed over devices.
+        lanes: their number; None in a program that was exported for any number of them.
     """
 
     trips: Any
@@ -59,7 +70,11 @@ class Stats:
 
     @property
     def blocks(self) -> tuple[BlockStats, ...]:
-        """Per block, with concrete counts (not inside `jit`)."""
+        """The blocks of the program in order, with concrete counts (not inside `jit`).
+
+        Raises:
+            ValueError: statistics were not collected.
+        """
         self._need()
         counts = self.visit_counts, self.active_counts, self.offered_counts
         return tuple(
@@ -68,15 +83,44 @@ class Stats:
         )
 
     def visits(self, text: str) -> Any:
-        """Batched executions of the blocks that hold a primitive whose source contains `text`, as the user wrote it.
+        """Count the batched executions of the blocks that hold a primitive.
 
-        What costs less than a trip may stand in several blocks, also for lanes that do not need it.
+        Args:
+            text: a part of the primitive's source, as the user wrote it. All primitives that contain it count. A
+                primitive that costs less than a trip may be in several blocks, also for lanes that do not need it.
+
+        Returns:
+            An int, or inside `jit` an array int32[].
+
+        Raises:
+            ValueError: no primitive contains the text, or statistics were not collected.
+
+        Example:
+            >>> import jax.numpy as jnp, pcbatch
+            >>> @pcbatch.batch(stats=True)
+            ... def collatz(n):
+            ...     while n != 1:
+            ...         n = n // 2 if n % 2 == 0 else 3 * n + 1
+            ...     return n
+            >>> stats = collatz.run(jnp.array([1, 6, 27])).stats
+            >>> stats.visits("3 * n + 1") > 0
+            True
         """
         self._need()
         return wide_counters.integer(self._of(self.visit_counts, text))
 
     def utilisation(self, text: str) -> Any:
-        """The share of lanes that took part in those executions, of those that they had room for: float in [0, 1]."""
+        """Compute the share of lanes that took part in those executions, of those that they had room for.
+
+        Args:
+            text: as in `visits`.
+
+        Returns:
+            A float64 from 0 to 1, or inside `jit` an array float32[]; NaN if there was no execution.
+
+        Raises:
+            ValueError: no primitive contains the text, or statistics were not collected.
+        """
         self._need()
         active, offered = (
             wide_counters.value(self._of(counts, text)) for counts in (self.active_counts, self.offered_counts)
@@ -87,10 +131,10 @@ class Stats:
         return functools.reduce(wide_counters.plus, [counts[k] for k in self._matching(text)])
 
     def _matching(self, text: str) -> list[int]:
-        found = [k for k, info in enumerate(self.infos) if info.says(text)]
-        if not found:
+        blocks = [k for k, info in enumerate(self.infos) if info.says(text)]
+        if not blocks:
             raise ValueError(f"no primitive contains {short(text)}")
-        return found
+        return blocks
 
     def _need(self) -> None:
         if self.visit_counts is None:
@@ -102,8 +146,26 @@ class Stats:
 @partial(jax.tree_util.register_dataclass, data_fields=["value", "status", "stats"], meta_fields=[])
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What `f.run(...)` gives. `value`: as `f(...)`, with NaN (or the smallest number of an integer type, or
-    False) in lanes that failed. `status`: int32[lanes] of `pcbatch.Status`."""
+    """The result of `f.run(...)` and `f.map(...)`, a pytree of JAX.
+
+    Attributes:
+        value: the value that `f(...)` returns, with NaN (or the smallest number of an integer type, or False) in lanes
+            that failed.
+        status: int32[lanes] of `pcbatch.Status`: how each lane ended.
+        stats: counts of the run, a `Stats`.
+
+    Example:
+        >>> import jax.numpy as jnp, pcbatch
+        >>> @pcbatch.batch
+        ... def root(x):
+        ...     assert x >= 0
+        ...     return x ** 0.5
+        >>> result = root.run(jnp.array([4.0, -1.0]))
+        >>> result.value
+        Array([ 2., nan], dtype=float32)
+        >>> result.status == pcbatch.Status.OK
+        Array([ True, False], dtype=bool)
+    """
 
     value: Any
     status: Any
@@ -116,14 +178,14 @@ def _written(meta: tuple[int | None, tuple[BlockStats, ...]]) -> bytes:
 
 
 def _read(text: bytes | bytearray) -> tuple[int | None, tuple[BlockStats, ...]]:
-    found = json.loads(text)
-    infos = (info | {"lines": tuple(info["lines"]), "texts": tuple(info["texts"])} for info in found["infos"])
-    return found["lanes"], tuple(BlockStats(**info | {"sources": _sources(info)}) for info in infos)
+    meta = json.loads(text)
+    infos = (info | {"lines": tuple(info["lines"]), "texts": tuple(info["texts"])} for info in meta["infos"])
+    return meta["lanes"], tuple(BlockStats(**info | {"sources": _sources(info)}) for info in infos)
 
 
 def _sources(info: dict[str, Any]) -> tuple[Written, ...]:
-    found = info.get("sources", ())  # a file of an earlier version has none
-    return tuple(Written(source["text"], source["whole"], tuple(source["parts"])) for source in found)
+    sources = info.get("sources", ())  # a file of an earlier version has none
+    return tuple(Written(source["text"], source["whole"], tuple(source["parts"])) for source in sources)
 
 
 # A program that gives a `Result` can be exported, written to a file and read in another process.

@@ -15,20 +15,22 @@ LIKE_ARRAYS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__"
 
 
 def is_number(leaf: object) -> bool:
-    """Is it a number of Python?"""
+    """Whether this is a number of Python."""
     return isinstance(leaf, bool | int | float | complex)
 
 
 def is_static(leaf: object) -> bool:
-    """Is this leaf of what lanes share a constant of the program, such as a function or a string? Not what other
-    libraries take for an array: its elements would be constants too."""
+    """Whether a leaf of a shared argument is a constant of the program, such as a function or a string.
+
+    An array of another library is not: its elements would be constants too.
+    """
     kind = type(leaf)
     arrays = isinstance(leaf, jax.ShapeDtypeStruct) or any(hasattr(kind, name) for name in LIKE_ARRAYS)
     return not (arrays or is_array(leaf) or is_number(leaf))
 
 
 def has_hash(value: object) -> bool:
-    """Is it hashable? Else it goes by its identity."""
+    """Whether a value is hashable; one that is not counts by its identity."""
     try:
         hash(value)
     except TypeError:
@@ -37,7 +39,7 @@ def has_hash(value: object) -> bool:
 
 
 def check_leaf(name: str, leaf: Any, path: Any) -> None:
-    """Raises UsageError for what is no array; `path`: where it stands in the argument `name`."""
+    """Raise UsageError for a leaf that is no array. `path`: the keys that lead to it in the argument `name`."""
     if isinstance(leaf, np.ma.MaskedArray):
         title, help = f"argument `{name}` is a masked array, which JAX does not have", "pass its data and its mask"
         raise _refused(title, f"{help}, or `{name}.filled(0)`")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pcbatch.api.batched import Batched
+from pcbatch.api.dump import dump
 from pcbatch.cli.targets import ArgType, object_of_method
 from pcbatch.diagnostics.diagnostic import Diagnostic, render
 from pcbatch.errors import PcbatchError
-
-if TYPE_CHECKING:
-    from pcbatch.api.batch import Batched
 
 LANES = 2  # more than one, so that an axis of lanes is seen where there should be none
 
@@ -51,7 +50,7 @@ def _mistakes(batched: Batched[..., Any], types: Mapping[str, ArgType] | None) -
 
 def _errors(batched: Batched[..., Any], types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
     try:
-        batched.dump("cfg", types, LANES)
+        dump(batched, "cfg", types, LANES)
     except PcbatchError as error:
         return error.diagnostics
     return ()

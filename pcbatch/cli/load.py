@@ -13,13 +13,10 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pcbatch.api.batched import Batched
 from pcbatch.cli.targets import BadUsage
-
-if TYPE_CHECKING:
-    from pcbatch.api.batch import Batched
-
 
 MOST_NESTED = 3  # classes in classes: one may hold itself
 
@@ -105,8 +102,6 @@ def find(module: ModuleType, path: Path, name: str | None) -> list[tuple[str, Ba
 
 def _batched(owner: ModuleType | type, prefix: str) -> Iterator[tuple[str, Batched[..., Any]]]:
     """The batched functions of a module, and the methods of the classes in it."""
-    from pcbatch.api.batch import Batched
-
     for name, value in vars(owner).items():
         bare = value.__func__ if isinstance(value, staticmethod | classmethod) else value
         if isinstance(bare, Batched):

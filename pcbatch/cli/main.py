@@ -17,24 +17,23 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pcbatch
+from pcbatch.api.batched import Batched
+from pcbatch.api.dump import dump
+from pcbatch.api.stages import STAGES
 from pcbatch.cli.check import check
 from pcbatch.cli.explain import explain
 from pcbatch.cli.load import UserFailure, find, load, passes_through, user_traceback
 from pcbatch.cli.targets import ArgType, BadUsage, is_wide, parse_args, split_target, types_of
 from pcbatch.errors import PcbatchError, UsageError
 
-if TYPE_CHECKING:
-    from pcbatch.api.batch import Batched
-
 Result = TypeVar("Result")
 Types = dict[str, ArgType] | None
 
 OK, USER_ERROR, BAD_USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
-STAGES = ("ast", "cfg", "stack", "opt", "schedule", "jaxpr", "stablehlo")
 TYPED_STAGES = ("schedule", "jaxpr", "stablehlo")
 FORMATS = ("text", "json", "dot")
 IR_STAGES = ("cfg", "stack", "opt")
@@ -220,13 +219,8 @@ def _file(target: str) -> tuple[Path, str | None]:
 
 
 def _dump(batched: Batched[..., Any], types: dict[str, ArgType] | None, path: Path, options: argparse.Namespace) -> str:
-    from pcbatch.compiler import pipeline
-
-    def dump() -> str:
-        return pipeline.dump(batched, options.stage, types, options.lanes, options.format)
-
     try:
-        text = _shown_as_users(path, dump)
+        text = _shown_as_users(path, lambda: dump(batched, options.stage, types, options.lanes, options.format))
     except UsageError as error:
         raise BadUsage(f"{batched.fn.__name__} cannot be used like this\n{str(error).strip()}") from None
     except PcbatchError as error:

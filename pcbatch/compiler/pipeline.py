@@ -253,11 +253,3 @@ def stages(batched: Any, args: tuple[Any, ...]) -> dict[str, CfgProgram | StackP
     """Return the programs "cfg", "stack" and "opt" of a batched function, for batched example arguments."""
     programs: Stages = batched.lower(*args).stages
     return {"cfg": programs.cfg, "stack": programs.stack, "opt": programs.opt}
-
-
-def dump(batched: Any, stage: str, avals: Mapping[str, Any] | None, lanes: int, format: str = "text") -> str:
-    """Return one stage of a batched function, in a format of `show`.
-
-    `avals` maps each parameter to a pytree of `ArrayType`, for `lanes` lanes; None shows the stage without types.
-    """
-    return str(batched.dump(stage, avals, lanes, format))

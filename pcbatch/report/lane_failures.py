@@ -23,95 +23,94 @@ from pcbatch.runtime.vm.raw_result import RawResult, replaying
 from pcbatch.runtime.vm.status import Site, Status
 
 SHOWN = 5  # lanes listed in a message
-SHOWN_PLACES = 3  # places where lanes of one kind stopped
+SHOWN_LOCATIONS = 3  # spans where lanes of one kind stopped
 
-Locate = Callable[[int], Site]  # lane -> where it stopped
+Locate = Callable[[int], Site]  # from a lane to the block where it stopped
 
 
 @dataclass(frozen=True, slots=True)
 class FailedRun:
-    """A run in which lanes failed, with all that messages tell of it."""
+    """A run in which lanes failed, with everything that messages show of it."""
 
     name: str
-    outcome: RawResult
+    raw: RawResult
     options: Options
-    given: Arguments
+    call: Arguments
     locate: Locate
     growth_notes: tuple[str, ...] = ()  # why stacks could not grow, if it was for memory
 
     def lanes(self, kind: Status) -> list[int]:
-        """The lanes that failed in this way."""
-        return [int(lane) for lane in np.flatnonzero(np.asarray(self.outcome.status) == int(kind))]
+        """The numbers of the lanes that ended with this status."""
+        return [int(lane) for lane in np.flatnonzero(np.asarray(self.raw.status) == int(kind))]
 
     def counted(self, lanes: Sequence[int]) -> str:
-        """`2 of 512 lanes`."""
-        total = len(np.asarray(self.outcome.status))
+        """A count of lanes for a title, such as `2 of 512 lanes`."""
+        total = len(np.asarray(self.raw.status))
         return f"{len(lanes)} of {total} {'lane' if total == 1 else 'lanes'}"
 
     def notes(self, lanes: Sequence[int]) -> tuple[str, ...]:
-        """The first of these lanes with their inputs, how deep they were, and how far the machine had come."""
+        """Notes on the first of these lanes, with their inputs and depths, and on the trips of the machine."""
         shown = ", ".join(self.lane(lane) for lane in lanes[:SHOWN])
         more = f" and {len(lanes) - SHOWN} more" if len(lanes) > SHOWN else ""
         first = f"first lanes: {shown}{more}"
-        if self.outcome.trips is None:  # in a program of the user's
+        if self.raw.trips is None:  # a program that the user has jitted does not return them
             return (first,)
-        trips = int(self.outcome.trips)
+        trips = int(self.raw.trips)
         return (first, f"the machine made {trips} trip{'' if trips == 1 else 's'}")
 
     def lane(self, lane: int) -> str:
-        """Its number, its inputs, how deep it was."""
-        depths = self.outcome.depths
+        """The number of a lane, its inputs and its depth."""
+        depths = self.raw.depths
         deep = "" if depths is None else f", {int(depths[lane])} calls deep"
-        return describe_lane(lane, self.given, deep)
+        return describe_lane(lane, self.call, deep)
 
     def spans(self, lanes: Sequence[int], label: str) -> tuple[Label | None, tuple[Label, ...]]:
-        """Where they stopped: the place of the first of them with this label, and other places."""
-        places: dict[Loc, int] = {}
+        """The span where the first of these lanes stopped, with this label, and those of others."""
+        locations: dict[Loc, int] = {}
         for lane in lanes:
             loc = self.locate(lane).loc
             if loc is not None:
-                places.setdefault(loc, lane)
-        if not places:
+                locations.setdefault(loc, lane)
+        if not locations:
             return None, ()
-        first, *others = places
-        secondary = tuple(Label(loc, f"lane {places[loc]} stopped here") for loc in others[: SHOWN_PLACES - 1])
+        first, *others = locations
+        secondary = tuple(Label(loc, f"lane {locations[loc]} stopped here") for loc in others[: SHOWN_LOCATIONS - 1])
         return Label(first, label), secondary
 
 
-def raise_failures(name: str, compiled: Program, outcome: RawResult, given: Arguments) -> None:
+def raise_failures(name: str, program: Program, raw: RawResult, call: Arguments) -> None:
     """Raise BatchRuntimeError if a lane failed, unless this is being traced; all kinds of failure in one error."""
-    if isinstance(outcome.status, jax.core.Tracer) or not np.any(to_host(outcome.status)):
+    if isinstance(raw.status, jax.core.Tracer) or not np.any(to_host(raw.status)):
         return
-    outcome = jax.tree.map(to_host, outcome)
-    given = replace(given, arrays={name: tuple(map(_to_host, leaves)) for name, leaves in given.arrays.items()})
-    pc, back = np.asarray(outcome.pc), None if outcome.back is None else np.asarray(outcome.back)
+    raw = jax.tree.map(to_host, raw)
+    call = replace(call, arrays={name: tuple(map(_to_host, leaves)) for name, leaves in call.arrays.items()})
+    pc, back = np.asarray(raw.pc), None if raw.back is None else np.asarray(raw.back)
 
     def locate(lane: int) -> Site:
-        return compiled.where(int(pc[lane]), None if back is None else int(back[lane]))
+        return program.where(int(pc[lane]), None if back is None else int(back[lane]))
 
-    pc_machine = compiled.executable if isinstance(compiled.executable, PcExecutable) else None
-    cramped = () if pc_machine is None or replaying() else pc_machine.growth_notes(outcome.depth)
-    diagnostics = findings(FailedRun(name, outcome, compiled.options, given, locate, cramped))
+    executable = program.executable if isinstance(program.executable, PcExecutable) else None
+    notes = () if executable is None or replaying() else executable.growth_notes(raw.depth)
+    diagnostics = failure_diagnostics(FailedRun(name, raw, program.options, call, locate, notes))
     if diagnostics:
         raise BatchRuntimeError(diagnostics)
 
 
-def findings(report: FailedRun) -> list[Diagnostic]:
-    """List one finding for every kind of failure."""
+def failure_diagnostics(report: FailedRun) -> list[Diagnostic]:
+    """Return one diagnostic for every kind of failure."""
     kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, Status.RUNNING: _running}
-    found = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
-    found += _failures(report)
-    return found
+    by_status = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
+    return [*by_status, *_failures(report)]
 
 
 def _to_host(leaf: Any) -> Any:
-    """An argument as the host sees it, unless its buffer was donated."""
+    """Copy an argument to the host, unless its buffer was donated."""
     donated = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_deleted()
     return leaf if donated else to_host(leaf)
 
 
 def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
-    depth = report.outcome.depth
+    depth = report.raw.depth
     primary, secondary = report.spans(lanes, f"nested call number {depth + 1} was made here")
     held = report.locate(lanes[0]).held
     notes = report.notes(lanes) + ((f"on the stack: {held}",) if held else ())
@@ -121,7 +120,7 @@ def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
         notes = (notes[0].replace("first lanes", "deepest lanes"), *report.growth_notes, *notes[1:])
         title = f"{report.counted(lanes)} ran out of memory for their stacks (depth {depth})"
         help = "check that the recursion ends for these inputs; then give stacks more with `max_memory=`"
-        fewer = len(np.asarray(report.outcome.status)) // 2
+        fewer = len(np.asarray(report.raw.status)) // 2
         help += f", run fewer lanes at a time, `{report.name}.map(..., lanes={fewer})`" if fewer else ""
         help += f", {way_out}"
     elif report.options.max_depth is None:  # stacks grew as far as they may
@@ -134,13 +133,13 @@ def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
 
 
 def _failures(report: FailedRun) -> Iterator[Diagnostic]:
-    """One finding for every `assert` and `raise` that lanes reached, in the order of the source."""
-    places: dict[tuple[Loc | None, Fail], list[int]] = {}
+    """One diagnostic for every `assert` and `raise` that lanes reached, in the order of the source."""
+    by_fail: dict[tuple[Loc | None, Fail], list[int]] = {}
     for lane in sorted([*report.lanes(Status.ASSERTION), *report.lanes(Status.ERROR)]):
         fail = report.locate(lane).fail
         assert fail is not None, lane
-        places.setdefault((fail.loc, fail), []).append(lane)
-    ordered = sorted(places.items(), key=lambda item: (item[0][0] is not None, item[0][0] or item[1][0]))
+        by_fail.setdefault((fail.loc, fail), []).append(lane)
+    ordered = sorted(by_fail.items(), key=lambda item: (item[0][0] is not None, item[0][0] or item[1][0]))
     for (_, fail), lanes in ordered:
         yield _failure(report, fail, lanes)
 
@@ -153,8 +152,8 @@ def _failure(report: FailedRun, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
         code, title, label = "PCB904", f"{count} raised `{fail.name}`", ""
     notes = report.notes(lanes)
     if messages.variables(fail.message):
-        said = (f"{report.lane(lane)}: {_message(report, fail, lane)}" for lane in lanes[:SHOWN])
-        notes = ("\n".join(["first lanes:", *(f"  {line}" for line in said)]), *notes[1:])
+        messages_of_lanes = (f"{report.lane(lane)}: {_message(report, fail, lane)}" for lane in lanes[:SHOWN])
+        notes = ("\n".join(["first lanes:", *(f"  {line}" for line in messages_of_lanes)]), *notes[1:])
     elif fail.message:
         title += f": {messages.text(fail.message, {})}"
     helps = (f"call `{report.name}.run(...)` for a per-lane status",)
@@ -163,8 +162,8 @@ def _failure(report: FailedRun, fail: Fail, lanes: Sequence[int]) -> Diagnostic:
 
 
 def _message(report: FailedRun, fail: Fail, lane: int) -> str:
-    """What the lane has to say."""
-    shown = report.outcome.shown
+    """The message of a lane, with its own values of the variables in it."""
+    shown = report.raw.shown
     values = {v: np.asarray(jax.lax.stop_gradient(shown[v]))[lane] for v in messages.variables(fail.message)}
     return messages.text(fail.message, values)
 
@@ -177,15 +176,15 @@ def _step_limit(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
 
 
 def _running(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
-    """The time is over. Blocks with most lanes first."""
+    """The diagnostic of a run whose time is over; blocks where most lanes wait come first."""
     blocks: dict[str, list[int]] = {}
     for lane in lanes:
         blocks.setdefault(report.locate(lane).label, []).append(lane)
     ordered = sorted(blocks.items(), key=lambda item: -len(item[1]))
     first = ordered[0][1]
     some = f"lane {first[0]} waits here" if len(first) == 1 else f"{len(first)} lanes wait here, for example {first[0]}"
-    primary, secondary = report.spans([found[0] for _, found in ordered], some)
-    lines = [_at(report, label, found) for label, found in ordered[:SHOWN]]
+    primary, secondary = report.spans([waiting[0] for _, waiting in ordered], some)
+    lines = [_at(report, label, waiting) for label, waiting in ordered[:SHOWN]]
     more = [f"  and {len(ordered) - SHOWN} more blocks"] if len(ordered) > SHOWN else []
     notes = ("\n".join(["where they are:", *lines, *more]), *report.notes(lanes)[1:])
     title = f"{report.counted(lanes)} had not ended when the time was over"

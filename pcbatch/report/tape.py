@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 
-from pcbatch.call.arguments import usage
+from pcbatch.call.arguments import Arguments, usage
+from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import number, table
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.vm.raw_result import is_tracing
 from pcbatch.transforms import records_of
-
-if TYPE_CHECKING:
-    from pcbatch.call.arguments import Arguments
-    from pcbatch.compiler.program import Program
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,21 +32,26 @@ from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_tracing, n
 
 
 class Loadable(Protocol):
-    """The part of a `Batched` that a saved run is restored with."""
+    """The programs of a function, as a saved run needs them; `pcbatch.api.programs.Programs` has them."""
 
-    fn: Any
-    __name__: str
+    @property
+    def fn(self) -> Any:
+        """The plain function."""
 
-    def mesh_of_call(self, kwargs: dict[str, Any]) -> Devices:
-        """The devices of a call; takes them out of its keyword arguments."""
+    @property
+    def name(self) -> str:
+        """The name of the function, for messages."""
 
-    def prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any], host: bool = False) -> Arguments:
-        """The arguments of a call, checked and flattened."""
+    def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
+        """Take the devices of a call out of its keyword arguments."""
 
-    def program(self, given: Arguments) -> Program:
-        """The program for the types of a call."""
+    def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """Check the arguments of a call and split them into leaves."""
 
-    def types_of_fixed(self, fixed: tuple[Any, ...]) -> dict[str, Abstract]:
+    def program(self, call: Arguments) -> Program:
+        """The program for the signature of a call."""
+
+    def types_of_fixed(self) -> dict[str, Abstract]:
         """The types of the first parameters, which a method has from its object."""
 
 
@@ -116,17 +121,17 @@ def _begun(
     return restored(path, name, compiled, given, mesh, about, arrays)
 
 
-def load(batched: Loadable, path: Any, fixed: tuple[Any, ...], args: Any, kwargs: dict[str, Any]) -> Machine:
-    """The machine in a file. `fixed`: the object of a method; `args`: arguments of the types of those that it had."""
-    mesh = batched.mesh_of_call(kwargs)
+def load(programs: Loadable, path: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Machine:
+    """The machine in a file. `args`, `kwargs`: arguments of the types of those that the run began with."""
+    mesh = programs.pop_devices(kwargs)
     file = checkpoint_file.path_of(path)
     about, arrays = checkpoint_file.read(file)
     check_kind(file, about, "run")
     if args or kwargs:
-        given = batched.prepared((*fixed, *args), kwargs)
+        given = programs.prepare(args, kwargs)
     else:
-        given = _described(file, batched, about, fixed)
-    compiled = batched.program(given)
+        given = _described(file, programs, about)
+    compiled = programs.program(given)
     mesh = mesh_for_sharding(mesh, "load")
     devices = LaneSharding(mesh, 0).devices if about["inputs"] else 1
     if devices != about["devices"]:
@@ -134,16 +139,16 @@ def load(batched: Loadable, path: Any, fixed: tuple[Any, ...], args: Any, kwargs
         raise refused(file, "was written for other devices", note, f"`f.load(path, devices={about['devices']})`")
     wanted = {"inputs": (given.lanes, "inputs")} if args or kwargs else {}
     check(file, about, compiled, "run", **wanted)
-    return restored(file, batched.__name__, compiled, replace(given, lanes=about["inputs"]), mesh, about, arrays)
+    return restored(file, programs.name, compiled, replace(given, lanes=about["inputs"]), mesh, about, arrays)
 
 
-def _described(file: Path, batched: Loadable, about: Mapping[str, Any], fixed: tuple[Any, ...]) -> Arguments:
+def _described(file: Path, programs: Loadable, about: Mapping[str, Any]) -> Arguments:
     """The call that a machine was started with, as far as types go."""
-    then, now = list(about["types"]), list(signature(batched.fn).parameters)
+    then, now = list(about["types"]), list(signature(programs.fn).parameters)
     if then != now:
         note = f"it had other parameters: {', '.join(then)}; and here are: {', '.join(now)}"
         raise refused(file, "was written by another program", note)
-    types: dict[str, Abstract] = dict(batched.types_of_fixed(fixed))
+    types: dict[str, Abstract] = dict(programs.types_of_fixed())
     for name, found in about["types"].items():
         if name not in types and found is None:
             note = f"the file does not hold the classes in argument `{name}`: nothing in it is code"

@@ -135,7 +135,7 @@ class TestStages:
         assert fib.lower(ns(4)).cost_analysis()["flops"] > 0
 
     def test_without_types_there_is_nothing_to_tell(self) -> None:
-        from pcbatch.api.lowered import Lowered
+        from pcbatch.api.stages import Lowered
 
         untyped = Lowered.untyped(plain_fib, lambda obj: None)
         refused("PCB410", lambda: untyped.out_info)
@@ -419,7 +419,7 @@ class TestThreads:
         deep = [np.array([1, 20 * (k + 1)], np.int32) for k in range(8)]
         for got, n in zip(at_once(*[lambda n=n: f(n) for n in deep]), deep, strict=True):
             np.testing.assert_array_equal(got, n)
-        (compiled,) = f._cache.values()
+        (compiled,) = f._programs.cache.values()
         assert compiled.executable.depth >= 160
 
     def test_failures_stay_with_their_thread(self) -> None:

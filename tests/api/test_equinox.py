@@ -75,7 +75,7 @@ class Named:
 
 def key(value: Any) -> Any:
     """What a program depends on that takes a value for all lanes."""
-    return walked.prepared((X, value), {}).key
+    return walked._programs.prepare((X, value), {}).key
 
 
 class TestModules:
@@ -84,7 +84,7 @@ class TestModules:
         first, second = mlp(), mlp(1)
         np.testing.assert_allclose(f(X, first), plainly(first), rtol=1e-5)
         np.testing.assert_allclose(f(X, second), plainly(second), rtol=1e-5)
-        assert len(f._cache) == 1
+        assert len(f._programs.cache) == 1
         assert not np.allclose(f(X, first), f(X, second))
 
     def test_gradients(self) -> None:
@@ -137,7 +137,7 @@ class TestWhatAProgramDependsOn:
         assert key(tree) == key({**tree, "w": jnp.zeros(2)})
         for name, other in {"f": jnp.cos, "mode": "max", "type": jnp.int32, "none": "some"}.items():
             assert key(tree) != key({**tree, name: other})
-        (given,) = [walked.prepared((X, tree), {}).arrays["net"]]
+        (given,) = [walked._programs.prepare((X, tree), {}).arrays["net"]]
         assert [x.shape for x in given] == [(2,)]
 
     def test_what_has_no_hash_goes_by_identity(self) -> None:
@@ -154,7 +154,7 @@ class TestWhatAProgramDependsOn:
 
     def test_a_run_that_was_kept_is_of_one_program(self) -> None:
         def fingerprint(net: Any) -> str:
-            return of_compiled(walked.program(walked.prepared((X, net), {})))
+            return of_compiled(walked._compiled((X, net), {})[0])
 
         assert fingerprint(mlp()) == fingerprint(mlp(1)) != fingerprint(mlp(activation=jnp.tanh))
 
@@ -181,7 +181,7 @@ class TestRefused:
                 return jnp.ones(2)
 
         with pytest.raises(pcbatch.UsageError, match=r"PCB405(.|\n)*jnp.asarray"):
-            walked.prepared((X, {"w": Wrapped()}), {})
+            walked._programs.prepare((X, {"w": Wrapped()}), {})
 
     def test_as_a_result(self) -> None:
         with pytest.raises(pcbatch.CompileError, match="PCB311"):

@@ -142,7 +142,7 @@ class TestStructures:
         batched = pcbatch.batch(f)
         np.testing.assert_array_equal(batched(Layer(M, X)), X * 2)
         np.testing.assert_array_equal(batched(Layer(M, X, "tanh")), X * 3)
-        assert len(batched._cache) == 2
+        assert len(batched._programs.cache) == 2
 
 
 class TestStaticAndDonated:

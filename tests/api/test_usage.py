@@ -12,6 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch import CompileError, UsageError
+from pcbatch.api.dump import dump
 from pcbatch.runtime.vm.status import Site
 from tests.programs.classics import fib
 
@@ -81,7 +82,7 @@ class TestInAxes:
 
         scalar = from_aval(jnp.int32(0))
         for in_axes in ((0, None), {"factor": None}):
-            text = pcbatch.batch(scaled, in_axes=in_axes).dump("opt", {"x": scalar, "factor": scalar}, 3)
+            text = dump(pcbatch.batch(scaled, in_axes=in_axes), "opt", {"x": scalar, "factor": scalar}, 3)
             assert "factor: i32[] shared" in text
 
 
@@ -112,7 +113,7 @@ class TestLowered:
     """What `lower` and `compile` give."""
 
     def test_stages_without_types_end_at_the_stack(self) -> None:
-        from pcbatch.api.lowered import Lowered
+        from pcbatch.api.stages import Lowered
         from pcbatch.frontend.source.callee import Target
 
         lowered = Lowered.untyped(fib, lambda value: Target(fib) if value is fib else None)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 import pcbatch
-from pcbatch.api.bound_method import BoundMethod
+from pcbatch.api.batched import BoundMethod
 
 XS = jnp.arange(3.0)
 

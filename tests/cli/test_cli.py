@@ -399,7 +399,7 @@ def test_internal_error(write: Write, run: Run, monkeypatch: pytest.MonkeyPatch)
     def broken(*_: object) -> str:
         raise RuntimeError("a rule is broken")
 
-    monkeypatch.setattr(pcbatch.compiler.pipeline, "dump", broken)
+    monkeypatch.setattr("pcbatch.cli.main.dump", broken)
     status, out, err = run("compile", f"{write(FIB)}:fib")
     assert (status, out) == (70, "")
     assert "Traceback" in err and "a rule is broken" in err and "please report" in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pcbatch
+from pcbatch.api.dump import dump
 from tests.frontend.compiling import agree
 
 
@@ -237,7 +238,7 @@ def test_constant_conditions_and_unreachable_code():
         return n + 100
 
     agree(f, 3)
-    text = pcbatch.batch(f).dump("cfg", None, 1)
+    text = dump(pcbatch.batch(f), "cfg", None, 1)
     assert "never" not in text and "100" not in text and text.count("return") == 1
 
 

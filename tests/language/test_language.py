@@ -15,6 +15,7 @@ import pytest
 
 import pcbatch
 from pcbatch import CompileError, UsageError
+from pcbatch.api.dump import dump
 from tests.programs.language import RATES, Rates, clip, double, repeat, shifted
 
 pytestmark = pytest.mark.promotion("standard")
@@ -47,10 +48,10 @@ class TestMethods:
         first(X)
         again = rates.shrink
         again(X)
-        assert len(first.batched.for_methods("constant")._cache) >= 1
-        before = len(first.batched.for_methods("constant")._cache)
+        assert len(first.batched._programs.methods["constant"].cache) >= 1
+        before = len(first.batched._programs.methods["constant"].cache)
         rates.shrink(X)
-        assert len(first.batched.for_methods("constant")._cache) == before
+        assert len(first.batched._programs.methods["constant"].cache) == before
 
     def test_static_methods_either_way(self) -> None:
         class Tools:
@@ -188,7 +189,7 @@ class TestFunctionsAsValues:
         def from_table(x):
             return table["sin"](x)
 
-        pcbatch.batch(from_table).dump("cfg", None, 1)
+        dump(pcbatch.batch(from_table), "cfg", None, 1)
         assert table.looked == 0
         same(pcbatch.batch(from_table), X)
 

@@ -12,6 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch import BatchRuntimeError, CompileError, UsageError
+from pcbatch.api.dump import dump
 from pcbatch.call.arguments import _leaf_axes
 
 pytestmark = pytest.mark.promotion("standard")
@@ -161,7 +162,7 @@ def assigned_in_a_dead_branch(x):
 def test_reads_that_nothing_can_reach_an_assignment_of(fn: Callable[..., Any], typed: bool) -> None:
     batched = pcbatch.batch(fn)
     with pytest.raises(CompileError) as info:
-        batched(jnp.array([1, 2])) if typed else batched.dump("opt", None, 8)
+        batched(jnp.array([1, 2])) if typed else dump(batched, "opt", None, 8)
     assert info.value.diagnostics[0].code == "PCB201"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.api.dump import dump
 from pcbatch.compiler.pipeline import stages
 from pcbatch.errors import CompileError
 from tests.programs.compare import assert_same_bits
@@ -198,6 +199,6 @@ def test_others_are_refused(fn: Callable[..., Any]) -> None:
 
 def test_without_types() -> None:
     """A module's constant is known there too."""
-    assert "func" in pcbatch.batch(constant_bound).dump("cfg", None, 1)
+    assert "func" in dump(pcbatch.batch(constant_bound), "cfg", None, 1)
     with pytest.raises(CompileError, match="PCB201"):
-        pcbatch.batch(data).dump("cfg", None, 1)
+        dump(pcbatch.batch(data), "cfg", None, 1)

@@ -12,6 +12,7 @@ import pytest
 
 import pcbatch
 from pcbatch import CompileError
+from pcbatch.api.dump import dump
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join, known, leaf_names
 from pcbatch.lowering.typing.jax_types import from_aval
 
@@ -124,7 +125,7 @@ class TestRefusals:
             return y
 
         with pytest.raises(CompileError, match="PCB201"):
-            pcbatch.batch(fn).dump("cfg", None, 1)
+            dump(pcbatch.batch(fn), "cfg", None, 1)
 
 
 class TestKnown:

@@ -153,4 +153,4 @@ def test_matmul_precision_is_part_of_the_program() -> None:
     for precision in ("float32", "bfloat16"):
         with jax.default_matmul_precision(precision):
             assert precision.upper().removesuffix("16").removesuffix("32")[:2] in f.lower(x).as_text("jaxpr").upper()
-    assert len(f._cache) == 2
+    assert len(f._programs.cache) == 2

@@ -134,7 +134,7 @@ def test_gallery(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = importlib.import_module(f"examples.gallery.{name}")
     for value in vars(program).values():
         if isinstance(value, pcbatch.Batched):
-            value._cache.clear()  # another test may have compiled it
+            value._programs.cache.clear()  # another test may have compiled it
     program.main(lanes=3)
     assert made
     assert sum(len(found.opt.blocks) for found in made) <= GALLERY[name]

@@ -19,7 +19,9 @@ import pcbatch
 PACKAGE = Path(pcbatch.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_FILE = 400
-LONG_FILES: dict[str, str] = {}  # files that are longer, and the reason why each is one thing
+LONG_FILES = {  # files that are longer, and the reason why each is one thing
+    "api/batched.py": "one class with all public methods, of which two lines in three are documentation",
+}
 
 PUBLIC = {
     "batch",

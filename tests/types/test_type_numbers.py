@@ -163,7 +163,7 @@ def test_nan_as_a_static_value_compiles_once() -> None:
     batched = pcbatch.batch(lambda x, fill: x + fill, static_argnames="fill")
     for _ in range(3):
         assert np.isnan(batched(X, float("nan"))).all()
-    assert len(batched._cache) == 1
+    assert len(batched._programs.cache) == 1
 
 
 def test_a_static_parameter_that_calls_change_is_an_array() -> None:
