@@ -35,7 +35,7 @@ _PAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page about one code.
+    """The page about one error code.
 
     `bad` is a program that gives exactly this code when it is run, on Python `since` and newer; `good` is that program
     after the help of the message was followed.

@@ -85,7 +85,7 @@ def test_pages_are_found() -> None:
 
 def test_files_are_named_by_their_codes() -> None:
     for code in PAGES:
-        assert parsed((PACKAGE / "codes" / "pages" / f"{code}.md").read_text(encoding="utf-8")) == PAGES[code]
+        assert parsed((PACKAGE / "diagnostics" / "pages" / f"{code}.md").read_text(encoding="utf-8")) == PAGES[code]
 
 
 @pytest.mark.parametrize("text", ["", "# PCB301: a title\n\nNo programs.\n", "a line before\n# PCB301: a title\n"])
