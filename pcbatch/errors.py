@@ -8,7 +8,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, render_all
 
 
 class PcbatchError(Exception):
-    """Base of everything raised on purpose. `diagnostics` holds the findings; `str` renders them."""
+    """The base of all errors that are raised on purpose; `diagnostics` has the findings, `str` renders them."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic] | Diagnostic) -> None:
         if isinstance(diagnostics, Diagnostic):
@@ -21,7 +21,7 @@ class PcbatchError(Exception):
 
 
 class CompileError(PcbatchError):
-    """The user's function cannot be compiled (codes PCB0xx to PCB3xx)."""
+    """A function cannot be compiled (codes PCB0xx to PCB3xx)."""
 
 
 class UsageError(PcbatchError, TypeError):
@@ -33,11 +33,11 @@ class BatchRuntimeError(PcbatchError, RuntimeError):
 
 
 class TooLargeError(PcbatchError, MemoryError):
-    """What a run needs does not fit into the memory that it may take; nothing was run (code PCB444)."""
+    """A run needs more memory than it may take; nothing was run (code PCB444)."""
 
 
 class StateError(PcbatchError, ValueError):
-    """A file holds no state that this program could go on from (codes PCB442 and PCB443)."""
+    """A file has no checkpoint that this program can resume (codes PCB442 and PCB443)."""
 
 
 class NonFiniteError(BatchRuntimeError, FloatingPointError):
@@ -49,7 +49,10 @@ class InternalError(Exception):
 
 
 class NeedsUnrolling(Exception):
-    """Not an error: a loop asks a Python object for an element whose number is not known while compiling."""
+    """A loop reads an element of a Python object, at an index that is not known while compiling.
+
+    No error of the user: the compiler catches it and unrolls the loop. `length` is the number of elements.
+    """
 
     def __init__(self, length: int) -> None:
         super().__init__(f"the {length} elements are told apart while compiling")
@@ -57,9 +60,9 @@ class NeedsUnrolling(Exception):
 
 
 class Refusal(TypeError):
-    """What a primitive asks for has no meaning in a lane; raised while it is traced, shown at its line.
+    """A primitive has no meaning in a lane; raised while it is traced, and shown at its line.
 
-    `str` is the title of the diagnostic.
+    `str` is the title of the diagnostic; `code`, `notes` and `helps` are the rest of it.
     """
 
     def __init__(self, code: str, title: str, *notes: str, helps: Sequence[str] = ()) -> None:

@@ -1,9 +1,10 @@
-"""Where the values of a primitive come from: is a value of a lane a number of Python in the plain function?
+"""The origins of a primitive's values: for each, whether it is a number of Python in the plain function.
 
 While a primitive is traced all values of lanes are tracers. In the plain function of one example some of them are
 Python's own numbers (arguments, what operators make of them) and others are arrays (what functions of JAX give,
 elements of arrays). Python treats these differently: `True + True` is 2, and for arrays of bools it is a logical or.
-So the tracers that stand for numbers are noted here, by identity, as long as one primitive is traced.
+So the origins of tracers are recorded here, by identity, while one primitive is traced. Operators and builtins of the
+front end record and read them, type inference passes them from primitive to primitive.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Tracer = jax.core.Tracer
 
 
 class Origin(Enum):
-    """A number of Python, an array (or a scalar of NumPy), or one of them, which is not known."""
+    """The origin of a value: a number of Python, an array (or a scalar of NumPy), or not known which."""
 
     NUMBER = "number"
     ARRAY = "array"
@@ -31,9 +32,10 @@ class Origin(Enum):
 
 
 class Notes(dict[int, tuple[Any, Origin]]):
-    """By identity, with the tracer itself, so that no other can get its identity.
+    """The recorded origins by the identity of the tracer, with the tracer, so that its identity is not reused.
 
-    `asked`: something was decided by an origin; `firm`: numbers whatever the values that they are made of come from.
+    `asked`: whether tracing has depended on an origin. `firm`: identities of numbers that are numbers whatever the
+    origins of the primitive's inputs.
     """
 
     def __init__(self) -> None:
@@ -50,7 +52,7 @@ KINDS = (bool, int, float, complex)
 
 @contextlib.contextmanager
 def noting() -> Iterator[Notes]:
-    """Begin anew with the values of one primitive."""
+    """Record the origins of one primitive's values within the context, starting with none."""
     notes = Notes()
     token = _notes.set(notes)
     try:
@@ -60,17 +62,17 @@ def noting() -> Iterator[Notes]:
 
 
 def is_noting() -> bool:
-    """Is a primitive being traced?"""
+    """Whether a primitive is being traced."""
     return _notes.get() is not None
 
 
 def is_noted(value: Any) -> bool:
-    """Is it known of a tracer where it comes from?"""
+    """Whether the origin of a value is recorded."""
     return id(value) in (_notes.get() or {})
 
 
 def note(value: Any, origin: Origin) -> Any:
-    """The value, known to come from there. One tracer that stands for two values of different origins is unknown."""
+    """Record the origin of a value, and return the value; a tracer recorded with two different origins is unknown."""
     notes = _notes.get()
     if notes is not None and isinstance(value, Tracer) and value.shape == ():
         before = notes.get(id(value), (value, origin))[1]
@@ -79,29 +81,32 @@ def note(value: Any, origin: Origin) -> Any:
 
 
 def number(value: Any, *sources: Any) -> Any:
-    """The number of Python that a builtin gives; a copy where it is its own argument and that may be an array."""
-    own = any(value is source for source in sources)
-    if not isinstance(value, Tracer) or (origin_of if own else source_of)(value) is Origin.NUMBER:
+    """Record the result of a builtin as a number of Python, and return it.
+
+    The result is copied where it is one of `sources`, the arguments, and that is not known to be a number.
+    """
+    is_source = any(value is source for source in sources)
+    if not isinstance(value, Tracer) or (origin_of if is_source else source_of)(value) is Origin.NUMBER:
         return value
-    made = note(jnp.copy(value) if own else value, Origin.NUMBER)
+    result = note(jnp.copy(value) if is_source else value, Origin.NUMBER)
     notes = _notes.get()
-    if notes is not None and not own:
-        notes.firm.add(id(made))
-    return made
+    if notes is not None and not is_source:
+        notes.firm.add(id(result))
+    return result
 
 
 def leaves(value: Any) -> list[Any]:
-    """The leaves of what a function gives, which may be any object."""
+    """Return the leaves of a function's result, which may be any object; none where JAX cannot flatten it."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of views and iterators JAX says that they are leaves
+        warnings.simplefilter("ignore")  # JAX warns that it takes views and iterators for leaves
         try:
             return jax.tree.leaves(value)
-        except Exception:  # no leaves: what is in there comes from elsewhere
+        except Exception:  # an object of another library, whose nodes cannot be flattened
             return []
 
 
 def array(value: Any) -> Any:
-    """What a function of JAX gives: arrays, also where it gives its argument back."""
+    """Return the result of a function of JAX, which is arrays: leaves that may be numbers of Python are copied."""
     if not is_noting() or not any(map(_may_be_number, leaves(value))):
         return value
     return jax.tree.map(lambda leaf: jnp.copy(leaf) if _may_be_number(leaf) else leaf, value)
@@ -112,13 +117,13 @@ def _may_be_number(leaf: Any) -> bool:
 
 
 def is_firm(value: Any) -> bool:
-    """Is the origin of a tracer the same whatever its primitive is given?"""
+    """Whether the origin of a value does not depend on the origins of the primitive's inputs."""
     notes = _notes.get()
     return notes is None or id(value) in notes.firm or id(value) not in notes
 
 
 def origin_of(value: Any) -> Origin | None:
-    """Where a value comes from, to decide by it; None for what is neither a number nor an array."""
+    """Return the origin of a value, for a decision that depends on it; None unless it is a number or an array."""
     notes = _notes.get()
     if notes is not None and isinstance(value, Tracer):
         notes.asked = True
@@ -126,18 +131,18 @@ def origin_of(value: Any) -> Origin | None:
 
 
 def source_of(value: Any) -> Origin | None:
-    """As `origin_of`, to pass it on and no more."""
+    """Return the origin of a value, only to record it for another one; None as for `origin_of`."""
     if isinstance(value, Tracer):
         notes = _notes.get()
-        found = None if notes is None else notes.get(id(value))
-        return Origin.ARRAY if found is None else found[1]
+        recorded = None if notes is None else notes.get(id(value))
+        return Origin.ARRAY if recorded is None else recorded[1]
     if type(value) in KINDS:
         return Origin.NUMBER
     return Origin.ARRAY if isinstance(value, jax.Array | np.ndarray | np.generic) else None
 
 
 def kind_of(dtype: Any) -> type | None:
-    """The type of Python's numbers that a dtype stands for; None for PRNG keys."""
+    """Return the type of Python's numbers that a dtype corresponds to; None for PRNG keys."""
     if jnp.issubdtype(dtype, jnp.bool_):
         return bool
     if jnp.issubdtype(dtype, jnp.integer):
@@ -148,14 +153,14 @@ def kind_of(dtype: Any) -> type | None:
 
 
 def both(a: Origin | None, b: Origin | None) -> Origin:
-    """The origin of what an operator makes of two values: an array if one of them is."""
+    """Return the origin of an operator's result from those of its operands: an array if one of them is."""
     if Origin.ARRAY in (a, b):
         return Origin.ARRAY
     return Origin.NUMBER if a is b is Origin.NUMBER else Origin.UNKNOWN
 
 
 def either(a: Any, b: Any) -> Origin:
-    """The origin of a value that is one of two."""
+    """Return the origin of a value that is one of two."""
     one, other = source_of(a), source_of(b)
     if one is not other:
         return Origin.UNKNOWN

@@ -1,4 +1,4 @@
-"""Amounts of memory as people write and read them: `8GB`, `512 MiB`."""
+"""Amounts of memory as users write and read them: `8GB`, `512 MiB`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
 
 
 def bytes_of(text: str) -> int | None:
-    """What an amount of memory says in bytes; None if it says nothing."""
-    found = _WRITTEN.fullmatch(text)
-    return None if found is None else int(float(found[1]) * _UNITS[(found[2] or "").lower()])
+    """Convert an amount of memory such as `8GB` to bytes; None if the text is no amount."""
+    match = _WRITTEN.fullmatch(text)
+    return None if match is None else int(float(match[1]) * _UNITS[(match[2] or "").lower()])
 
 
 def amount(size: float) -> str:
-    """Bytes for people: `1.5 GB`."""
+    """Convert a number of bytes to text such as `1.5 GB`."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 999.5:
             return f"{size:.0f} {unit}" if unit == "bytes" or size >= 9.95 else f"{size:.1f} {unit}"

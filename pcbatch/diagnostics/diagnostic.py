@@ -1,4 +1,4 @@
-"""What the compiler says to people: a location, labelled spans of the user's source, notes and helps.
+"""The diagnostics of the compiler: a location, labelled spans of the user's source, notes and helps.
 
 A `Diagnostic` is data; `render` is the layout (the rustc manner). Nothing here knows the compiler.
 """
@@ -28,7 +28,7 @@ class Loc:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Text attached to a span."""
+    """A span with a text, which may be empty."""
 
     loc: Loc
     text: str = ""
@@ -36,7 +36,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `primary` is where the user should look; `secondary` spans show the cause.
+    """One finding about the user's program: `primary` is the span at fault, `secondary` spans show the cause.
 
     `code` is "PCBnnn": 0xx source, 1xx syntax, 2xx names, 3xx types, 4xx use of the API, 9xx run time.
     """
@@ -50,7 +50,7 @@ class Diagnostic:
 
 
 def render(diagnostic: Diagnostic, kind: str = "error") -> str:
-    """Lay a diagnostic out with the user's source lines and carets below them."""
+    """Return the text of a diagnostic: the user's source lines with carets below them, notes and helps."""
     lines = [f"{kind}[{diagnostic.code}]: {diagnostic.title}"]
     labels = [(label, "-") for label in diagnostic.secondary]
     if diagnostic.primary is not None:
@@ -63,18 +63,18 @@ def render(diagnostic: Diagnostic, kind: str = "error") -> str:
 
 
 def render_all(diagnostics: Sequence[Diagnostic]) -> str:
-    """Several diagnostics, separated by blank lines."""
+    """Return the text of several diagnostics, separated by blank lines."""
     return "\n\n".join(render(d) for d in diagnostics)
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Each once, in the order of the source."""
+    """Sort diagnostics by their spans, each once; those without a span come last."""
     unique = dict.fromkeys(diagnostics)
     return sorted(unique, key=lambda d: (d.primary is None, d.primary and d.primary.loc, d.code))
 
 
 def undefined_help(name: str, known: Iterable[str]) -> str:
-    """What to do about a name that nothing defines."""
+    """The help for an undefined name; `known` are the names that may have been meant."""
     near = difflib.get_close_matches(name, sorted(set(known)), 1, 0.8)
     return f"did you mean `{near[0]}`?" if near else f"define or import `{name}` before the batched call"
 
@@ -84,6 +84,7 @@ def _indent(text: str) -> str:
 
 
 def _snippets(labels: list[tuple[Label, str]], main_file: str) -> list[str]:
+    # Other files follow the one of the primary span; lines of one file are shown in order.
     labels = sorted(labels, key=lambda item: (item[0].loc.file != main_file, item[0].loc))
     width = max(len(str(label.loc.line)) for label, _ in labels)
     gutter = " " * width
@@ -107,5 +108,5 @@ def _snippets(labels: list[tuple[Label, str]], main_file: str) -> list[str]:
 
 
 def _width(text: str) -> int:
-    """The columns that a terminal gives to a text: two for a wide character, none for an accent that is its own."""
+    """The columns of a text in a terminal: two for a wide character, none for a combining accent."""
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

@@ -1,4 +1,4 @@
-"""Pages about the codes PCBnnn: an explanation, a program that gives the code, and the same program repaired.
+"""The pages about the codes PCBnnn: an explanation, a program that gives the code, and that program repaired.
 
 Each is a Markdown file in `pages/`, read when it is first asked for. `pcbatch explain PCB301` prints one, the
 documentation holds them all, and the tests run both programs of each.
@@ -35,8 +35,11 @@ _PAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`bad` is a program that gives exactly this code when it is run, on Python `since` and newer; `good` is that
-    program, changed as the help of the message says."""
+    """The page about one error code.
+
+    `bad` is a program that gives exactly this code when it is run, on Python `since` and newer; `good` is that program
+    after the help of the message was followed.
+    """
 
     code: str
     title: str
@@ -46,7 +49,7 @@ class Page:
     since: tuple[int, ...] = (3, 11)
 
     def show(self) -> str:
-        """The page as plain text."""
+        """Return the page as plain text."""
         programs = (("This is refused:", self.bad), ("This works:", self.good))
         shown = "\n\n".join(f"{head}\n\n{_indented(program)}" for head, program in programs)
         return f"{self.code}: {self.title}\n\n{self.text}\n\n{shown}\n"
@@ -54,14 +57,14 @@ class Page:
 
 @cache
 def pages() -> Mapping[str, Page]:
-    """All pages by code, in order."""
-    found = (file for file in (files(__package__) / "pages").iterdir() if file.name.endswith(".md"))
-    read = (parsed(file.read_text(encoding="utf-8")) for file in sorted(found, key=lambda file: file.name))
-    return MappingProxyType({page.code: page for page in read})
+    """Return all pages by code, in order of the codes."""
+    paths = (file for file in (files(__package__) / "pages").iterdir() if file.name.endswith(".md"))
+    in_order = (parsed(file.read_text(encoding="utf-8")) for file in sorted(paths, key=lambda file: file.name))
+    return MappingProxyType({page.code: page for page in in_order})
 
 
 def parsed(text: str) -> Page:
-    """The page that a file holds."""
+    """Parse the text of a file; raises ValueError if it is no page."""
     match = _PAGE.fullmatch(text)
     if match is None:
         raise ValueError(f"no page about a code: {text[:60]!r}...")
@@ -71,12 +74,12 @@ def parsed(text: str) -> Page:
 
 
 def find(text: str) -> Page | None:
-    """The page of a code, however it is written: `PCB301`, `pcb301`, `301`."""
+    """Return the page of a code in any spelling, `PCB301`, `pcb301` or `301`; None if there is none."""
     return pages().get(_normal(text))
 
 
 def near(text: str) -> tuple[str, ...]:
-    """Codes that look like this text, or whose titles speak of it."""
+    """Return up to five codes that are spelled like a text or have it in their titles."""
     close = difflib.get_close_matches(_normal(text), pages(), 3, 0.8)
     about = [code for code, page in pages().items() if text.strip("`").lower() in page.title.lower()] if text else []
     return tuple(dict.fromkeys([*close, *about]))[:5]

@@ -1,4 +1,4 @@
-"""Random generators outside of JAX and other calls that Python makes once, and what to use in their place."""
+"""Helps for calls that run once for all lanes: draws from random generators outside JAX, clocks, input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 
 _KEY_HELP = "give each lane a key of its own, `jax.random.split(jax.random.key(0), lanes)`, as an argument `key`"
 _SIMPLE = "jax.random.uniform(key)"
-# What to write for a draw: of Python's `random`, whose parameters are named here, and of NumPy with a size as well.
+# Method -> its parameters and the draw of `jax.random` that replaces it: for Python's `random`, then for NumPy.
 _PYTHON = {
     "random": ((), _SIMPLE),
     "uniform": (("a", "b"), "jax.random.uniform(key, (), minval={a}, maxval={b})"),
@@ -49,7 +49,17 @@ _WHOLE = frozenset({"randint", "randrange", "integers"})
 
 
 def draw(method: str, args: Sequence[str], named: dict[str, str], python: bool) -> str:
-    """What to write for a call of a random method with these arguments; empty if nothing does the same."""
+    """Return a call of `jax.random` that draws as a random method does.
+
+    Args:
+        method: The name of the method.
+        args: The texts of its positional arguments.
+        named: The texts of its keyword arguments.
+        python: Whether the method is of Python's `random`, rather than NumPy's.
+
+    Returns:
+        The text of the call; empty if there is none for these arguments.
+    """
     if method in ("rand", "randn") and not named:
         shape = f", ({', '.join(args)},)" if args else ""
         return f"jax.random.{'normal' if method == 'randn' else 'uniform'}(key{shape})"
@@ -63,14 +73,15 @@ def draw(method: str, args: Sequence[str], named: dict[str, str], python: bool) 
     values = defaults | dict(zip(names, args, strict=False)) | named
     if len(args) > len(names) or set(values) != set(names):
         return ""
-    kept = {name for name in names if values[name] != defaults.get(name)}
-    for name in set(names) - kept:
+    # Arguments equal to the default are left out of the text: `loc + scale * ...` becomes `...`.
+    given = {name for name in names if values[name] != defaults.get(name)}
+    for name in set(names) - given:
         text = text.replace(f"{{{name}}} + ", "").replace(f"{{{name}}} * ", "")
-    if not kept & {"size", "replace", "p"}:
+    if not given & {"size", "replace", "p"}:
         text = text.replace(", {size}, {replace}, jnp.asarray({p}))", ")")
-    elif "p" not in kept:
+    elif "p" not in given:
         text = text.replace(", jnp.asarray({p}))", ")")
-    if "size" not in kept:
+    if "size" not in given:
         text = text.replace(", {size})", ")")
     return text.format(**{name: _shape(value) if name == "size" else _operand(value) for name, value in values.items()})
 
@@ -86,7 +97,7 @@ def _whole(args: Sequence[str], named: Mapping[str, str]) -> str:
 
 
 def _operand(text: str) -> str:
-    """An argument as a part of an expression."""
+    """Put an argument in parentheses where an expression around it needs them."""
     return f"({text})" if any(sign in text for sign in " -") and text[0] not in "([{" else text
 
 
@@ -95,13 +106,13 @@ def _shape(text: str) -> str:
 
 
 def key_helps(draw: str) -> tuple[str, ...]:
-    """What to write for a call of a random function; `draw` is the same of `jax.random`, if there is something."""
+    """The helps for a call of a random function; `draw` is the call of `jax.random` that replaces it, or empty."""
     drawn = f"draw with `{draw}`" if draw else f"draw with a function of `jax.random`, for example `{_SIMPLE}`"
     return (_KEY_HELP, f"{drawn}; for the next draw make a new key: `key, now = jax.random.split(key)`")
 
 
 def once(name: str, kind: str, draw: str = "") -> tuple[str, tuple[str, ...]]:
-    """Title and helps for a call that would run once: `kind` is "random", "clock" or "outside"."""
+    """Return the title and the helps for a call that would run once: `kind` is "random", "clock" or "outside"."""
     title = f"`{name}()` runs once, while compiling: all lanes and iterations would share what it gives or does"
     before = ("call it before the batched function, and pass what it gives as an argument",)
     return title, key_helps(draw) if kind == "random" else before

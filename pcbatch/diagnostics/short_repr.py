@@ -1,4 +1,4 @@
-"""Text about what users wrote and passed, short enough for a message: values, and orders of values."""
+"""Texts of users' values, short enough for a message, and a help for `sorted`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ BRACKETS: dict[Any, tuple[str, str]] = {tuple: ("(", ")"), list: ("[", "]"), set
 
 
 def short(value: object, most: int = MOST) -> str:
-    """The `repr` of a value up to so many characters; beyond, its type follows. Never raises, and never looks at more
-    of a container than it shows."""
+    """Return the `repr` of a value in at most `most` characters; of a longer one the beginning, followed by its type.
+
+    Never raises, and reads no more of a container than it shows.
+    """
     text = _Text(most)
     try:
         text.add(value, 0)
@@ -24,12 +26,12 @@ def short(value: object, most: int = MOST) -> str:
 
 
 def clipped(text: str, most: int) -> str:
-    """A text up to so many characters."""
+    """Cut a text to at most `most` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 class Short:
-    """Something whose `repr` is that of a value, in short."""
+    """An object whose `repr` is the short one of a value."""
 
     def __init__(self, value: object) -> None:
         self.text = short(value)
@@ -39,7 +41,7 @@ class Short:
 
 
 class _Full(Exception):
-    """There is no room for more."""
+    """Raised when the text has its greatest length."""
 
 
 class _Text:
@@ -53,7 +55,7 @@ class _Text:
             raise _Full
 
     def add(self, value: Any, depth: int) -> None:
-        """Append a value; `_Full` ends it."""
+        """Append the text of a value; raise `_Full` at the greatest length."""
         kind = type(value)
         if depth > DEEPEST:
             self.put("...")
@@ -112,7 +114,7 @@ def _size(value: Any) -> int:
 
 
 def _plain(value: object, show: Callable[[object], str] = repr) -> str:
-    """What an object says of itself, which may be code of the user's."""
+    """Return the `repr` of an object, which may be code of the user's; its type if that raises."""
     try:
         return str(show(value))
     except Exception as error:
@@ -120,7 +122,7 @@ def _plain(value: object, show: Callable[[object], str] = repr) -> str:
 
 
 def sorted_array(values: str, options: Mapping[str | None, str]) -> str:
-    """An expression for `sorted(values, key=..., reverse=...)` as an array, where a lane decides the order."""
+    """Return an expression for `sorted(values, key=..., reverse=...)` as an array, for keys that depend on the lane."""
     reverse = options.get("reverse", "False")
     order = "" if reverse == "False" else f", descending={reverse}"
     key = options.get("key", "None")

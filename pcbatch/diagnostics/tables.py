@@ -1,4 +1,4 @@
-"""Tables of text for people."""
+"""Tables of text, and numbers as text, for users."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()) -> str:
-    """Columns of equal width; those named in `right` are aligned to the right."""
+    """Return a table as text with aligned columns; those named in `right` are aligned to the right."""
     lines = [tuple(head), *map(tuple, rows)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
     sides = [str.rjust if name in set(right) else str.ljust for name in head]
@@ -17,7 +17,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[st
 
 
 def number(value: float | None) -> str:
-    """A number in at most three digits: 0.04, 1.5, 320, 42k, 1.3M."""
+    """Return a number in at most three digits: 0.04, 1.5, 320, 42k, 1.3M; `-` for None."""
     if value is None:
         return "-"
     for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
@@ -28,7 +28,7 @@ def number(value: float | None) -> str:
 
 
 def time(nanoseconds: float) -> str:
-    """A time with its unit."""
+    """Return a time, given in nanoseconds, with its unit."""
     for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
         if nanoseconds >= size:
             return f"{number(nanoseconds / size)} {unit}"
@@ -36,7 +36,7 @@ def time(nanoseconds: float) -> str:
 
 
 def ranges(lines: Sequence[int]) -> str:
-    """3, 4, 5, 9 as "3-5, 9"."""
+    """Return sorted numbers as ranges: 3, 4, 5, 9 as `3-5, 9`."""
     runs: list[list[int]] = []
     for line in lines:
         if runs and line == runs[-1][1] + 1:
@@ -47,11 +47,11 @@ def ranges(lines: Sequence[int]) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """One line of at most so many characters."""
+    """Return a text on one line of at most `width` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 3] + "..."
 
 
 def bars(shares: Sequence[float]) -> str:
-    """One character for each number from 0 to 1."""
+    """Return a bar chart: one character for each number from 0 to 1."""
     return "".join(BARS[min(8, max(0, round(8 * share)))] for share in shares)

@@ -13,7 +13,7 @@ from pcbatch.ir.types import ArrayType
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """dsts = func(args): the lane runs another function (or this one) and comes back."""
+    """A call `dsts = func(args)` of another function of the program, or of the same one."""
 
     dsts: tuple[str, ...]
     func: str
@@ -27,7 +27,7 @@ Terminator = Jump | Branch | Return | Fail
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Straight-line operations and one jump."""
+    """A basic block: straight-line operations and one terminator."""
 
     label: str
     ops: tuple[Op, ...]
@@ -36,10 +36,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One user function. The first block is the entry.
+    """One function of the user; its first block is the entry.
 
-    `types` names every variable of the function; a value of None means not inferred yet. `inline`: calls of it are to
-    be replaced by its blocks.
+    `types` has every variable of the function, with None for a type that is not inferred yet. `inline`: calls of it are
+    to be replaced by its blocks.
     """
 
     name: str
@@ -59,13 +59,13 @@ class Function:
 
     @property
     def last_label(self) -> int:
-        """The greatest number of a block: those above it are free."""
+        """The greatest number of a block; greater numbers are free for new blocks."""
         return max(int(block.label.removeprefix("bb")) for block in self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class CfgProgram:
-    """Functions that call each other; `entry` names the one that a batch runs."""
+    """A program in CFG IR: functions that call each other, and the name of the one that a batch runs."""
 
     entry: str
     functions: tuple[Function, ...]

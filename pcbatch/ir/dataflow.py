@@ -1,4 +1,4 @@
-"""A small worklist solver: the least (or greatest) solution of equations between the nodes of a graph.
+"""A worklist solver: the least (or greatest) solution of equations between the nodes of a graph.
 
 For every node `n`, with `sources[n]` the nodes whose values flow into it:
 
@@ -7,8 +7,9 @@ For every node `n`, with `sources[n]` the nodes whose values flow into it:
 
 A forward analysis takes the predecessors as sources, a backward one the successors. Start from bottom (the empty
 set, for a union) or from top (everything, for an intersection); transfer and join must be monotone and the values
-of finite height, so that the iteration ends. A node waits for its sources where it can, so that a value flows through a
-program in one pass, and once more for each loop around it; sets of names are small enough to need no bit vectors.
+of finite height, so that the iteration ends. Nodes are visited in postorder of their sources, so that a value flows
+through a program in one pass, and once more for each loop around it; sets of names are small enough to need no bit
+vectors.
 """
 
 from __future__ import annotations
@@ -39,7 +40,17 @@ def solve(
     transfer: Callable[[Node, Value], Value],
     start: Value,
 ) -> Solution[Node, Value]:
-    """Iterate until nothing changes. The answers list the nodes in the order of `sources`."""
+    """Iterate until no value changes.
+
+    Args:
+        sources: For every node, the nodes whose values flow into it.
+        join: The value that enters a node, from the values that leave its sources, in their order.
+        transfer: The value that leaves a node, from the one that enters it.
+        start: The value that leaves every node at first.
+
+    Returns:
+        The values of all nodes, in the order of `sources`.
+    """
     order = postorder(sources, sources)
     position = {node: k for k, node in enumerate(order)}
     users = {node: [position[user] for user in users] for node, users in invert(sources).items()}
@@ -78,7 +89,7 @@ class Worklist:
 
 
 def invert(edges: Mapping[Node, Iterable[Node]]) -> dict[Node, tuple[Node, ...]]:
-    """The same edges, the other way round; every end must be a node."""
+    """Reverse all edges; every end of an edge must be a node."""
     out: dict[Node, list[Node]] = {node: [] for node in edges}
     for node, ends in edges.items():
         for end in dict.fromkeys(ends):
@@ -87,7 +98,7 @@ def invert(edges: Mapping[Node, Iterable[Node]]) -> dict[Node, tuple[Node, ...]]
 
 
 def postorder(starts: Iterable[Node], edges: Mapping[Node, Iterable[Node]]) -> list[Node]:
-    """The nodes that can be reached from `starts`, each after those that its edges lead to, but for cycles."""
+    """The nodes that can be reached from `starts`, each after its successors, but for cycles."""
     seen: set[Node] = set()
     out: list[Node] = []
     for start in starts:
@@ -108,19 +119,20 @@ def postorder(starts: Iterable[Node], edges: Mapping[Node, Iterable[Node]]) -> l
 
 
 def components(edges: Mapping[Node, Iterable[Node]]) -> list[list[Node]]:
-    """Strongly connected components, each after those that it leads to; every end must be a node.
+    """The strongly connected components, each after those that it leads to; every end of an edge must be a node.
 
-    Backwards through a postorder, a component is what leads to its first node and is in none yet.
+    By Kosaraju's algorithm: in reverse postorder, a node that is in no component yet starts a new one, of all nodes
+    that lead to it and are in none.
     """
-    into = invert(edges)
+    predecessors = invert(edges)
     taken: set[Node] = set()
     out: list[list[Node]] = []
     for first in reversed(postorder(edges, edges)):
         if first not in taken:
             taken.add(first)
             component = [first]
-            for node in component:  # it grows while we go through it
-                more = [start for start in into[node] if start not in taken]
+            for node in component:  # which grows in the loop
+                more = [start for start in predecessors[node] if start not in taken]
                 taken.update(more)
                 component += more
             out.append(component)
@@ -128,7 +140,7 @@ def components(edges: Mapping[Node, Iterable[Node]]) -> list[list[Node]]:
 
 
 def reachable(starts: Iterable[Node], edges: Mapping[Node, Iterable[Node]]) -> frozenset[Node]:
-    """The nodes that can be reached from `starts`, which are among them."""
+    """The nodes that can be reached from `starts`, with `starts` themselves."""
     seen: dict[Node, None] = dict.fromkeys(starts)
     work = list(seen)
     while work:
@@ -140,7 +152,7 @@ def reachable(starts: Iterable[Node], edges: Mapping[Node, Iterable[Node]]) -> f
 
 
 def block_edges(blocks: Iterable[AnyBlock]) -> dict[str, tuple[str, ...]]:
-    """Label -> labels that may come next in the same activation (the return point for a `PushJump`)."""
+    """The successors of every block in the same activation (for a `PushJump`, its return point)."""
     return {block.label: successors(block.terminator) for block in blocks}
 
 
@@ -151,7 +163,7 @@ def forward(
     transfer: Callable[[str, Value], Value],
     start: Value,
 ) -> Solution[str, Value]:
-    """Solve along the jumps: `entering` is the value at the top of a block."""
+    """Solve a forward analysis of blocks: `entering` is the value at the top of a block, `leaving` at its bottom."""
     return solve(invert(block_edges(blocks)), join=join, transfer=transfer, start=start)
 
 
@@ -162,6 +174,6 @@ def backward(
     transfer: Callable[[str, Value], Value],
     start: Value,
 ) -> Solution[str, Value]:
-    """Solve against the jumps: `entering` is the value at the bottom of a block, `leaving` at its top."""
+    """Solve a backward analysis of blocks: `entering` is the value at the bottom of a block, `leaving` at its top."""
     edges = block_edges(blocks)
     return solve({label: edges[label] for label in reversed(edges)}, join=join, transfer=transfer, start=start)

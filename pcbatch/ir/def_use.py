@@ -1,4 +1,4 @@
-"""What an operation, a jump or a block reads and writes; renaming. The base of every analysis."""
+"""The uses and definitions of operations, terminators and blocks, and the successors of blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AnyBlock = Block | StackBlock
 
 
 def reads(op: AnyOp) -> tuple[str, ...]:
-    """Variables whose current value `op` uses (a pop reads a frame slot, not the variable)."""
+    """The variables whose current value an operation uses (a pop reads a slot of the frame, not the variable)."""
     match op:
         case Prim(expr=expr):
             return expr.ins
@@ -36,7 +36,7 @@ def reads(op: AnyOp) -> tuple[str, ...]:
 
 
 def writes(op: AnyOp) -> tuple[str, ...]:
-    """Variables whose current value `op` replaces (a push writes a frame slot, not the variable)."""
+    """The variables whose value an operation replaces (a push writes a slot of the frame, not the variable)."""
     match op:
         case Prim(dsts=dsts) | Call(dsts=dsts):
             return dsts
@@ -49,7 +49,7 @@ def writes(op: AnyOp) -> tuple[str, ...]:
 
 
 def edges(terminator: AnyTerminator) -> tuple[Jump | PushJump | Return | Fail, ...]:
-    """The ways that control may go on from a jump, left to right."""
+    """The edges of a terminator, left to right."""
     match terminator:
         case Fork():
             return edges(terminator.on_true) + edges(terminator.on_false)
@@ -60,7 +60,7 @@ def edges(terminator: AnyTerminator) -> tuple[Jump | PushJump | Return | Fail, .
 
 
 def map_edges(edge: Edge, new: Callable[[Leaf], Edge]) -> Edge:
-    """The tree with other leaves; where both ways of a fork become the same there is no fork."""
+    """Replace the leaves of a tree of forks; a fork whose edges become equal is replaced by that edge."""
     if not isinstance(edge, Fork):
         return new(edge)
     on_true, on_false = map_edges(edge.on_true, new), map_edges(edge.on_false, new)
@@ -68,7 +68,7 @@ def map_edges(edge: Edge, new: Callable[[Leaf], Edge]) -> Edge:
 
 
 def conditions(terminator: AnyTerminator) -> tuple[str, ...]:
-    """The variables that decide where a jump goes, each once."""
+    """The variables that choose among the edges of a terminator, each once."""
     match terminator:
         case Branch(cond=cond):
             return (cond,)
@@ -80,17 +80,17 @@ def conditions(terminator: AnyTerminator) -> tuple[str, ...]:
 
 
 def terminator_reads(terminator: AnyTerminator) -> tuple[str, ...]:
-    """Variables that a jump uses: conditions, or what a failure shows."""
+    """The variables that a terminator uses: its conditions, or those that the message of a failure shows."""
     return variables(terminator.message) if isinstance(terminator, Fail) else conditions(terminator)
 
 
 def kept(terminator: AnyTerminator) -> tuple[str, ...]:
-    """Variables that must keep their value when the lane stops at this jump: those that a failure shows."""
+    """The variables that a failure shows, which must keep their value after the lane has stopped."""
     return terminator_reads(terminator) if isinstance(terminator, Fail) else ()
 
 
 def successors(terminator: AnyTerminator) -> tuple[str, ...]:
-    """Labels inside the same function that may come next (the return point for a `PushJump`)."""
+    """The labels that may follow in the same function (for a `PushJump`, its return point)."""
     labels: dict[str, None] = {}
     for edge in edges(terminator):
         match edge:
@@ -104,12 +104,12 @@ def successors(terminator: AnyTerminator) -> tuple[str, ...]:
 
 
 def calls(terminator: AnyTerminator) -> tuple[PushJump, ...]:
-    """The ways that open a frame."""
+    """The edges of a terminator that open a frame."""
     return tuple(edge for edge in edges(terminator) if isinstance(edge, PushJump))
 
 
 def targets(terminator: AnyTerminator) -> tuple[str, ...]:
-    """Every label that a jump names, as often as it does."""
+    """All labels in a terminator, with repetitions."""
     names: list[str] = []
     for edge in edges(terminator):
         if isinstance(edge, Jump | PushJump):
@@ -118,19 +118,19 @@ def targets(terminator: AnyTerminator) -> tuple[str, ...]:
 
 
 def may_return(terminator: AnyTerminator) -> bool:
-    """Can control leave the function here?"""
+    """Whether control may leave the function at a terminator."""
     return any(isinstance(edge, Return) for edge in edges(terminator))
 
 
 def retarget(terminator: Terminator, to: Callable[[str], str]) -> Terminator:
-    """The jump with every label passed through `to`; a jump to `RETURN` becomes a `Return`."""
+    """Replace every label of a terminator by `to(label)`; a jump to `RETURN` becomes a `Return`."""
     match terminator:
         case Jump(target=target):
-            return _going(to(target))
+            return _jump(to(target))
         case Branch():
             on_true, on_false = to(terminator.on_true), to(terminator.on_false)
             if on_true == on_false:
-                return _going(on_true)
+                return _jump(on_true)
             return replace(terminator, on_true=on_true, on_false=on_false)
         case Return() | Fail():
             return terminator
@@ -139,7 +139,7 @@ def retarget(terminator: Terminator, to: Callable[[str], str]) -> Terminator:
 
 
 def retarget_stack(terminator: StackTerminator, to: Callable[[str], str]) -> StackTerminator:
-    """The jump of the merged program with every label passed through `to`."""
+    """Replace every label of a terminator of a stack program by `to(label)`."""
 
     def leaf(edge: Leaf) -> Leaf:
         match edge:
@@ -155,12 +155,12 @@ def retarget_stack(terminator: StackTerminator, to: Callable[[str], str]) -> Sta
     return terminator if isinstance(terminator, Fail) else map_edges(terminator, leaf)
 
 
-def _going(label: str) -> Jump | Return:
+def _jump(label: str) -> Jump | Return:
     return Return() if label == RETURN else Jump(label)
 
 
 def block_uses(block: AnyBlock) -> set[str]:
-    """Variables read before the block writes them."""
+    """The variables that a block reads before it writes them."""
     used: set[str] = set()
     written: set[str] = set()
     for op in block.ops:
@@ -171,7 +171,7 @@ def block_uses(block: AnyBlock) -> set[str]:
 
 
 def block_writes(block: AnyBlock) -> set[str]:
-    """Variables written anywhere in the block."""
+    """The variables that a block writes."""
     return {v for op in block.ops for v in writes(op)}
 
 
@@ -186,15 +186,15 @@ def pops(block: StackBlock) -> tuple[Pop, ...]:
 
 
 def holds(block: StackBlock, text: str) -> bool:
-    """Is there a primitive in the block whose source contains `text`?"""
+    """Whether the source of a primitive in the block contains `text`."""
     return any(isinstance(op, Prim) and op.expr.says(text) for op in block.ops)
 
 
 def predecessors(blocks: Iterable[AnyBlock]) -> dict[str, tuple[str, ...]]:
-    """For every label, the labels of the blocks that may jump to it (each once, in block order)."""
+    """The labels of the predecessors of every block, each once, in block order."""
     blocks = tuple(blocks)
-    out: dict[str, list[str]] = {block.label: [] for block in blocks}
+    sources: dict[str, list[str]] = {block.label: [] for block in blocks}
     for block in blocks:
         for label in successors(block.terminator):
-            out[label].append(block.label)
-    return {label: tuple(sources) for label, sources in out.items()}
+            sources[label].append(block.label)
+    return {label: tuple(labels) for label, labels in sources.items()}

@@ -1,4 +1,4 @@
-"""Programs for other tools: `to_json` for scripts, `to_dot` for Graphviz.
+"""The export of programs to other tools: `to_json` for scripts, `to_dot` for Graphviz.
 
 The JSON is complete (locations too, functions of expressions excepted) and stable: `format` changes with its
 shape. In both, order is that of the program.
@@ -23,7 +23,7 @@ FORMAT = 2
 
 
 def to_json(program: CfgProgram | StackProgram) -> dict[str, Any]:
-    """The program as dicts, lists, strings and numbers."""
+    """Return a program as dicts, lists, strings and numbers, ready for `json.dumps`."""
     if isinstance(program, CfgProgram):
         functions = [_function(function) for function in program.functions]
         return {"format": FORMAT, "stage": "cfg", "entry": program.entry, "functions": functions}
@@ -95,7 +95,7 @@ def _loc(loc: Loc | None) -> dict[str, Any] | None:
 
 
 def to_dot(program: CfgProgram | StackProgram) -> str:
-    """The control flow as a Graphviz digraph: a node per block, edges labelled T, F, call and ret."""
+    """Return the control flow as a Graphviz digraph: a node per block, edges labelled T, F, call and ret."""
     lines = ["digraph pcbatch {", '  node [shape=box, fontname="monospace"];']
     if isinstance(program, CfgProgram):
         for i, function in enumerate(program.functions):
@@ -134,7 +134,7 @@ def _graph(
 
 
 def _edges(terminator: AnyTerminator, path: str = "") -> list[tuple[str, str]]:
-    """Where a jump goes, and what is written along the edge: the outcomes of conditions, a call, its return."""
+    """The target and the label of each edge: the outcomes of conditions, a call, its return."""
     match terminator:
         case Jump(target=target):
             return [(target, path)]

@@ -1,4 +1,4 @@
-"""Expression texts: which variables one reads, how it stands between braces, how it becomes a function.
+"""The texts of expressions: the variables that one reads, its form between braces, and its value.
 
 Printer, parser and interpreters share these rules, so that `{ n - 2 }` means the same to all of them.
 
@@ -28,7 +28,7 @@ _CLOSES = {")": "(", "]": "[", "}": "{"}
 
 
 def default_reads(text: str, declared: Collection[str]) -> tuple[str, ...] | None:
-    """The variables that `text` reads, each once, in reading order; None if it is not a Python expression."""
+    """The variables that a text reads, each once, in reading order; None if it is not a Python expression."""
     tree = _parse(text)
     if tree is None:
         return None
@@ -36,13 +36,16 @@ def default_reads(text: str, declared: Collection[str]) -> tuple[str, ...] | Non
 
 
 def braced(text: str) -> str:
-    """`{ text }`, or `{"text"}` when the braces alone would not bring the text back."""
+    """Put a text in braces: `{ text }`, or `{"text"}` where `unbrace` could not read the plain form back."""
     plain = f"{{ {text} }}"
     return plain if _is_plain(text, plain) else f"{{{json.dumps(text)}}}"
 
 
 def unbrace(line: str, start: int) -> tuple[str, int]:
-    """Read a braced text that opens at `line[start]`; the text and the position after its closing brace."""
+    """Read a braced text that opens at `line[start]`.
+
+    Returns the text and the position after its closing brace; raises ValueError if it has none.
+    """
     if line.startswith('{"', start):
         text, end = json.JSONDecoder().raw_decode(line, start + 1)
         if not isinstance(text, str) or not line.startswith("}", end):
@@ -55,7 +58,7 @@ def unbrace(line: str, start: int) -> tuple[str, int]:
 
 
 def as_function(text: str, ins: tuple[str, ...], namespace: Mapping[str, Any]) -> Callable[..., Any]:
-    """`text` as a function of the values of `ins`; all other names come from `namespace` and the builtins."""
+    """Compile `text` to a function of the values of `ins`; other names come from `namespace` and the builtins."""
     function: Callable[..., Any] = eval(_compiled(text, ins), dict(namespace))
     return function
 
@@ -66,10 +69,10 @@ def _compiled(text: str, ins: tuple[str, ...]) -> CodeType:
     if tree is None:
         raise InternalError(f"cannot evaluate {text!r}: not a Python expression, and the operation has no function")
     names = {name: f"_pcir_{i}" for i, name in enumerate(ins)}
-    found = {id(node): names[name] for node, name in _Reads(names).run(tree)}
+    reads = {id(node): names[name] for node, name in _Reads(names).run(tree)}
     parameters = [ast.arg(f"_pcir_{i}") for i in range(len(ins))]
     arguments = ast.arguments(posonlyargs=[], args=parameters, kwonlyargs=[], kw_defaults=[], defaults=[])
-    body = _Substitute(found).visit(tree.body)
+    body = _Substitute(reads).visit(tree.body)
     function = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
     return compile(function, "<pcir>", "eval")
 
@@ -133,15 +136,15 @@ class _Reads(ast.NodeVisitor):
     def __init__(self, declared: Collection[str]) -> None:
         self._declared = declared
         self._bound: frozenset[str] = frozenset()
-        self._found: list[tuple[ast.expr, str]] = []
+        self._reads: list[tuple[ast.expr, str]] = []
 
     def run(self, tree: ast.AST) -> list[tuple[ast.expr, str]]:
-        """All reads in `tree`."""
+        """Return all reads of declared variables in a tree."""
         self._bound = frozenset(
             n.target.id for n in ast.walk(tree) if isinstance(n, ast.NamedExpr) and isinstance(n.target, ast.Name)
         )
         self.visit(tree)
-        return self._found
+        return self._reads
 
     @contextmanager
     def _binding(self, names: Collection[str]) -> Iterator[None]:
@@ -158,7 +161,7 @@ class _Reads(ast.NodeVisitor):
             self.generic_visit(node)
 
     def _chain(self, node: ast.expr) -> bool:
-        """Note what a chain reads, if anything; False if it does not start at a name."""
+        """Record the variable that a chain reads, if any; return False if the chain does not start at a name."""
         prefixes: list[ast.expr] = [node]
         while isinstance(node, ast.Attribute):
             node = node.value
@@ -168,7 +171,7 @@ class _Reads(ast.NodeVisitor):
         if node.id not in self._bound:
             spelt = ((prefix, ast.unparse(prefix)) for prefix in prefixes)
             read = next((item for item in spelt if item[1] in self._declared), None)
-            self._found.extend([read] if read else [])
+            self._reads.extend([read] if read else [])
         return True
 
     def visit_IfExp(self, node: ast.IfExp) -> None:

@@ -1,9 +1,9 @@
-"""Slow reference interpreters: what a program means for ONE lane. The oracles of the tests.
+"""Slow reference interpreters, which define the meaning of a program for ONE lane: oracles of the tests.
 
 They keep no registers, masks or buffers: a CFG activation is a dict of variables; a stack lane is one dict of
 variables, one dict of slots per frame, and a list of return points. Variables without a register are forgotten
-at the end of each block, and reading what is not there is an error, so a pass that keeps a value in the wrong place
-is found out even when the batched program would happen to work.
+at the end of each block, and reading a variable without a value is an error, so that a pass which stores a value in the
+wrong place is detected even where the batched program would happen to work.
 
 A `print` prints, and a `fail` raises `LaneFailed`. Values are whatever the operations compute with: Python numbers,
 NumPy or JAX arrays.
@@ -27,11 +27,11 @@ Values = MutableMapping[str, Any]
 
 
 class LaneError(Exception):
-    """The lane did not return."""
+    """A lane that did not return; base of the errors of the interpreters."""
 
 
 class LaneFailed(LaneError):
-    """The lane reached a `fail`."""
+    """A lane that reached a `fail`."""
 
     def __init__(self, kind: str, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}" if message else name)
@@ -39,16 +39,16 @@ class LaneFailed(LaneError):
 
 
 class StackFull(LaneError):
-    """The lane needed more than `max_depth` nested calls."""
+    """A lane that needed more than `max_depth` nested calls."""
 
 
 class StepLimit(LaneError):
-    """The lane ran longer than `max_steps` blocks or `max_calls` calls."""
+    """A lane that ran more than `max_steps` blocks or `max_calls` calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a run did. Blocks of a CFG program are counted as `function:label`, those of a stack program by label."""
+    """The counters of a run. Blocks of a CFG program are named `function:label`, those of a stack program by label."""
 
     blocks: Mapping[str, int]
     texts: Mapping[str, int]
@@ -67,9 +67,22 @@ def interpret_cfg(
     max_depth: int | None = None,
     max_steps: int = 10_000_000,
 ) -> tuple[tuple[Any, ...], Trace]:
-    """Run the entry function on one example. `pushjumps` in the trace counts calls.
+    """Run a CFG program on one example.
 
-    `namespace` holds the other names of texts that have no function (see `ops.Expr`).
+    Args:
+        program: The program; its entry function is run.
+        args: The values of the entry's parameters.
+        namespace: The values of names in texts that have no function (see `ops.Expr`).
+        max_calls: The number of calls after which `StepLimit` is raised.
+        max_depth: The number of nested calls beyond which `StackFull` is raised; None for no limit.
+        max_steps: The number of blocks after which `StepLimit` is raised.
+
+    Returns:
+        The results, and the counters of the run, where `pushjumps` counts calls.
+
+    Raises:
+        LaneError: If the lane fails or reaches a limit.
+        InternalError: If the program breaks a rule of the IR.
     """
     count = _Counts(namespace or {}, max_steps, max_calls, max_depth)
     frame = _Frame.enter(program.function(program.entry), args)
@@ -98,7 +111,10 @@ def interpret_stack(
     *,
     max_depth: int | None = None,
 ) -> tuple[tuple[Any, ...], Trace]:
-    """Run a stack program on one example. Depth is the number of open frames."""
+    """Run a stack program on one example; arguments, results and errors as for `interpret_cfg`.
+
+    Depth is the number of open frames.
+    """
     count = _Counts(namespace or {}, max_steps, None, max_depth)
     lane = _Lane(dict(zip(program.params, args, strict=True)))
     blocks = {block.label: block for block in program.blocks}
@@ -113,7 +129,7 @@ def interpret_stack(
 
 @dataclass(slots=True)
 class _Counts:
-    """Counters, limits, and the names that texts may use."""
+    """The counters and limits of a run, and the names that texts may use."""
 
     namespace: Mapping[str, Any]
     max_steps: int
@@ -128,14 +144,14 @@ class _Counts:
     depth: int = 0
 
     def block(self, name: str) -> None:
-        """A block starts."""
+        """Count the start of a block."""
         self.steps += 1
         if self.steps > self.max_steps:
             raise StepLimit(f"more than {self.max_steps} blocks")
         self.blocks[name] += 1
 
     def call(self, depth: int) -> None:
-        """A call starts, `depth` calls being open with it."""
+        """Count the start of a call, after which `depth` calls are open."""
         if self.max_depth is not None and depth > self.max_depth:
             raise StackFull(f"more than {self.max_depth} nested calls")
         self.calls += 1
@@ -144,7 +160,7 @@ class _Counts:
         self.depth = max(self.depth, depth)
 
     def trace(self) -> Trace:
-        """The counters as they stand."""
+        """Return the counters of the run."""
         return Trace(dict(self.blocks), dict(self.texts), self.pushes, self.pops, self.calls, self.depth)
 
 
@@ -193,7 +209,7 @@ class _Lane:
     returns: list[str] = field(default_factory=list)
 
     def run(self, block: StackBlock, program: StackProgram, count: _Counts) -> str | None:
-        """Run a block; the label of the next one, None at the outermost return."""
+        """Run a block; return the label of the next one, None at the outermost return."""
         for op in block.ops:
             self._op(op, count)
         target = self._jump(block.terminator, count)

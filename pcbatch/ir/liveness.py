@@ -1,10 +1,10 @@
-"""Which variables' current values may still be read: a backward union over loops and calls.
+"""Liveness: the variables whose current value may still be read, by a backward union over loops and calls.
 
-In the CFG IR the question stays inside one function, whose results are read when it returns. In the stack IR
-it crosses calls, because all functions share their variables: what is live at a return is whatever is live at
-any point where this activation may come back to, so a value that only the caller needs is seen to live through
-the callee. A `Pop` overwrites its variable from a frame slot, so nothing lives through it; slots themselves
-are not variables, and have an analysis of their own: nobody but their activation can use them.
+In the CFG IR liveness is a matter of one function, whose results are read when it returns. In the stack IR it crosses
+calls, because all functions share their variables: live at a return are all variables live at any return point of this
+activation, so that a value which only the caller reads lives through the callee. A `Pop` overwrites its variable from a
+slot of the frame, so no earlier value lives through it; slots themselves are not variables, and have an analysis of
+their own, inside one activation.
 
 Shared (prologue) variables are ordinary names. What a `fail` shows is live at the bottom of its block: it is read when
 all lanes have ended.
@@ -40,46 +40,47 @@ NOTHING: Names = frozenset()
 
 
 def live_in(function: Function) -> dict[str, Names]:
-    """For every block of a CFG function, the variables live at its top."""
+    """The variables live at the top of each block of a CFG function."""
     return dict(_solve_cfg(function)[0])
 
 
 def live_out(function: Function) -> dict[str, Names]:
-    """For every block of a CFG function, the variables live at its bottom, after the jump has read its own."""
+    """The variables live at the bottom of each block of a CFG function, after the terminator has read its own."""
     return dict(_solve_cfg(function)[1])
 
 
 def live_after(function: Function) -> dict[str, tuple[Names, ...]]:
-    """For every block of a CFG function, the variables live after each of its operations."""
+    """The variables live after each operation of each block of a CFG function."""
     return _after_each(function.blocks, live_out(function))
 
 
 def stack_live_in(program: StackProgram) -> dict[str, Names]:
-    """For every block of a stack program, the variables live at its top."""
+    """The variables live at the top of each block of a stack program."""
     return dict(_solve_stack(program)[0])
 
 
 def doubtful(program: StackProgram) -> Names:
-    """The variables that may be read before they are written, for all that liveness tells.
+    """The variables that may be read before they are written, by liveness: a superset.
 
-    It takes a return for one to all callers, so none of these need be; but no other variable can.
+    Liveness takes a return for one to all callers, so a variable in the result need not be read too early; every other
+    variable is written first.
     """
     shared = (name for op in program.prologue for name in writes(op))
     return stack_live_in(program)[program.entry].difference(program.params, shared)
 
 
 def stack_live_out(program: StackProgram) -> dict[str, Names]:
-    """For every block of a stack program, the variables live once its jump is taken."""
+    """The variables live after the terminator of each block of a stack program."""
     return dict(_solve_stack(program)[1])
 
 
 def stack_live_after(program: StackProgram) -> dict[str, tuple[Names, ...]]:
-    """For every block of a stack program, the variables live after each of its operations."""
+    """The variables live after each operation of each block of a stack program."""
     return _after_each(program.blocks, stack_live_out(program))
 
 
 def live_at_return(program: StackProgram) -> dict[str, Names]:
-    """For every block that may return, the variables live once it has: those live wherever the lane may go on."""
+    """The variables live after the return of each block that may return: those live at any of its return points."""
     tops, outermost = stack_live_in(program), activation(program, program.entry)
     return {
         label: NOTHING.union(*(tops[p] for p in points), program.results if label in outermost else ())
@@ -88,13 +89,13 @@ def live_at_return(program: StackProgram) -> dict[str, Names]:
 
 
 def slots_live_in(program: StackProgram) -> dict[str, Names]:
-    """For every block, the slots of the current frame that this activation may still pop before it pushes them."""
+    """The slots of the frame, at the top of each block, that its activation may pop before it pushes them."""
     solution = _solve_slots(program)
     return {block.label: solution.leaving[block.label] for block in program.blocks}
 
 
 def slots_live_out(program: StackProgram) -> dict[str, Names]:
-    """For every block, the slots of its frame that may be popped after it."""
+    """The slots of the frame that may be popped after each block."""
     solution = _solve_slots(program)
     return {block.label: solution.entering[block.label] for block in program.blocks}
 
@@ -111,16 +112,16 @@ def _solve_slots(program: StackProgram) -> Solution[str, Names]:
 
 
 def activation(program: StackProgram, entry: str) -> Names:
-    """The blocks that one activation which starts at `entry` may run.
+    """The labels of the blocks that one activation from `entry` may run.
 
-    Calls are stepped over (from a `PushJump` to its return point); a tail call is a jump, so the blocks of the
-    function that it continues in belong to the same activation.
+    A `PushJump` leads to its return point, past the call; a tail call is a jump, so the blocks of the function that it
+    enters belong to the same activation.
     """
     return reachable([entry], block_edges(program.blocks))
 
 
 def return_points(program: StackProgram) -> dict[str, tuple[str, ...]]:
-    """For every block that may return, the labels where the lane may continue (none: only the end of the run)."""
+    """The labels where a lane may continue after each block that may return; none if that only ends the run."""
     out: dict[str, dict[str, None]] = {b.label: {} for b in program.blocks if may_return(b.terminator)}
     steps = block_edges(program.blocks)
     ends: dict[str, list[str]] = {}
@@ -148,14 +149,14 @@ def _solve_stack(program: StackProgram) -> tuple[dict[str, Names], dict[str, Nam
     ends = {label: frozenset(program.results) for label in points if label in outermost} | _shown(program.blocks)
 
     def follow(block: AnyBlock) -> tuple[str, ...]:
-        ways = edges(block.terminator)
-        return tuple(way.target for way in ways if isinstance(way, Jump | PushJump)) + points.get(block.label, ())
+        jumps = [edge for edge in edges(block.terminator) if isinstance(edge, Jump | PushJump)]
+        return tuple(jump.target for jump in jumps) + points.get(block.label, ())
 
     return _solve(program.blocks, follow, ends)
 
 
 def _shown(blocks: Iterable[AnyBlock]) -> dict[str, Names]:
-    """What failures show outlives the block, because it is read when all lanes have ended."""
+    """The variables that the messages of failures show, by block: they are read when all lanes have ended."""
     return {block.label: frozenset(kept(block.terminator)) for block in blocks if kept(block.terminator)}
 
 
@@ -170,7 +171,7 @@ def _solve(
         transfer=lambda label, live: uses[label] | (live - kills[label]),
         start=NOTHING,
     )
-    # Reports follow the block order of the program.
+    # Callers list the blocks in the order of the program, the solver in reverse.
     tops = {block.label: solution.leaving[block.label] for block in blocks}
     return tops, {block.label: solution.entering[block.label] for block in blocks}
 

@@ -1,4 +1,4 @@
-"""Natural loops of a function: which blocks are repeated, and where control enters them."""
+"""The natural loops of a function, and the dominators of its blocks."""
 
 from __future__ import annotations
 
@@ -6,47 +6,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Block, Function
-from pcbatch.ir.dataflow import block_edges, postorder
+from pcbatch.ir.dataflow import block_edges, postorder, reachable
 from pcbatch.ir.def_use import predecessors, successors
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """`head` is the only way in; `body` are the labels of all blocks of the loop, the head among them."""
+    """A natural loop: control enters only at `head`; `body` are the labels of all its blocks, with the head."""
 
     head: str
     body: frozenset[str]
 
 
 def loops(function: Function) -> tuple[Loop, ...]:
-    """All loops, those with fewer blocks first, so that a loop comes before the ones around it."""
+    """All natural loops, those with fewer blocks first, so that a loop comes before those around it."""
     dominators = Dominators(function.blocks)
     preds = predecessors(function.blocks)
     ends: dict[str, list[str]] = {}
     for block in function.blocks:
         for target in successors(block.terminator):
-            if dominators.over(target, block.label):
+            if dominators.over(target, block.label):  # a back edge
                 ends.setdefault(target, []).append(block.label)
-    found = [Loop(head, _body(head, tails, preds)) for head, tails in ends.items()]
-    return tuple(sorted(found, key=lambda loop: len(loop.body)))
-
-
-def _body(head: str, tails: list[str], preds: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """What reaches a jump back to the head without passing the head."""
-    body = {head}
-    work = list(tails)
-    while work:
-        label = work.pop()
-        if label not in body:
-            body.add(label)
-            work += preds[label]
-    return frozenset(body)
+    # The body of a loop: all blocks that reach a back edge without passing the head.
+    all_loops = [Loop(head, reachable([head, *tails], {**preds, head: ()})) for head, tails in ends.items()]
+    return tuple(sorted(all_loops, key=lambda loop: len(loop.body)))
 
 
 class Dominators:
-    """Which blocks every path to a block passes, as a tree: the parent is the last of them before the block itself.
+    """The dominator tree of a function: the parent of a block is the last block that every path to it passes before.
 
-    After Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm".
+    After Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm" (2001).
     """
 
     def __init__(self, blocks: Sequence[Block]) -> None:
@@ -56,7 +45,7 @@ class Dominators:
         self._place = {label: k for k, label in enumerate(order)}
         self._above = {entry: entry}
         changed = True
-        while changed:  # once more than loops are entered in the middle, which none is that Python can write
+        while changed:  # twice: only loops with two entries, which Python cannot express, need more
             changed = False
             for label in order[1:]:
                 known = sorted((p for p in preds[label] if p in self._above), key=self._place.__getitem__, reverse=True)
@@ -68,7 +57,7 @@ class Dominators:
         self._spans = _spans(order, self._above)
 
     def over(self, label: str, other: str) -> bool:
-        """Does every path to `other` pass `label`? A block is over itself; what cannot be reached is over nothing."""
+        """Whether `label` dominates `other`; a block dominates itself, and an unreachable one dominates none."""
         if label not in self._spans or other not in self._spans:
             return False
         first, last = self._spans[label]
@@ -83,12 +72,12 @@ class Dominators:
 
 
 def _spans(order: Sequence[str], above: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-    """Where in a walk through the tree a block stands, and where what is below it ends."""
+    """The position of each block in a preorder of the tree, and the end of the positions of its subtree."""
     size = dict.fromkeys(order, 1)
     for label in order[:0:-1]:
         size[above[label]] += size[label]
     first = {order[0]: 0}
-    free = {order[0]: 1}  # where the next block below goes
+    free = {order[0]: 1}  # the position of the next child
     for label in order[1:]:
         first[label] = free[above[label]]
         free[above[label]] += size[label]

@@ -1,4 +1,4 @@
-"""Messages of `fail` and `print`: constant text and values of variables, put together on the host.
+"""The messages of `fail` and `print`: constant text and values of variables, put together on the host.
 
     ("bad step ", Field("h", spec=(".3f",)), "\\n")      in text form:      "bad step ", h:(".3f"), "\\n"
 
@@ -45,12 +45,12 @@ def _variables(message: Message) -> Iterator[str]:
 
 
 def rename(message: Message, new: Callable[[str], str]) -> Message:
-    """The message with every variable passed through `new`."""
+    """Replace every variable of a message by `new(variable)`."""
     return tuple(p if isinstance(p, str) else replace(p, var=new(p.var), spec=rename(p.spec, new)) for p in message)
 
 
 def joined(parts: Message) -> Message:
-    """The same message with neighbouring texts as one, empty ones left out."""
+    """Join neighbouring texts of a message, and drop empty ones."""
     out: list[Part] = []
     for part in parts:
         if isinstance(part, str) and out and isinstance(out[-1], str):
@@ -61,7 +61,7 @@ def joined(parts: Message) -> Message:
 
 
 def text(message: Message, values: Mapping[str, Any]) -> str:
-    """The message with the values of one lane. Never fails: what cannot be formatted is shown as it is."""
+    """Return a message with the values of one lane. Never raises: a value that no format fits is shown by `str`."""
     return "".join(p if isinstance(p, str) else _field(p, values) for p in message)
 
 
@@ -70,7 +70,7 @@ def _field(field: Field, values: Mapping[str, Any]) -> str:
 
 
 def formatted(value: Any, conversion: str = "", spec: str = "") -> str:
-    """`f"{value!conversion:spec}"`; numbers show as numbers, whatever type they have."""
+    """Format a value as `f"{value!conversion:spec}"` does; a number is shown as a number, whatever its type."""
     value = _plain(value)
     if conversion in ("r", "a") and not isinstance(value, np.generic):
         value = ascii(value) if conversion == "a" else repr(value)
@@ -107,7 +107,7 @@ class _Array:
 
 
 def show(message: Message) -> str:
-    """The text form, without parentheses around it."""
+    """Return the text form of a message, without parentheses around it."""
     return ", ".join(json.dumps(part) if isinstance(part, str) else _show_field(part) for part in message)
 
 
@@ -121,7 +121,10 @@ _COMMA = re.compile(r", *")
 
 
 def parse(line: str, start: int) -> tuple[Message, int]:
-    """Read a message that opens with a parenthesis at `line[start]`; the message and the position after it closes."""
+    """Read the text form of a message, with a parenthesis at `line[start]`.
+
+    Returns the message and the position after its closing parenthesis; raises ValueError for other text.
+    """
     parts: list[Part] = []
     position = start + 1
     while not line.startswith(")", position):
@@ -142,10 +145,10 @@ def _parse_part(line: str, position: int) -> tuple[Part, int]:
         except json.JSONDecodeError:
             raise ValueError("a text of the message is never closed") from None
         return str(value), end
-    found = _FIELD.match(line, position)
-    if found is None:
+    field = _FIELD.match(line, position)
+    if field is None:
         raise ValueError('expected a variable or a "text" in the message')
-    if not found[3]:
-        return Field(found[1], found[2] or ""), found.end()
-    spec, end = parse(line, found.end() - 1)
-    return Field(found[1], found[2] or "", spec), end
+    if not field[3]:
+        return Field(field[1], field[2] or ""), field.end()
+    spec, end = parse(line, field.end() - 1)
+    return Field(field[1], field[2] or "", spec), end

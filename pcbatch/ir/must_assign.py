@@ -1,8 +1,8 @@
-"""What has certainly happened on every path to a block: the "must" analyses behind the verifier.
+"""The "must" analyses behind the verifier: assignments that every path to a block has made.
 
 `written` and `stack_written` say which variables have a value for certain, `slots` which frame slots have. All are
 intersections over paths, so they start from "no path known" and shrink; a block that no path leads to is left out
-of the answers.
+of the results.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pcbatch.ir.stack import PushJump, StackBlock, StackProgram
 Names = frozenset[str]
 NOTHING: Names = frozenset()
 Edge = tuple[str, str, Names]
-"""From a block, to a block, with names that the way between them adds."""
+"""The start and the end of an edge, with the names that the edge itself adds."""
 
 
 def written(function: Function) -> dict[str, Names]:
@@ -30,9 +30,10 @@ def written(function: Function) -> dict[str, Names]:
 
 
 def stack_written(program: StackProgram, names: Names | None = None) -> tuple[dict[str, Names], dict[str, Names]]:
-    """Like `written`, for a stack program: over all activations, and over the outermost one alone.
+    """The variables of a stack program that are written on all paths to the top of each block.
 
-    A call adds what its callee writes on all of the paths through it. `names`: the variables to look at, if not all.
+    A call adds the variables that its callee writes on all paths through it. `names` restricts the analysis to these
+    variables. Returns two results: over all activations, and over the outermost one alone.
     """
     adds = _writes(program)
     if names is not None:
@@ -45,9 +46,9 @@ def stack_written(program: StackProgram, names: Names | None = None) -> tuple[di
 
 
 def slots(program: StackProgram) -> dict[str, dict[str, Names]]:
-    """For every activation, by its entry: the slots that it has filled on all paths to the top of each of its blocks.
+    """The slots filled on all paths to the top of each block, for each activation by its entry.
 
-    An activation at a time, because a tail jump into another function's entry keeps slots and a call does not.
+    Activations are separate because a tail jump into the entry of another function keeps slots, and a call does not.
     """
     filled = {block.label: frozenset(op.dst for op in pushes(block)) for block in program.blocks}
     edges = block_edges(program.blocks)
@@ -60,12 +61,12 @@ def slots(program: StackProgram) -> dict[str, dict[str, Names]]:
 
 
 def calls(program: StackProgram) -> list[tuple[str, PushJump]]:
-    """The calls, with the blocks that they end; a block may end in several."""
+    """All calls with the labels of their blocks; a block may end in several calls."""
     return [(block.label, call) for block in program.blocks for call in def_use.calls(block.terminator)]
 
 
 def on_all_paths(starts: Mapping[str, Names], edges: Iterable[Edge], adds: Mapping[str, Names]) -> dict[str, Names]:
-    """For every node that a path from `starts` leads to: the names added on all such paths, before its own."""
+    """The names added on all paths from `starts` to each node, before its own; unreachable nodes are left out."""
     incoming: dict[str, list[tuple[str, Names]]] = {label: [] for label in adds}
     for source, target, extra in edges:
         incoming[target].append((source, extra))
@@ -94,7 +95,7 @@ def _jumps(blocks: Iterable[AnyBlock]) -> list[Edge]:
 
 
 def _edges_inside(blocks: Iterable[StackBlock], by_calls: Mapping[str, Names]) -> list[Edge]:
-    """The edges of activations; a call that never returns has none."""
+    """The edges inside activations; a call that never returns has none."""
     out = []
     for block in blocks:
         for edge in def_use.edges(block.terminator):
@@ -106,9 +107,9 @@ def _edges_inside(blocks: Iterable[StackBlock], by_calls: Mapping[str, Names]) -
 
 
 def _written_by_calls(program: StackProgram, adds: Mapping[str, Names]) -> dict[str, Names]:
-    """For every call target that returns: what a call of it writes on all paths.
+    """The variables that a call of each target writes on all paths; a target that never returns is left out.
 
-    At first no call is known to return, then base cases are, then what calls only those, and so on.
+    At first no call is known to return, then base cases are, then targets that call only those, and so on.
     """
     steps = block_edges(program.blocks)
     blocks = {block.label: block for block in program.blocks}
@@ -126,6 +127,7 @@ def _written_by_calls(program: StackProgram, adds: Mapping[str, Names]) -> dict[
             known[target] = frozenset.intersection(*paths)
         return known.get(target)
 
+    # The solver visits callees first; the result is collected in `known`, which `_edges_inside` reads meanwhile.
     start: Names | None = None
     solve(callees, join=lambda target, values: None, transfer=through, start=start)
     return known

@@ -1,4 +1,4 @@
-"""Operations and jumps of the program types; `Branch` and `RETURN` belong to the CFG IR alone.
+"""The operations and terminators of the program types; `Branch` and `RETURN` belong to the CFG IR alone.
 
 Variables are dotted identifiers ("n", "state.q", "even.n", "pair._0"), so every name is a legal Python
 expression and expression texts can mention it.
@@ -21,11 +21,11 @@ RETURN = "return"  # a branch target that means: leave the function
 class Expr:
     """A primitive computation for ONE lane.
 
-    `text` is its source (one line, for people and for the parser); `ins` are the variables it reads, in the
-    order of the parameters of `fn`. `fn(*values)` gives the value, or a sequence of as many values as the
-    operation has destinations when that number is not one. A parsed program has no `fn`; the interpreters
-    then evaluate `text`. Passes rename variables in `text`; `written` is as the user has it, None where the
-    compiler made the expression.
+    `text` is its source on one line, for users and for the parser; `ins` are the variables that it reads, in the order
+    of the parameters of `fn`. `fn(*values)` returns the value, or, where the operation has another number of
+    destinations than one, a sequence of as many values. A parsed program has no `fn`; the interpreters then evaluate
+    `text`. Passes rename variables in `text`, while `written` is the user's own expression; None where the compiler
+    made the expression.
     """
 
     text: str
@@ -34,13 +34,13 @@ class Expr:
     written: Written | None = field(default=None, compare=False, repr=False)
 
     def says(self, text: str) -> bool:
-        """Does its source contain `text`?"""
+        """Whether the source of the expression contains `text`."""
         return text in self.text or (self.written is not None and self.written.says(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Prim:
-    """dsts = expr: straight-line computation without control flow."""
+    """A primitive `dsts = expr`: straight-line computation without control flow."""
 
     dsts: tuple[str, ...]
     expr: Expr
@@ -49,7 +49,7 @@ class Prim:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """dst = src, unchanged."""
+    """A copy `dst = src` of a variable."""
 
     dst: str
     src: str
@@ -58,7 +58,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """dst = on_true if cond else on_false, all three already computed."""
+    """A selection `dst = on_true if cond else on_false` of variables that are computed already."""
 
     dst: str
     cond: str
@@ -72,9 +72,9 @@ PureOp = Prim | Move | Select
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """The lane writes a message (its line end included) to the standard output.
+    """An operation that writes a message, with its line end, to the standard output.
 
-    The only effect among operations: never removed, duplicated, moved past another one or run for lanes elsewhere.
+    The only operation with an effect: never removed, duplicated, moved past another one or run for inactive lanes.
     """
 
     message: Message
@@ -83,14 +83,14 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Continue at a block."""
+    """A terminator that continues at a block."""
 
     target: str
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Continue at one of two blocks (or `RETURN`)."""
+    """A terminator that continues at one of two blocks (or `RETURN`)."""
 
     cond: str
     on_true: str
@@ -100,7 +100,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Leave the function; results stand in its result variables."""
+    """A terminator that leaves the function; the results are in its result variables."""
 
 
 ASSERTION, ERROR = "assertion", "error"  # the kinds of `Fail`
@@ -108,7 +108,7 @@ ASSERTION, ERROR = "assertion", "error"  # the kinds of `Fail`
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The lane ends here: `kind` says how, `name` is the exception that the plain function raises."""
+    """A terminator that ends the lane: `kind` is `ASSERTION` or `ERROR`, `name` the exception of the plain function."""
 
     kind: str
     name: str

@@ -1,4 +1,4 @@
-"""Reads the text form (see `printer`) back: `parse_program(print_program(p)) == p`.
+"""The parser of the text form (see `printer`): `parse_program(print_program(p)) == p`.
 
 Line by line with regular expressions; only expression texts need a scanner. The result is not verified. Sources of
 operations (`loc`) and functions (`Expr.fn`) have no text form and stay empty; the interpreters then evaluate texts.
@@ -56,14 +56,14 @@ _JUMP = re.compile(rf"jump ({_LABEL})")
 _BRANCH = re.compile(rf"branch ({_NAME}), *({_LABEL}), *({_LABEL})")
 _FORK = re.compile(rf"branch ({_NAME}), *")
 _COMMA = re.compile(r", *")
-_WAY_CALL = re.compile(rf"call ({_LABEL}) +ret=({_LABEL})")
-_WAY_LABEL = re.compile(_LABEL)
+_EDGE_CALL = re.compile(rf"call ({_LABEL}) +ret=({_LABEL})")
+_EDGE_LABEL = re.compile(_LABEL)
 _MESSAGE = re.compile(rf"(?:print|fail (\w+) ({_NAME}))(?=\()")
 _PUSHJUMP = re.compile(rf"pushjump ({_LABEL}), *ret=({_LABEL})")
 
 
 class ParseError(ValueError):
-    """The text is not a program; the message starts with the line number."""
+    """A text that is no program; the message starts with the line number."""
 
     def __init__(self, number: int, message: str) -> None:
         self.number = number
@@ -85,7 +85,7 @@ class _Lines:
 
     lines: list[_Line]
     position: int = 0
-    source: str = field(default="")  # what the last `// function @name` said
+    source: str = field(default="")  # the name in the last `// function @name`
 
     @property
     def next(self) -> _Line:
@@ -93,7 +93,7 @@ class _Lines:
 
     @property
     def number(self) -> int:
-        """The number of the line taken last."""
+        """The number of the last line taken."""
         return self.lines[self.position - 1].number
 
     @property
@@ -111,14 +111,14 @@ class _Lines:
         return pattern.fullmatch(line.text) or line.fail(expected)
 
     def optional(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Take the next line if it fits."""
-        found = None if self.done else pattern.fullmatch(self.next.text)
-        self.position += found is not None
-        return found
+        """Take the next line if it matches."""
+        match = None if self.done else pattern.fullmatch(self.next.text)
+        self.position += match is not None
+        return match
 
 
 def parse_program(text: str) -> CfgProgram | StackProgram:
-    """Read a program of either type; raises `ParseError`."""
+    """Read a program of either type; raises ParseError, with the line number, for text that is none."""
     lines = _Lines(list(_split(text)))
     kind = lines.match(_HEADER, "the header `pcir 1 cfg` or `pcir 1 stack`")[1]
     program = _cfg(lines) if kind == "cfg" else _stack(lines)
@@ -137,11 +137,11 @@ def _split(text: str) -> Iterator[_Line]:
 
 
 def _without_comment(line: str, number: int) -> str:
-    """Cut at `//`, unless it stands inside an expression, where it is a floor division, or a message."""
+    """Cut a line at `//`, unless that is in an expression, where it is a floor division, or in a message."""
     brace, comment = line.find("{"), line.find("//")
     start = 0
-    if found := _MESSAGE.match(line):
-        start = _message(_Line(number, line), found.end())[1]
+    if match := _MESSAGE.match(line):
+        start = _message(_Line(number, line), match.end())[1]
     elif 0 <= brace < comment and not line.startswith(("func @", "program entry=")):
         try:
             _, start = unbrace(line, brace)
@@ -163,9 +163,9 @@ def _cfg(lines: _Lines) -> CfgProgram:
 
 
 def _function(lines: _Lines) -> Function:
-    found = lines.match(_SIGNATURE, "`func @name(a: i32[]) -> (r: i32[]) {`")
+    match = lines.match(_SIGNATURE, "`func @name(a: i32[]) -> (r: i32[]) {`")
     types: dict[str, ArrayType | None] = {}
-    params, results = (_typed_names(lines, found[i], types) for i in (2, 3))
+    params, results = (_typed_names(lines, match[i], types) for i in (2, 3))
     for name, type_text, storage in _declarations(lines):
         if storage:
             raise ParseError(lines.number, f"no storage classes in a cfg program: {storage}")
@@ -175,12 +175,12 @@ def _function(lines: _Lines) -> Function:
         ops: tuple[Op, ...] = tuple(_ops(lines, {*params, *results, *types}, _cfg_op, "a cfg program"))
         blocks.append(Block(label[1], ops, _cfg_terminator(lines)))
     _closing(lines)
-    return Function(found[1], params, results, tuple(blocks), types)
+    return Function(match[1], params, results, tuple(blocks), types)
 
 
 def _stack(lines: _Lines) -> StackProgram:
-    found = lines.match(_PROGRAM, "`program entry=label in=(a) out=(r) {`")
-    params, results = _split_names(found[2]), _split_names(found[3])
+    match = lines.match(_PROGRAM, "`program entry=label in=(a) out=(r) {`")
+    params, results = _split_names(match[2]), _split_names(match[3])
     variables = {
         name: Var(_type(lines, type_text), _storage(lines, storage))
         for name, type_text, storage in _declarations(lines)
@@ -195,7 +195,7 @@ def _stack(lines: _Lines) -> StackProgram:
         ops: tuple[StackOp, ...] = tuple(_ops(lines, declared, _stack_op, "a stack program"))
         blocks.append(StackBlock(label[1], ops, _terminator(lines.take("a jump")), lines.source))
     _closing(lines)
-    return StackProgram(found[1], params, results, variables, tuple(blocks), prologue)
+    return StackProgram(match[1], params, results, variables, tuple(blocks), prologue)
 
 
 def _label_after_comments(lines: _Lines) -> re.Match[str] | None:
@@ -213,9 +213,9 @@ def _closing(lines: _Lines) -> None:
 def _declarations(lines: _Lines) -> Iterator[tuple[str, str, str | None]]:
     while not lines.done and all(_DECLARATION.fullmatch(part) for part in _parts(lines.next.text)):
         for part in _parts(lines.take("a declaration").text):
-            if found := _DECLARATION.fullmatch(part):
-                for name in _split_names(found[1]):
-                    yield name, found[2], found[3]
+            if match := _DECLARATION.fullmatch(part):
+                for name in _split_names(match[1]):
+                    yield name, match[2], match[3]
 
 
 def _parts(text: str) -> list[str]:
@@ -225,12 +225,12 @@ def _parts(text: str) -> list[str]:
 def _typed_names(lines: _Lines, text: str, types: dict[str, ArrayType | None]) -> tuple[str, ...]:
     names = []
     for part in re.split(r", +", text) if text.strip() else []:
-        found = _PARAMETER.fullmatch(part.strip())
-        if found is None:
+        match = _PARAMETER.fullmatch(part.strip())
+        if match is None:
             raise ParseError(lines.number, f"expected `name: type`, not {part!r}")
-        names.append(found[1])
-        if found[2]:
-            types[found[1]] = _type(lines, found[2])
+        names.append(match[1])
+        if match[2]:
+            types[match[1]] = _type(lines, match[2])
     return tuple(names)
 
 
@@ -255,7 +255,7 @@ def _split_names(text: str) -> tuple[str, ...]:
 
 
 def _ops(lines: _Lines, declared: Collection[str], keep: Callable[[AnyOp], OpT | None], where: str) -> Iterator[OpT]:
-    """The operations up to the next jump; one that `keep` turns down has no place here."""
+    """Read the operations up to the next terminator; raise ParseError for one that `keep` rejects."""
     while not lines.done and (op := _op(lines.next, declared)) is not None:
         line = lines.take("an operation")
         kept = keep(op)
@@ -282,10 +282,10 @@ def _op(line: _Line, declared: Collection[str]) -> AnyOp | None:
         return _value(line, assign.end(), _split_names(assign[1]), declared)
     if text.startswith("{") or _CALL.fullmatch(text):
         return _value(line, 0, (), declared)
-    if found := _PUSH.fullmatch(text):
-        return Push(found[1], found[2] or found[1])
-    if found := _POP.fullmatch(text):
-        return Pop(found[1])
+    if match := _PUSH.fullmatch(text):
+        return Push(match[1], match[2] or match[1])
+    if match := _POP.fullmatch(text):
+        return Pop(match[1])
     if text.startswith("print("):
         return Print(_whole_message(line, len("print")))
     return None
@@ -307,11 +307,11 @@ def _value(line: _Line, start: int, dsts: tuple[str, ...], declared: Collection[
     text = line.text[start:]
     if text.startswith("{"):
         return Prim(dsts, _expr(line, start, declared))
-    if found := _CALL.fullmatch(text):
-        return Call(dsts, found[1], _split_names(found[2]))
+    if match := _CALL.fullmatch(text):
+        return Call(dsts, match[1], _split_names(match[2]))
     if len(dsts) == 1:
-        if found := _SELECT.fullmatch(text):
-            return Select(dsts[0], found[1], found[2], found[3])
+        if match := _SELECT.fullmatch(text):
+            return Select(dsts[0], match[1], match[2], match[3])
         if re.fullmatch(_NAME, text):
             return Move(dsts[0], text)
     line.fail("`a = { text }`, `a = b`, `a = select c, x, y` or `a = call @f(x)`")
@@ -333,8 +333,8 @@ def _expr(line: _Line, start: int, declared: Collection[str]) -> Expr:
 
 def _cfg_terminator(lines: _Lines) -> Terminator:
     line = lines.take("a jump")
-    if found := _BRANCH.fullmatch(line.text):
-        return Branch(found[1], found[2], found[3])
+    if match := _BRANCH.fullmatch(line.text):
+        return Branch(match[1], match[2], match[3])
     terminator = _terminator(line)
     if isinstance(terminator, PushJump | Fork):
         what = "pushjump" if isinstance(terminator, PushJump) else "fork"
@@ -345,12 +345,12 @@ def _cfg_terminator(lines: _Lines) -> Terminator:
 def _terminator(line: _Line) -> StackTerminator:
     if line.text == RETURN:
         return Return()
-    if found := _JUMP.fullmatch(line.text):
-        return Jump(found[1])
-    if found := _PUSHJUMP.fullmatch(line.text):
-        return PushJump(found[1], found[2])
-    if found := _MESSAGE.match(line.text):
-        return Fail(found[1], found[2], _whole_message(line, found.end()))
+    if match := _JUMP.fullmatch(line.text):
+        return Jump(match[1])
+    if match := _PUSHJUMP.fullmatch(line.text):
+        return PushJump(match[1], match[2])
+    if match := _MESSAGE.match(line.text):
+        return Fail(match[1], match[2], _whole_message(line, match.end()))
     if _FORK.match(line.text):
         edge, end = _fork(line, 0)
         return edge if end == len(line.text) else line.fail("nothing after the branch")
@@ -358,19 +358,19 @@ def _terminator(line: _Line) -> StackTerminator:
 
 
 def _fork(line: _Line, start: int) -> tuple[Fork, int]:
-    """A fork that starts there, and where it ends."""
-    found = _FORK.match(line.text, start) or line.fail("`branch condition, way, way`")
-    on_true, middle = _way(line, found.end())
+    """Read a fork that starts at a position; return it and the position after it."""
+    match = _FORK.match(line.text, start) or line.fail("`branch condition, way, way`")
+    on_true, middle = _edge(line, match.end())
     comma = _COMMA.match(line.text, middle) or line.fail("a comma between the ways of a branch")
-    on_false, end = _way(line, comma.end())
-    return Fork(found[1], on_true, on_false), end
+    on_false, end = _edge(line, comma.end())
+    return Fork(match[1], on_true, on_false), end
 
 
-def _way(line: _Line, start: int) -> tuple[Edge, int]:
+def _edge(line: _Line, start: int) -> tuple[Edge, int]:
     if line.text.startswith("(", start):
         inner, end = _fork(line, start + 1)
         return (inner, end + 1) if line.text.startswith(")", end) else line.fail("`)` after the inner branch")
-    if call := _WAY_CALL.match(line.text, start):
+    if call := _EDGE_CALL.match(line.text, start):
         return PushJump(call[1], call[2]), call.end()
-    label = _WAY_LABEL.match(line.text, start) or line.fail("a label, `return`, a call or a branch in parentheses")
+    label = _EDGE_LABEL.match(line.text, start) or line.fail("a label, `return`, a call or a branch in parentheses")
     return (Return() if label[0] == RETURN else Jump(label[0])), label.end()

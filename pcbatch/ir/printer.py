@@ -25,7 +25,7 @@
       pushjump bb0, ret=bb4
     }
 
-    bb7:                                     // a way of a fork: a label, `return`, a call, or another fork
+    bb7:                                     // an edge of a fork: a label, `return`, a call, or another fork
       branch t0, (branch t1, bb3, return), call bb0 ret=bb4
 
     bb9:
@@ -58,13 +58,13 @@ _COLUMN = 44  # where locations start
 
 
 def print_program(program: CfgProgram | StackProgram, locations: bool = False) -> str:
-    """The text of a program, with a final newline; with `locations`, where each operation comes from."""
+    """Return the text of a program, with a final newline; with `locations`, the source line of each operation."""
     lines = _cfg_lines(program, locations) if isinstance(program, CfgProgram) else _stack_lines(program, locations)
     return "\n".join(lines) + "\n"
 
 
 def print_op(op: AnyOp, declared: Mapping[str, object]) -> str:
-    """One operation. `declared` holds the variables, with a `Var` for those whose storage is known."""
+    """Return the text of an operation; `declared` has the variables, with a `Var` for those whose storage is known."""
     match op:
         case Prim(dsts=dsts, expr=expr):
             return _assign(dsts, print_expr(expr, declared), declared)
@@ -85,14 +85,14 @@ def print_op(op: AnyOp, declared: Mapping[str, object]) -> str:
 
 
 def print_terminator(terminator: AnyTerminator) -> str:
-    """One jump."""
+    """Return the text of a terminator."""
     match terminator:
         case Jump(target=target):
             return f"jump {target}"
         case Branch():
             return f"branch {terminator.cond}, {terminator.on_true}, {terminator.on_false}"
         case Fork():
-            return f"branch {terminator.cond}, {_way(terminator.on_true)}, {_way(terminator.on_false)}"
+            return f"branch {terminator.cond}, {_edge(terminator.on_true)}, {_edge(terminator.on_false)}"
         case PushJump(target=target, ret=ret):
             return f"pushjump {target}, ret={ret}"
         case Return():
@@ -103,8 +103,8 @@ def print_terminator(terminator: AnyTerminator) -> str:
             assert_never(terminator)
 
 
-def _way(edge: Edge) -> str:
-    """One way of a fork."""
+def _edge(edge: Edge) -> str:
+    """Return the text of an edge of a fork."""
     match edge:
         case Jump(target=target):
             return target
@@ -119,9 +119,9 @@ def _way(edge: Edge) -> str:
 
 
 def print_expr(expr: Expr, declared: Mapping[str, object]) -> str:
-    """The text in braces, followed by what it reads when that is not evident."""
-    evident = default_reads(expr.text, declared) == expr.ins
-    return braced(expr.text) + ("" if evident else f" reads ({', '.join(expr.ins)})")
+    """Return an expression in braces, followed by its inputs where they are not the default reading of the text."""
+    is_default = default_reads(expr.text, declared) == expr.ins
+    return braced(expr.text) + ("" if is_default else f" reads ({', '.join(expr.ins)})")
 
 
 def _assign(dsts: Sequence[str], value: str, declared: Mapping[str, object]) -> str:
@@ -171,7 +171,7 @@ def _stack_lines(program: StackProgram, locations: bool) -> Iterator[str]:
 
 
 def type_text(type_: ArrayType | None) -> str:
-    """`i32[3]`, or `?` for a type that is not known."""
+    """Return the text of a type, such as `i32[3]`, or `?` for one that is not known."""
     return "?" if type_ is None else str(type_)
 
 

@@ -1,4 +1,4 @@
-"""Renaming variables in operations, and in the source text of expressions where that reads well."""
+"""The renaming of variables in operations, and in the texts of their expressions where that is possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TermT = TypeVar("TermT", bound=Jump | Branch | Fork | Return | PushJump | Fail)
 
 
 def rename_expr(expr: Expr, new: Callable[[str], str]) -> Expr:
-    """The expression reading other variables; its function is the same, its text follows if it can."""
+    """Rename the variables that an expression reads; its text is rewritten where that is possible."""
     ins = tuple(new(v) for v in expr.ins)
     if ins == expr.ins:
         return expr
@@ -32,7 +32,7 @@ def _rename_text(text: str, changed: tuple[tuple[str, str], ...]) -> str:
     try:
         tree = ast.parse(text, mode="eval")
         nested = any(isinstance(n, ast.Lambda | ast.comprehension | ast.NamedExpr) for n in ast.walk(tree))
-        if nested:  # inner scopes may bind the same names: leave the text, the printer then lists what is read
+        if nested:  # inner scopes may bind the same names: the text stays, and the printer lists the inputs
             return text
         return ast.unparse(_Renamer(dict(changed)).visit(tree))
     except (SyntaxError, RecursionError):  # hundreds of terms are as deep a tree
@@ -54,7 +54,7 @@ class _Renamer(ast.NodeTransformer):
 
 
 def rename_reads(op: OpT, new: Callable[[str], str]) -> OpT:
-    """The operation with every variable that it reads passed through `new`."""
+    """Replace every variable that an operation reads by `new(variable)`."""
     match op:
         case Prim():
             return replace(op, expr=rename_expr(op.expr, new))
@@ -73,7 +73,7 @@ def rename_reads(op: OpT, new: Callable[[str], str]) -> OpT:
 
 
 def rename_writes(op: OpT, new: Callable[[str], str]) -> OpT:
-    """The operation with every variable that it writes (or whose slot it writes) passed through `new`."""
+    """Replace every variable that an operation writes, or whose slot it writes, by `new(variable)`."""
     match op:
         case Prim() | Call():
             return replace(op, dsts=tuple(map(new, op.dsts)))
@@ -86,12 +86,12 @@ def rename_writes(op: OpT, new: Callable[[str], str]) -> OpT:
 
 
 def rename_terminator(terminator: TermT, new: Callable[[str], str]) -> TermT:
-    """The jump with the variables that it reads renamed."""
+    """Replace every variable that a terminator reads by `new(variable)`."""
     if isinstance(terminator, Branch):
         return replace(terminator, cond=new(terminator.cond))
     if isinstance(terminator, Fork):
-        ways = rename_terminator(terminator.on_true, new), rename_terminator(terminator.on_false, new)
-        return replace(terminator, cond=new(terminator.cond), on_true=ways[0], on_false=ways[1])
+        on_true, on_false = rename_terminator(terminator.on_true, new), rename_terminator(terminator.on_false, new)
+        return replace(terminator, cond=new(terminator.cond), on_true=on_true, on_false=on_false)
     if isinstance(terminator, Fail):
         return replace(terminator, message=messages.rename(terminator.message, new))
     return terminator

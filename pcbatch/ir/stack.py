@@ -1,10 +1,9 @@
 """Stack IR: all functions merged into one program; calls are pushes, jumps and pops.
 
 After figure 4 of Radul et al. (MLSys 2020), with one change: a lane has ONE stack pointer, its call depth,
-for all variables. `push v` keeps a value in v's slot of the frame that the next `pushjump` closes, `pop v`
-brings it back after the return; neither moves a pointer, only `pushjump` (up) and `return` (down) do. So a
-slot may be popped twice or never, and survives from one call of a body to the next: what pop-push
-elimination uses.
+for all variables. `push v` stores a value in v's slot of the frame that the next `pushjump` closes, `pop v`
+reads it after the return; neither moves a pointer, only `pushjump` (up) and `return` (down) do. So a slot may
+be popped twice or never, and survives from one call of a body to the next; pop-push elimination relies on this.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pcbatch.ir.types import ArrayType
 
 
 class Storage(Enum):
-    """Where a variable lives (section 3.2 of the paper)."""
+    """The storage class of a variable (section 3.2 of Radul et al.)."""
 
     NULL = "null"  # never read
     TEMP = "temp"  # inside one execution of a block
@@ -30,18 +29,18 @@ class Storage(Enum):
 
     @property
     def has_register(self) -> bool:
-        """Does a per-lane register hold the current value between blocks?"""
+        """Whether a per-lane register holds the current value between blocks."""
         return self in (Storage.REG, Storage.REG_STACK)
 
     @property
     def has_frames(self) -> bool:
-        """Does a [depth, lanes] stack hold saved values?"""
+        """Whether a stack of shape [depth, lanes] holds saved values."""
         return self in (Storage.STACK, Storage.REG_STACK)
 
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A variable's type (None: not known) and storage class (None: not decided yet)."""
+    """The type of a variable (None: not known) and its storage class (None: not decided yet)."""
 
     type: ArrayType | None
     storage: Storage | None = None
@@ -49,7 +48,7 @@ class Var:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """Keep `src` in the slot of `dst` in the lane's current frame."""
+    """A push of `src` to the slot of `dst` in the lane's current frame."""
 
     dst: str
     src: str
@@ -58,7 +57,7 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Pop:
-    """dst = the slot of `dst` in the lane's current frame."""
+    """A read of the slot of `dst`, in the lane's current frame, into `dst`."""
 
     dst: str
     loc: Loc | None = field(default=None, compare=False)
@@ -66,7 +65,7 @@ class Pop:
 
 @dataclass(frozen=True, slots=True)
 class PushJump:
-    """Open a frame that returns to `ret`, then continue at `target`."""
+    """A terminator that opens a frame with the return point `ret`, then continues at `target`."""
 
     target: str
     ret: str
@@ -75,9 +74,9 @@ class PushJump:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Go one of two ways by a condition; a way may itself fork.
+    """A terminator that takes one of two edges by a condition; an edge may itself be a fork.
 
-    All conditions of a block are read at its end, whichever way is taken, and so is all that it pushes written.
+    All conditions of a block are read at its end, and all its pushes are written, whichever edge is taken.
     """
 
     cond: str
@@ -94,8 +93,11 @@ StackTerminator = Edge | Fail
 
 @dataclass(frozen=True, slots=True)
 class StackBlock:
-    """Pure operations, pops and pushes, then one jump or a tree of them. A variable is popped at most once and pushed
-    at most once, in this order. `function` says whose code it was."""
+    """A block of a stack program: pure operations, pops and pushes, then one terminator.
+
+    A variable is popped at most once and pushed at most once, in this order. `function` is the name of the function
+    that the block belonged to.
+    """
 
     label: str
     ops: tuple[StackOp, ...]
@@ -105,7 +107,7 @@ class StackBlock:
 
 @dataclass(frozen=True, slots=True)
 class StackProgram:
-    """The merged program; `prologue` computes the shared variables once, before any lane runs."""
+    """A program in stack IR; `prologue` computes the shared variables once, before any lane runs."""
 
     entry: str
     params: tuple[str, ...]

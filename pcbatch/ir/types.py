@@ -37,7 +37,7 @@ class ArrayType:
 
     @property
     def size(self) -> int:
-        """Number of elements per lane."""
+        """The number of elements per lane."""
         return math.prod(self.shape)
 
 
@@ -45,7 +45,7 @@ BOOL = ArrayType("bool")
 
 
 def parse_type(text: str) -> ArrayType | None:
-    """Read `i32[3]`, `~f32[]`, `key<fry>[]` or `?`; raises ValueError on anything else."""
+    """Read a type such as `i32[3]`, `~f32[]` or `key<fry>[]`, None for `?`; raises ValueError for other texts."""
     text = text.strip()
     if text == "?":
         return None

@@ -1,10 +1,10 @@
-"""The rules that every program keeps between passes; `verify` lists the breaches (none: the program is valid).
+"""The rules that hold for every program between passes; `verify` lists the breaches (none: a valid program).
 
 Types and storage classes are checked where they are known. "Two types agree" leaves the weak flag out.
 
 Both program types
   label     Labels are unique in their function (stack: in the program); `return` and `prologue` are reserved.
-  target    Jumps, all ways of them, go to blocks that exist (a branch may go to `return`), and the entry exists.
+  target    All edges of terminators go to blocks that exist (a branch may go to `return`), and the entry exists.
   reach     Every block can be reached from the entry.
   declared  Every variable that is mentioned is declared.
   distinct  Parameters are distinct, and so are the destinations of one operation.
@@ -82,7 +82,10 @@ class Fault:
 
 
 def verify(program: CfgProgram | StackProgram) -> tuple[Fault, ...]:
-    """All breaches of the rules above, in program order. Analyses that need sound jumps wait until jumps are sound."""
+    """Return all breaches of the rules above, in program order.
+
+    The rules that need an analysis of paths are checked only where all labels and edges are sound.
+    """
     return tuple(_cfg(program) if isinstance(program, CfgProgram) else _stack(program))
 
 
@@ -90,7 +93,7 @@ def verify(program: CfgProgram | StackProgram) -> tuple[Fault, ...]:
 
 
 def _structure(blocks: tuple[AnyBlock, ...], entry: str, where: str) -> Iterator[Fault]:
-    """Rules `label` and `target`: what every analysis relies on."""
+    """The rules `label` and `target`, on which every analysis relies."""
     for label, count in Counter(block.label for block in blocks).items():
         if count > 1:
             yield Fault("label", where, f"{count} blocks are called {label}")
@@ -152,9 +155,9 @@ def _op_types(ops: Iterable[AnyOp], types: Types, where: str) -> Iterator[Fault]
 
 
 def _is_bool(name: str, types: Types, where: str) -> Iterator[Fault]:
-    found = types.get(name)
-    if found is not None and (found.dtype, found.shape) != (BOOL.dtype, BOOL.shape):
-        yield Fault("cond", where, f"the condition {name} is {found}, not {BOOL}")
+    known = types.get(name)
+    if known is not None and (known.dtype, known.shape) != (BOOL.dtype, BOOL.shape):
+        yield Fault("cond", where, f"the condition {name} is {known}, not {BOOL}")
 
 
 def _agree(a: str, b: str, types_a: Types, types_b: Types, where: str, rule: str = "types") -> Iterator[Fault]:
@@ -173,7 +176,7 @@ def _blocks_types(blocks: Iterable[AnyBlock], types: Types, where: str) -> Itera
 
 
 def _unwritten(block: AnyBlock, known: Names) -> Iterator[str]:
-    """Variables that a block reads while they may be unwritten, `known` being written at its top."""
+    """The variables that a block may read before they are written; those in `known` are written at its top."""
     for op in block.ops:
         yield from (name for name in reads(op) if name not in known)
         known = known.union(writes(op))
@@ -224,11 +227,11 @@ def _call(op: Call, caller: Function, functions: Mapping[str, Function], where: 
     if callee is None:
         yield Fault("function", where, f"call of @{op.func}, which does not exist")
         return
-    for what, given, wanted in (("arguments", op.args, callee.params), ("results", op.dsts, callee.results)):
-        if len(given) != len(wanted):
-            yield Fault("call", where, f"@{op.func} has {len(wanted)} {what}, not {len(given)}")
+    for what, actual, declared in (("arguments", op.args, callee.params), ("results", op.dsts, callee.results)):
+        if len(actual) != len(declared):
+            yield Fault("call", where, f"@{op.func} has {len(declared)} {what}, not {len(actual)}")
         else:
-            for a, b in zip(given, wanted, strict=True):
+            for a, b in zip(actual, declared, strict=True):
                 yield from _agree(a, b, caller.types, callee.types, where, "call")
 
 
@@ -301,7 +304,7 @@ def _class_of(program: StackProgram, name: str) -> Storage | None:
 
 
 def _storage(program: StackProgram, block: StackBlock) -> Iterator[Fault]:
-    """Rule `frames` and the halves of `null` and `shared` that look at one block."""
+    """The rule `frames`, and the parts of `null` and `shared` about single blocks."""
     for op in block.ops:
         if isinstance(op, Push | Pop):
             storage = _class_of(program, op.dst)

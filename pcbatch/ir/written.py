@@ -1,4 +1,4 @@
-"""An expression as the user wrote it, to be found by its text whatever passes make of its variables."""
+"""The user's text of an expression, by which it is found after passes have renamed its variables."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`text` has temporaries for what is computed before it, calls of batched functions above all. `whole` is the same
-    with those `parts` in their places."""
+    """An expression as the user wrote it.
+
+    `text` has temporaries in place of the parts that are computed before it, calls of batched functions above all;
+    `parts` are the texts of those, and `whole` is the text with the parts in place of their temporaries. `whole` is
+    empty if there are no parts.
+    """
 
     text: str
     whole: str = ""
     parts: tuple[str, ...] = ()
 
     def says(self, wanted: str) -> bool:
-        """Does it contain this text, not counting what is computed elsewhere? Spaces do not matter, nor does which
-        quotes there are."""
+        """Whether the expression contains a text outside its parts; spaces and kinds of quotes are ignored."""
         return any(self._holds(form) for form in {_bare(wanted), _bare(_unparsed(wanted))})
 
     def _holds(self, wanted: str) -> bool:
-        apart = any(wanted in _bare(part) for part in self.parts)
-        return wanted in _bare(self.text) or (wanted in _bare(self.whole) and not apart)
+        in_part = any(wanted in _bare(part) for part in self.parts)
+        return wanted in _bare(self.text) or (wanted in _bare(self.whole) and not in_part)
 
 
 def _bare(text: str) -> str:
@@ -30,7 +33,7 @@ def _bare(text: str) -> str:
 
 
 def _unparsed(text: str) -> str:
-    """The text as the compiler writes it, without parentheses that change nothing."""
+    """Return a text as the compiler writes it, without redundant parentheses."""
     try:
         return ast.unparse(ast.parse(text.strip(), mode="eval"))
     except (SyntaxError, ValueError, RecursionError):  # a piece of an expression, such as "leaf("

@@ -1,6 +1,6 @@
 """The iterables of `for` loops: the number of their elements, and an expression for element `i`.
 
-`range`, `enumerate`, `zip` and `reversed` are taken apart here, so that loops over arrays and run-time ranges stay
+`range`, `enumerate`, `zip` and `reversed` are resolved here, so that loops over arrays and run-time ranges stay
 loops. Anything else is evaluated once, before the loop; if it turns out to be a tuple, a list, a dict or another
 Python object of fixed length, `lowering/passes/unroll.py` makes one copy of the body for each element.
 """

@@ -2,8 +2,8 @@
 
     f"step {h:.3f} of {n}"      ==>      "step ", h:(".3f"), " of ", n
 
-Text is put together on the host from the values of each lane, so an f-string is taken apart here; inside a primitive
-it could only show JAX's tracers.
+Text is put together on the host from the values of each lane, so an f-string is split into its parts here; inside a
+primitive it could only show JAX's tracers.
 """
 
 from __future__ import annotations

@@ -108,12 +108,7 @@ def _while(b: Builder, node: Node, loop: Loop | None) -> None:
     b.start(head)
     condition(b, node.test, body, orelse if node.orelse else after)
     b.start(body)
-    statements(b, node.body, Loop(after, head))
-    b.jump(head)
-    b.start(orelse)
-    statements(b, node.orelse, loop)
-    b.jump(after)
-    b.start(after)
+    _bodies(b, node, loop, head, orelse, after)
 
 
 def _for(b: Builder, node: Node, loop: Loop | None) -> None:
@@ -124,6 +119,11 @@ def _for(b: Builder, node: Node, loop: Loop | None) -> None:
     iteration.test(body, orelse if node.orelse else after)
     b.start(body)
     iteration.step()
+    _bodies(b, node, loop, head, orelse, after)
+
+
+def _bodies(b: Builder, node: Node, loop: Loop | None, head: str, orelse: str, after: str) -> None:
+    """Build the body of a loop in the current block, and its `else`, which belongs to the loop around it."""
     statements(b, node.body, Loop(after, head))
     b.jump(head)
     b.start(orelse)

@@ -1,7 +1,7 @@
-"""Small tools for gast trees: making nodes, walking in evaluation order, asking what a node is.
+"""Functions on gast trees: making nodes, walking in the order of evaluation, predicates of nodes.
 
-Trees are shared between compilations of one file, so nothing here or elsewhere ever changes a node that came
-out of the parser: rewriting makes new nodes.
+Trees are shared between compilations of one file, so no code of the package changes a node that the parser made:
+rewriting makes new nodes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import gast
 
-Node = Any  # a gast node: gast makes its classes at import time, so they cannot be told apart statically
+Node = Any  # a gast node: gast makes its classes at import time, so type checkers do not know them
 
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef)
@@ -19,42 +19,42 @@ SCOPES = (*FUNCTIONS, gast.ClassDef, gast.Lambda, *COMPREHENSIONS)
 
 
 def load(name: str, at: Node) -> Node:
-    """An expression that reads `name`, placed where `at` stands in the source."""
+    """Make an expression that reads `name`, with the location of `at`."""
     return gast.copy_location(gast.Name(id=name, ctx=gast.Load(), annotation=None, type_comment=None), at)
 
 
 def constant(value: object, at: Node) -> Node:
-    """A literal, placed where `at` stands in the source."""
+    """Make a literal, with the location of `at`."""
     return gast.copy_location(gast.Constant(value=value, kind=None), at)
 
 
 def binary(left: Node, op: Node, right: Node, at: Node) -> Node:
-    """`left op right`, placed where `at` stands in the source."""
+    """Make the operation `left op right`, with the location of `at`."""
     return gast.copy_location(gast.BinOp(left=left, op=op, right=right), at)
 
 
 def compare(left: Node, op: Node, right: Node, at: Node) -> Node:
-    """`left op right` for a comparison, placed where `at` stands in the source."""
+    """Make the comparison `left op right`, with the location of `at`."""
     return gast.copy_location(gast.Compare(left=left, ops=[op], comparators=[right]), at)
 
 
 def call(func: Node, args: list[Node], at: Node) -> Node:
-    """`func(*args)`, placed where `at` stands in the source."""
+    """Make the call `func(*args)`, with the location of `at`."""
     return gast.copy_location(gast.Call(func=func, args=args, keywords=[]), at)
 
 
 def subscript(value: Node, index: Node, at: Node) -> Node:
-    """`value[index]`, placed where `at` stands in the source."""
+    """Make the subscription `value[index]`, with the location of `at`."""
     return gast.copy_location(gast.Subscript(value=value, slice=index, ctx=gast.Load()), at)
 
 
 def display(elements: list[Node], at: Node) -> Node:
-    """A tuple display, placed where `at` stands in the source."""
+    """Make a tuple display, with the location of `at`."""
     return gast.copy_location(gast.Tuple(elts=elements, ctx=gast.Load()), at)
 
 
 def rebuild(node: Node, change: Callable[[Node], Node]) -> Node:
-    """`node` with `change` applied to every child in field order; the same object when nothing changed."""
+    """Apply `change` to every child of a node, in field order; return the same object if no child changes."""
     fields: dict[str, Any] = {}
     changed = False
     for name, old in gast.iter_fields(node):
@@ -72,7 +72,7 @@ def _rebuild_field(old: Any, change: Callable[[Node], Node]) -> Any:
 
 
 def children(node: Node) -> Iterator[Node]:
-    """The direct children in the order in which Python evaluates them."""
+    """The direct children of a node, in the order in which Python evaluates them."""
     if isinstance(node, gast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             yield from (item for item in (key, value) if item is not None)

@@ -60,7 +60,7 @@ LOOP_ARGUMENTS = {  # least and most positional arguments, keywords
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The scope of a node.
+    """The scope in which a node stands.
 
     `scope` is "" in the user's function itself, else the innermost nested scope in words; `function`: whether the node
     is in a nested function; `hidden`: the names that nested scopes bind.
