@@ -19,7 +19,7 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.layout import reg
-from pcbatch.runtime.vm.machine import State, spoilt
+from pcbatch.runtime.vm.machine import State, poison
 from pcbatch.runtime.vm.policies import Drain, Sweep
 from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
@@ -188,7 +188,7 @@ def _of_arguments(
         else:
             ct = jnp.zeros_like(x)
         bad = wrong if run.mapped[k] else jnp.any(wrong)
-        out.append(spoilt(lane_mask(bad, ct), ct).astype(x.dtype))
+        out.append(poison(lane_mask(bad, ct), ct).astype(x.dtype))
     return out
 
 
