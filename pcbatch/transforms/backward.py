@@ -231,7 +231,7 @@ def backwards(
     machine, codes = operation.executable.smooth, layout.codes
     modes = machine.modes(carry[backward_machine.RECORD].shape[0])
     expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
-    stage: Any = backward_machine.BackwardContext(layout, known, machine.apart, stride)
+    stage: Any = backward_machine.BackwardContext(layout, known, machine.isolate_reads, stride)
     shape: Any = layout
     chosen = tuple(modes[c.tape.index] if c.index in expensive else Dense() for c in codes)
     blocks = Blocks(shape, Guard(), chosen, expensive, stage)

@@ -51,7 +51,7 @@ class Machine:
     schedule: Policy
     expensive: tuple[int, ...]
     modes: Callable[[int], tuple[Mode, ...]]  # by number of lanes
-    apart: bool = False  # compute reads in loops of their own, where XLA would copy, see `run_once.isolated`
+    isolate_reads: bool = False  # steps read in loops of their own where XLA would copy, see `run_once.isolated`
     stage: Callable[[Layout, Values, bool], StepContext] = StepContext  # makes the context of steps
 
     @property
@@ -168,7 +168,7 @@ class Machine:
     def blocks(self, state: State) -> Blocks:
         """Return the blocks as the policy gets them, for the lanes of a state."""
         lanes = state.carry["pc"].shape[0]
-        stage = self.stage(self.layout, state.shared, self.apart)
+        stage = self.stage(self.layout, state.shared, self.isolate_reads)
         return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, stage)
 
     def results(self, carry: Values) -> tuple[tuple[Any, ...], jax.Array]:
