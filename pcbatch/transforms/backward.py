@@ -19,7 +19,7 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.layout import reg
-from pcbatch.runtime.vm.machine import State, spoilt
+from pcbatch.runtime.vm.machine import State, poison
 from pcbatch.runtime.vm.policies import Drain, Sweep
 from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
@@ -188,7 +188,7 @@ def _of_arguments(
         else:
             ct = jnp.zeros_like(x)
         bad = wrong if run.mapped[k] else jnp.any(wrong)
-        out.append(spoilt(lane_mask(bad, ct), ct).astype(x.dtype))
+        out.append(poison(lane_mask(bad, ct), ct).astype(x.dtype))
     return out
 
 
@@ -231,7 +231,7 @@ def backwards(
     machine, codes = operation.executable.smooth, layout.codes
     modes = machine.modes(carry[backward_machine.RECORD].shape[0])
     expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
-    stage: Any = backward_machine.BackwardContext(layout, known, machine.apart, stride)
+    stage: Any = backward_machine.BackwardContext(layout, known, machine.isolate_reads, stride)
     shape: Any = layout
     chosen = tuple(modes[c.tape.index] if c.index in expensive else Dense() for c in codes)
     blocks = Blocks(shape, Guard(), chosen, expensive, stage)

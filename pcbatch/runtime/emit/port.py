@@ -54,7 +54,7 @@ def _branch(blocks: Blocks, block: jax.Array, code: Any, carry: Values) -> tuple
     frames = _frames(blocks)
     assert isinstance(blocks.stage, StepContext)
     window = everyone(waits(carry, code), careful=code.risky)
-    stage = replace(blocks.stage, apart=False, in_rows=True)
+    stage = replace(blocks.stage, isolate_reads=False, in_rows=True)
     buffers = () if frames is None else tuple(frames.widths)
     small = {k: v for k, v in carry.items() if k not in buffers}
 

@@ -66,7 +66,7 @@ class PcExecutable(Deepening):
             POLICIES[self.schedule] if isinstance(self.schedule, str) else self.schedule,
             self.costs.expensive,
             self.costs.modes,
-            apart=not xla_options.keeps_in_place(),
+            isolate_reads=not xla_options.keeps_in_place(),
         )
         self.depth = self._first_depth(START_DEPTH)
         self.kernel = xla_options.typical_kernel(self.program)
@@ -89,7 +89,7 @@ class PcExecutable(Deepening):
     @property
     def _traced(self) -> Machine:
         """The machine for programs of which XLA's options are not ours to choose."""
-        return replace(self.machine, apart=True)
+        return replace(self.machine, isolate_reads=True)
 
     @property
     def smooth(self) -> Machine:

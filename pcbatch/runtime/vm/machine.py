@@ -51,7 +51,7 @@ class Machine:
     schedule: Policy
     expensive: tuple[int, ...]
     modes: Callable[[int], tuple[Mode, ...]]  # by number of lanes
-    apart: bool = False  # compute reads in loops of their own, where XLA would copy, see `run_once.isolated`
+    isolate_reads: bool = False  # steps read in loops of their own where XLA would copy, see `run_once.isolated`
     stage: Callable[[Layout, Values, bool], StepContext] = StepContext  # makes the context of steps
 
     @property
@@ -168,7 +168,7 @@ class Machine:
     def blocks(self, state: State) -> Blocks:
         """Return the blocks as the policy gets them, for the lanes of a state."""
         lanes = state.carry["pc"].shape[0]
-        stage = self.stage(self.layout, state.shared, self.apart)
+        stage = self.stage(self.layout, state.shared, self.isolate_reads)
         return Blocks(self.layout, self.emitter, self.modes(lanes), self.expensive, stage)
 
     def results(self, carry: Values) -> tuple[tuple[Any, ...], jax.Array]:
@@ -212,20 +212,24 @@ def final(stored: Any, type_: ArrayType, status: jax.Array) -> Any:
     """
     ok = lane_mask(status == int(Status.OK), stored)
     if jnp.issubdtype(stored.dtype, jnp.inexact):
-        return as_result(spoilt(~ok, stored), type_)
+        return as_result(poison(~ok, stored), type_)
     return as_result(jnp.where(ok, stored, failed(stored.dtype)), type_)
 
 
 @jax.custom_jvp
-def spoilt(where: jax.Array, value: Any) -> Any:
-    """NaN in some places, of which the derivatives are NaN as well: zero would look like an answer."""
+def poison(where: jax.Array, value: Any) -> Any:
+    """Return a floating array with NaN where `where` is true; its derivatives are NaN there as well.
+
+    The derivative of a selection would be zero there, which would look like an answer. The shapes of `where` (bool) and
+    `value` are broadcast together.
+    """
     return jnp.where(where, jnp.asarray(jnp.nan, value.dtype), value)
 
 
-@spoilt.defjvp
-def _spoilt_jvp(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
+@poison.defjvp
+def _poison_jvp(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
     where, value = primals
-    return spoilt(where, value), spoilt(where, tangents[1])
+    return poison(where, value), poison(where, tangents[1])
 
 
 def failed(dtype: Any) -> Any:

@@ -25,8 +25,6 @@ from pcbatch.runtime.vm.layout import NAME, PER_BLOCK, Layout, reg
 from pcbatch.runtime.vm.run_once import isolated
 from pcbatch.runtime.vm.status import Status, parked, why
 
-apart = isolated
-
 
 class Jumps(NamedTuple):
     """The control flow out of a block, for each place of a window."""
@@ -54,7 +52,7 @@ class StepContext:
 
     layout: Layout
     shared: Values
-    apart: bool = False  # compute in a loop of its own what would make XLA copy a buffer, see `isolated`
+    isolate_reads: bool = False  # read in a loop of its own where XLA would copy a buffer, see `isolated`
     in_rows: bool = False  # give rows of frames and the mask of who writes them, instead of frames
 
     def step(
@@ -111,7 +109,7 @@ def step_block(
     """Run one block as `StepContext.step` does; return what it writes, and what it computed before that."""
     layout = stage.layout
     compute = partial(_compute, stage, code, carry, window)
-    computed = isolated(compute) if stage.apart and _mixes(code, window) else compute()
+    computed = isolated(compute) if stage.isolate_reads and _mixes(code, window) else compute()
     mask, over_limit, depth, done, jumps, _ = computed
     if code.prints:
         prints.emit(code.prints, mask & prints_enabled, window.name(carry[NAME]), done.printed)

@@ -22,7 +22,7 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.frames import Frames
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import Layout, reg
-from pcbatch.runtime.vm.step import apart
+from pcbatch.runtime.vm.run_once import isolated
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import POP, READ, SHARED, Load, Store
 from pcbatch.transforms.tape.block_vjp import add, pull, replay, taken_in, zero_where_inactive
@@ -154,7 +154,7 @@ class BackwardContext:
 
     layout: BackwardLayout
     known: Values
-    apart: bool = False
+    isolate_reads: bool = False
     stride: int = 1  # see `Backward`
 
     def written(self, code: BackCode) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ class BackwardContext:
             return _undone(self, code.tape, carry, window)
 
         mixes = bool(code.tape.frames) or not window.dense
-        done = apart(compute) if self.apart and mixes else compute()
+        done = isolated(compute) if self.isolate_reads and mixes else compute()
         new = _written(self, code.tape, carry, window, done)
         return {name: new.get(name, carry[name]) for name in self.written(code)}  # what is only compared has none
 
