@@ -181,8 +181,8 @@ def _prune(function: Function, split: Function, inferred: Inferred) -> Function:
 
 def _reachable(blocks: list[Block]) -> tuple[Block, ...]:
     edges = block_edges(blocks)
-    kept = reachable([blocks[0].label], edges)
-    return tuple(block for block in blocks if block.label in kept)
+    reached = reachable([blocks[0].label], edges)
+    return tuple(block for block in blocks if block.label in reached)
 
 
 def _too_large(loc: Loc | None, trips: int) -> None:
