@@ -15,88 +15,86 @@ that are equal for all lanes *and* never change, on the program with calls lower
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import postorder
+from pcbatch.ir.dataflow import postorder, solve
 from pcbatch.ir.def_use import may_return, reads, successors, writes
 from pcbatch.ir.ops import Branch, Fail, Prim
 from pcbatch.lowering.typing.trace import JaxprFn, restrict
 
-EXIT = ""
-Ways = Mapping[str, tuple[str, ...]]
+EXIT = ""  # the node that all returns lead to
+Graph = Mapping[str, tuple[str, ...]]
 
 
 def same_results(program: CfgProgram, shared: frozenset[str]) -> tuple[bool, ...]:
     """Return for each result of the entry whether it is uniform; `shared` are the uniform parameters."""
     entry = program.function(program.entry)
-    varying = _varying(_made(entry), entry, shared)
-    return tuple(v not in varying for v in entry.results)
+    divergent = _divergent(_definitions(entry), entry, shared)
+    return tuple(v not in divergent for v in entry.results)
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _Definition:
     """A definition of a variable: its operands (None for a call), its block, and whether it is the only one."""
 
     name: str
-    of: tuple[str, ...] | None
+    operands: tuple[str, ...] | None
     block: str
-    once: bool
+    only: bool
 
 
-def _made(function: Function) -> list[_Made]:
-    found = [(v, of, b.label) for b in function.blocks for op in b.ops for v, of in _definitions(op)]
-    several = _repeated([*function.params, *(v for v, _, _ in found)])
-    return [_Made(v, of, label, v not in several) for v, of, label in found]
+def _definitions(function: Function) -> list[_Definition]:
+    written = [(v, operands, b.label) for b in function.blocks for op in b.ops for v, operands in _operands(op)]
+    count = Counter([*function.params, *(v for v, _, _ in written)])
+    return [_Definition(v, operands, label, count[v] == 1) for v, operands, label in written]
 
 
-def _definitions(op: Op) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+def _operands(op: Op) -> Iterator[tuple[str, tuple[str, ...] | None]]:
     """The variables that an operation writes, each with the operands that it is computed from (None for a call)."""
     for k, v in enumerate(writes(op)):
         if isinstance(op, Call):
             yield v, None
         elif isinstance(op, Prim) and len(op.dsts) > 1 and isinstance(op.expr.fn, JaxprFn):
+            # One component of a tuple may be uniform though another one is not.
             yield v, tuple(op.expr.ins[j] for j in restrict(op.expr.fn.closed, [k])[1])
         else:
             yield v, reads(op)
 
 
-def _repeated(names: Iterable[str]) -> set[str]:
-    seen: set[str] = set()
-    return {v for v in names if v in seen or seen.add(v)}  # type: ignore[func-returns-value]
-
-
-def _varying(made: list[_Made], function: Function, shared: frozenset[str]) -> set[str]:
-    fixed = _fixed(made, shared)
-    ways = _ways(function)
-    behind = _met_again(ways)
-    found = {p for p in function.params if p not in shared}
+def _divergent(definitions: list[_Definition], function: Function, shared: frozenset[str]) -> set[str]:
+    """The divergent variables: a least fixpoint, because more of them make more branches divergent."""
+    constants = _constants(definitions, shared)
+    graph = _flow(function)
+    postdominators = _postdominators(graph)
+    divergent = {p for p in function.params if p not in shared}
     while True:
-        apart = _apart(function, found, ways, behind)
-        more = {m.name for m in made if _differs(m, m.block in apart, fixed, found)}
-        if more <= found:
-            return found
-        found |= more
+        influenced = _influence_regions(function, divergent, graph, postdominators)
+        more = {d.name for d in definitions if _is_divergent(d, d.block in influenced, constants, divergent)}
+        if more <= divergent:
+            return divergent
+        divergent |= more
 
 
-def _fixed(made: list[_Made], shared: frozenset[str]) -> set[str]:
+def _constants(definitions: list[_Definition], shared: frozenset[str]) -> set[str]:
     """The constants of the run: uniform parameters, and what is computed once and from constants alone."""
-    fixed = set(shared - {m.name for m in made})
-    once = [m for m in made if m.once]
-    while ready := {m.name for m in once if m.of is not None and fixed.issuperset(m.of)} - fixed:
-        fixed |= ready
-    return fixed
+    constants = set(shared - {d.name for d in definitions})
+    once = [d for d in definitions if d.only]
+    while ready := {d.name for d in once if d.operands is not None and constants.issuperset(d.operands)} - constants:
+        constants |= ready
+    return constants
 
 
-def _differs(made: _Made, apart: bool, fixed: set[str], varying: set[str]) -> bool:
-    if made.of is None or not varying.isdisjoint(made.of):
+def _is_divergent(definition: _Definition, influenced: bool, constants: set[str], divergent: set[str]) -> bool:
+    if definition.operands is None or not divergent.isdisjoint(definition.operands):
         return True
-    return apart and not (made.once and fixed.issuperset(made.of))
+    return influenced and not (definition.only and constants.issuperset(definition.operands))
 
 
-def _ways(function: Function) -> Ways:
-    """The control flow graph without failing blocks: the results of a lane that fails are not compared with others'."""
+def _flow(function: Function) -> Graph:
+    """The control flow graph without failing blocks: a lane that fails has no results to compare with others'."""
     failing = {block.label for block in function.blocks if isinstance(block.terminator, Fail)}
     return {EXIT: ()} | {
         block.label: (
@@ -108,28 +106,25 @@ def _ways(function: Function) -> Ways:
     }
 
 
-def _met_again(ways: Ways) -> dict[str, set[str]]:
+def _postdominators(graph: Graph) -> Mapping[str, frozenset[str]]:
     """The postdominators of each block: the blocks on all paths from it to the exit, without itself."""
-    order = postorder(ways, ways)
-    behind = {label: set(order) for label in order}
-    behind[EXIT] = set()
-    changed = True
-    while changed:
-        changed = False
-        for label in order:
-            ends = [behind[end] | {end} for end in ways[label]]
-            new = set.intersection(*ends) if ends else behind[label]
-            changed |= new != behind[label]
-            behind[label] = new
-    return behind
+    everything = frozenset(graph)
+    return solve(
+        graph,
+        join=lambda label, after: frozenset() if label == EXIT else everything.intersection(*after),
+        transfer=lambda label, after: after | {label},
+        start=everything,
+    ).entering
 
 
-def _apart(function: Function, varying: set[str], ways: Ways, behind: Mapping[str, set[str]]) -> set[str]:
+def _influence_regions(
+    function: Function, divergent: set[str], graph: Graph, postdominators: Mapping[str, frozenset[str]]
+) -> set[str]:
     """The influence regions of divergent branches: blocks that lanes may visit at different times, or not at all."""
-    found: set[str] = set()
+    influenced: set[str] = set()
     for block in function.blocks:
-        if isinstance(block.terminator, Branch) and block.terminator.cond in varying:
-            met = behind[block.label]
-            inner = {a: [b for b in ends if b not in met] for a, ends in ways.items()}
-            found.update(postorder(inner[block.label], inner))
-    return found
+        if isinstance(block.terminator, Branch) and block.terminator.cond in divergent:
+            met = postdominators[block.label]  # where all lanes arrive again, whichever path they take
+            inner = {label: [to for to in ends if to not in met] for label, ends in graph.items()}
+            influenced.update(postorder(inner[block.label], inner))
+    return influenced

@@ -33,7 +33,7 @@ def run(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
     flows: list[Flow] = [((entry.name, name), value, entry.loc) for name, value in inferred.args.items()]
     for function in program.functions:
         flows += _flows(program, function, inferred)
-    return [found for place, value, loc in flows for found in _diagnostics(program, place, value, loc, inferred)]
+    return [one for flow in flows for one in _diagnostics(program, *flow, inferred)]
 
 
 def _flows(program: CfgProgram, function: Function, inferred: Inferred) -> Iterator[Flow]:

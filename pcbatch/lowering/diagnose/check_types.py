@@ -40,25 +40,25 @@ WAYS_OUT = {
 def run(program: CfgProgram, inferred: Inferred) -> None:
     """Raise CompileError with all diagnostics of a program, if there are any."""
     functions = [function for function in program.functions if inferred.reachable.get(function.name)]
-    unbound = [fault for function in functions for fault in _unbound(function, inferred)]
-    faults = _primitive_errors(program, inferred, {place for place, _ in unbound})
-    faults += [_conflict(program, conflict) for conflict in inferred.conflicts.values()]
-    faults += [fault for _, fault in unbound]
-    if not faults:
-        faults += _no_result(program, inferred) or check_literals.run(program, inferred)
-    _raise(faults)
+    unbound = [diagnostic for function in functions for diagnostic in _unbound(function, inferred)]
+    diagnostics = _primitive_errors(program, inferred, {place for place, _ in unbound})
+    diagnostics += [_conflict(program, conflict) for conflict in inferred.conflicts.values()]
+    diagnostics += [diagnostic for _, diagnostic in unbound]
+    if not diagnostics:
+        diagnostics += _no_result(program, inferred) or check_literals.run(program, inferred)
+    _raise(diagnostics)
 
 
 def run_untyped(program: CfgProgram) -> None:
     """Run the checks that need no types: every block counts as reachable. Raises CompileError like `run`."""
     inferred = Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
-    _raise([fault for function in program.functions for _, fault in _unbound(function, inferred)])
+    _raise([diagnostic for function in program.functions for _, diagnostic in _unbound(function, inferred)])
 
 
-def _raise(faults: list[Diagnostic]) -> None:
+def _raise(diagnostics: list[Diagnostic]) -> None:
     """Raise CompileError with the diagnostics, each once, in the order of the source; do nothing without any."""
-    if faults:
-        raise CompileError(in_order(faults))
+    if diagnostics:
+        raise CompileError(in_order(diagnostics))
 
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:
@@ -142,21 +142,21 @@ def _unbound(function: Function, inferred: Inferred) -> list[tuple[Loc | None, D
         transfer=lambda label, bound: bound | written[label],
         start=everything,
     )
-    faults = []
+    diagnostics = []
 
-    def fault(label: str, v: str, loc: Loc | None) -> tuple[Loc | None, Diagnostic]:
-        return loc, _unbound_fault(function, v, loc, any(v in written[b] for b in _before(label, edges)))
+    def unbound(label: str, v: str, loc: Loc | None) -> tuple[Loc | None, Diagnostic]:
+        return loc, _unbound_diagnostic(function, v, loc, any(v in written[b] for b in _before(label, edges)))
 
     for block in blocks:
         bound = set(solution.entering[block.label])
         for op in block.ops:
-            faults += [fault(block.label, v, op.loc) for v in reads(op) if v not in bound]
+            diagnostics += [unbound(block.label, v, op.loc) for v in reads(op) if v not in bound]
             bound.update(writes(op))
         loc = block.terminator.loc if isinstance(block.terminator, Branch | Fail) else function.loc
         end = terminator_reads(block.terminator)
         end += function.results if may_return(block.terminator) else ()
-        faults += [fault(block.label, v, loc) for v in end if v not in bound]
-    return faults
+        diagnostics += [unbound(block.label, v, loc) for v in end if v not in bound]
+    return diagnostics
 
 
 def _before(label: str, edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
@@ -185,14 +185,14 @@ def _reachable_edges(function: Function, inferred: Inferred) -> dict[str, tuple[
     }
 
 
-def _unbound_fault(function: Function, name: str, loc: Loc | None, on_some_path: bool) -> Diagnostic:
+def _unbound_diagnostic(function: Function, name: str, loc: Loc | None, on_some_path: bool) -> Diagnostic:
     shown = original_name(name)
     if name in function.results:
         title, help = f"`{function.name}` may end without returning a value", "return a value on every path"
         return Diagnostic("PCB111", title, _label(loc), helps=(help,))
-    here = loc and narrowed(loc, shown)
+    read = loc and narrowed(loc, shown)
     assigned = [op.loc for block in function.blocks for op in block.ops if op.loc and _assigns(op, shown)]
-    elsewhere = sorted(place for place in assigned if here is None or place.line != here.line)
+    other_lines = sorted(span for span in assigned if read is None or span.line != read.line)
     if on_some_path:
         title, label = "may be read before it is assigned", "is not assigned on every path to here"
         help = f"assign `{shown}` before the branch or loop that may skip its assignment"
@@ -202,8 +202,8 @@ def _unbound_fault(function: Function, name: str, loc: Loc | None, on_some_path:
     return Diagnostic(
         "PCB201",
         f"variable `{shown}` {title}",
-        _label(here, f"`{shown}` {label}"),
-        tuple(Label(place, "assigned here") for place in elsewhere[:1]),
+        _label(read, f"`{shown}` {label}"),
+        tuple(Label(span, "assigned here") for span in other_lines[:1]),
         helps=(help,),
     )
 
@@ -213,18 +213,18 @@ def _assigns(op: Op, name: str) -> bool:
 
 
 def _no_result(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
-    faults = []
+    diagnostics = []
     for function in program.functions:
         if not inferred.reachable.get(function.name):
             continue
         value = inferred.types.get((function.name, function.results[0]))
         if value is None and function.name == program.entry and (first := _first_failure(program, inferred)):
-            faults.append(_always_fails(function, first, inferred))
+            diagnostics.append(_always_fails(function, first, inferred))
         elif value is None:
-            faults += [] if _may_fail(program, function.name, inferred) else [_never_returns(function, inferred)]
+            diagnostics += [] if _may_fail(program, function.name, inferred) else [_never_returns(function, inferred)]
         elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
-            faults.append(_bad_result(function, value, inferred.sources.get((function.name, function.results[0]))))
-    return faults
+            diagnostics.append(_bad_result(function, value, inferred.sources.get((function.name, function.results[0]))))
+    return diagnostics
 
 
 def _failures(function: Function, inferred: Inferred) -> list[Fail]:
@@ -255,17 +255,17 @@ def _always_fails(function: Function, first: tuple[Function, Fail], inferred: In
 
 
 def _never_returns(function: Function, inferred: Inferred) -> Diagnostic:
-    made = [op for block in function.blocks for op in block.ops if isinstance(op, Call)]
+    calls_made = [op for block in function.blocks for op in block.ops if isinstance(op, Call)]
     returns = any(
         may_return(b.terminator) or RETURN in getattr(b.terminator, "targets", ())
         for b in function.blocks
         if b.label in inferred.reachable[function.name]
     )
-    if made:
+    if calls_made:
         return Diagnostic(
             "PCB309",
             f"`{function.name}` has no base case: every path calls a function that never returns",
-            _label(made[0].loc, "this call never returns"),
+            _label(calls_made[0].loc, "this call never returns"),
             helps=("return a value without a recursive call on some path",),
         )
     note = "no `return` can be reached" if not returns else "its result has no type"

@@ -29,18 +29,21 @@ def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) ->
     if nested and func is not None:
         itself = ast.unparse(func) in (*nested[0].code.co_names, *nested[0].code.co_freevars)
         return (_move_out(nested[0], ast.unparse(func)), *(() if itself else (choose,)))
+    # The helper is an argument of another function, such as `map` or `lax.cond`, which calls it in a trace.
     if func is None or not _means(fn, func, first):
         by_name = "in a `for` loop in place of `map`, in an `if` in place of `lax.cond`"
         return (f"decorate {names} with `@pcbatch.inline` and call it by its name, {by_name}", choose)
+    # A method of an object that is a local variable is not known while compiling, but that of a class is.
     if isinstance(func, ast.Attribute) and _root(func) in fn.__code__.co_varnames:
         called = first.code.co_qualname.rpartition("<locals>.")[2]
         arguments = ", ".join([ast.unparse(func.value), *(["..."] if isinstance(node, ast.Call) and node.args else [])])
         return (f"decorate {names} with `@pcbatch.inline`, and call it by its class: `{called}({arguments})`", choose)
     recursive = inner.name in (*inner.code.co_names, *inner.code.co_freevars)
+    # A helper of another file, perhaps of a library, which the user cannot decorate.
     if len(chain) == 1 and first.loc.file != whole.file:
         name, wrapper = ast.unparse(func), "batch" if recursive else "inline"
         wrapped = f"wrap it at the top of this file: `{name.rpartition('.')[2]} = pcbatch.{wrapper}({name})`"
-        return (wrapped,) if recursive else (wrapped, choose)  # JAX traces both ways, without an end
+        return (wrapped,) if recursive else (wrapped, choose)  # JAX traces both arms, so a recursion would not end
     if recursive:
         return (f"decorate {names} with `@pcbatch.batch`, as it calls itself",)
     if first.name == LAMBDA:

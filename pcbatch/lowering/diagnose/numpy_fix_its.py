@@ -149,11 +149,11 @@ def _arguments(path: str, name: str, call: ast.Call, names: Names) -> tuple[list
         return [*map(ast.unparse, call.args), "float"], []
     if path in KINDS:
         return [*map(ast.unparse, call.args), KINDS[path]], []
-    theirs = _parameters(_attribute(jnp, name))
-    if not theirs:
+    parameters = _parameters(_attribute(jnp, name))
+    if not parameters:
         return own_arguments(call), []
-    by_position = [p for p in theirs.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in theirs.values())
+    by_position = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters.values())
     texts: list[str] = []
     unknown: list[str] = []
     all_positional = True  # so far; after a keyword no positional argument may follow
@@ -171,7 +171,7 @@ def _arguments(path: str, name: str, call: ast.Call, names: Names) -> tuple[list
             texts.append(f"**{text}")
         elif key in WITHOUT and not (_is_not_none(node) and (key == "out" or (key, name) in FIELDS)):
             continue
-        elif _accepts_keyword(theirs.get(other)) and not (
+        elif _accepts_keyword(parameters.get(other)) and not (
             isinstance(_attribute(jnp, name), jnp.ufunc) and key == "where"
         ):
             texts.append(f"{other}={text}")

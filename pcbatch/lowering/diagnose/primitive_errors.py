@@ -72,8 +72,8 @@ class _Where:
 def diagnose(op: Prim, types: Mapping[str, Abstract], error: Exception) -> Diagnostic:
     """Return the diagnostic for an error that a primitive raised; `types` has those of the variables it reads."""
     frames = user_frames(error)
-    found = None if op.loc is None else spans(frames, op.loc)
-    place, helpers = (op.loc, ()) if found is None else found
+    narrower = None if op.loc is None else spans(frames, op.loc)
+    place, helpers = (op.loc, ()) if narrower is None else narrower
     own, chain = below(frames, op.loc) if op.loc is not None else (None, [])
     words = _words(op, types, error, _Where(place, chain, own))
     primary = None if place is None else Label(place, words.label)
@@ -89,8 +89,8 @@ def _unequal_loop(length: int) -> _Words:
 
 def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> _Words:
     if isinstance(error, PcbatchError):
-        found = error.diagnostics[0]
-        return _Words(found.code, found.title, found.notes, found.helps)
+        diagnostic = error.diagnostics[0]
+        return _Words(diagnostic.code, diagnostic.title, diagnostic.notes, diagnostic.helps)
     if isinstance(error, NeedsUnrolling):
         return _unequal_loop(error.length)
     if isinstance(error, Refusal):

@@ -27,22 +27,22 @@ MAX_COPIED = 64  # operations that all copies of one body may have together
 
 def run(program: CfgProgram) -> CfgProgram:
     """Inline calls in every function that is left."""
-    kept = recursive(program) | {program.entry}
+    never_inlined = recursive(program) | {program.entry}
     sites = Counter(op.func for f in program.functions for b in f.blocks for op in b.ops if isinstance(op, Call))
     functions = {f.name: f for f in program.functions}
     inlined: dict[str, Function] = {}
     grown: dict[str, Function] = {}
     for name in (name for component in sccs(program) for name in component):
         function = functions[name]
-        if name not in kept and sites[name] == 1:
+        if name not in never_inlined and sites[name] == 1:
             inlined[name] = function  # its own callees are inlined where it is put, so that nothing is copied twice
             continue
         new = Inliner(function, inlined).run()
         grown[name] = replace(new, blocks=drop_unreachable(new.blocks))  # a callee may never return
-        if name not in kept and _small(grown[name], sites[name]):
+        if name not in never_inlined and _small(grown[name], sites[name]):
             inlined[name] = grown[name]
-    left = tuple(grown[f.name] for f in program.functions if f.name not in inlined)
-    return program if left == program.functions else replace(program, functions=left)
+    remaining = tuple(grown[f.name] for f in program.functions if f.name not in inlined)
+    return program if remaining == program.functions else replace(program, functions=remaining)
 
 
 def _small(function: Function, sites: int) -> bool:

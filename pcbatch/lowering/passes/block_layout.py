@@ -49,6 +49,7 @@ def run(program: StackProgram, schedule: str) -> StackProgram:
         cut = {label: [s for s in succ if s not in expensive] for label, succ in graph.items()}
         starts = _reverse_postorder([s for label in last for s in cut[label]], cut)
         later = {*starts, *last}
+        # Blocks that run once, before the first expensive one, come first.
         first = [label for label in _reverse_postorder([program.entry], cut) if label not in later]
         order = [*first, *starts]
     placed = {*order, *last}

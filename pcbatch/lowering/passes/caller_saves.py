@@ -81,6 +81,7 @@ def _plan(
     for block in function.blocks:
         for k, op in enumerate(block.ops):
             if isinstance(op, Call):
+                # What the callee writes, and its parameters, unless a recursive call passes them on unchanged.
                 clobbered = written[op.func] | _passed(function.name, functions[op.func], op, qualified)
                 alive = live[block.label][k] - frozenset(op.dsts)
                 saved[block.label, k] = frozenset(v for v in alive if qualified[function.name, v] in clobbered)

@@ -18,16 +18,17 @@ from pcbatch.ir.stack import Pop, Push, StackOp
 def joined(first: Sequence[StackOp], then: Sequence[StackOp], new: Callable[[str], str]) -> list[StackOp]:
     """Return `first` followed by `then`; `new(name)` makes a variable of the type of another one."""
     pushed = {op.dst for op in first if isinstance(op, Push)}
-    again = {op.dst for op in then if isinstance(op, Push)}
-    known = pushed | {op.dst for op in first if isinstance(op, Pop)}
-    held = {op.dst: new(op.dst) for op in then if isinstance(op, Pop) and op.dst in known}
+    pushed_again = {op.dst for op in then if isinstance(op, Push)}
+    at_hand = pushed | {op.dst for op in first if isinstance(op, Pop)}
+    # A fresh variable holds the value of each slot that `then` would pop: `first` may write the variable in between.
+    held = {op.dst: new(op.dst) for op in then if isinstance(op, Pop) and op.dst in at_hand}
     out: list[StackOp] = []
     for op in first:
         if isinstance(op, Push):
             if op.dst in held:
                 out.append(Move(held[op.dst], op.src, op.loc))
                 op = replace(op, src=held[op.dst])
-            if op.dst in again:
+            if op.dst in pushed_again:
                 continue
         out.append(op)
         if isinstance(op, Pop) and op.dst in held and op.dst not in pushed:

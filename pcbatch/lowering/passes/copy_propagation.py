@@ -47,6 +47,7 @@ def _propagate(blocks: tuple[BlockT, ...], starts: set[str], live: Mapping[str, 
     def join(label: str, values: list[Copies | None]) -> Copies | None:
         if label in starts:
             return {}
+        # None stands for all copies: no path to a predecessor has been looked at yet.
         known = [value for value in values if value is not None]
         if not known:
             return None

@@ -27,10 +27,10 @@ def run(program: CfgProgram) -> CfgProgram:
 
 def run_stack(program: StackProgram) -> StackProgram:
     """Remove dead operations from the merged program, and pushes of slots that are not popped any more."""
-    while True:
+    while True:  # a removed pop makes its pushes dead, and these what they read
         live = liveness.stack_live_out(program)
-        kept = liveness.slots_live_out(program)
-        blocks = tuple(_sweep(block, live[block.label], kept[block.label]) for block in program.blocks)
+        popped = liveness.slots_live_out(program)
+        blocks = tuple(_sweep(block, live[block.label], popped[block.label]) for block in program.blocks)
         if blocks == program.blocks:
             return program
         program = replace(program, blocks=blocks)
@@ -45,20 +45,20 @@ def _function(function: Function) -> Function:
         function = replace(function, blocks=blocks)
 
 
-def _sweep(block: BlockT, live_out: frozenset[str], kept: frozenset[str]) -> BlockT:
+def _sweep(block: BlockT, live_out: frozenset[str], popped: frozenset[str]) -> BlockT:
     """Backwards, so that what only dead operations read is dead at once."""
     live = live_out.union(terminator_reads(block.terminator))
     needed: list[Any] = []
     for op in reversed(block.ops):
-        if _is_needed(op, live, kept):
+        if _is_needed(op, live, popped):
             needed.append(op)
             live = live.difference(writes(op)).union(reads(op))
     return replace(block, ops=tuple(reversed(needed)))
 
 
-def _is_needed(op: AnyOp, live: frozenset[str], kept: frozenset[str]) -> bool:
+def _is_needed(op: AnyOp, live: frozenset[str], popped: frozenset[str]) -> bool:
     if isinstance(op, Call | Print):
         return True
     if isinstance(op, Push):
-        return op.dst in kept
+        return op.dst in popped
     return any(v in live for v in writes(op))

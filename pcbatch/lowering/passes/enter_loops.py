@@ -45,23 +45,23 @@ def _entered(function: Function, split: Function, inferred: Inferred) -> Functio
     values = _Values(split, predecessors(split.blocks), inferred)
     fresh = count(function.last_label + 1)
     entries: dict[str, str] = {}  # heads, and the blocks in which they are entered
-    ways: dict[str, dict[str, str]] = {}  # of blocks outside of loops: where they jump instead
+    redirected: dict[str, dict[str, str]] = {}  # per block before a loop: the entry that takes the place of the head
     for loop in loops(split):
-        for before in values.ways_in(loop):
+        for before in values.passing_predecessors(loop):
             entries.setdefault(loop.head, f"bb{next(fresh)}")
-            ways.setdefault(before, {})[loop.head] = entries[loop.head]
+            redirected.setdefault(before, {})[loop.head] = entries[loop.head]
     blocks: list[Block] = []
     for block in function.blocks:
         if block.label in entries:
             assert isinstance(block.terminator, Branch)
             blocks.append(replace(block, label=entries[block.label], terminator=Jump(block.terminator.on_true)))
-        terminator = retarget(block.terminator, partial(_way, ways.get(block.label, {})))
+        terminator = retarget(block.terminator, partial(_redirect, redirected.get(block.label, {})))
         blocks.append(replace(block, terminator=terminator))
     return replace(function, blocks=tuple(blocks))
 
 
-def _way(instead: Mapping[str, str], label: str) -> str:
-    return instead.get(label, label)
+def _redirect(redirected: Mapping[str, str], label: str) -> str:
+    return redirected.get(label, label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class _Values:
     preds: Mapping[str, Sequence[str]]
     inferred: Inferred
 
-    def ways_in(self, loop: Loop) -> list[str]:
+    def passing_predecessors(self, loop: Loop) -> list[str]:
         """The blocks before a loop from which its first test, which stands in the head, is known to pass."""
         branch = self.function.block(loop.head).terminator
         if not isinstance(branch, Branch) or branch.on_true not in loop.body or branch.on_false in loop.body:
@@ -81,42 +81,42 @@ class _Values:
         return [label for label in outside if self._passes(branch.cond, loop.head, label)]
 
     def _passes(self, cond: str, head: str, before: str) -> bool:
-        way = [*self._straight(before), *self.function.block(head).ops]
-        value = self._value(cond, way)
+        path = [*self._straight(before), *self.function.block(head).ops]
+        value = self._value(cond, path)
         return value is not None and [Known(True)] == list(value.leaves)
 
     def _straight(self, label: str) -> list[Op]:
         """The operations that every lane has just run when it leaves a block, in order."""
-        way: list[Op] = []
+        path: list[Op] = []
         seen = set[str]()
         while label not in seen:
             seen.add(label)
-            way[:0] = self.function.block(label).ops
+            path[:0] = self.function.block(label).ops
             if len(self.preds[label]) != 1 or label == self.function.blocks[0].label:
                 break
             (label,) = self.preds[label]
-        return way
+        return path
 
-    def _value(self, name: str, way: Sequence[Op]) -> Abstract | None:
+    def _value(self, name: str, path: Sequence[Op]) -> Abstract | None:
         """The value of a variable after these operations; its type, if they do not write it."""
-        for k in range(len(way) - 1, -1, -1):
-            op = way[k]
+        for k in range(len(path) - 1, -1, -1):
+            op = path[k]
             if name in writes(op):
                 match op:
                     case Prim():
-                        return self._computed(op, way[:k], name)
+                        return self._computed(op, path[:k], name)
                     case Move():
-                        return self._value(op.src, way[:k])
-                break
+                        return self._value(op.src, path[:k])
+                break  # a call writes it, and its value is not followed
         return self.inferred.types.get((self.function.name, name))
 
-    def _computed(self, op: Prim, way: Sequence[Op], name: str) -> Abstract | None:
-        ins = [self._value(v, way) for v in op.expr.ins]
+    def _computed(self, op: Prim, path: Sequence[Op], name: str) -> Abstract | None:
+        ins = [self._value(v, path) for v in op.expr.ins]
         known = [value for value in ins if value is not None]
         if len(known) < len(ins) or op.expr.fn is None:
             return None
         try:
             traced = trace(op.expr.fn, known, len(op.dsts))
-        except Exception:  # told by type inference, if it is a fault
+        except Exception:  # type inference reports it, if it is an error of the user
             return None
         return traced.outs[op.dsts.index(name)]

@@ -66,10 +66,11 @@ class _Flattener:
         self.fresh = Fresh(set(self.types))
 
     def abstract(self, name: str, function: str = "") -> Abstract:
+        """Return the type of a variable, of another function if one is named."""
         return self.inferred.types[function or self.source.name, name]
 
-    def leaves(self, names: Sequence[str], function: str = "") -> tuple[str, ...]:
-        return tuple(leaf for n in names for leaf, _ in array_leaves(n, self.abstract(n, function)))
+    def leaves(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(leaf for n in names for leaf, _ in array_leaves(n, self.abstract(n)))
 
     def results(self) -> tuple[str, ...]:
         """The leaves of the results; there are none if the function never returns."""
@@ -80,7 +81,7 @@ class _Flattener:
         reachable = self.inferred.reachable[self.source.name]
         blocks = tuple(self.block(block) for block in self.source.blocks if block.label in reachable)
         blocks = drop_unreachable(blocks)
-        for temp, name in self.fresh.made.items():
+        for temp, name in self.fresh.origins.items():
             self.types.setdefault(temp, self.types[name] if name in self.types else self.types[temp])
         return replace(
             self.source,
@@ -123,19 +124,20 @@ class _Flattener:
         return replace(terminator, cond=self.leaves([terminator.cond])[0])
 
     def prim(self, op: Prim, traced: Traced | None) -> list[Op]:
+        """Flatten a primitive: each leaf of a result is passed on, computed, or a constant."""
         assert traced is not None, op
         in_leaves = self.leaves(op.expr.ins)
         outvars = traced.closed.jaxpr.outvars
         invars = {v: k for k, v in enumerate(traced.closed.jaxpr.invars)}
         moves: list[tuple[str, str]] = []
-        computed: list[tuple[str, int, ArrayType | None]] = []
+        computed: list[tuple[str, int, ArrayType | None]] = []  # leaf, output of the jaxpr, type to cast it to
         constants: list[Op] = []
-        position = 0
+        position = 0  # among the outputs of the jaxpr, which known leaves are none of
         for dst, value in zip(op.dsts, traced.outs, strict=True):
             target = self.abstract(dst)
             for leaf, want, have in zip(leaf_names(dst, target), target.leaves, value.leaves, strict=True):
                 if isinstance(have, Known):
-                    if isinstance(want, ArrayType):
+                    if isinstance(want, ArrayType):  # it joins arrays of other definitions
                         constants.append(constant(leaf, have, want, op.loc))
                     continue
                 var = outvars[position]
@@ -158,6 +160,7 @@ class _Flattener:
         constants: list[Op],
     ) -> list[Op]:
         """Order the parts so that each reads the values from before the operation."""
+        # Sources that this operation overwrites itself are saved first.
         written = {leaf for leaf, _, _ in computed} | {c.dsts[0] for c in constants if isinstance(c, Prim)}
         pairs = [(dst, src) for dst, src in moves if src in written]
         late = {src: self.fresh(src) for _, src in pairs}
@@ -167,8 +170,8 @@ class _Flattener:
         if computed:
             part, used = restrict(traced.closed, [k for _, k, _ in computed])
             fn = JaxprFn(part, [cast for _, _, cast in computed])
-            whole = len(computed) + len(constants) + len(moves) == len(traced.closed.jaxpr.outvars) + len(constants)
-            of_part = partial(_part_text, op, [leaf for leaf, _, _ in computed], whole and not moves and not constants)
+            whole = not moves and not constants
+            of_part = partial(_part_text, op, [leaf for leaf, _, _ in computed], whole)
             source = op.expr.written
             if source is not None:
                 source = replace(source, text=of_part(source.text), whole=of_part(source.whole))
@@ -176,9 +179,9 @@ class _Flattener:
             prims.append(Prim(tuple(leaf for leaf, _, _ in computed), expr, op.loc))
         return [*saved, *before, *prims, *constants, *after]
 
-    def assign(self, dst: str, src: str, value: Abstract, loc: Loc | None, function: str = "") -> list[Op]:
+    def assign(self, dst: str, src: str, value: Abstract, loc: Loc | None) -> list[Op]:
         """Operations for `dst = src`, variables of any structure, with casts where `dst` is wider."""
-        target = self.abstract(dst, function)
+        target = self.abstract(dst)
         ops: list[Op] = []
         sources, dsts = leaf_names(src, value), leaf_names(dst, target)
         for to, want, have_name, have in zip(dsts, target.leaves, sources, value.leaves, strict=True):

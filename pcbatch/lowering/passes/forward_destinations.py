@@ -47,9 +47,9 @@ def _block(block: BlockT, live: tuple[frozenset[str], ...]) -> BlockT:
     """
     ops: list[Any] = list(block.ops)  # None: gone
     last = _Last()
-    kept = terminator_reads(block.terminator)
+    read_at_end = terminator_reads(block.terminator)
     for k, op in enumerate(block.ops):
-        if isinstance(op, Move) and op.src not in live[k] and op.src not in kept:
+        if isinstance(op, Move) and op.src not in live[k] and op.src not in read_at_end:
             at = _definition(ops, last, op)
             if at is not None:
                 ops[at], ops[k] = rename_writes(ops[at], _renaming(op)), None

@@ -193,7 +193,8 @@ def _selectable(type_: ArrayType | None) -> bool:
 def is_speculable(op: object) -> bool:
     """Return whether an operation may run for lanes that do not need it.
 
-    More than `unsafe_when_inactive` is refused: a `scan` ends for all values, but all of its iterations would be paid.
+    More than `unsafe_when_inactive` is refused: a `scan` or a `cond` ends for all values, but all of its iterations, or
+    both of its arms, would be paid.
     """
     if not isinstance(op, Prim):
         return True

@@ -45,18 +45,18 @@ class _Finder:
         outer = [(v, x) for v, x in pairs if isinstance(x, jax.core.Tracer)]
         if not outer:
             return op
-        kept = [(v, x) for v, x in pairs if not isinstance(x, jax.core.Tracer)]
+        known = [(v, x) for v, x in pairs if not isinstance(x, jax.core.Tracer)]
         jaxpr = closed.jaxpr.replace(
-            constvars=[v for v, _ in kept],
+            constvars=[v for v, _ in known],
             invars=[*closed.jaxpr.invars, *(v for v, _ in outer)],
             debug_info=closed.jaxpr.debug_info.with_unknown_names(),
         )
-        fn = JaxprFn(jex.ClosedJaxpr(jaxpr, [x for _, x in kept]), op.expr.fn.casts)
+        fn = JaxprFn(jex.ClosedJaxpr(jaxpr, [x for _, x in known]), op.expr.fn.casts)
         return replace(op, expr=replace(op.expr, ins=(*op.expr.ins, *(self._name(x) for _, x in outer)), fn=fn))
 
     def _name(self, value: Any) -> str:
-        for name, known in self.values.items():
-            if known is value:
+        for name, captured in self.values.items():
+            if captured is value:
                 return name
         name = f"captured.{len(self.values)}"
         self.values[name] = value

@@ -55,6 +55,7 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
             last = block.ops[-1] if block.ops else None
             if isinstance(last, Call) and not returns(functions[last.func]):
                 tails.add((f.name, block.label))
+            # Only variables of one type can be shared.
             elif callee and _result_types(f) == _result_types(callee):
                 tails.add((f.name, block.label))
                 for x, y in zip(f.results, callee.results, strict=True):
@@ -121,7 +122,7 @@ class _Lowering:
     def program(self) -> StackProgram:
         blocks = tuple(b for f in self.source.functions for block in f.blocks for b in self.block(f, block))
         vars = {name: Var(self.functions[f].types.get(v)) for (f, v), name in self.names.items()}
-        vars |= {temp: vars.get(name, Var(None)) for temp, name in self.fresh.made.items()}
+        vars |= {temp: vars.get(name, Var(None)) for temp, name in self.fresh.origins.items()}
         entry = self.functions[self.source.entry]
         return StackProgram(
             self.entry_label(entry),

@@ -36,7 +36,7 @@ class Fresh:
     def __init__(self, used: Sequence[str] | set[str]) -> None:
         self._used = set(used)
         self._next: dict[str, int] = {}  # all smaller numbers of a name are taken
-        self.made: dict[str, str] = {}  # new name -> the name it was made for
+        self.origins: dict[str, str] = {}  # new name -> the name it was made for
 
     def __call__(self, name: str) -> str:
         k = self._next.get(name, 0)
@@ -44,5 +44,5 @@ class Fresh:
             k += 1
         self._next[name] = k + 1
         self._used.add(new)
-        self.made[new] = name
+        self.origins[new] = name
         return new

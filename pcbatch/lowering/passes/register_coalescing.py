@@ -79,7 +79,7 @@ def _interference(program: StackProgram) -> Interference:
             for v in writes(op):
                 clash(v, (set(after) | set(writes(op))) - {v, op.src if isinstance(op, Move) else v})
     at_entry = set(stack_live_in(program)[program.entry])
-    for v in program.params:  # all written at once, before the first block
+    for v in program.params:  # which are written together, before the first block
         clash(v, at_entry - {v})
     return conflicts
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from pcbatch.ir.callgraph import calls
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
-from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.def_use import AnyOp, predecessors, retarget, successors, writes
+from pcbatch.ir.dataflow import block_edges, reachable
+from pcbatch.ir.def_use import AnyOp, predecessors, retarget, writes
 from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
 
 TAIL_MOVES = 8  # moves that cost less than a trip, so that a block of them may be copied
@@ -56,14 +56,8 @@ def _simplify(function: Function, tails: bool) -> Function:
 
 def drop_unreachable(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Return the blocks that are reachable from the first one."""
-    by_label = {block.label: block for block in blocks}
-    seen, work = {blocks[0].label}, [blocks[0].label]
-    while work:
-        for label in successors(by_label[work.pop()].terminator):
-            if label not in seen:
-                seen.add(label)
-                work.append(label)
-    return tuple(block for block in blocks if block.label in seen)
+    alive = reachable([blocks[0].label], block_edges(blocks))
+    return tuple(block for block in blocks if block.label in alive)
 
 
 def thread_jumps(blocks: tuple[Block, ...]) -> tuple[Block, ...]:

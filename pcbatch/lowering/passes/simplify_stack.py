@@ -76,6 +76,7 @@ class _Thread:
         if isinstance(old, Fail):
             return old
         self.passed = 0
+        # A condition is known if this block assigns it a constant, or below a fork that tests it.
         known = {c: value for c in conditions(old) if (value := constant(block.ops, c)) is not None}
         new = self.follow(old, known, frozenset())
         if isinstance(new, Jump) and isinstance(fail := self.empty.get(new.target), Fail):
@@ -103,7 +104,7 @@ class _Thread:
 
     def call(self, call: PushJump, known: Mapping[str, bool], seen: frozenset[str]) -> Edge:
         """Return a threaded call: into the callee past empty blocks, and back past an empty return point."""
-        back = self.follow(Jump(call.ret), {}, frozenset())
+        back = self.follow(Jump(call.ret), {}, frozenset())  # nothing is known after the call: the callee writes, too
         if isinstance(back, Return):
             return self.follow(Jump(call.target), known, seen)
         call = replace(call, ret=back.target) if isinstance(back, Jump) else call

@@ -5,7 +5,7 @@ before:  bb0: t = { x > 4 }                           after:  bb0: t = { x > 4 }
          bb1: y = { x + 1 }; jump bb3                              branch t, bb3, bb2
 
 Lanes of other paths compute on values that the program never meant for the operations, and must not see the results.
-A variable that the copy writes and that others read is handled in one of two ways:
+A variable that the copy writes and that others read is handled by one of two rules:
 
 - nothing reads it after the copy: the copy writes a fresh variable instead (it is renamed);
 - otherwise its old value is saved before the copy. Lanes of other paths get it back by a selection if they read the
@@ -45,25 +45,25 @@ def speculate(
 ) -> tuple[list[StackOp], Edge] | None:
     """Copy `block` behind `ops`, before the tree `end`, in place of its leaf at `path`.
 
-    `successors` is how the copy ends, `returned` are the variables live after the returns of `end`, `written` those
-    of the doubtful ones that certainly have values after `ops`. The operations and the new tree; None if a lane of
-    another path would lose a value.
+    `successors` is how the copy ends; `returned` are the variables live after the returns of `end`; `written` holds
+    the doubtful variables that certainly have a value after `ops`. Returns the operations and the new tree, or None if
+    a lane of another path would lose a value.
     """
     other_leaves = [leaf for other, leaf in tree_leaves(end) if other != path]
     pushed, popped = ({op.dst for op in slot_ops} for slot_ops in (pushes(block), pops(block)))
     # A slot is memory of the lane: no selection brings back a value that a push has overwritten.
     if any(pushed & facts.popped_after(leaf) for leaf in other_leaves):
         return None
-    live_elsewhere = _union(facts.live_after(leaf, returned) for leaf in other_leaves)
+    live_on_others = _union(facts.live_after(leaf, returned) for leaf in other_leaves)
     returned_by_copy = facts.returned.get(block.label, frozenset())
     live_after_copy = _union(
         facts.live_after(leaf, returned_by_copy) for leaf in edges(successors) if not isinstance(leaf, Fail)
     )
-    clobbered = [v for v in sorted(block_writes(block)) if v in live_elsewhere or v in conditions(end)]
+    clobbered = [v for v in sorted(block_writes(block)) if v in live_on_others or v in conditions(end)]
     # A pop writes the variable that names its slot, so it cannot write another one.
     renamed = {v: facts.new(v) for v in clobbered if v not in live_after_copy and v not in popped}
     saved = {v: facts.new(v) for v in clobbered if v not in renamed}
-    selected = [v for v in saved if v in live_elsewhere]
+    selected = [v for v in saved if v in live_on_others]
     # Saving reads the old value, which a variable that is not yet written does not have.
     if facts.size(selected) > MOST_SELECTED or not written.issuperset(facts.doubtful & saved.keys()):
         return None

@@ -25,10 +25,10 @@ from itertools import count
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError, NeedsUnrolling
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
-from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.def_use import retarget, writes
 from pcbatch.ir.loops import Dominators, Loop, loops
 from pcbatch.ir.ops import RETURN, Branch, Jump, Return
+from pcbatch.lowering.passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets
 
@@ -88,7 +88,7 @@ class _Unrolling:
         blocks: list[Block] = []
         for block in self.function.blocks:  # the copies stand where the loop stood
             blocks += copies.get(block.label, () if block.label in gone else (block,))
-        return replace(self.function, blocks=_reachable(blocks)) if copies else self.function
+        return replace(self.function, blocks=drop_unreachable(tuple(blocks))) if copies else self.function
 
     def outermost(self, asked: Sequence[OpKey]) -> list[_Wanted]:
         """The innermost loop around each operation; of nested loops the outer one, as others come in the next round."""
@@ -176,13 +176,7 @@ def _prune(function: Function, split: Function, inferred: Inferred) -> Function:
             targets = branch_targets(block.terminator, cond)
             block = replace(block, terminator=_jump(targets[0])) if len(targets) == 1 else block
         blocks.append(block)
-    return replace(function, blocks=_reachable(blocks))
-
-
-def _reachable(blocks: list[Block]) -> tuple[Block, ...]:
-    edges = block_edges(blocks)
-    kept = reachable([blocks[0].label], edges)
-    return tuple(block for block in blocks if block.label in kept)
+    return replace(function, blocks=drop_unreachable(tuple(blocks)))
 
 
 def _too_large(loc: Loc | None, trips: int) -> None:

@@ -154,8 +154,8 @@ def agrees(partitionable: bool) -> bool:
     words = np.array([12, 345], np.uint32)
     try:
         with jax.threefry_partitionable(partitionable), jax.disable_jit(False), jax.transfer_guard("allow"):
-            ours = jex.jaxpr_as_fun(Unrolling(lambda _: True).inner(jax.make_jaxpr(_some_draws)(words)))
-            both = jax.jit(lambda words: (ours(words), _some_draws(words))).lower(words).compile()
+            unrolled_draws = jex.jaxpr_as_fun(Unrolling(lambda _: True).inner(jax.make_jaxpr(_some_draws)(words)))
+            both = jax.jit(lambda words: (unrolled_draws(words), _some_draws(words))).lower(words).compile()
             actual, expected = both(words)  # compiled by hand, so that it runs even inside a trace
             return all(np.array_equal(x, y) for x, y in zip(actual, expected, strict=True))
     except Exception:  # whatever a later JAX has changed, its own draws still work

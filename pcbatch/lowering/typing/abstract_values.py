@@ -184,8 +184,8 @@ def fits(leaf: Known, type_: ArrayType) -> bool:
 def with_origins(tree: Any, leaves: tuple[Leaf, ...], origins: Sequence[Origin]) -> Abstract:
     """Return an abstract value with origins, which only scalars of lanes have: other leaves count as arrays."""
     counts = [isinstance(leaf, ArrayType) and leaf.shape == () and not is_key(leaf) for leaf in leaves]
-    kept = tuple(one if each else Origin.ARRAY for one, each in zip(origins, counts, strict=True))
-    return Abstract(tree, leaves, () if all(one is Origin.ARRAY for one in kept) else kept)
+    counted = tuple(one if each else Origin.ARRAY for one, each in zip(origins, counts, strict=True))
+    return Abstract(tree, leaves, () if all(one is Origin.ARRAY for one in counted) else counted)
 
 
 def of_example(value: Abstract) -> Abstract:

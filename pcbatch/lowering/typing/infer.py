@@ -3,7 +3,7 @@
 before:  n: ?   t0: ?   r: ?           after:  n: i32[]   t0: bool[]   r: i32[]   (as `Inferred`, a table)
 
 Only what control can reach is looked at: a branch on a value that is known while compiling (`if x.ndim == 1`)
-leaves the other arm out. Types are per variable, not per point: `split_ranges` has made that precise enough. The
+leaves the other arm out. Types are per variable, not per point: `split_live_ranges` has made that precise enough. The
 iteration ends because a leaf only climbs: known value, array, wider array.
 """
 

@@ -94,32 +94,35 @@ def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Trac
         return _trace(fn, ins, results)
     # No value of a lane goes in. Where a number is asked for, or an object holds arrays, their values are needed.
     try:
-        found = _trace(fn, ins, results)
+        traced = _trace(fn, ins, results)
     except (TraceError, NeedsUnrolling):
         raise
     except Exception as error:
         return _evaluated(fn, ins, results, error)
-    opaque = any(_may_hold_arrays(leaf) for out in found.outs for leaf in out.leaves)
-    return _evaluated(fn, ins, results, found) if opaque else found
+    opaque = any(_may_hold_arrays(leaf) for out in traced.outs for leaf in out.leaves)
+    return _evaluated(fn, ins, results, traced) if opaque else traced
 
 
 def _evaluated(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, otherwise: Traced | Exception) -> Traced:
-    """Trace a function that no value of a lane enters, with its operations evaluated at once instead of recorded."""
+    """Trace a function that no value of a lane enters, with its operations evaluated at once instead of recorded.
+
+    `otherwise` is what recording gave: its result, returned if it holds no arrays after all, or its error.
+    """
 
     def run(*args: Any) -> Any:
         with jax.ensure_compile_time_eval():
             return fn(*args)
 
     try:
-        found = _trace(run, ins, results)
-        if not found.closed.jaxpr.eqns:  # else it reads what an outer trace does not know
-            return found
+        traced = _trace(run, ins, results)
+        if not traced.closed.jaxpr.eqns:  # an equation is left if it reads a value of an outer trace
+            return traced
         raise otherwise if isinstance(otherwise, Exception) else LookupError
-    except Exception:  # or is wrong in any case
+    except Exception:  # the function itself may fail, too
         if not isinstance(otherwise, Traced):
             raise otherwise from None
-        kept = [leaf for out in otherwise.outs for leaf in out.leaves if _may_hold_arrays(leaf)]
-        if all(isinstance(leaf, Known) and isinstance(leaf.value, PLAIN) for leaf in kept):
+        opaque = [leaf for out in otherwise.outs for leaf in out.leaves if _may_hold_arrays(leaf)]
+        if all(isinstance(leaf, Known) and isinstance(leaf.value, PLAIN) for leaf in opaque):
             return otherwise
         raise TraceError(
             "this keeps an object that may hold a value of an outer trace",
@@ -132,9 +135,9 @@ def _may_hold_arrays(leaf: Leaf) -> bool:
 
 
 def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
-    kept: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = []
+    # Of each result: structure, leaves (None for an array), their origins, and these if no origin goes in.
+    parts: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = []
     dynamic = any(value.arrays for value in ins)
-
     origins = [v.origin(k) for v in ins for k, leaf in enumerate(v.leaves) if isinstance(leaf, ArrayType)]
 
     def run(*arrays: Any) -> list[Any]:
@@ -142,19 +145,19 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         for array, origin in zip(arrays, origins, strict=True):
             note(array, origin)
         args = [value.rebuild(pool) for value in ins]
-        before = [flatten(arg) for arg in args]
+        before = [flatten(arg) for arg in args]  # a list or dict that the function changes would be lost
         out = fn(*args)
         _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else tuple(out)
-        traced: list[Any] = []
+        arrays_out: list[Any] = []
         for value in values:
             _check_not_iterator(value)
             leaves, tree = flatten(value)
-            found = [source_of(leaf) or Origin.ARRAY for leaf in leaves]
-            firm = [one if is_firm(leaf) else Origin.UNKNOWN for one, leaf in zip(found, leaves, strict=True)]
-            kept.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves], found, firm))
-            traced.extend(leaf for leaf in leaves if is_array(leaf))
-        return traced
+            sources = [source_of(leaf) or Origin.ARRAY for leaf in leaves]
+            firm = [one if is_firm(leaf) else Origin.UNKNOWN for one, leaf in zip(sources, leaves, strict=True)]
+            parts.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves], sources, firm))
+            arrays_out.extend(leaf for leaf in leaves if is_array(leaf))
+        return arrays_out
 
     token = _tracing.set(True)
     try:
@@ -166,6 +169,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         raise
     finally:
         _tracing.reset(token)
+    # The class of this effect is not public in JAX.
     if any(type(effect).__name__ == "NamedAxisEffect" for effect in closed.effects):
         raise TraceError(*COLLECTIVE).with_traceback(_origin(closed))
     if closed.effects:
@@ -176,9 +180,9 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         raise error.with_traceback(_origin(closed))
     avals = iter(closed.out_avals)
     outs, weak = [], []
-    for tree, static, found, firm in kept:
+    for tree, static, sources, firm in parts:
         leaves = tuple(leaf if leaf is not None else from_aval(next(avals)) for leaf in static)
-        outs.append(with_origins(tree, leaves, found))
+        outs.append(with_origins(tree, leaves, sources))
         weak.append(with_origins(tree, leaves, firm))
     return Traced(closed, tuple(outs), notes.asked, tuple(weak))
 
@@ -238,7 +242,7 @@ def restrict(closed: jex.ClosedJaxpr, outs: Sequence[int]) -> tuple[jex.ClosedJa
     jaxpr = closed.jaxpr
     outvars = [jaxpr.outvars[k] for k in outs]
     needed = {v for v in outvars if isinstance(v, jex.Var)}
-    eqns = []
+    eqns = []  # no equation has a side effect, so what is not needed can go
     for eqn in reversed(jaxpr.eqns):
         if any(v in needed for v in eqn.outvars):
             eqns.append(eqn)

@@ -25,15 +25,15 @@ from pcbatch.lowering.typing.trace import Traced, trace
 
 def states(program: CfgProgram) -> list[object]:
     """Return the states of the global generators, and of those that are globals of the program's modules."""
-    own = [_state(found) for space in _namespaces(program) for found in space.values() if isinstance(found, GENERATORS)]
+    own = [_state(value) for space in _namespaces(program) for value in space.values() if isinstance(value, GENERATORS)]
     return [random.getstate(), pickle.dumps(np.random.get_state(legacy=False)), *own]
 
 
 def _state(generator: Any) -> object:
     if isinstance(generator, random.Random):
         return generator.getstate()
-    found = generator.bit_generator.state if isinstance(generator, np.random.Generator) else generator.get_state()
-    return pickle.dumps(found)
+    state = generator.bit_generator.state if isinstance(generator, np.random.Generator) else generator.get_state()
+    return pickle.dumps(state)  # states hold arrays, which `==` does not compare
 
 
 def _namespaces(program: CfgProgram) -> Iterable[Mapping[str, Any]]:
@@ -48,12 +48,12 @@ def watching(program: CfgProgram) -> Callable[[Callable[..., Any], Sequence[Abst
     def traced(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
         before = states(program)
         seen: dict[CodeType, Mapping[str, Any]] = {}
-        found = _profiled(lambda: trace(fn, ins, results), seen)
+        result = _profiled(lambda: trace(fn, ins, results), seen)
         if states(program) != before:
-            for code, space in seen.items():  # none is to blame if another thread has drawn
+            for code, space in seen.items():  # if none of them draws, another thread has drawn
                 if any(_mentions(code, space)):
                     raise _refusal(code)
-        return found
+        return result
 
     return traced
 
@@ -74,13 +74,14 @@ def _profiled(run: Callable[[], Traced], seen: dict[CodeType, Mapping[str, Any]]
 def _mentions(code: CodeType, space: Mapping[str, Any]) -> Iterator[bool]:
     """Yield, for each name in a function's code, whether it is a generator, or a module or function that draws."""
     for name in code.co_names:
-        found = space.get(name)
-        yield found in (random, np.random) if type(found) is type(random) else isinstance(found, GENERATORS)
-        yield found is np and "random" in code.co_names
-        yield callable(found) and isinstance(getattr(found, "__self__", None), GENERATORS)
+        value = space.get(name)
+        yield value in (random, np.random) if type(value) is type(random) else isinstance(value, GENERATORS)
+        yield value is np and "random" in code.co_names
+        # `from random import gauss`: a bound method of the generator of the module
+        yield callable(value) and isinstance(getattr(value, "__self__", None), GENERATORS)
 
 
 def _refusal(code: CodeType) -> Refusal:
     title = f"`{code.co_name}` draws random numbers once, while compiling: all lanes and iterations would share them"
-    place = f"it is at {code.co_filename}:{code.co_firstlineno}"
-    return Refusal("PCB318", title, place, helps=key_helps(""))
+    note = f"it is at {code.co_filename}:{code.co_firstlineno}"
+    return Refusal("PCB318", title, note, helps=key_helps(""))
