@@ -20,7 +20,7 @@ Axis = int | None
 
 
 def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) -> tuple[Axis, ...]:
-    """Check `out_axes`.
+    """Check `out_axes`, and give every leaf its axis.
 
     Args:
         name: of the function, for messages.
