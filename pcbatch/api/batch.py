@@ -68,11 +68,10 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
         max_tape: records of each block that a gradient inside `jit` has room for, for each lane on average. None: 256,
             or fewer of large records. Outside `jit` the tape grows unless this is set. See `f.tape`.
-        checkpoints: states of the machine that a gradient keeps instead of a tape, running the trips between them
-            again.
-        max_memory: bytes, or a text such as "8GB", that the state of a machine may take on each device. A state that
-            would take more is refused before it is made, and stacks do not grow beyond it. None: half of what the
-            device has.
+        checkpoints: states of the machine that a gradient keeps instead of a tape, running the trips between
+            them again.
+        max_memory: bytes, or a text such as "8GB", that the state of a machine may take on each device. A larger state
+            is refused before it is made, and stacks do not grow beyond it. None: half of what the device has.
         devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
             lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/users/jax.md.
         stats: count visits and active lanes per block; see `Result.stats`.
@@ -147,7 +146,7 @@ def _inlined(fn: Any) -> Any:
 
 
 def unroll(iterable: Iterable[Any]) -> tuple[Any, ...]:
-    """The elements as a tuple, so that a `for` loop over them is copied once per element by the compiler.
+    """Return the elements as a tuple, so that a `for` loop over them is copied once per element by the compiler.
 
     A loop over an array or a `range` stays a loop; use this where the body needs the number or the element while
     compiling, or is so short that a loop costs more than its work.

@@ -20,7 +20,7 @@ from pcbatch.options import Options
 def dump(
     batched: Batched[..., Any], stage: str, avals: Mapping[str, Any] | None, lanes: int, format: str = "text"
 ) -> str:
-    """Print a stage.
+    """Print one stage of a batched function.
 
     Args:
         batched: the function.

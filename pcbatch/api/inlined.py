@@ -22,5 +22,5 @@ class Inline:
         return f"<pcbatch.Inline {self.fn.__qualname__}>"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the plain function."""
+        """Call the function, which stays plain Python."""
         return self.fn(*args, **kwargs)

@@ -44,7 +44,7 @@ class MapOptions:
 
     @property
     def devices(self) -> int:
-        """The number of devices."""
+        """The number of devices that inputs are sent to."""
         return LaneSharding(self.mesh, 0).devices
 
     def multiple(self, inputs: int) -> int:

@@ -64,7 +64,9 @@ class Programs:
         with self.compiling:
             if kind not in self.methods:
                 self.methods[kind] = self.with_options(**_method_options(self.fn, self.options, kind))
-        return replace(self.methods[kind], fixed=(instance,))
+            m = self.methods[kind]
+        # Every call of a method comes by here: `dataclasses.replace` would take ten times as long.
+        return Programs(m.fn, m.options, m.is_batched, (instance,), m.cache, m.methods, m.compiling)
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
         """Take `devices=` and `mesh=` out of the keyword arguments of a call, unless the function has such parameters.

@@ -74,7 +74,7 @@ class Stage:
 
     @property
     def out_info(self) -> Any:
-        """The types of the result."""
+        """The types of the result, in its structure."""
         return self._known().out_info
 
     @property

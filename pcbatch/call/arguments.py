@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.call.in_axes import axes_by_name, leaf_axes
 from pcbatch.call.static_leaves import check_leaf, has_hash, is_number, is_static
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import Short, clipped, short
@@ -23,8 +24,6 @@ from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
 from pcbatch.origins import Origin
-
-STAR = inspect.Parameter.VAR_POSITIONAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ def prepare(
     bound = bind(fn, args, kwargs)
     passed = set(bound.arguments)
     bound.apply_defaults()
-    axes = _axes_by_name(fn, options, bound, len(args))
+    axes = axes_by_name(fn, options, bound, len(args))
     types: dict[str, Abstract] = {}
     shared: set[str] = set()
     arrays: dict[str, tuple[Any, ...]] = {}
@@ -122,11 +121,11 @@ def prepare(
             continue
         _, tree = _flattened(name, value)
         paths_and_leaves = jax.tree_util.tree_leaves_with_path(value)  # in the same order
-        leaf_axes = _leaf_axes(name, axes[name], value)
-        _check_no_numbers(name, value, leaf_axes)
+        axes_of_leaves = leaf_axes(name, axes[name], value)
+        _check_no_numbers(name, value, axes_of_leaves)
         lane_types: list[ArrayType | Known] = []
         lane_arrays: list[tuple[Any, bool]] = []
-        for (path, leaf), axis in zip(paths_and_leaves, leaf_axes, strict=True):
+        for (path, leaf), axis in zip(paths_and_leaves, axes_of_leaves, strict=True):
             if axis is None and is_static(leaf):  # a function or a string in a shared pytree: part of the program
                 lane_types.append(Known(leaf))
                 objects += () if has_hash(leaf) else (id(leaf),)
@@ -137,7 +136,7 @@ def prepare(
         types[name] = Abstract(tree, tuple(lane_types))
         arrays[name] = tuple(array for array, _ in lane_arrays)
         mapped[name] = tuple(is_mapped for _, is_mapped in lane_arrays)
-        if all(axis is None for axis in leaf_axes):
+        if all(axis is None for axis in axes_of_leaves):
             shared.add(name)
     return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes), objects)
 
@@ -217,65 +216,6 @@ def _hashable_help(name: str, value: Any) -> str:
             "without arrays `@dataclass(frozen=True)` is enough"
         )
     return "pass a tuple, a number, a string or a function"
-
-
-def _axes_by_name(fn: Any, options: Options, bound: inspect.BoundArguments, positional: int) -> dict[str, Any]:
-    """The axes of each argument, a prefix of its structure. `positional`: the number of arguments without a name."""
-    axes, names = options.in_axes, list(bound.arguments)
-    if axes is None or is_axis(axes):
-        return dict.fromkeys(names, axes)
-    if isinstance(axes, Mapping):
-        unknown = [name for name in axes if name not in names]
-        if unknown:
-            raise usage(
-                "PCB404", f"in_axes names `{unknown[0]}`, which is not a parameter of {fn.__name__}", help=_names(names)
-            )
-        return {name: axes.get(name, 0) for name in names}
-    kinds = [parameter.kind for parameter in bound.signature.parameters.values()]
-    star = kinds.index(STAR) if STAR in kinds else None
-    # Entries from `*args` on are a tuple, as these arguments are one parameter.
-    if star is not None and isinstance(axes, tuple | list) and len(axes) > star:
-        axes, positional = (*axes[:star], tuple(axes[star:])), min(positional, star + 1)
-    if not isinstance(axes, tuple | list):
-        help = "give one entry per parameter, in order, or a dict by name"
-        raise usage("PCB404", f"in_axes must be an int, None, a tuple or a dict, not {short(axes)}", help=help)
-    if not positional <= len(axes) <= len(names):
-        raise usage(
-            "PCB404",
-            f"in_axes has {len(axes)} entries, but {fn.__name__} is called with {positional} positional arguments",
-            help="give one entry per parameter, in order, or a dict by name",
-        )
-    return {**dict.fromkeys(names, 0), **dict(zip(names, axes, strict=False))}
-
-
-def is_axis(axis: object) -> bool:
-    """Whether this is the number of an axis; True is none, though Python counts it as 1."""
-    return isinstance(axis, int) and not isinstance(axis, bool)
-
-
-def _names(names: list[str]) -> str:
-    return f"the parameters are {', '.join(names)}"
-
-
-def _leaf_axes(name: str, axes: Any, value: Any) -> list[int | None]:
-    """The axis of each leaf of an argument; None for a leaf that all lanes share."""
-    try:
-        axes_tree = jax.tree.broadcast(axes, value, is_leaf=lambda x: x is None)
-    except ValueError as error:
-        title, help = (
-            f"in_axes of `{name}` does not fit its structure",
-            "give one axis for all its leaves, or a prefix of it",
-        )
-        raise usage("PCB404", title, clipped(str(error).splitlines()[0], 500), help=help) from None
-    # None in the value is no leaf, but there is an axis for it.
-    all_axes = jax.tree.leaves(axes_tree, is_leaf=lambda x: x is None)
-    all_leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
-    leaf_axes = [axis for axis, leaf in zip(all_axes, all_leaves, strict=True) if leaf is not None]
-    for axis in leaf_axes:
-        if axis is not None and not is_axis(axis):
-            help = "write the number of the axis that lanes lie along, or None for a value that all lanes share"
-            raise usage("PCB404", f"in_axes of `{name}` must be integers or None, not {short(axis)}", help=help)
-    return leaf_axes
 
 
 def _check_no_numbers(name: str, value: Any, axes: list[int | None]) -> None:

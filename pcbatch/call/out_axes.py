@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.call.arguments import is_axis, usage
+from pcbatch.call.arguments import usage
+from pcbatch.call.in_axes import broadcast_axes, is_axis
 from pcbatch.diagnostics.short_repr import clipped, short
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import Abstract, array_type
@@ -20,7 +21,7 @@ Axis = int | None
 
 
 def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) -> tuple[Axis, ...]:
-    """Check `out_axes`.
+    """Check `out_axes`, and give every leaf its axis.
 
     Args:
         name: of the function, for messages.
@@ -56,14 +57,10 @@ def _broadcast(name: str, out_axes: Any, result: Abstract) -> tuple[Axis, ...]:
     """One axis for each leaf, from a prefix of the structure."""
     value = jax.tree.unflatten(result.tree, [0] * len(result.leaves))
     try:
-        axes_tree = jax.tree.broadcast(out_axes, value, is_leaf=lambda x: x is None)
+        return tuple(broadcast_axes(out_axes, value))
     except ValueError as error:
         title, help = f"out_axes of {name} does not fit its result", "give one axis for all of it, or a prefix of it"
         raise usage("PCB431", title, clipped(str(error).splitlines()[0], 500), help=help) from None
-    # None in the result is no leaf, but there is an axis for it.
-    all_axes = jax.tree.leaves(axes_tree, is_leaf=lambda x: x is None)
-    all_leaves = jax.tree.leaves(value, is_leaf=lambda x: x is None)
-    return tuple(axis for axis, leaf in zip(all_axes, all_leaves, strict=True) if leaf is not None)
 
 
 def _differs(name: str, path: str) -> UsageError:

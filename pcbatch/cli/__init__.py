@@ -1,1 +1,1 @@
-"""The command `pcbatch`."""
+"""The command `pcbatch`, which shows, checks and explains batched functions."""

@@ -17,10 +17,10 @@ LANES = 2  # more than one, so that an axis of lanes is seen where there should 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found: a line for every function without mistakes, and the mistakes of the others."""
+    """A line for every function without mistakes, and the mistakes of the others, as text."""
 
     fine: tuple[str, ...]
-    found: tuple[str, ...]
+    mistakes: tuple[str, ...]
 
     @property
     def text(self) -> str:
@@ -31,21 +31,21 @@ class Report:
 def check(functions: Sequence[tuple[str, Batched[..., Any]]], types: Sequence[Mapping[str, ArgType] | None]) -> Report:
     """Check every function; a mistake in a function that several of them call is reported once."""
     fine: list[str] = []
-    found: dict[Diagnostic, None] = {}
+    all_mistakes: dict[Diagnostic, None] = {}  # as an ordered set
     for (name, batched), known in zip(functions, types, strict=True):
         mistakes = _mistakes(batched, known)
-        found.update(dict.fromkeys(mistakes))
+        all_mistakes.update(dict.fromkeys(mistakes))
         if not mistakes:
             fine.append(f"{name}: ok" if known is not None else f"{name}: ok ({_untyped(batched)})")
-    return Report(tuple(fine), tuple(render(diagnostic) for diagnostic in found))
+    return Report(tuple(fine), tuple(render(diagnostic) for diagnostic in all_mistakes))
 
 
 def _mistakes(batched: Batched[..., Any], types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
-    """Without types first: those checks look at every line, reached or not."""
-    found = _errors(batched, None)
+    """All mistakes of a function, each once."""
+    mistakes = _errors(batched, None)  # without types, lowering looks at every line, reached or not
     if types is not None:
-        found = tuple(dict.fromkeys([*found, *_errors(batched, types)]))
-    return found
+        mistakes = tuple(dict.fromkeys([*mistakes, *_errors(batched, types)]))
+    return mistakes
 
 
 def _errors(batched: Batched[..., Any], types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
@@ -57,6 +57,7 @@ def _errors(batched: Batched[..., Any], types: Mapping[str, ArgType] | None) -> 
 
 
 def _untyped(batched: Batched[..., Any]) -> str:
+    """The reason why types are not checked, and how to have them checked."""
     if object_of_method(batched.fn) is not None:
         return "types not checked: the object of a method is not known here"
     code = batched.fn.__code__

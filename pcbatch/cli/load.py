@@ -116,16 +116,16 @@ def _module_of(owner: ModuleType | type) -> str:
 
 
 def _look_up(module: ModuleType, name: str) -> object:
-    found: object = module
+    value: object = module
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+        value = getattr(value, part, None)
+    return value
 
 
 def _defined_here(everything: dict[str, Batched[..., Any]], file: str) -> list[tuple[str, Batched[..., Any]]]:
-    """Leave out what is imported from elsewhere, and further names of the same function."""
-    found: dict[object, tuple[str, Batched[..., Any]]] = {}
+    """Leave out imported functions, and further names of the same function; in the order of the file."""
+    by_fn: dict[object, tuple[str, Batched[..., Any]]] = {}
     for name, batched in everything.items():
         if batched.fn.__code__.co_filename == file:
-            found.setdefault(batched.fn, (name, batched))
-    return sorted(found.values(), key=lambda item: item[1].fn.__code__.co_firstlineno)
+            by_fn.setdefault(batched.fn, (name, batched))
+    return sorted(by_fn.values(), key=lambda item: item[1].fn.__code__.co_firstlineno)

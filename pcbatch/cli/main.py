@@ -19,6 +19,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, TypeVar
 
+import jax
+
 import pcbatch
 from pcbatch.api.batched import Batched
 from pcbatch.api.dump import dump
@@ -117,10 +119,10 @@ def _add_check(commands: Any) -> None:
 
 def _version() -> str:
     try:
-        jax = importlib.metadata.version("jax")
+        version = importlib.metadata.version("jax")
     except importlib.metadata.PackageNotFoundError:  # JAX was put on the path by other means than an installer.
-        jax = "?"
-    return f"pcbatch {pcbatch.__version__} (jax {jax}, Python {platform.python_version()})"
+        version = "?"
+    return f"pcbatch {pcbatch.__version__} (jax {version}, Python {platform.python_version()})"
 
 
 def _positive(text: str) -> int:
@@ -143,7 +145,7 @@ def _run_check(options: argparse.Namespace) -> int:
         path, functions, types = _functions(options, needed=False)
         report = _shown_as_users(path, lambda: check(functions, types))
     _write(report.text)
-    return _complain("\n\n".join(report.found), USER_ERROR) if report.found else OK
+    return _complain("\n\n".join(report.mistakes), USER_ERROR) if report.mistakes else OK
 
 
 def _run_explain(options: argparse.Namespace) -> int:
@@ -163,23 +165,21 @@ def _functions(
     options: argparse.Namespace, needed: bool
 ) -> tuple[Path, list[tuple[str, Batched[..., Any]]], list[Types]]:
     """The file, the functions in it that are asked for, and the types of their arguments as far as they are known."""
-    given = parse_args(options.arg)
+    types = parse_args(options.arg)
     path, name = _file(options.target)
     batched = find(load(path), path, name)
-    for arg in given:
+    for arg in types:
         if not any(arg in b.fn.__code__.co_varnames[: _arity(b)] for _, b in batched):
             raise BadUsage(f"--arg {arg}=...: {', '.join(n for n, _ in batched)} has no argument {arg!r}")
-    _check_width(given)
-    return path, batched, [types_of(b.fn, given, b.options.static_argnames, needed) for _, b in batched]
+    _check_width(types)
+    return path, batched, [types_of(b.fn, types, b.options.static_argnames, needed) for _, b in batched]
 
 
 def _check_width(types: dict[str, ArgType]) -> None:
-    """Without its 64-bit mode, JAX would silently compile for half of the width asked for."""
-    import jax
-
+    """Refuse types of 64 bits outside of JAX's 64-bit mode, where it would silently compile for 32 bits."""
     # Looked at after the user's file was imported, as files may switch it on.
     enabled = bool(jax.config.values["jax_enable_x64"])
-    if wide := [name for name, found in types.items() if is_wide(found) and not enabled]:
+    if wide := [name for name, type_ in types.items() if is_wide(type_) and not enabled]:
         raise BadUsage(f"--arg {wide[0]}=... has 64 bits, JAX is in its 32-bit mode: set JAX_ENABLE_X64=1")
 
 
@@ -231,7 +231,10 @@ def _dump(batched: Batched[..., Any], types: dict[str, ArgType] | None, path: Pa
 
 
 def _shown_as_users(path: Path, act: Callable[[], Result]) -> Result:
-    """The compiler runs the user's expressions under tracing: what is raised below a line of theirs is theirs."""
+    """Call `act`; an exception raised below a line of the user's file is shown as theirs.
+
+    The compiler runs the user's expressions under tracing, so these may raise anything.
+    """
     try:
         return act()
     except PcbatchError:
@@ -244,7 +247,7 @@ def _shown_as_users(path: Path, act: Callable[[], Result]) -> Result:
 
 
 def _join(names: list[str], texts: list[str], format: str, single: bool) -> str:
-    """One function: its text. A whole file: one after the other, as JSON always a list."""
+    """Join the texts of several functions; for JSON into a list. The text of a `single` function stays as it is."""
     if single:
         return texts[0]
     if format == "json":

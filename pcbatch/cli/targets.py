@@ -1,14 +1,13 @@
-"""What the arguments of the command line mean: a target `FILE.py:FUNC`, types such as `x=f32[3]`, annotations.
+"""The arguments of the command line: a target `FILE.py:FUNC`, types such as `x=f32[3]`, and annotations.
 
 Everything wrong here is bad usage (`BadUsage`, exit status 2). Nothing here imports the user's file or JAX.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import FunctionType
 from typing import TypeAlias
 
@@ -49,10 +48,10 @@ def parse_args(specs: Iterable[str]) -> dict[str, ArgType]:
     """Read all `--arg` options; a name must not come twice."""
     types: dict[str, ArgType] = {}
     for spec in specs:
-        name, found = parse_arg(spec)
+        name, type_ = parse_arg(spec)
         if name in types:
             raise BadUsage(f"--arg {name}=... is given twice")
-        types[name] = found
+        types[name] = type_
     return types
 
 
@@ -60,10 +59,10 @@ def parse_arg_type(text: str) -> ArgType:
     """Read an array type, or a tuple of types in parentheses; raises ValueError."""
     text = text.strip()
     if not text.startswith("("):
-        found = parse_type(text)
-        if found is None:
+        type_ = parse_type(text)
+        if type_ is None:
             raise ValueError("the type must be known here (write i32[], f32[3,4], bool[])")
-        return found
+        return type_
     if not text.endswith(")"):
         raise ValueError(f"no closing parenthesis in {text!r}")
     parts = _split_commas(text[1:-1])
@@ -72,11 +71,11 @@ def parse_arg_type(text: str) -> ArgType:
     return tuple(parse_arg_type(part) for part in parts)
 
 
-def is_wide(found: ArgType) -> bool:
-    """Whether there is a part that JAX only has in its 64-bit mode."""
-    if isinstance(found, tuple):
-        return any(map(is_wide, found))
-    return found.dtype in ("int64", "uint64", "float64", "complex128")
+def is_wide(type_: ArgType) -> bool:
+    """Whether a type has a part that JAX only has in its 64-bit mode."""
+    if isinstance(type_, tuple):
+        return any(map(is_wide, type_))
+    return type_.dtype in ("int64", "uint64", "float64", "complex128")
 
 
 def _split_commas(text: str) -> list[str]:
@@ -102,35 +101,26 @@ def annotated_types(fn: FunctionType) -> dict[str, ArgType]:
         annotations = inspect.get_annotations(fn)
     except Exception:  # They are evaluated late on new Pythons, and may use names that exist for type checkers only.
         return {}
-    known = {name: _from_annotation(value, fn.__globals__) for name, value in annotations.items() if name != "return"}
-    return {name: found for name, found in known.items() if found is not None}
+    known = {name: _annotated(value, fn.__globals__) for name, value in annotations.items() if name != "return"}
+    return {name: type_ for name, type_ in known.items() if type_ is not None}
 
 
-def _from_annotation(value: object, namespace: dict[str, object]) -> ArgType | None:
-    if isinstance(value, str):
-        return _from_text(value, namespace)
-    for note in getattr(value, "__metadata__", ()):
-        found = _from_text(note, namespace) if isinstance(note, str) else None
-        if found is not None:
-            return found
-    return None
+def _annotated(value: object, namespace: dict[str, object]) -> ArgType | None:
+    """The type that an annotation spells: a string, or one of the strings of an `Annotated`."""
+    if isinstance(value, str) and _parsed(value) is None:
+        try:  # under `from __future__ import annotations` it is source, of a string or of an `Annotated`
+            value = eval(value, dict(namespace))
+        except Exception:  # an annotation for type checkers only
+            return None
+    types = (_parsed(note) for note in (value, *getattr(value, "__metadata__", ())) if isinstance(note, str))
+    return next((type_ for type_ in types if type_ is not None), None)
 
 
-def _from_text(text: str, namespace: dict[str, object]) -> ArgType | None:
-    """Under `from __future__ import annotations` the text is source: maybe a type, maybe a string, maybe Annotated."""
-    readers: tuple[Callable[[], ArgType | None], ...] = (
-        lambda: parse_arg_type(text),
-        lambda: parse_arg_type(ast.literal_eval(text)),
-        lambda: _from_annotation(eval(text, dict(namespace)), {}) if "Annotated[" in text else None,
-    )
-    for read in readers:
-        try:
-            found = read()
-        except Exception:  # Not meant for us.
-            continue
-        if found is not None:
-            return found
-    return None
+def _parsed(text: str) -> ArgType | None:
+    try:
+        return parse_arg_type(text)
+    except ValueError:
+        return None
 
 
 def types_of(

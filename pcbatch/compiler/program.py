@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
-from pcbatch.call.arguments import Arguments, is_axis
+from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
+from pcbatch.call.in_axes import is_axis
 from pcbatch.call.out_axes import checked, move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats

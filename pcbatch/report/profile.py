@@ -1,4 +1,4 @@
-"""`f.profile(...)`: where a run spent its visits, as a whole, by block and over time."""
+"""`f.profile(...)`: the visits of a run, as a whole, by block and over time."""
 
 from __future__ import annotations
 
@@ -27,9 +27,16 @@ Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class BlockProfile:
-    """One block. `visits`: batched executions, see `BlockStats`; `active`: lanes that took part, summed over them;
-    `offered`: lanes that they had room for; `work`: its part of the run, from `offered` and the estimated cost of a
-    lane."""
+    """The counts of one block in a run.
+
+    Attributes:
+        plan: how the block is run, with estimated times.
+        label: its name in the program.
+        visits: batched executions, see `BlockStats`.
+        active: lanes that took part, summed over visits.
+        offered: lanes that visits had room for, summed over them.
+        work: its share of the run, from 0 to 1, from `offered` and the estimated cost of a lane.
+    """
 
     plan: BlockPlan = field(repr=False)
     label: str
@@ -46,10 +53,14 @@ class BlockProfile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """The run in stretches of `span` trips (a power of two; at most 256 of them): sums over the trips of each.
+    """A run in stretches of `span` trips (a power of two; at most 256 stretches), with sums over the trips of each.
 
-    `trips` [stretches]; `live` and `lanes` [stretches]: live lanes and all lanes; `visits`, `active`, `offered`
-    [stretches, blocks].
+    Attributes:
+        span: trips in a stretch; the last one may have fewer.
+        trips: int64[stretches].
+        live: int64[stretches], lanes that have not ended.
+        lanes: int64[stretches], all lanes.
+        visits, active, offered: int64[stretches, blocks], as in `BlockProfile`.
     """
 
     span: int
@@ -61,7 +72,14 @@ class Timeline:
     offered: Counts
 
     def utilisation(self, weights: Sequence[float]) -> np.ndarray[Any, Any]:
-        """Of each stretch, over blocks of these weights; NaN where none of them ran."""
+        """Compute the utilisation of each stretch.
+
+        Args:
+            weights: one for each block, such as the estimated costs of a lane.
+
+        Returns:
+            float64[stretches], from 0 to 1; NaN where no block of positive weight ran.
+        """
         offered = self.offered @ np.asarray(weights, float)
         active = self.active @ np.asarray(weights, float)
         shares: np.ndarray[Any, Any] = np.full(len(offered), np.nan)
@@ -70,14 +88,34 @@ class Timeline:
 
     @property
     def alive(self) -> np.ndarray[Any, Any]:
-        """The share of live lanes in each stretch."""
+        """The share of live lanes in each stretch, float64[stretches]."""
         return self.live / np.maximum(self.lanes, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """What `f.profile(...)` gives. `str()` of it is a table. `schedule`: how the program was run, and why; `result`: as
-    `f.run(...)` gives it; `source`: the user's lines, see `html`."""
+    """The result of `f.profile(...)`. `str()` of it is a table.
+
+    Attributes:
+        schedule: how the program was run, and why.
+        trips: iterations of the machine.
+        blocks: the counts of each block, in order of the program.
+        timeline: the counts over time.
+        result: the `Result` that `f.run(...)` returns.
+        source: the user's lines, see `html`.
+
+    Example:
+        >>> import jax.numpy as jnp, pcbatch
+        >>> @pcbatch.batch
+        ... def collatz(n):
+        ...     while n != 1:
+        ...         n = n // 2 if n % 2 == 0 else 3 * n + 1
+        ...     return n
+        >>> profile = collatz.profile(jnp.array([1, 6, 27]))
+        >>> 0.0 < profile.utilisation <= 1.0
+        True
+        >>> profile.html("profile.html")  # doctest: +SKIP
+    """
 
     schedule: Explanation = field(repr=False)
     trips: int
@@ -95,13 +133,13 @@ class Profile:
 
     @property
     def utilisation(self) -> float:
-        """The share of the work done that a lane wanted, blocks weighed by the estimated cost of a lane."""
+        """The share of lanes computed that took part, blocks weighed by the estimated cost of a lane, from 0 to 1."""
         offered = sum(block.offered * block.plan.lane_ns for block in self.blocks)
         return sum(block.active * block.plan.lane_ns for block in self.blocks) / offered if offered else 0.0
 
     @property
     def expensive(self) -> tuple[BlockProfile, ...]:
-        """The blocks that lanes waited for."""
+        """The expensive blocks, where lanes waited for each other."""
         return tuple(block for block in self.blocks if block.plan.expensive)
 
     def to_json(self) -> str:
@@ -116,10 +154,10 @@ class Profile:
             for b in self.blocks
         ]
         plan = self.schedule
-        found = {"function": plan.function, "inputs": plan.inputs, "lanes": plan.lanes, "policy": plan.policy}
-        found |= {"trips": self.trips, "utilisation": self.utilisation, "blocks": blocks}
-        found |= {"timeline": {"span": line.span} | {name: getattr(line, name).tolist() for name in names}}
-        return json.dumps(found, indent=2)
+        summary = {"function": plan.function, "inputs": plan.inputs, "lanes": plan.lanes, "policy": plan.policy}
+        summary |= {"trips": self.trips, "utilisation": self.utilisation, "blocks": blocks}
+        summary |= {"timeline": {"span": line.span} | {name: getattr(line, name).tolist() for name in names}}
+        return json.dumps(summary, indent=2)
 
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw utilisation over time and by block into a file (needs matplotlib: `pip install 'pcbatch[viz]'`)."""
@@ -128,15 +166,19 @@ class Profile:
         plot(self, path)
 
     def html(self, path: str | PathLike[str]) -> None:
-        """Write a page for a browser: the source with the work of each line, the run over time, the blocks."""
+        """Write a page for a browser: the source with the work of each line, the run over time, the blocks.
+
+        Args:
+            path: of the file, which is replaced.
+        """
         from pcbatch.report.profile_html import page
 
         Path(path).write_text(page(self), encoding="utf-8")
 
     def __str__(self) -> str:
         line = self.timeline
-        dear = "".join(f", {100 * b.utilisation:.0f} % of {b.label}" for b in self.expensive)
-        lines = [self.title, f"  utilisation  {100 * self.utilisation:.0f} % of all work{dear}"]
+        of_blocks = "".join(f", {100 * b.utilisation:.0f} % of {b.label}" for b in self.expensive)
+        lines = [self.title, f"  utilisation  {100 * self.utilisation:.0f} % of all work{of_blocks}"]
         shown = _at_most(line.alive, line.trips, BARS)
         lines += [f"  live lanes   |{bars(shown)}|"]
         weights = [block.plan.lane_ns for block in self.blocks]
@@ -173,29 +215,29 @@ def _cells(block: BlockProfile, trips: int) -> tuple[str, ...]:
 
 
 def _at_most(shares: np.ndarray[Any, Any], trips: Counts, width: int) -> list[float]:
-    """So many means of neighbours, weighed by their trips."""
+    """Shorten a line over time to `width` characters: means of neighbouring stretches, weighed by their trips."""
     groups = np.array_split(np.arange(len(shares)), min(width, len(shares))) if len(shares) else []
     return [float(np.average(shares[g], weights=trips[g])) for g in groups]
 
 
 def profile_call(name: str, compiled: Program, given: Arguments, lanes: int | None, mesh: Devices = None) -> Profile:
-    """Run the inputs of a call with statistics over time."""
+    """Run the inputs of a call with statistics over time. `lanes`: of a machine as `f.map` makes it."""
     plan = explain_call(name, compiled, given, lanes, mesh)
     if is_tracing(compiled.args(given)):
         help = "call it outside of `jax.jit` and other transformations"
         raise usage("PCB421", "`profile` runs the program, and cannot be traced", help=help)
     timed = replace(compiled, executable=compiled.with_pc("profile").profiling())
-    none = given.lanes == 0
-    outcome = timed.execute(given, mesh) if lanes is None or none else timed.stream(given, lanes, mesh)
-    result = timed.result(outcome, given.lanes)
-    line = outcome.line or (np.zeros((1, len(plan.rows), 3)), np.zeros((1, 2)), np.ones((1,)), np.zeros((1,)))
+    streamed = lanes is not None and given.lanes > 0
+    raw = timed.stream(given, lanes, mesh) if streamed else timed.execute(given, mesh)
+    result = timed.result(raw, given.lanes)
+    line = raw.line or (np.zeros((1, len(plan.rows), 3)), np.zeros((1, 2)), np.ones((1,)), np.zeros((1,)))
     return profile_of(plan, line, result, source_lines(compiled.stages.opt))
 
 
 def profile_of(plan: Explanation, line: tuple[Any, Any, Any, Any], result: Result, source: SourceLines) -> Profile:
-    """The profile of a run. `line`: `RawResult.line`."""
-    *record, made = (np.asarray(part) for part in line)
-    trips = int(made.max())  # devices run side by side
+    """Make the profile of a run of its record over time, `RawResult.line`."""
+    *record, trips_of_devices = (np.asarray(part) for part in line)
+    trips = int(trips_of_devices.max())  # devices run side by side
     timeline = _merged(trips, *record)
     totals = zip(
         plan.rows, *(part.sum(axis=0) for part in (timeline.visits, timeline.active, timeline.offered)), strict=True
@@ -210,7 +252,14 @@ def profile_of(plan: Explanation, line: tuple[Any, Any, Any, Any], result: Resul
 
 
 def _merged(trips: int, counts: Any, crowd: Any, span: Any) -> Timeline:
-    """The records of all devices as one, at the resolution of the coarsest."""
+    """Add the records of all devices, at the resolution of the coarsest.
+
+    Args:
+        trips: of the device that made most of them.
+        counts: [devices..., stretches, blocks, 3], visits, active and offered lanes.
+        crowd: [devices..., stretches, 2], live and all lanes.
+        span: [devices...], trips in a stretch.
+    """
     counts, crowd = counts.reshape(-1, *counts.shape[-3:]), crowd.reshape(-1, *crowd.shape[-2:])
     longest = int(span.max())
     both = zip(counts.astype(np.int64), crowd.astype(np.int64), span.reshape(-1), strict=True)

@@ -1,4 +1,4 @@
-"""The page of a profile: one file of HTML that asks for nothing else.
+"""The page of a profile: one file of HTML that loads nothing else.
 
 `profile.html` is the page without its contents: `<!--name-->` stands for a part that is made here. Its script only
 points out what belongs together, and shows the counts of a stretch of the run; without it the page can be read too.
@@ -27,7 +27,7 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 def page(profile: Profile) -> str:
-    """The whole page."""
+    """Fill the page of a profile: HTML as text."""
     template = (files(__name__.rpartition(".")[0]) / "profile.html").read_text(encoding="utf-8")
     view = _View(profile)
     parts = {
@@ -50,28 +50,28 @@ class _View:
         self.files = {file: k for k, file in enumerate(dict.fromkeys(e.file for e in profile.source.excerpts))}
         self.names = dict(zip(self.files, _short(tuple(self.files)), strict=True))
         self.edges = np.concatenate([[0], np.cumsum(self.line.trips)]) * (WIDTH / max(1, profile.trips))
-        self.held: dict[str, list[tuple[int, float]]] = {}  # by the id of a line: blocks and the share of each
+        self.blocks_of: dict[str, list[tuple[int, float]]] = {}  # by the id of a line: blocks and the share of each
         for k, spots in enumerate(profile.source.spots):
             for spot in spots:
-                self.held.setdefault(self.id_of(spot), []).append((k, spot.share))
-        work = (self.work_of(place) for place in self.held)
+                self.blocks_of.setdefault(self.id_of(spot), []).append((k, spot.share))
+        work = (self.work_of(line_id) for line_id in self.blocks_of)
         self.most = max(work, default=0.0), max((block.work for block in profile.blocks), default=0.0)
 
     def id_of(self, spot: Spot) -> str:
         return f"l{self.files[spot.file]}-{spot.line}"
 
-    def work_of(self, place: str) -> float:
-        return sum(self.profile.blocks[k].work * share for k, share in self.held[place])
+    def work_of(self, line_id: str) -> float:
+        return sum(self.profile.blocks[k].work * share for k, share in self.blocks_of[line_id])
 
     def facts(self) -> str:
         profile, plan = self.profile, self.profile.schedule
-        found = [("utilisation", f"{100 * profile.utilisation:.0f} % of all work")]
-        found += [(f"of {b.label}", f"{100 * b.utilisation:.0f} %, waited for") for b in profile.expensive]
-        found += [("policy", f"{plan.policy}: {plan.reason}")]
-        return "\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(said)}</dd></div>" for name, said in found)
+        facts = [("utilisation", f"{100 * profile.utilisation:.0f} % of all work")]
+        facts += [(f"of {b.label}", f"{100 * b.utilisation:.0f} %, waited for") for b in profile.expensive]
+        facts += [("policy", f"{plan.policy}: {plan.reason}")]
+        return "\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in facts)
 
     def chart(self) -> str:
-        """Live lanes, utilisation, and that of each block, which the script shows when it is pointed at."""
+        """Draw live lanes and utilisation over time; that of each block is shown when its row is pointed at."""
         weights = [block.plan.lane_ns for block in self.profile.blocks]
         of_blocks = "".join(
             f'<path class="one" data-block="{k}" d="{_steps(self.line.utilisation(only), self.edges)}"/>'
@@ -81,31 +81,31 @@ class _View:
         return f'{live}<path class="all" d="{_steps(self.line.utilisation(weights), self.edges)}"/>{of_blocks}'
 
     def block(self, k: int) -> str:
-        """The row of a block."""
+        """Make the table row of one block."""
         block = self.profile.blocks[k]
         plan, spots = block.plan, self.profile.source.spots[k]
         label = escape(block.label) + (
             ' <abbr title="lanes wait for each other here">*</abbr>' if plan.expensive else ""
         )
         name = f'<a href="#{self.id_of(spots[0])}">{label}</a>' if spots else label
-        held = f"<code>{escape(plan.text)}</code>" if plan.text else ""
+        code = f"<code>{escape(plan.text)}</code>" if plan.text else ""
         function = escape(plan.function.rpartition("<locals>.")[2])
         return (
             f'<tr id="b{k}" data-block="{k}" style="--heat:{_heat(block.work, self.most[1])}">'
             f'<th scope="row">{name}<small>{function}</small></th>'
-            f'<td class="holds">{held}<small>{", ".join(self.places(spots))}</small></td>'
+            f'<td class="holds">{code}<small>{", ".join(self.places(spots))}</small></td>'
             f"{_cells(block.work, (block,))}<td>{self.spark(k)}</td></tr>"
         )
 
     def places(self, spots: Sequence[Spot]) -> Iterator[str]:
-        """Links to the lines of a block, the file named where there are several."""
+        """Make links to the lines of a block, with the name of the file where there are several."""
         for file in dict.fromkeys(spot.file for spot in spots):
             lines = [spot.line for spot in spots if spot.file == file]
             name = f"{escape(self.names[file])} " if len(self.files) > 1 else ""
             yield f'<a href="#l{self.files[file]}-{lines[0]}">{name}{ranges(lines)}</a>'
 
     def spark(self, k: int) -> str:
-        """The lanes that a block had room for, and took, over time."""
+        """Draw the lanes that a block had room for, and those that took part, over time."""
         count = len(self.line.trips)
         groups = np.array_split(np.arange(count), min(SPARKS, count)) if count else []
         edges = self.edges[[0, *(group[-1] + 1 for group in groups)]]
@@ -120,7 +120,7 @@ class _View:
         return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">{paths}</svg>'
 
     def source(self) -> Iterator[str]:
-        """A table for each file."""
+        """Make a table of source lines for each file."""
         for file in self.files:
             excerpts = [excerpt for excerpt in self.profile.source.excerpts if excerpt.file == file]
             gap = '<tr class="gap"><td colspan="6">&#8943;</td></tr>\n'
@@ -130,29 +130,29 @@ class _View:
 
     def lines(self, excerpt: Excerpt) -> Iterator[str]:
         for line, text in enumerate(excerpt.lines, excerpt.first):
-            place = f"l{self.files[excerpt.file]}-{line}"
+            line_id = f"l{self.files[excerpt.file]}-{line}"
             code = f"<td class=code><code>{escape(text)}</code></td></tr>\n"
-            if place in self.held:
-                blocks = [self.profile.blocks[k] for k, _ in self.held[place]]
-                work = self.work_of(place)
-                start = f'<tr id="{place}" data-line style="--heat:{_heat(work, self.most[0])}">'
+            if line_id in self.blocks_of:
+                blocks = [self.profile.blocks[k] for k, _ in self.blocks_of[line_id]]
+                work = self.work_of(line_id)
+                start = f'<tr id="{line_id}" data-line style="--heat:{_heat(work, self.most[0])}">'
                 labels = escape(", ".join(block.label for block in blocks))
-                number_ = f'<th scope="row"><a href="#{place}" aria-label="line {line}, in {labels}">{line}</a></th>'
+                number_ = f'<th scope="row"><a href="#{line_id}" aria-label="line {line}, in {labels}">{line}</a></th>'
                 yield f"{start}{number_}{_cells(work, blocks)}{code}"
             else:
-                yield f'<tr id="{place}"><th scope="row">{line}</th>{"<td></td>" * 4}{code}'
+                yield f'<tr id="{line_id}"><th scope="row">{line}</th>{"<td></td>" * 4}{code}'
 
     def data(self) -> dict[str, Any]:
-        """What the script needs: the counts of each stretch, and which lines hold which blocks."""
+        """The data of the script: the counts of each stretch, and the blocks of each line."""
         counts = {name: getattr(self.line, name).tolist() for name in ("trips", "live", "lanes")}
         counts |= {name: getattr(self.line, name).T.tolist() for name in ("visits", "active", "offered")}
         blocks = [{"label": b.label, "cost": b.plan.lane_ns} for b in self.profile.blocks]
-        held = {place: [(k, round(share, 4)) for k, share in held] for place, held in self.held.items()}
+        held = {line: [(k, round(share, 4)) for k, share in shares] for line, shares in self.blocks_of.items()}
         return {**counts, "blocks": blocks, "held": held}
 
 
 def _steps(shares: Numbers, edges: Numbers, close: str = "") -> str:
-    """A line with a step where a stretch ends, at the edges; none where there is no number."""
+    """The path of a line with a step at each edge between stretches, and gaps where a share is NaN."""
 
     def drawn() -> Iterator[str]:
         for first, last in _runs(~np.isnan(shares)):
@@ -168,7 +168,7 @@ def _steps(shares: Numbers, edges: Numbers, close: str = "") -> str:
 
 
 def _area(shares: Numbers, edges: Numbers) -> str:
-    """The area below that line."""
+    """The path of the area below the line of `_steps`."""
     return _steps(shares, edges, f"V{HEIGHT}H{{start}}Z")
 
 
@@ -179,7 +179,7 @@ _HEAD = (
 
 
 def _cells(work: float, blocks: Iterable[BlockProfile]) -> str:
-    """Work, visits, lanes of a visit, utilisation."""
+    """The cells for work, visits, lanes of a visit and utilisation."""
     counts = [(block.visits, block.active, block.offered) for block in blocks]
     visits, active, offered = (sum(column) for column in zip(*counts, strict=True))
     shown = [
@@ -203,14 +203,14 @@ def _coordinate(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _runs(there: Numbers) -> Iterator[tuple[int, int]]:
-    """The stretches of True."""
-    ends = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(int)))
+def _runs(mask: Numbers) -> Iterator[tuple[int, int]]:
+    """The first position and the end of each run of True values."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
     yield from zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True)
 
 
 def _short(paths: Sequence[str]) -> list[str]:
-    """File names, with as many folders as tell them apart."""
+    """Names of files, with the fewest folders in front that make them different."""
     parts = [re.split(r"[\\/]", path) for path in paths]
 
     def tail(k: int, size: int) -> str:

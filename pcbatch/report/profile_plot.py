@@ -18,7 +18,7 @@ LABEL = 30  # characters
 
 
 def plot(profile: Profile, path: str | PathLike[str]) -> None:
-    """Draw a profile into a file, whose name tells the format."""
+    """Draw a profile into a file, of the format that its name ends in (`.png`, `.pdf`, `.svg`)."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -54,24 +54,22 @@ def _over_time(axes: Any, profile: Profile) -> None:
 
 
 def _by_block(axes: Any, profile: Profile) -> None:
-    places = np.arange(len(profile.blocks))
+    rows = np.arange(len(profile.blocks))
     colours = dict(zip((b.label for b in profile.expensive), BLOCKS, strict=False))
-    axes.barh(
-        places, [b.utilisation for b in profile.blocks], color=[colours.get(b.label, ALL) for b in profile.blocks]
-    )
-    for place, block in zip(places, profile.blocks, strict=True):
+    axes.barh(rows, [b.utilisation for b in profile.blocks], color=[colours.get(b.label, ALL) for b in profile.blocks])
+    for row, block in zip(rows, profile.blocks, strict=True):
         text = f" {100 * block.utilisation:.0f} % of {block.visits} visits, {100 * block.work:.0f} % of the work"
         inside = block.utilisation > 0.6
         axes.text(
             block.utilisation,
-            place,
+            row,
             text + " " * inside,
             va="center",
             ha="right" if inside else "left",
             color="white" if inside else "black",
             fontsize="small",
         )
-    axes.set(yticks=places, yticklabels=[_label(b) for b in profile.blocks], xlim=(0, 1), xlabel="utilisation by block")
+    axes.set(yticks=rows, yticklabels=[_label(b) for b in profile.blocks], xlim=(0, 1), xlabel="utilisation by block")
     axes.tick_params(axis="y", labelsize="small")
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.3)

@@ -1,4 +1,4 @@
-"""The user's lines that a profile is about: how much of each block they hold, and their text."""
+"""The user's lines in a profile: the share of each block that they hold, and their text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Span = tuple[int, int]  # the first line and the last
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A line that holds a part of a block, and the estimated share of the block's work that it is, from 0 to 1."""
+    """A line that holds a part of a block, with its estimated share of the block's work, from 0 to 1."""
 
     file: str
     line: int
@@ -35,7 +35,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class SourceLines:
-    """The lines of each block in order of the program, and the functions that they stand in."""
+    """The lines of each block in order of the program, and the text of the functions around them."""
 
     spots: tuple[tuple[Spot, ...], ...]
     excerpts: tuple[Excerpt, ...]
@@ -46,7 +46,7 @@ def source_lines(program: StackProgram) -> SourceLines:
     types = {v: var.type for v, var in program.vars.items()}
     spots = tuple(tuple(_spots(block, types)) for block in program.blocks)
     files: dict[str, set[int]] = {}
-    for spot in (spot for found in spots for spot in found):
+    for spot in (spot for of_block in spots for spot in of_block):
         files.setdefault(spot.file, set()).add(spot.line)
     return SourceLines(spots, tuple(part for file, lines in files.items() for part in _excerpts(file, lines)))
 
@@ -81,7 +81,7 @@ def _excerpts(file: str, wanted: set[int]) -> Iterator[Excerpt]:
 
 
 def _spans(text: str) -> tuple[list[Span], list[Span]]:
-    """Of all functions, with their decorators, and of all statements."""
+    """Line ranges of all functions, with their decorators, and of all statements."""
     try:
         tree = ast.parse(text)
     except SyntaxError:  # a notebook's cell may hold more than Python
@@ -102,11 +102,11 @@ def _shortest(line: int, spans: Iterable[Span]) -> Span | None:
 
 
 def _joined(spans: Iterable[Span], text: Sequence[str]) -> list[Span]:
-    """Spans that do not overlap, in order; between two of them stands more than blank lines."""
-    found: list[Span] = []
+    """Merge spans that overlap, or have only blank lines between them; in order."""
+    merged: list[Span] = []
     for first, last in sorted(spans):
-        if found and not any(line.strip() for line in text[found[-1][1] : first - 1]):
-            found[-1] = found[-1][0], max(found[-1][1], last)
+        if merged and not any(line.strip() for line in text[merged[-1][1] : first - 1]):
+            merged[-1] = merged[-1][0], max(merged[-1][1], last)
         else:
-            found.append((first, last))
-    return found
+            merged.append((first, last))
+    return merged

@@ -1,4 +1,4 @@
-"""`f.explain_schedule(...)`: how a program would run, and why."""
+"""`f.explain_schedule(...)`: the way that a program would run, and the reasons."""
 
 from __future__ import annotations
 
@@ -26,8 +26,23 @@ TEXT = 44  # characters of a block's text
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """One block. Times are estimates in nanoseconds; `visits` are expected ones, relative to the most visited block's;
-    `text` is the source of its dearest primitive. `xla`: XLA's own analysis, per lane."""
+    """The plan for one block; times are estimates in nanoseconds.
+
+    Attributes:
+        label: its name in the program.
+        function: the function that it is of.
+        lines: the lines of its source.
+        text: the source of its most expensive primitive.
+        lane_ns: the time for one lane.
+        dense_ns: the time of a visit that computes all lanes.
+        visits: expected visits, relative to those of the most visited block.
+        expensive: whether lanes wait for each other here.
+        width: lanes that a visit computes at a time.
+        mode: how a visit computes the block, such as "dense" or "strips of 32".
+        why: the reason for this mode.
+        trip_ns: its part of the time of a trip.
+        xla: XLA's own analysis of the block, per lane, if there is one.
+    """
 
     label: str
     function: str
@@ -46,15 +61,35 @@ class BlockPlan:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a program would run: what `f.explain_schedule(...)` gives. `str()` of it is a table."""
+    """The result of `f.explain_schedule(...)`: the way that a program would run. `str()` of it is a table.
+
+    Attributes:
+        function: the name of the function.
+        inputs: those of one device.
+        lanes: those of the machine of one device.
+        policy: the policy that decides which block runs next, such as "drain".
+        reason: the reason for this policy.
+        emitter: how blocks are dispatched.
+        map_lanes: the lanes that `f.map` would use for many inputs.
+        rows: the plan of each block, in order of the program.
+
+    Example:
+        >>> import jax, pcbatch
+        >>> @pcbatch.batch
+        ... def double(x):
+        ...     return 2 * x
+        >>> plan = double.explain_schedule(jax.ShapeDtypeStruct((8,), "float32"))
+        >>> plan.lanes, len(plan.rows), plan.expensive
+        (8, 1, ())
+    """
 
     function: str
-    inputs: int  # of a device
+    inputs: int
     lanes: int
     policy: str
     reason: str
     emitter: str
-    map_lanes: int  # what `f.map` would take for many inputs
+    map_lanes: int
     rows: tuple[BlockPlan, ...] = field(repr=False)
 
     @property
@@ -68,7 +103,7 @@ class Explanation:
         return sum(row.trip_ns for row in self.rows)
 
     def to_json(self) -> str:
-        """All of it as JSON."""
+        """Return the explanation as JSON, times in nanoseconds."""
         return json.dumps(asdict(self) | {"trip_ns": self.trip_ns}, indent=2)
 
     def __str__(self) -> str:
@@ -121,14 +156,14 @@ def explain_call(
     executable = compiled.with_pc("explain_schedule")
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
-    said = compiled.options.schedule != "auto"
-    return _explain(name, executable.machine, executable.costs, compiled.infos, each, width, said)
+    chosen = compiled.options.schedule != "auto"
+    return _explain(name, executable.machine, executable.costs, compiled.infos, each, width, chosen)
 
 
 def _explain(
-    name: str, machine: Machine, costs: Costs, infos: Sequence[BlockStats], inputs: int, lanes: int, said: bool
+    name: str, machine: Machine, costs: Costs, infos: Sequence[BlockStats], inputs: int, lanes: int, chosen: bool
 ) -> Explanation:
-    """Explain a machine of so many lanes that has so many inputs. `said`: has the user named the policy?"""
+    """Explain a machine of `lanes` lanes for `inputs` inputs. `chosen`: whether the user has named the policy."""
     choices = _choices(machine, costs, lanes)
     modes = tuple(mode for mode, _ in choices)
     policy = machine.schedule.name
@@ -138,7 +173,7 @@ def _explain(
             label=info.label,
             function=info.function,
             lines=info.lines,
-            text=_telling(code.block),
+            text=_most_expensive_text(code.block),
             lane_ns=block.lane,
             dense_ns=block.dense(lanes),
             visits=block.often,
@@ -153,8 +188,8 @@ def _explain(
             infos, machine.layout.codes, costs.blocks, choices, times, strict=True
         )
     )
-    streamed = costs.stream_lanes(WIDEST)
-    return Explanation(name, inputs, lanes, policy, _reason(machine, rows, said), machine.emitter.name, streamed, rows)
+    reason, map_lanes = _reason(machine, rows, chosen), costs.stream_lanes(WIDEST)
+    return Explanation(name, inputs, lanes, policy, reason, machine.emitter.name, map_lanes, rows)
 
 
 def _choices(machine: Machine, costs: Costs, lanes: int) -> tuple[tuple[Mode, str], ...]:
@@ -163,18 +198,20 @@ def _choices(machine: Machine, costs: Costs, lanes: int) -> tuple[tuple[Mode, st
     return ((Dense(), f"`{machine.emitter.name}` computes all lanes"),) * len(costs.blocks)
 
 
-def _telling(block: StackBlock) -> str:
-    """The source of the dearest primitive; the shortest of several."""
+def _most_expensive_text(block: StackBlock) -> str:
+    """The source of the most expensive primitive; the shortest of several."""
     texts = [(op_cost(op), -len(op.expr.text), op.expr.text) for op in block.ops if isinstance(op, Prim)]
     return max(texts, default=(0.0, 0, ""))[2]
 
 
-def _reason(machine: Machine, rows: Sequence[BlockPlan], said: bool) -> str:
+def _reason(machine: Machine, rows: Sequence[BlockPlan], chosen: bool) -> str:
+    """The reason for the policy of a machine."""
     if not is_ours(machine.schedule):
         return f"a policy of yours; every {FAIR}th trip is followed by a sweep"
-    if said:
+    if chosen:
         return "as `schedule` says"
-    dear = [row.label for row in rows if row.expensive]
+    expensive = [row.label for row in rows if row.expensive]
     if machine.schedule.name == "drain":
-        return f"{' and '.join(dear) or 'a block'} decide{'s' * (len(dear) < 2)} the time, so lanes gather there"
+        blocks, verb = " and ".join(expensive) or "a block", "decides" if len(expensive) < 2 else "decide"
+        return f"{blocks} {verb} the time, so lanes gather there"
     return "no block is so dear that lanes should wait for each other there"

@@ -18,7 +18,15 @@ from pcbatch.transforms import records_of
 
 @dataclass(frozen=True, slots=True)
 class BlockTapeUse:
-    """The records of a block: how many all lanes have left, and the bytes of one."""
+    """The records of one block.
+
+    Attributes:
+        label: its name in the program.
+        function: the function that it is of.
+        lines: the lines of its source.
+        records: their number, of all lanes.
+        bytes: the size of one record.
+    """
 
     label: str
     function: str
@@ -29,20 +37,25 @@ class BlockTapeUse:
 
 @dataclass(frozen=True, slots=True)
 class TapeUse:
-    """What a gradient with respect to all floating arguments records. `max_tape`: the least value of that option with
-    which it fits (inside `jit`, where the tape cannot grow)."""
+    """The result of `f.tape(...)`: the tape of a gradient with respect to all floating arguments. `str()` is a table.
+
+    Attributes:
+        lanes: their number.
+        blocks: the records of each block that leaves any.
+    """
 
     lanes: int
     blocks: tuple[BlockTapeUse, ...]
 
     @property
     def max_tape(self) -> int:
-        """Records of the block with most of them, for each lane on average."""
+        """The least value of the option `max_tape` with which the gradient fits inside `jit`, where tapes do not grow:
+        records of the block with most of them, for each lane on average."""
         return max(1, *(-(-block.records // self.lanes) for block in self.blocks)) if self.blocks else 1
 
     @property
     def bytes(self) -> int:
-        """Of all records."""
+        """The size of all records in bytes."""
         return sum(block.records * block.bytes for block in self.blocks)
 
     def __str__(self) -> str:
@@ -55,7 +68,7 @@ class TapeUse:
 
 
 def tape_use(compiled: Program, given: Arguments) -> TapeUse:
-    """Run the inputs of a call once, and count."""
+    """Run the inputs of a call once, and count the records that a gradient would leave."""
     if not isinstance(compiled.executable, PcExecutable):
         raise needs_pc("`tape`")
     args = compiled.args(given)
@@ -64,9 +77,9 @@ def tape_use(compiled: Program, given: Arguments) -> TapeUse:
         raise usage("PCB421", "`tape` runs the program, and cannot be traced", help=help)
     if given.lanes == 0:
         return TapeUse(0, ())
-    found: Any = records_of(compiled.program(), {v: jnp.asarray(x) for v, x in args.items()}, given.lanes)
+    records: Any = records_of(compiled.program(), {v: jnp.asarray(x) for v, x in args.items()}, given.lanes)
     infos = {info.label: info for info in compiled.infos}
     blocks = tuple(
-        BlockTapeUse(label, infos[label].function, infos[label].lines, count, size) for label, count, size in found
+        BlockTapeUse(label, infos[label].function, infos[label].lines, count, size) for label, count, size in records
     )
     return TapeUse(given.lanes, blocks)

@@ -25,7 +25,7 @@ NO_INPUTS = Arguments({}, frozenset(), {}, {}, 0)  # a traced program does not k
 
 
 def report_when_run(program: Program, name: str, raw: RawResult) -> RawResult:
-    """Have a traced call warn of lanes that fail, or raise, when it runs (`on_failure`); a call outside of traces is
+    """Make a traced call warn of lanes that fail, or raise, when it runs (`on_failure`); a call outside of traces is
     returned as it is."""
     if not isinstance(raw.status, jax.core.Tracer) or not raw.values or not _may_fail(program):
         return raw

@@ -42,6 +42,13 @@ class TestMethods:
         assert RATES.shrink.with_options(max_steps=2).run(X).status.tolist()[-1] == 2
         assert "climb" in RATES.climb.lower(np.zeros(2, np.int32)).as_text("cfg")
 
+    def test_every_public_method_is_there(self) -> None:
+        def names(value: object) -> set[str]:
+            return {name for name in dir(value) if name[0] != "_"}
+
+        assert names(RATES.shrink) - {"batched", "instance"} == names(Rates.shrink) - {"fn", "options"}
+        assert RATES.shrink.tape(X[:2]).lanes == 2
+
     def test_one_compilation_for_an_object(self) -> None:
         rates = Rates(0.7)
         first = rates.shrink

@@ -13,7 +13,7 @@ import pytest
 import pcbatch
 from pcbatch import BatchRuntimeError, CompileError, UsageError
 from pcbatch.api.dump import dump
-from pcbatch.call.arguments import _leaf_axes
+from pcbatch.call.in_axes import leaf_axes
 
 pytestmark = pytest.mark.promotion("standard")
 ONES = np.ones(2, np.float32)
@@ -50,7 +50,7 @@ class TestNoneInPytrees:
         ],
     )
     def test_axes(self, axes: Any, value: Any, want: list[int | None]) -> None:
-        assert _leaf_axes("t", axes, value) == want
+        assert leaf_axes("t", axes, value) == want
 
 
 class TestFailureReports:
