@@ -179,6 +179,7 @@ class TestStores:
         op = primitive(lambda xs, v: xs.at[:].set(v), "xs", "xs v", (XS, numbers()))
         assert indexed_access.cut(op) is None
 
+    @pytest.mark.full_only
     def test_rows_and_several_at_once(self) -> None:
         check(lambda xs, i, v: xs.at[i].set(v), "xs", "xs i v", ROWS, ANYWHERE, numbers(3))
         check(lambda xs, i, v: xs.at[i].add(v), "xs", "xs i v", XS, places(-SIZE, SIZE, 6), numbers(6))
