@@ -173,7 +173,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 class TestExport:
     """`jax.export` with any number of lanes."""
 
-    @pytest.mark.share(8)
+    @pytest.mark.full_only
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_symbolic(self, options: dict[str, Any]) -> None:
         f = fib.with_options(**options)

@@ -97,6 +97,7 @@ def test_results_vary_inside_shard_map() -> None:
     assert seen == [frozenset({"x"})] * 3
 
 
+@pytest.mark.full_only
 def test_keys_and_shared_arguments_inside_shard_map() -> None:
     pair, matrix, starts = walks(6)
     f = walk.with_options(in_axes=(0, None, 0))

@@ -284,6 +284,7 @@ def test_integers_have_derivatives_of_no_bits() -> None:
     assert found[0].tolist() == [3, 1, 1, 4] and found[1].dtype == float0
 
 
+@pytest.mark.full_only
 def test_results_of_run_and_map() -> None:
     subject = SUBJECTS["loop"]
 

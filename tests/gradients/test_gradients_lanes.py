@@ -52,7 +52,7 @@ def test_lanes_without_cotangents_change_nothing(name: str, options: dict[str, A
         assert_all_close([x[k] for x in rows], [scale * x for x in want], name)
 
 
-@pytest.mark.share(10)
+@pytest.mark.full_only
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lane_alone(name: str) -> None:
     program = PROGRAMS[name]

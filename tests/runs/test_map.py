@@ -110,7 +110,7 @@ class TestGrowth:
 
     numbers = np.array([3, 200, 0, 1, 70, 130, 5, 400, 2, 90], np.int32)
 
-    @pytest.mark.share(4)
+    @pytest.mark.full_only
     @pytest.mark.parametrize("how", [{"lanes": 2}, {"lanes": 2, "chunk": 3}, {"lanes": 100}, {"chunk": 4}], ids=str)
     def test_deep_recursion(self, how: Any) -> None:
         fresh = deep.with_options()
@@ -126,7 +126,7 @@ class TestGrowth:
         mapped = deep.with_options().map(numbers, lanes=128, progress=(lambda *_: None) if told else None)
         assert mapped.value.tolist() == numbers.tolist()
 
-    @pytest.mark.share(6)
+    @pytest.mark.full_only
     @pytest.mark.parametrize("how", [{"lanes": 64}, {"lanes": 64, "chunk": 20}], ids=str)
     def test_what_may_not_grow_ends_in_every_width(self, how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Few lanes live when the limit is met: those that wait for room are not forgotten when the machine narrows."""

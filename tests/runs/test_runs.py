@@ -670,6 +670,7 @@ class TestMemory:
         executable = f.start(numbers)._paused.executable  # type: ignore[union-attr]
         assert executable.memory.total(3, executable.depth) < 10_000
 
+    @pytest.mark.full_only
     def test_depth_that_others_needed_is_not_asked_for_more_lanes(self) -> None:
         f = deep.with_options(max_memory="40kB")
         assert f(jnp.array([900])).tolist() == [900]
