@@ -173,7 +173,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 class TestExport:
     """`jax.export` with any number of lanes."""
 
-    @pytest.mark.share(8)
+    @pytest.mark.full_only
     @pytest.mark.parametrize("options", OPTIONS, ids=str)
     def test_symbolic(self, options: dict[str, Any]) -> None:
         f = fib.with_options(**options)
@@ -193,7 +193,7 @@ class TestExport:
         for lanes in (2, 5):
             same(call(xs(lanes), jnp.float32(2)), f(xs(lanes), jnp.float32(2)))
 
-    @pytest.mark.share(6)
+    @pytest.mark.full_only
     @pytest.mark.parametrize("lanes", [None, 4])
     def test_a_map(self, lanes: int | None) -> None:
         call = exported(lambda n: fib.map(n, lanes=lanes).value, symbolic("b")).call
@@ -317,6 +317,7 @@ class TestCopies:
             same(jax.random.key_data(back.value[0]), jax.random.key_data(result.value[0]))
             same((back.value[1], back.status), (result.value[1], result.status))
 
+    @pytest.mark.full_only
     def test_profiles_and_explanations(self) -> None:
         profile = fib.profile(ns(4))
         for back in (pickle.loads(pickle.dumps(profile)), copy.deepcopy(profile)):

@@ -93,6 +93,7 @@ class TestModules:
         for gradient in (eqx.filter_grad(total), eqx.filter_jit(eqx.filter_grad(total))):
             jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4), gradient(net), expected)
 
+    @pytest.mark.full_only
     def test_in_a_closure_of_a_loss(self) -> None:
         def loss(net: Any) -> Any:
             def one(x: Any) -> Any:

@@ -176,6 +176,7 @@ class TestDebugNans:
         with jax.debug_nans(True), pytest.raises(pcbatch.BatchRuntimeError, match="PCB901"):
             jax.jit(f)(NS, XS)
 
+    @pytest.mark.full_only
     def test_by_the_depth_that_there_was_inside_jit(self) -> None:
         """JAX runs what it has compiled once more, without `jit`, where stacks grow and nothing would fail."""
         f = down.with_options(on_failure="ignore")

@@ -94,6 +94,7 @@ class TestOutAxes:
         assert all(isinstance(x, np.ndarray | np.generic) for x in jax.tree.leaves(got))
         same(got, f(XS, W))
 
+    @pytest.mark.full_only
     def test_several_devices(self) -> None:
         f = pcbatch.batch(grow, in_axes=(0, None), out_axes=Pair(1, {"steps": 0, "twice": None}), devices=2)
         same(f(XS, W), f.with_options(devices=None)(XS, W))

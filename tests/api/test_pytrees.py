@@ -227,6 +227,7 @@ class TestStaticAndDonated:
         with jax.debug_nans(True), pytest.raises(FloatingPointError, match="quotient|div"):
             quotient(jnp.arange(3.0))
 
+    @pytest.mark.full_only
     def test_several_devices_and_maps_leave_arrays_alone(self) -> None:
         x, y, w = jnp.ones((4, 3)), jnp.ones((4, 3)), jnp.float32(2)
         step = self.step(donate_argnames="x")

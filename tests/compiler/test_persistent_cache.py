@@ -105,6 +105,7 @@ def test_a_stack_that_grew_stays() -> None:
     assert [counted(BACKEND, lambda: f.run(other)) for _ in range(2)] == [1, 0]
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "how", [{}, {"timeout": 600}, {"lanes": 2}, {"lanes": 2, "timeout": 600}, {"chunk": 3}], ids=str
 )
@@ -143,6 +144,7 @@ def test_mutually_recursive_functions() -> None:
     assert f(ns).tolist() == [f.plain(int(n)) for n in ns]
 
 
+@pytest.mark.full_only
 def test_options_have_caches_of_their_own() -> None:
     f = pcbatch.batch(fib)
     (x,) = batches(3)

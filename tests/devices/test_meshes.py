@@ -41,6 +41,7 @@ def mapped(f: Any, **how: Any) -> Any:
     return jax.shard_map(f, mesh=mesh(), in_specs=jax.P("x"), out_specs=jax.P("x"), **how)
 
 
+@pytest.mark.full_only
 def test_four_devices(request: pytest.FixtureRequest) -> None:
     check(four_meshes, request.config.getoption("full"))
 
@@ -96,6 +97,7 @@ def test_results_vary_inside_shard_map() -> None:
     assert seen == [frozenset({"x"})] * 3
 
 
+@pytest.mark.full_only
 def test_keys_and_shared_arguments_inside_shard_map() -> None:
     pair, matrix, starts = walks(6)
     f = walk.with_options(in_axes=(0, None, 0))
@@ -138,6 +140,7 @@ def test_lanes_stay_where_they_lie() -> None:
         assert int(fib.run(ns).stats.trips) == sum(int(fib.run(part).stats.trips) for part in parts)
 
 
+@pytest.mark.full_only
 def test_what_is_asked_for_wins() -> None:
     ns = split(NUMBERS)
     for devices in (1, 2, jax.devices()[:1], jax.devices()[1:]):
@@ -168,6 +171,7 @@ def test_a_mesh_that_is_not_the_one_around_is_refused() -> None:
     refused("there is no mesh around", lambda: fib(NUMBERS, devices=jax.P("x")))
 
 
+@pytest.mark.full_only
 def test_jax_refuses_arrays_that_do_not_divide() -> None:
     """What docs/users/jax.md says."""
     with pytest.raises(ValueError, match="evenly divide"):
@@ -203,6 +207,7 @@ def test_collectives_around_a_call() -> None:
     assert int(found) == int(fib(NUMBERS).sum())
 
 
+@pytest.mark.full_only
 def test_failures_are_told_of_lanes_on_several_devices() -> None:
     ns = split(np.array([1, 2, 3, 5, 4, 1], np.int32))
     with pytest.raises(pcbatch.BatchRuntimeError, match="3 .n=5.*: 5 is not allowed"):

@@ -55,6 +55,7 @@ def adaptive_chain():
     return nuts(LOGIT.logp_and_grad, max_tree_depth=5).chain
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("target", [lambda: gaussian(3), lambda: LOGIT], ids=["gaussian", "logit"])
 def test_in_64_bits(target):
     """A target computes in the precision that JAX has, whether or not its own numbers are of that."""
@@ -103,6 +104,7 @@ def test_flat_target_never_turns():
     assert run.utilisation == 1.0
 
 
+@pytest.mark.full_only
 def test_kernel_keeps_the_target_distribution():
     """Dvoretzky-Kiefer-Wolfowitz: draws of independent chains stay within the band around the exact distribution."""
     run = stationary_run()
@@ -131,6 +133,7 @@ def test_no_chain_waits_at_a_trajectory():
     assert run.utilisation == pytest.approx(run.gradients.mean() / run.meter.batches.max())
 
 
+@pytest.mark.full_only
 def test_gaussian_moments():
     """Draws of one chain are correlated: the error is that of one independent draw in every eight."""
     run = gaussian_run()
@@ -143,6 +146,7 @@ def test_gaussian_moments():
     assert np.abs(covariance - 0.9 ** np.abs(index[:, None] - index)).max() < 5 * np.sqrt(2) * error
 
 
+@pytest.mark.full_only
 @pytest.mark.parametrize("depth", [1, 3])
 def test_divergence_ends_a_trajectory(depth):
     """A step far too large: the first point of each trajectory is beyond repair, and the chain stays where it is."""

@@ -116,6 +116,7 @@ class TestModel:
         expected = jax.nn.logsumexp(scores, axis=1) - scores[np.arange(len(scores)), of.label[:, 0]]
         close(model.loss(weights(), of), expected)
 
+    @pytest.mark.full_only
     def test_the_highest_tree_fits_the_depth_that_training_gives(self):
         of = chain(12)
         depth = data.highest(of) + 1
@@ -123,6 +124,7 @@ class TestModel:
             result = jax.jit(function.with_options(max_depth=depth).run)(weights(), of)
             assert np.asarray(result.status).tolist() == [0]
 
+    @pytest.mark.full_only
     def test_as_many_leaf_visits_as_the_largest_tree_has_leaves(self):
         """Lanes at the same place of the recursion run together, however deep each is."""
         of = trees()

@@ -31,6 +31,7 @@ def test_all_ways_to_the_classes_agree(small):
     assert {benchmark.OURS, benchmark.MAP, "by hand, rows of 4"} <= set(count)
 
 
+@pytest.mark.full_only
 def test_results_that_differ_are_not_measured(small):
     ways = benchmark.inference(small)
     wrong = benchmark.Way(lambda: [np.zeros((4, 5))], 4)
@@ -38,7 +39,7 @@ def test_results_that_differ_are_not_measured(small):
         benchmark.check_inference({benchmark.OURS: ways[benchmark.OURS], "peer": wrong})
 
 
-@pytest.mark.share(2)
+@pytest.mark.full_only
 @pytest.mark.parametrize("width", [2, 16])
 def test_the_backward_pass_by_hand(width):
     weights = model.initial_weights(6, seed=1)

@@ -259,6 +259,7 @@ def test_what_jax_does_not_differentiate_has_a_line(name: str) -> None:
     assert len(found.helps) == (2 if "only_forward" in where else 1)
 
 
+@pytest.mark.full_only
 def test_the_mode_that_there_is_works() -> None:
     check_reverse(Call(steps, (X, NUMBERS), (0, 0), 4))
     assert np.isfinite(jax.jvp(lambda x: spun(x, NUMBERS), (X,), (X,))[1]).all()

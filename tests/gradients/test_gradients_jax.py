@@ -254,6 +254,7 @@ def test_reverse_mode_of_derivatives_is_refused(outer: Any, inner: Any) -> None:
         assert found.code == "PCB422" and "jax.jacfwd(jax.grad(f))" in found.helps[0]
 
 
+@pytest.mark.full_only
 def test_what_the_refusal_advises_works() -> None:
     subject = SUBJECTS["loop"]
     for advised in (lambda f: jax.jacfwd(jax.grad(total(f))), lambda f: pushed(jax.grad(total(f)))):
@@ -283,6 +284,7 @@ def test_integers_have_derivatives_of_no_bits() -> None:
     assert found[0].tolist() == [3, 1, 1, 4] and found[1].dtype == float0
 
 
+@pytest.mark.full_only
 def test_results_of_run_and_map() -> None:
     subject = SUBJECTS["loop"]
 

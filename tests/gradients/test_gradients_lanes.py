@@ -52,7 +52,7 @@ def test_lanes_without_cotangents_change_nothing(name: str, options: dict[str, A
         assert_all_close([x[k] for x in rows], [scale * x for x in want], name)
 
 
-@pytest.mark.share(10)
+@pytest.mark.full_only
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lane_alone(name: str) -> None:
     program = PROGRAMS[name]
@@ -150,6 +150,7 @@ def talking(x, n):
     return x
 
 
+@pytest.mark.full_only
 def test_lanes_print_once(capfd: pytest.CaptureFixture[str]) -> None:
     """Also where the tape was too short for the first try."""
 
@@ -206,6 +207,7 @@ class TestTape:
         tangents = jax.jvp(lambda x: f(x, n), (X,), (jnp.ones(3),))[1]
         np.testing.assert_allclose(tangents, plain_gradient(X, n), rtol=1e-4)
 
+    @pytest.mark.full_only
     def test_one_run_that_outgrows_the_next(self) -> None:
         for n in (jnp.array([5, 300, 0]), jnp.array([1, 2, 3]), jnp.array([900, 0, 700])):
             np.testing.assert_allclose(self.value_and_grad(X, n)[1], plain_gradient(X, n), rtol=1e-4)

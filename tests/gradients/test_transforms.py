@@ -189,6 +189,7 @@ def test_marks_under_vmap_and_forward_over_reverse() -> None:
 class TestTapeUse:
     xs = jnp.array([0.5, 1.0, 4.0])
 
+    @pytest.mark.full_only
     def test_the_number_is_enough_and_the_least(self) -> None:
         use = grow.tape(self.xs, 1.2)
         loss = lambda f: lambda x: jnp.sum(f(x, 1.2))

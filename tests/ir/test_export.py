@@ -81,6 +81,7 @@ def test_dot_of_a_cfg_program():
     assert '"top:bb0" -> "middle:bb0" [label="call", style=dotted];' in dot
 
 
+@pytest.mark.full_only
 @pytest.mark.long
 @settings(deadline=None, max_examples=100)
 @given(strategies.cfg_programs | strategies.stack_programs)

@@ -154,6 +154,7 @@ def test_integers_and_booleans_of_failed_lanes() -> None:
     assert np.isnan(c[1])
 
 
+@pytest.mark.full_only
 def test_statistics() -> None:
     for strategy in ("pc", "local"):
         result = pcbatch.batch(checked, stats=True, strategy=strategy).run(*ARGS)

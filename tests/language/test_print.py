@@ -149,6 +149,7 @@ def test_under_vmap_every_example_prints_once(options: dict[str, str], capfd: An
     assert {k: sorted(lines) for k, lines in found.items()} == {k: sorted(each[0][k] + each[1][k]) for k in range(3)}
 
 
+@pytest.mark.full_only
 def test_under_vmap_with_the_local_strategy(capfd: Any) -> None:
     args = (np.stack([i32(3, 0, 5), i32(1, 2, 0)]), np.stack([X[:3, 0], X[1:, 0]]))
     jax.vmap(pcbatch.batch(calls, strategy="local"))(*args)

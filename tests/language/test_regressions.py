@@ -195,6 +195,7 @@ def test_inner_loop_in_a_block_that_no_lane_waits_for(emitter: str) -> None:
     """)
 
 
+@pytest.mark.full_only
 def test_inner_loop_in_a_block_where_every_lane_reaches_the_step_limit() -> None:
     ends("""
         @pcbatch.batch(max_steps=2)
@@ -208,6 +209,7 @@ def test_inner_loop_in_a_block_where_every_lane_reaches_the_step_limit() -> None
     """)
 
 
+@pytest.mark.full_only
 def test_shared_inner_loop_runs_only_where_control_gets() -> None:
     """`collatz(k)` has one value for all lanes, but computing it before the run would not end."""
     ends("""

@@ -107,7 +107,7 @@ class TestBits:
     def test_the_hash_itself(self, partitionable: bool) -> None:
         check(lambda key, count: jex_random.threefry_2x32(key, count), jax.random.key_data(keys(LANES)), counts())
 
-    @pytest.mark.share(2)
+    @pytest.mark.full_only
     def test_arrays_of_keys(self, partitionable: bool) -> None:
         def made(several: Any) -> Any:
             folded = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))(several[0], jnp.arange(4))
@@ -116,6 +116,7 @@ class TestBits:
 
         check(made, keys(LANES, 2, 3))
 
+    @pytest.mark.full_only
     def test_distributions(self, partitionable: bool) -> None:
         def made(key: Any) -> Any:
             many = (jax.random.uniform, jax.random.normal, jax.random.exponential, jax.random.bernoulli)

@@ -216,6 +216,7 @@ class TestProfile:
 class TestNothingIsCountedUnasked:
     """Programs without statistics hold no counter."""
 
+    @pytest.mark.full_only
     @pytest.mark.parametrize("schedule", ["sweep", "drain", "largest"])
     def test_no_counter_in_the_program(self, schedule: str) -> None:
         batched = pcbatch.batch(fib, schedule=schedule)

@@ -110,14 +110,14 @@ class TestGrowth:
 
     numbers = np.array([3, 200, 0, 1, 70, 130, 5, 400, 2, 90], np.int32)
 
-    @pytest.mark.share(4)
+    @pytest.mark.full_only
     @pytest.mark.parametrize("how", [{"lanes": 2}, {"lanes": 2, "chunk": 3}, {"lanes": 100}, {"chunk": 4}], ids=str)
     def test_deep_recursion(self, how: Any) -> None:
         fresh = deep.with_options()
         assert fresh.map(self.numbers, **how).value.tolist() == self.numbers.tolist()
         assert int(fresh.map(self.numbers, **how).stats.trips) > 0, "a second time, with the stacks of the first"
 
-    @pytest.mark.share(6)
+    @pytest.mark.full_only
     @pytest.mark.parametrize("told", [False, True])
     @pytest.mark.parametrize("last", [100, 40, 5])
     def test_in_every_width(self, last: int, told: bool) -> None:
@@ -126,7 +126,7 @@ class TestGrowth:
         mapped = deep.with_options().map(numbers, lanes=128, progress=(lambda *_: None) if told else None)
         assert mapped.value.tolist() == numbers.tolist()
 
-    @pytest.mark.share(6)
+    @pytest.mark.full_only
     @pytest.mark.parametrize("how", [{"lanes": 64}, {"lanes": 64, "chunk": 20}], ids=str)
     def test_what_may_not_grow_ends_in_every_width(self, how: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Few lanes live when the limit is met: those that wait for room are not forgotten when the machine narrows."""
@@ -136,6 +136,7 @@ class TestGrowth:
         same(mapped, deep.with_options().run(numbers))
         assert set(mapped.status.tolist()) == {Status.OK, Status.STACK_FULL}
 
+    @pytest.mark.full_only
     def test_a_limit_of_the_user(self) -> None:
         f = deep.with_options(max_depth=50)
         same(f.map(self.numbers, lanes=3), f.run(self.numbers))
@@ -176,6 +177,7 @@ class TestFailures:
         assert reports[0] == reports[1]
         assert_same_bits(outcomes[0].depths, jnp.asarray(outcomes[1].depths))
 
+    @pytest.mark.full_only
     def test_statistics_add_up(self) -> None:
         for how in ({"lanes": 3}, {"lanes": 3, "chunk": 4}):
             stats = fragile.map(self.numbers, **how).stats
@@ -204,6 +206,7 @@ class TestStructures:
         same(mapped, walk.run(*args))
         assert jnp.issubdtype(mapped.value[0].key.dtype, jax.dtypes.prng_key)
 
+    @pytest.mark.full_only
     def test_chunks_are_arrays_of_numpy(self) -> None:
         assert type(collatz.map(NUMBERS, chunk=20).value) is np.ndarray
         assert isinstance(collatz.map(NUMBERS).value, jax.Array)
@@ -240,6 +243,7 @@ class TestStructures:
         assert mapped.value.tolist() == [_plain(int(n)) for n in NUMBERS]
         assert isinstance(collatz.map(jnp.asarray(NUMBERS)).value, jax.Array), "it is on the device already"
 
+    @pytest.mark.full_only
     def test_doubles_become_what_jax_has(self) -> None:
         f = pcbatch.batch(lambda_half)
         xs = np.linspace(1, 50, 20)
@@ -248,6 +252,7 @@ class TestStructures:
             assert f.map(xs, lanes=3, chunk=6).value.dtype == np.float64
             same(f.map(xs, lanes=3, chunk=6), f.run(xs))
 
+    @pytest.mark.full_only
     def test_shared_by_keyword_beside_an_iterator(self) -> None:
         f = pcbatch.batch(lambda_power, in_axes={"n": None})
         xs = np.arange(6, dtype=np.float32)
@@ -312,6 +317,7 @@ class TestProgress:
         collatz.map(iter(np.split(NUMBERS, [40, 80])), progress=lambda *report: told.append(report))
         assert told[-1] == (101, 101) and told[0][1] is None
 
+    @pytest.mark.full_only
     def test_a_bar(self, monkeypatch: pytest.MonkeyPatch) -> None:
         bars: list[Any] = []
 
@@ -457,6 +463,7 @@ class TestRefusals:
         with pytest.raises(OSError, match="gone"):
             collatz.map(parts(), lanes=4)
 
+    @pytest.mark.full_only
     def test_looking_for_nan(self) -> None:
         f = pcbatch.batch(lambda_log)
         xs = np.array([4, 3, -1, 2], np.float32)

@@ -150,6 +150,7 @@ class TestAdvance:
         assert_same(m.result(), deep.with_options().run(numbers))
         assert m.result().value.tolist() == numbers.tolist()
 
+    @pytest.mark.full_only
     def test_keys_shared_values_and_small_types(self, tmp_path: Path) -> None:
         args = walks(9)
         expected = walk.run(*args)
@@ -265,6 +266,7 @@ class TestLooking:
         assert_same_bits(collatz.run(NUMBERS, progress=True).value, collatz.run(NUMBERS).value)
         assert "41/41" in capsys.readouterr().err
 
+    @pytest.mark.full_only
     def test_debugging_of_nans(self) -> None:
         """Lanes that are elsewhere may hold NaN; what a lane returns is told at its line."""
         with jax.debug_nans(True):
@@ -416,6 +418,7 @@ class TestCheckpoints:
         assert collatz(NUMBERS, save_to=tmp_path / "a").tolist() == collatz(NUMBERS).tolist()
         assert collatz(NUMBERS, save_to=str(tmp_path / "a")).tolist() == collatz(NUMBERS).tolist()
 
+    @pytest.mark.full_only
     def test_the_old_name(self, tmp_path: Path) -> None:
         """`checkpoint=` is one letter from `checkpoints=`, and warns where the caller wrote it."""
         for use in (collatz, collatz.run, collatz.map):
@@ -648,6 +651,7 @@ class TestMemory:
                 call(*args)
             assert isinstance(info.value, pcbatch.PcbatchError) and "`x` f32[3]" in str(info.value)
 
+    @pytest.mark.full_only
     def test_chunks(self) -> None:
         with pytest.raises(MemoryError, match="PCB444"):
             walk.with_options(max_memory="2kB").map(*walks(600), chunk=300)
@@ -666,6 +670,7 @@ class TestMemory:
         executable = f.start(numbers)._paused.executable  # type: ignore[union-attr]
         assert executable.memory.total(3, executable.depth) < 10_000
 
+    @pytest.mark.full_only
     def test_depth_that_others_needed_is_not_asked_for_more_lanes(self) -> None:
         f = deep.with_options(max_memory="40kB")
         assert f(jnp.array([900])).tolist() == [900]

@@ -34,6 +34,7 @@ def down(n):
 
 
 class TestTime:
+    @pytest.mark.full_only
     @pytest.mark.parametrize("seconds", [1e308, float("inf"), 10**400, np.float32(1e30)])
     def test_more_than_a_clock_holds(self, seconds: Any, tmp_path: Path) -> None:
         assert collatz.start(NUMBERS).advance(timeout=seconds).done
@@ -58,6 +59,7 @@ class TestTime:
         clock[0] += 1
         assert not seen.may_continue() and seen.why == "time"
 
+    @pytest.mark.full_only
     def test_a_function_that_is_new_gets_somewhere(self) -> None:
         """However long it takes to compile, there is time to run."""
         for how in ({}, {"lanes": 4}, {"lanes": 4, "chunk": 5}):

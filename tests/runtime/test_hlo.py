@@ -116,7 +116,7 @@ def test_frames_are_not_copied_in_a_program_of_the_users(name: str, modes: pcbat
     assert copies(text) == []
 
 
-@pytest.mark.share(4)
+@pytest.mark.full_only
 @pytest.mark.promotion("standard")
 @every_mode
 def test_a_sampler_copies_no_frames(modes: pcbatch.options.Mode | None) -> None:

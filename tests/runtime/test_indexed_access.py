@@ -119,6 +119,7 @@ class TestLoads:
         check(lambda xs, i: xs[i], "y", "xs i", XS, ANYWHERE)
         check(lambda xs, i: xs[i], "y", "xs i", ROWS, ANYWHERE)
 
+    @pytest.mark.full_only
     @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32])
     def test_indices_of_any_type(self, dtype: type[np.generic]) -> None:
         low, high = (0, 100) if np.issubdtype(dtype, np.unsignedinteger) else (-60, 60)
@@ -139,6 +140,7 @@ class TestLoads:
         starts = np.array([0, 255, 200, 3, 254, 128, 127], np.uint8)
         check(lambda xs, i: jax.lax.dynamic_slice(xs, (i,), (9,)), "y", "xs i", numbers(600), starts)
 
+    @pytest.mark.full_only
     def test_several_at_once(self) -> None:
         check(lambda xs, i: xs[i], "y", "xs i", XS, places(-SIZE, SIZE, 5))
         check(lambda xs, i, j: xs[i, j], "y", "xs i j", ROWS, places(0, SIZE, 4), places(0, 3, 4))
@@ -179,6 +181,7 @@ class TestStores:
         op = primitive(lambda xs, v: xs.at[:].set(v), "xs", "xs v", (XS, numbers()))
         assert indexed_access.cut(op) is None
 
+    @pytest.mark.full_only
     def test_rows_and_several_at_once(self) -> None:
         check(lambda xs, i, v: xs.at[i].set(v), "xs", "xs i v", ROWS, ANYWHERE, numbers(3))
         check(lambda xs, i, v: xs.at[i].add(v), "xs", "xs i v", XS, places(-SIZE, SIZE, 6), numbers(6))

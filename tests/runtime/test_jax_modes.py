@@ -52,6 +52,7 @@ def test_disable_jit(strategy: str) -> None:
         np.testing.assert_array_equal(tree_batched.with_options(strategy=strategy)(NS), [1, 5, 13])
 
 
+@pytest.mark.full_only
 def test_disable_jit_inside_jit_and_map() -> None:
     f = fresh()
     with jax.disable_jit():
