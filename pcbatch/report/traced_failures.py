@@ -18,7 +18,7 @@ from pcbatch.report.lane_failures import FailedRun, findings
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Site
-from pcbatch.transforms.failure_callback import Notice, mode_of, told
+from pcbatch.transforms.failure_callback import Notice, failure_mode, notify_if
 
 if TYPE_CHECKING:
     from pcbatch.compiler.program import Program
@@ -35,7 +35,7 @@ def watched(compiled: Program, name: str, outcome: RawResult) -> RawResult:
         describe = partial(_findings, name, compiled.options, compiled.where, tree, outcome.depth)
         compiled.notices.setdefault(name, Notice(describe))
     flags = (outcome.status, *rest)
-    values = told(compiled.notices[name], mode_of(compiled.options), flags, outcome.values)
+    values = notify_if(compiled.notices[name], failure_mode(compiled.options), flags, outcome.values)
     return replace(outcome, values=tuple(values))
 
 
