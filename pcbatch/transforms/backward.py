@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Backward(RunOperation):
-    """The pullback of a run.
+    """The pullback of a run, as an operation that runs the backward machine.
 
     Operands: the arguments of the run, the parts of its tape, and the cotangents of the floating leaves of its value.
     Results: the cotangents of the arguments that are `moved`.

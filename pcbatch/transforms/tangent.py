@@ -126,9 +126,9 @@ class Tangent(RunOperation):
 def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
     """The results of a run, and their tangents; None where a result has none."""
     moved = tuple(t is not None for t in tangents)
-    given = [t for t in tangents if t is not None]
+    of_moved = [t for t in tangents if t is not None]
     tape, no_tape = None, None
-    if any(isinstance(t, jax.core.Tracer) for t in given):  # else nothing can ask for a transpose
+    if any(isinstance(t, jax.core.Tracer) for t in of_moved):  # else nothing can ask for a transpose
         try:
             with blaming(run.steps):
                 tape = tape_of(run.program, wanted(run, moved))
@@ -141,7 +141,7 @@ def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple
         recorder = recorder_of(run, tape)
         outs, by_key = recorder.split(bind(recorder, *primals))
         parts = list(by_key.values())
-    linear = iter(bind(Tangent(run, moved, tape, no_tape), *primals, *parts, *given))
+    linear = iter(bind(Tangent(run, moved, tape, no_tape), *primals, *parts, *of_moved))
     return outs, [next(linear) if is_inexact(x) else None for x in outs]
 
 

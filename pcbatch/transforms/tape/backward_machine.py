@@ -130,9 +130,10 @@ def start(layout: BackwardLayout, cotangents: Mapping[str, Any], depth: int, lan
     carry = at_records(layout, {}, jnp.full((lanes,), -1, jnp.int32))
     for v in layout.floats:
         type_ = layout.type(v)
-        given = cotangents.get(v)
-        first = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype)) if given is None else given
-        carry[ct(v)] = layout.forward.kept(reg(v), first)
+        cotangent = cotangents.get(v)
+        if cotangent is None:
+            cotangent = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype))
+        carry[ct(v)] = layout.forward.kept(reg(v), cotangent)
     if layout.frames is not None:
         for buffer, width in layout.frames.widths.items():
             carry[ct(buffer)] = jnp.zeros(((depth + 2) * lanes, width), layout.frames.dtype(buffer))
@@ -204,7 +205,7 @@ class BackwardContext:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BlockCotangents:
-    """All that a step computes, before anything is written."""
+    """The results of a step, all of them computed before anything is written."""
 
     registers: Values  # new cotangents, [width, ...]
     in_place: Values  # cotangents of registers that are accessed by index, of all lanes

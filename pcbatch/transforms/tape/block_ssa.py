@@ -1,10 +1,10 @@
-"""A block as straight-line code in single assignment: what its pullback is made of.
+"""A block as straight-line code in single assignment, of which its pullback is made.
 
     bb2:  pop n; t = left[n]; r = tanh(w @ x)        sources: pop n (0), read x (2), shared w (3)
                                                      steps:   load 1 = left at 0; node 4 = tanh(w @ x) of 3, 2
                                                      updates: r = 4, t = 1
 
-Numbers stand for values. The inputs of a block are its sources: registers, slots, shared values, and parts that it
+Numbers are values. The inputs of a block are its sources: registers, slots, shared values, and parts that it
 loads of large registers (see `runtime/vm/indexed_access.py`). Its outputs are updates of registers, values that it
 pushes, and stores into large registers.
 """
@@ -152,7 +152,7 @@ def body_of(code: BlockCode, deferred: frozenset[str] = frozenset()) -> Body:
 @dataclass
 class _Builder:
     code: BlockCode
-    whole: frozenset[str]  # registers that are not accessed by index here
+    whole: frozenset[str]  # registers that are not accessed by index in this block
     deferred: frozenset[str]  # variables
     # Numbers of values, by what they depend on:
     uniform: set[int] = field(default_factory=set)  # on nothing but shared values
@@ -301,7 +301,7 @@ class _Builder:
 
     def _cut(self, position: int, op: Prim, cut: Cut) -> None:
         env: dict[Any, int] = {}
-        register_of: dict[Any, str] = {}  # variables of the jaxpr that stand for a register in place
+        register_of: dict[Any, str] = {}  # variables of the jaxpr that are a register in place
         for k, (var, name) in enumerate(zip(cut.invars, op.expr.ins, strict=True)):
             if k in cut.registers:
                 register_of[var] = name

@@ -3,7 +3,7 @@
 Every block that floating numbers go through has buffers of its own. A visit appends a record for each of its active
 lanes: the values that the block's pullback reads, and a link to the lane's record before it (one number, see
 `Tape.record_id`). So no trace of program counters and no masks are recorded, and lanes may be undone in any order.
-Counters run on beyond the room that there is: a tape that was too short tells how long it must be.
+Counters do not stop where the room ends: a tape that was too short tells how long it must be.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class BlockTape:
 
     @property
     def record_layout(self) -> RecordLayout:
-        """The columns of a record."""
+        """The columns of one record, with the lane's link to the record before."""
         types: dict[str, tuple[tuple[int, ...], Any]] = {s.key: _stored(s.type) for s in self.recorded}
         types["link"] = (), np.int32
         if self.slots:
@@ -115,7 +115,7 @@ class Tape:
         return record * len(self.blocks) + self.blocks.index(block)
 
     def keys(self) -> tuple[str, ...]:
-        """All state keys."""
+        """The state keys of the tape: the lanes' last records, and the count and buffers of each block."""
         return (HEAD, *(key for block in self.blocks for key in (block.count, *block.buffers.values())))
 
     def empty(self, lanes: int, rows: Sequence[int]) -> Values:

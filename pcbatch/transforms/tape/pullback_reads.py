@@ -7,25 +7,27 @@ its other factor, a sum nothing) and on what can be computed again from other va
 1. The pullback of a block (`block_vjp.replay`, then `pull`) is a function of its sources and of the cotangents of its
    outputs. It is traced for `WIDTH` records without values, which gives a jaxpr.
 2. The cotangents of registers that are accessed by index are no result of it: they are in the machine's state.
-   `_ProbeMemory` stands for this state. It answers a store with zeros of the right shape, and collects the indices and
-   cotangents that it is called with; these are returned, so that they count as used.
+   `_ProbeMemory` takes the role of this state. It answers a store with zeros of the right shape, and collects the
+   indices and cotangents that it is called with; these are returned, so that they count as used.
 3. JAX's dead-code elimination (`dce_jaxpr`), with all results used, tells which inputs are read.
 
 ```
-r = tanh(w * x)          sources  x, w      outputs  r
-                         ct_y = ct_r * (1 - r * r);  ct_x = ct_y * w;  ct_w = ct_y * x
-reads                    x and w, for r is computed from them again
+block       y = w * x;  r = tanh(y);  s = r + z
+sources     w, x, z
+pullback    ct_z = ct_s;  ct_y = ct_s * (1 - r * r);  ct_x = ct_y * w;  ct_w = ct_y * x
+reads       w and x, from which r is computed again; z is not recorded
 ```
 
 Results that are expensive to compute again are offered as inputs besides the sources. The pullback takes them where it
 needs them; the equations that would compute them are then dead, and so perhaps are some sources.
 
-Deferred cotangents (`uniform_cotangents.py`) are taken in two parts: a trip stores the cotangents at the edge of what
-it undoes (`read_by_trips`), and later one pullback goes on from there for many records (`read_by_deferred`). A record
-has what either reads.
+The pullback of a block with deferred cotangents (`uniform_cotangents.py`) has two parts: a trip stores the cotangents
+at the edge of what it undoes (`read_by_trips`), and later one pullback continues from there for many records
+(`read_by_deferred`). A record has what either reads.
 
-Cotangents at the edge are often equal: a sum hands its own to both operands. They are then one variable of the jaxpr,
-which is stored once; `TripReads.alias_of` maps the other values to the one that has it.
+Cotangents at the edge are often equal: in `tanh(w @ x + b)` with `w` and `b` deferred, those of the product and of the
+sum. They are then one variable of the jaxpr, which is stored once; `TripReads.alias_of` maps the other values to the
+one that has it.
 """
 
 from __future__ import annotations
@@ -43,11 +45,11 @@ from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.transforms.tape.block_ssa import Body, ExpensiveResult, Load, SharedValue, Store
 from pcbatch.transforms.tape.block_vjp import Env, pull, pull_shared, replay, source_env
 
-WIDTH = 2  # records that a pullback is traced for: not one, which JAX may treat apart from other sizes
+WIDTH = 2  # records that a pullback is traced for: not one, a size that JAX may treat specially
 
 
 class TripReads(NamedTuple):
-    """What a trip of the backward machine reads, and the cotangents that it defers."""
+    """The values that a trip of the backward machine reads, and the cotangents that it defers."""
 
     keys: set[str]  # of sources and expensive results
     deferred_cts: tuple[int, ...]  # values whose cotangents are deferred, by number
