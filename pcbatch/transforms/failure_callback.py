@@ -124,7 +124,7 @@ def _lowered(ctx: Any, *operands: Any, notice: Notice, mode: str, count: int) ->
         jax.lax.cond(jnp.any(flags[0].astype(bool)), lambda flags: call(*flags), lambda _: None, flags)
         return []
 
-    with without_mesh():
+    with without_mesh():  # the callback is that of one device, whatever mesh the surrounding program has
         closed = jax.make_jaxpr(call_if)(*(_struct(aval.shape, aval.dtype) for aval in ctx.avals_in[:count]))
         plain = ctx.replace(avals_in=list(closed.in_avals), avals_out=[])
         mlir.lower_fun(call_if, multiple_results=True)(plain, *operands[:count])

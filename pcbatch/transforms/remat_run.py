@@ -143,6 +143,7 @@ def run_with_snapshots(machine: Machine, state: State, snapshots: int) -> tuple[
 
     def segment(c: tuple[Values, Values, jax.Array, jax.Array, jax.Array]) -> Any:
         carry, saved, stride, count, trips = c
+        # Row r has segment r * stride; with every second row dropped, the rest are in the front half.
         full = count >= snapshots * stride
         saved = _run_once(full, lambda s: {key: x.at[: snapshots // 2].set(x[::2]) for key, x in s.items()}, saved)
         stride = jnp.where(full, 2 * stride, stride)

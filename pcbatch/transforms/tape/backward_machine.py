@@ -387,5 +387,6 @@ def _defer(
     end, order = state[n], active_first(window, window.here)
     for name, x in rows.items():
         key = deferred_key(tape, name)
+        # The whole window is written; the next one overwrites what is behind the active lanes.
         state[key] = append(state[key], end, reordered(x, order))
     return {**state, n: end + jnp.sum(window.here, dtype=jnp.int32)}

@@ -123,7 +123,7 @@ def pull_shared(body: Body, env: Env, cotangents: Mapping[int, Any], width: int)
 
 
 def _dependent(body: Body, env: Env) -> set[int]:
-    """The values with a cotangent for each record."""
+    """The values with a cotangent for each record. Others (integers, uniform values) are not differentiated."""
     numbers = {s.number for s in body.sources if isinstance(env[s.number], Batch) and is_inexact(env[s.number])}
     for step in body.steps:
         if isinstance(step, Node) and any(i in numbers for i in step.ins):

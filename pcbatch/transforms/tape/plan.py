@@ -150,7 +150,7 @@ def _plan_block(layout: Layout, code: BlockCode, wanted: set[str], constant: set
     shared = [s for s in body.sources if isinstance(s, SharedValue) and s.name in wanted]
     small = tuple(s.name for s in shared if s.type.size <= SMALL)
     deferred = tuple(s.name for s in shared if s.type.size > SMALL)
-    if deferred:
+    if deferred:  # cut once more, where it meets them
         body = body_of(code, frozenset(deferred))
     reads = read_by_trips(body, small)
     keys = reads.keys

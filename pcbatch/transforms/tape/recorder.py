@@ -102,6 +102,7 @@ def _append_records(
 ) -> Values:
     mask, before = computed.mask, carry[block.count]
     out = {block.key(name): append(carry[block.key(name)], before, rows) for name, rows in computed.extra.items()}
+    # `active_first` keeps the order of active lanes: the record of each is its rank among them behind the last one.
     rank = jnp.cumsum(mask, dtype=jnp.int32)
     out[block.count] = jnp.minimum(before, MOST_COUNTED) + rank[-1]
     out[HEAD] = window.write(carry[HEAD], layout.tape.record_id(before + rank - 1, block), mask)
