@@ -19,7 +19,7 @@ from pcbatch.report.lane_failures import FailedRun, failure_diagnostics
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Site
-from pcbatch.transforms.failure_callback import Notice, mode_of, told
+from pcbatch.transforms.failure_callback import Notice, failure_mode, notify_if
 
 NO_INPUTS = Arguments({}, frozenset(), {}, {}, 0)  # a traced program does not keep its inputs to show them
 
@@ -34,7 +34,7 @@ def report_when_run(program: Program, name: str, raw: RawResult) -> RawResult:
         describe = partial(_diagnostics, name, program.options, program.where, tree, raw.depth)
         program.notices.setdefault(name, Notice(describe))
     flags = (raw.status, *rest)
-    values = told(program.notices[name], mode_of(program.options), flags, raw.values)
+    values = notify_if(program.notices[name], failure_mode(program.options), flags, raw.values)
     return replace(raw, values=tuple(values))
 
 

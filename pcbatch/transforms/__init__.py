@@ -1,4 +1,4 @@
-"""A run as an operation of JAX: what `vmap`, `jvp` and `grad` make of it."""
+"""Runs as operations of JAX, with rules for `vmap`, `jvp` and `grad`."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -23,34 +23,41 @@ from pcbatch.runtime.vm.machine import State, poison
 from pcbatch.runtime.vm.policies import Drain, Sweep
 from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
-from pcbatch.transforms.primitive.batching import Axis, BatchedOperation, at_once, one_by_one
-from pcbatch.transforms.primitive.jvp import pushed_linear, refuse
+from pcbatch.transforms.primitive.derived import at_once, linear_jvp, one_by_one
+from pcbatch.transforms.primitive.errors import refuse_reverse
 from pcbatch.transforms.primitive.lane_folding import fold_lanes, unfolded_outs
-from pcbatch.transforms.primitive.operation import bind
-from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, folded_part, run_now
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
+from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, folded_part, run_compiled
 from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, recorder_of, segment_machine, segment_rows
 from pcbatch.transforms.tape import backward_machine
+from pcbatch.transforms.tape.backward_machine import BackwardLayout
 from pcbatch.transforms.tape.block_vjp import any_in_record, zero_preserving_vjp, zero_where_inactive
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
-from pcbatch.transforms.tape.uniform_cotangents import settled, totals
+from pcbatch.transforms.tape.uniform_cotangents import flush, totals
+
+if TYPE_CHECKING:
+    from pcbatch.transforms.run import Run
 
 
 @dataclass(frozen=True, repr=False)
 class Backward(RunOperation):
-    """Operands: the arguments of a run, the parts of its tape, and the cotangents of the floating leaves of its value.
-    Gives those of the arguments that are `moved`."""
+    """The pullback of a run, as an operation that runs the backward machine.
 
-    run: Any
+    Operands: the arguments of the run, the parts of its tape, and the cotangents of the floating leaves of its value.
+    Results: the cotangents of the arguments that are `moved`.
+    """
+
+    run: Run
     moved: tuple[bool, ...]
     tape: Tape
-    skips: bool = True  # do lanes whose cotangents are all zero stay out of it?
-    marked: bool = False  # was the run marked, and not recorded?
+    skips: bool = True  # lanes with cotangents of zero alone undo no records
+    remat: bool = False  # the tape has snapshots instead of records
     name: str = "backward run"
     differentiates = True
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What the parts of the tape are called."""
+        """The state keys of the parts of the tape, in order."""
         return recorder_of(self.run, self.tape).keys
 
     @property
@@ -59,46 +66,48 @@ class Backward(RunOperation):
         program = self.executable.program
         return tuple(v for v in program.results if is_float(_type(program, v)))
 
-    def cotangents(self, given: Sequence[Any]) -> list[Any]:
-        """Of every floating leaf of the value; those of other results are of no use."""
+    def cotangents(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The cotangents of the floating leaves of the value, from those of all results of a run (None: zero). Other
+        results have no derivative here."""
         lanes, program = self.run.lanes, self.executable.program
         out = []
-        for v, ct in zip(self.results, given, strict=False):
+        for v, ct in zip(self.results, cotangents, strict=False):
             type_ = storage_type(_type(program, v))
             out.append(jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype)) if ct is None else ct)
         return out
 
     def lower(self, *args: Any) -> Sequence[Any]:
         count, keys = len(self.moved), self.keys
-        left = dict(zip(keys, args[count : count + len(keys)], strict=True))
+        parts = dict(zip(keys, args[count : count + len(keys)], strict=True))
         cotangents = dict[str, Any]()
-        for v, given in zip(self.results, args[count + len(keys) :], strict=True):
-            cotangents[v] = cotangents[v] + given if v in cotangents else given
-        return undone(self, args[:count], left, cotangents)
+        for v, ct in zip(self.results, args[count + len(keys) :], strict=True):
+            cotangents[v] = cotangents[v] + ct if v in cotangents else ct
+        return argument_cotangents(self, args[:count], parts, cotangents)
 
     def impl(self, *args: Any) -> Sequence[Any]:
-        return run_now(self, self.executable, self.run.lanes, *args)
+        return run_compiled(self, self.executable, self.run.lanes, *args)
 
     def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any]:
-        return [x.to_tangent_aval() for x, here in zip(avals, self.moved, strict=False) if here]
+        return [x.to_tangent_aval() for x, is_moved in zip(avals, self.moved, strict=False) if is_moved]
 
-    def stride(self, left: Mapping[str, Any]) -> int:
-        """Lanes of the run that was recorded, for each lane here: elements may have been recorded together."""
-        return left[ELEMENTS].shape[-1] // self.run.elements if ELEMENTS in left else 1
+    def stride(self, parts: Mapping[str, Any]) -> int:
+        """The lanes of the recorded run for each lane of this one: elements may have been recorded together."""
+        return parts[ELEMENTS].shape[-1] // self.run.elements if ELEMENTS in parts else 1
 
-    def _apart(self, axes: Sequence[Axis]) -> bool:
-        """Has each element a tape of its own?"""
-        if not self.tape.blocks or self.marked:
+    def _tape_per_element(self, axes: Sequence[Axis]) -> bool:
+        """Whether each element of a `vmap` has a tape of its own."""
+        if not self.tape.blocks or self.remat:
             return True
         return axes[len(self.moved) + self.keys.index(next(iter(self.tape.blocks[0].buffers.values())))] is not None
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         count, keys = len(self.moved), self.keys
         if all(axis is None for axis in axes[: count + len(keys)]):
+            # Elements differ in cotangents alone, and walk over the same records: if none of them is skipped.
             return at_once(replace(self, skips=False), size, axes)
-        if any(here and not mapped for here, mapped in zip(self.moved, self.run.mapped, strict=False)):
+        if any(is_moved and not mapped for is_moved, mapped in zip(self.moved, self.run.mapped, strict=False)):
             return one_by_one(self, size, axes)  # elements share what has a cotangent for each of them
-        if self._apart(axes):
+        if self._tape_per_element(axes):
             return one_by_one(self, size, axes)
         run = self.run.folded(size, axes[:count])
 
@@ -114,18 +123,18 @@ class Backward(RunOperation):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
-        return outs, pushed_linear(self, len(self.moved) + len(self.keys), primals, tangents, outs)
+        return outs, linear_jvp(self, len(self.moved) + len(self.keys), primals, tangents, outs)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         count = len(self.moved) + len(self.keys)
         if any(x is None for x in args[:count]):
-            raise refuse()
+            raise refuse_reverse()
         from pcbatch.transforms.tangent import Tangent
 
-        moved = [x for x, here in zip(args, self.moved, strict=False) if here]
+        moved = [x for x, is_moved in zip(args, self.moved, strict=False) if is_moved]
         tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
-        found = bind(Tangent(self.run, self.moved, self.tape), *args[:count], *tangents)
-        return [*[None] * count, *found[: len(self.results)]]
+        of_results = bind(Tangent(self.run, self.moved, self.tape), *args[:count], *tangents)
+        return [*[None] * count, *of_results[: len(self.results)]]
 
 
 def _type(program: StackProgram, name: str) -> ArrayType:
@@ -134,46 +143,43 @@ def _type(program: StackProgram, name: str) -> ArrayType:
     return type_
 
 
-def undone(
-    operation: Backward, args: Sequence[Any], left: Mapping[str, Any], cotangents: Mapping[str, Any]
+def argument_cotangents(
+    operation: Backward, args: Sequence[Any], parts: Mapping[str, Any], cotangents: Mapping[str, Any]
 ) -> list[Any]:
-    """The cotangents of arguments, from those of results."""
-    run, plan = operation.run, operation.tape
+    """The cotangents of arguments, from those of results by variable; `parts`: the tape by state key."""
+    run, tape = operation.run, operation.tape
     machine, lanes = operation.executable.smooth, run.lanes
     shared, per_lane = machine.stored(_arguments(operation, args), lanes)
-    layout = backward_machine.layout_of(machine.layout, plan)
-    known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **left}
-    alive = any_in_record(list(cotangents.values())) if cotangents else jnp.zeros((lanes,), bool)
-    ok = left[STATUS] == int(Status.OK)
-    given = {v: zero_where_inactive(ok, x) for v, x in cotangents.items()}
-    began = backward_machine.start(layout, given, left[ROOM].shape[0], lanes, known)
-    if operation.marked:
-        carry = by_segments(operation, layout, known, alive, left, began)
+    layout = backward_machine.layout_of(machine.layout, tape)
+    known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **parts}
+    nonzero = any_in_record(list(cotangents.values())) if cotangents else jnp.zeros((lanes,), bool)
+    ok = parts[STATUS] == int(Status.OK)
+    # Lanes that failed gave NaN; their cotangents would spoil those of shared values for all lanes.
+    entering = {v: zero_where_inactive(ok, x) for v, x in cotangents.items()}
+    carry = backward_machine.start(layout, entering, parts[ROOM].shape[0], lanes, known)
+    if operation.remat:
+        carry = undo_segments(operation, layout, known, nonzero, parts, carry)
     else:
-        # Links of a tape that was full lead anywhere, in circles too.
-        head = jnp.where(left[FULL], -1, left[HEAD])
-        began = backward_machine.at_records(layout, began, jnp.where(alive, head, -1) if operation.skips else head)
-        stride = operation.stride(left)
-        carry = backwards(operation, layout, known, began, stride)
-        carry = settled(plan, carry, known, stride)
-    return _of_arguments(operation, args, layout, carry, (alive & ~ok) | left[FULL])
+        # Links of a tape that was full may lead to any record, and around in circles.
+        head = jnp.where(parts[FULL], -1, parts[HEAD])
+        carry = backward_machine.at_records(layout, carry, jnp.where(nonzero, head, -1) if operation.skips else head)
+        stride = operation.stride(parts)
+        carry = undo_all(operation, layout, known, carry, stride)
+        carry = flush(tape, carry, known, stride)
+    return _of_arguments(operation, args, layout, carry, (nonzero & ~ok) | parts[FULL])
 
 
 def _arguments(operation: Backward, args: Sequence[Any]) -> dict[str, Any]:
-    given: ShardedArguments = operation.run.given(*args)
-    return operation.executable.natural({**given.mapped, **given.common})
+    sharded: ShardedArguments = operation.run.arguments(*args)
+    return operation.executable.natural({**sharded.mapped, **sharded.common})
 
 
 def _of_arguments(
-    operation: Backward,
-    args: Sequence[Any],
-    layout: backward_machine.BackwardLayout,
-    carry: Values,
-    wrong: jax.Array,
+    operation: Backward, args: Sequence[Any], layout: BackwardLayout, carry: Values, wrong: jax.Array
 ) -> list[Any]:
-    """The cotangents that are asked for; NaN for lanes where they are `wrong`."""
+    """The cotangents of the arguments that are moved; NaN for lanes that are `wrong`, bool[lanes]."""
     run = operation.run
-    sums = {**totals(operation.tape, carry), **_owned(layout, carry)}
+    sums = {**totals(operation.tape, carry), **_lane_sums(layout, carry)}
     of_shared = _shared_cotangents(operation, _arguments(operation, args), sums)
     out = []
     for k, v in enumerate(run.names):
@@ -192,54 +198,52 @@ def _of_arguments(
     return out
 
 
-def by_segments(
+def undo_segments(
     operation: Backward,
-    layout: backward_machine.BackwardLayout,
+    layout: BackwardLayout,
     known: Values,
-    alive: jax.Array,
-    left: Mapping[str, Any],
-    began: Values,
+    nonzero: jax.Array,
+    parts: Mapping[str, Any],
+    carry: Values,
 ) -> Values:
-    """Run backwards through the segments of a marked run, each of which is run again from the mark before it."""
-    lanes, stride = operation.run.lanes, left[STRIDE]
+    """Undo the segments of a run, last to first: run each again from the snapshot before it, and record it."""
+    lanes, stride = operation.run.lanes, parts[STRIDE]
     plain = segment_machine(operation.executable)
-    taped = segment_machine(operation.executable, operation.tape, lanes)
-    marks = {key.removeprefix(SNAPSHOT): x for key, x in left.items() if key.startswith(SNAPSHOT)}
+    recording = segment_machine(operation.executable, operation.tape, lanes)
+    snapshots = {key.removeprefix(SNAPSHOT): x for key, x in parts.items() if key.startswith(SNAPSHOT)}
     shared = {v: x for v, x in known.items() if v in operation.executable.program.vars}
 
-    def segment(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
-        place, carry = c
-        mark = {key: x[place // stride] for key, x in marks.items()}
-        state = State(mark, shared, jnp.zeros((), jnp.int32))
-        state = plain.advance(state, (place % stride) * SEGMENT)
-        room = operation.tape.empty(lanes, segment_rows(operation.tape, lanes))
-        state = taped.advance(State({**state.carry, **room}, shared, jnp.zeros((), jnp.int32)), SEGMENT)
-        here = {**known, **{key: state.carry[key] for key in operation.tape.keys()}}
+    def undo_segment(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
+        segment, carry = c
+        snapshot = {key: x[segment // stride] for key, x in snapshots.items()}
+        state = State(snapshot, shared, jnp.zeros((), jnp.int32))
+        # The segments between the snapshot and this one need not be recorded.
+        state = plain.advance(state, (segment % stride) * SEGMENT)
+        empty = operation.tape.empty(lanes, segment_rows(operation.tape, lanes))
+        state = recording.advance(State({**state.carry, **empty}, shared, jnp.zeros((), jnp.int32)), SEGMENT)
+        with_tape = {**known, **{key: state.carry[key] for key in operation.tape.keys()}}
         head = state.carry[HEAD]
-        carry = backward_machine.at_records(layout, carry, jnp.where(alive, head, -1) if operation.skips else head)
-        carry = backwards(operation, layout, here, carry)
-        return place - 1, settled(operation.tape, carry, here, 1)
+        carry = backward_machine.at_records(layout, carry, jnp.where(nonzero, head, -1) if operation.skips else head)
+        carry = undo_all(operation, layout, with_tape, carry)
+        return segment - 1, flush(operation.tape, carry, with_tape, 1)
 
-    ended = jax.lax.while_loop(lambda c: c[0] >= 0, segment, (left[SEGMENTS] - 1, began))
+    ended = jax.lax.while_loop(lambda c: c[0] >= 0, undo_segment, (parts[SEGMENTS] - 1, carry))
     return dict(ended[1])
 
 
-def backwards(
-    operation: Backward, layout: backward_machine.BackwardLayout, known: Values, carry: Values, stride: int = 1
-) -> Values:
-    """Run the backward machine to its end."""
+def undo_all(operation: Backward, layout: BackwardLayout, known: Values, carry: Values, stride: int = 1) -> Values:
+    """Run the backward machine until no lane has a record; see `BackwardContext` for `known` and `stride`."""
     machine, codes = operation.executable.smooth, layout.codes
     modes = machine.modes(carry[backward_machine.RECORD].shape[0])
     expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
-    stage: Any = backward_machine.BackwardContext(layout, known, machine.isolate_reads, stride)
-    shape: Any = layout
+    context = backward_machine.BackwardContext(layout, known, machine.isolate_reads, stride)
     chosen = tuple(modes[c.tape.index] if c.index in expensive else Dense() for c in codes)
-    blocks = Blocks(shape, Guard(), chosen, expensive, stage)
+    blocks = Blocks(layout, Guard(), chosen, expensive, context)
     policy = Drain() if expensive else Sweep()
-    # A trip undoes one record at least. Where elements of a `vmap` take different ways at a `cond`, JAX computes all of
-    # them, with zeros or another tape in place of one that was not made: what that gives is of no use, but it must end.
-    rows = [(known[b.count], known[next(iter(b.buffers.values()))].shape[0]) for b in operation.tape.blocks]
-    trips = sum((jnp.clip(n, 0, room) for n, room in rows), jnp.zeros((), jnp.int32))
+    # A trip undoes one record at least. Where elements of a `vmap` take different branches of a `cond`, JAX computes
+    # all, with zeros or another tape for a branch that was not recorded: the result is dropped, but the loop must end.
+    counts = [(known[b.count], known[next(iter(b.buffers.values()))].shape[0]) for b in operation.tape.blocks]
+    trips = sum((jnp.clip(n, 0, room) for n, room in counts), jnp.zeros((), jnp.int32))
 
     def live(c: tuple[jax.Array, Values]) -> Any:
         return (c[0] > 0) & blocks.live(c[1])
@@ -248,22 +252,24 @@ def backwards(
     return ended
 
 
-def _owned(layout: backward_machine.BackwardLayout, carry: Values) -> dict[str, Any]:
-    return {v: carry[backward_machine.own(v)].sum(0) for v in layout.owned}
+def _lane_sums(layout: BackwardLayout, carry: Values) -> dict[str, Any]:
+    """The cotangents of small shared values, summed over lanes."""
+    return {v: carry[backward_machine.own(v)].sum(0) for v in layout.small_shared}
 
 
 def _shared_cotangents(operation: Backward, arguments: Mapping[str, Any], sums: Mapping[str, Any]) -> dict[str, Any]:
-    """The cotangents of arguments that lanes share, from those of all shared variables."""
+    """The cotangents of shared arguments, from those of all shared variables: some are computed from the arguments
+    before the first trip."""
     program, machine = operation.executable.program, operation.executable.smooth
     flags = zip(operation.run.names, operation.run.mapped, operation.moved, strict=False)
-    wanted = [v for v, mapped, here in flags if here and not mapped and program.vars[v].storage is Storage.SHARED]
+    wanted = [v for v, mapped, moved in flags if moved and not mapped and program.vars[v].storage is Storage.SHARED]
     if not wanted:
         return {}
 
     def shared(*values: Any) -> dict[str, Any]:
         new = dict(zip(wanted, values, strict=True))
-        found = machine.stored({**arguments, **new}, operation.run.lanes, zero_preserving_vjp)[0]
-        return {v: found[v] for v in sums}
+        stored = machine.stored({**arguments, **new}, operation.run.lanes, zero_preserving_vjp)[0]
+        return {v: stored[v] for v in sums}
 
-    pulled = jax.vjp(shared, *(arguments[v] for v in wanted))[1](dict(sums))
-    return dict(zip(wanted, pulled, strict=True))
+    cotangents = jax.vjp(shared, *(arguments[v] for v in wanted))[1](dict(sums))
+    return dict(zip(wanted, cotangents, strict=True))

@@ -1,11 +1,11 @@
-"""The operation that tells people, from inside a program that JAX traces, that lanes failed or that a tape was full.
+"""The callback that reports failures from inside a program that JAX traces: lanes that failed, a tape that was full.
 
-It passes values on, and calls the host back where something is wrong: in a branch of a conditional, so that a run in
-which all is well calls nobody. It stands behind a run, never in the loop of a machine. Nothing is told by a program
-that `jax.export` makes (it can hold no callback), and by one that XLA spreads over several devices as it likes (there
-the conditional would be a collective).
+It is an operation that passes values on, and calls the host where a flag is set: in a branch of a conditional, so that
+a run without failures makes no call. It comes after a run, never in the loop of a machine. There is no callback in a
+program that `jax.export` makes (which can hold none), nor in one that XLA partitions over devices by itself (where the
+conditional would be a collective).
 
-A callback has its price: JAX keeps no program that holds one in its persistent cache. See `mode_of`.
+A callback has a price: JAX keeps no program with one in its persistent cache. See `failure_mode`.
 """
 
 from __future__ import annotations
@@ -35,15 +35,18 @@ VARIABLE = "PCBATCH_ON_FAILURE"
 QUIET = 'inside `jit` nothing else can be said; `on_failure="ignore"` keeps this quiet, `on_failure="error"` raises it'
 
 
-def mode_of(options: Options) -> str:
-    """What a traced call does where lanes fail: as the option says, or the environment; else it warns, unless JAX's
-    persistent cache is in use, which takes no programs that call the host back."""
+def failure_mode(options: Options) -> str:
+    """The mode of a traced call where lanes fail: "warn", "error" or "ignore".
+
+    The option `on_failure` decides, then the environment (`VARIABLE`). Else the call warns, unless JAX's persistent
+    cache is in use, which takes no programs with callbacks. Raises UsageError if the variable has another value.
+    """
     if options.on_failure is not None:
         return options.on_failure
-    said = os.environ.get(VARIABLE)
-    if said:
-        checked_on_failure(VARIABLE, said)
-        return said
+    variable = os.environ.get(VARIABLE)
+    if variable:
+        checked_on_failure(VARIABLE, variable)
+        return variable
     config: Any = jax.config
     cached = bool(config.jax_enable_compilation_cache and config.jax_compilation_cache_dir)
     return "ignore" if cached else "warn"
@@ -51,42 +54,47 @@ def mode_of(options: Options) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Notice:
-    """What there is to say of one program; equal to itself alone. `findings` makes it of the flags, as the host sees
-    them. A warning is given once for each code."""
+    """The report of failures of one program; equal to itself alone.
+
+    `findings` makes the diagnostics from the flags, which it gets as NumPy arrays. A warning is given once for each
+    code.
+    """
 
     findings: Callable[..., Sequence[Diagnostic]]
-    told: set[str] = field(default_factory=set)
+    warned: set[str] = field(default_factory=set)  # codes
 
-    def tell(self, mode: str, *flags: Any) -> None:
-        """Warn, or raise BatchRuntimeError."""
-        found = self.findings(*map(np.asarray, flags))
+    def deliver(self, mode: str, *flags: Any) -> None:
+        """Warn, or raise BatchRuntimeError if the mode is "error"."""
+        diagnostics = self.findings(*map(np.asarray, flags))
         if mode == "error":
-            raise BatchRuntimeError(found)
-        for each in found:
-            if each.code not in self.told:
-                self.told.add(each.code)
-                _warn(each)
+            raise BatchRuntimeError(diagnostics)
+        for diagnostic in diagnostics:
+            if diagnostic.code not in self.warned:
+                self.warned.add(diagnostic.code)
+                _warn(diagnostic)
 
 
-def _warn(found: Diagnostic) -> None:
-    text = render(replace(found, notes=(*found.notes, QUIET)), "warning")
-    if found.primary is None:
+def _warn(diagnostic: Diagnostic) -> None:
+    text = render(replace(diagnostic, notes=(*diagnostic.notes, QUIET)), "warning")
+    if diagnostic.primary is None:
         warnings.warn(text, UserWarning, stacklevel=2)
     else:  # the stack is that of a thread of XLA
-        warnings.warn_explicit(text, UserWarning, found.primary.loc.file, found.primary.loc.line)
+        warnings.warn_explicit(text, UserWarning, diagnostic.primary.loc.file, diagnostic.primary.loc.line)
 
 
-_told: Any = jex.Primitive("pcbatch_told")
-_told.multiple_results = True
+_notify: Any = jex.Primitive("pcbatch_told")
+_notify.multiple_results = True
 _is_unknown: Any = ad.is_undefined_primal
 _struct: Any = jax.ShapeDtypeStruct
 
 
-def told(notice: Notice, mode: str, flags: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """The values; where an element of the first flag is not zero, the notice is told of all flags. What nobody uses of
-    the values tells nothing."""
+def notify_if(notice: Notice, mode: str, flags: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """Return the values, in a program that delivers the notice if an element of the first flag is not zero.
+
+    All flags are passed to `Notice.findings`. Where no value is used, JAX drops the operation and nothing is delivered.
+    """
     assert mode in ON_FAILURE
-    out: list[Any] = _told.bind(*flags, *values, notice=notice, mode=mode, count=len(flags))
+    out: list[Any] = _notify.bind(*flags, *values, notice=notice, mode=mode, count=len(flags))
     return out
 
 
@@ -94,15 +102,15 @@ def _impl(*args: Any, notice: Notice, mode: str, count: int) -> list[Any]:
     flags, values = args[:count], list(args[count:])
     strict = bool(debug_checks()) and any(jnp.issubdtype(x.dtype, jnp.inexact) for x in values)
     if (mode != "ignore" or strict) and np.any(to_host(flags[0])):
-        known = [to_host(flag) for flag in flags]
+        on_host = [to_host(flag) for flag in flags]
         if strict:
-            raise NonFiniteError(list(notice.findings(*known)))
-        notice.tell(mode, *known)
+            raise NonFiniteError(list(notice.findings(*on_host)))
+        notice.deliver(mode, *on_host)
     return values
 
 
-_told.def_impl(_impl)
-_told.def_abstract_eval(lambda *avals, notice, mode, count: list(avals[count:]))
+_notify.def_impl(_impl)
+_notify.def_abstract_eval(lambda *avals, notice, mode, count: list(avals[count:]))
 
 
 def _lowered(ctx: Any, *operands: Any, notice: Notice, mode: str, count: int) -> Any:
@@ -111,52 +119,54 @@ def _lowered(ctx: Any, *operands: Any, notice: Notice, mode: str, count: int) ->
     if mode == "ignore" or module.lowering_parameters.for_export or is_spread(module):
         return values
 
-    def asked(*flags: Any) -> list[Any]:
-        say = partial(jax.debug.callback, partial(notice.tell, mode))
-        jax.lax.cond(jnp.any(flags[0].astype(bool)), lambda flags: say(*flags), lambda _: None, flags)
+    def call_if(*flags: Any) -> list[Any]:
+        call = partial(jax.debug.callback, partial(notice.deliver, mode))
+        jax.lax.cond(jnp.any(flags[0].astype(bool)), lambda flags: call(*flags), lambda _: None, flags)
         return []
 
-    with without_mesh():
-        closed = jax.make_jaxpr(asked)(*(_struct(aval.shape, aval.dtype) for aval in ctx.avals_in[:count]))
+    with without_mesh():  # the callback is that of one device, whatever mesh the surrounding program has
+        closed = jax.make_jaxpr(call_if)(*(_struct(aval.shape, aval.dtype) for aval in ctx.avals_in[:count]))
         plain = ctx.replace(avals_in=list(closed.in_avals), avals_out=[])
-        mlir.lower_fun(asked, multiple_results=True)(plain, *operands[:count])
+        mlir.lower_fun(call_if, multiple_results=True)(plain, *operands[:count])
     return values
 
 
-mlir.register_lowering(_told, _lowered)
+mlir.register_lowering(_notify, _lowered)
 
 
 def _batch(args: Sequence[Any], axes: Sequence[int | None], *, notice: Notice, mode: str, count: int) -> Any:
-    """Elements of a `vmap` stand in front of flags."""
+    """The batching rule. Flags get the elements of the `vmap` as their first axis, values stay as they are."""
     pairs = list(zip(args, axes, strict=True))
     flags = [x if axis is None else jnp.moveaxis(x, axis, 0) for x, axis in pairs[:count]]
-    return told(notice, mode, flags, args[count:]), axes[count:]
+    return notify_if(notice, mode, flags, args[count:]), axes[count:]
 
 
-batching.primitive_batchers[_told] = _batch
+batching.primitive_batchers[_notify] = _batch
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, notice: Notice, mode: str, count: int) -> Any:
-    """Tangents are passed on by themselves, as values are: often one of both is of no use, and drops out."""
-    flags, values, pushed = primals[:count], primals[count:], list(tangents[count:])
-    places = [k for k, t in enumerate(pushed) if not isinstance(t, ad.Zero)]
-    outs = told(notice, mode, flags, values)
-    if places:
-        for k, t in zip(places, told(notice, mode, flags, [pushed[k] for k in places]), strict=True):
-            pushed[k] = t
-    return outs, pushed
+    """The JVP rule. Tangents get an operation of their own: often either they or the values are unused, and dropped."""
+    flags, values, of_values = primals[:count], primals[count:], list(tangents[count:])
+    positions = [k for k, t in enumerate(of_values) if not isinstance(t, ad.Zero)]
+    outs = notify_if(notice, mode, flags, values)
+    if positions:
+        for k, t in zip(positions, notify_if(notice, mode, flags, [of_values[k] for k in positions]), strict=True):
+            of_values[k] = t
+    return outs, of_values
 
 
-ad.primitive_jvps[_told] = _jvp
+ad.primitive_jvps[_notify] = _jvp
 
 
 def _transpose(cotangents: Sequence[Any], *args: Any, notice: Notice, mode: str, count: int) -> list[Any]:
-    given = list(cotangents)
-    places = [k for k, ct in enumerate(given) if not isinstance(ct, ad.Zero) and _is_unknown(args[count + k])]
-    if places:
-        for k, ct in zip(places, told(notice, mode, args[:count], [given[k] for k in places]), strict=True):
-            given[k] = ct
-    return [*[None] * count, *(ct if _is_unknown(x) else None for ct, x in zip(given, args[count:], strict=True))]
+    of_values = list(cotangents)
+    positions = [k for k, ct in enumerate(of_values) if not isinstance(ct, ad.Zero) and _is_unknown(args[count + k])]
+    if positions:
+        passed = notify_if(notice, mode, args[:count], [of_values[k] for k in positions])
+        for k, ct in zip(positions, passed, strict=True):
+            of_values[k] = ct
+    wanted = (ct if _is_unknown(x) else None for ct, x in zip(of_values, args[count:], strict=True))
+    return [*[None] * count, *wanted]
 
 
-ad.primitive_transposes[_told] = _transpose
+ad.primitive_transposes[_notify] = _transpose

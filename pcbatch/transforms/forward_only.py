@@ -1,4 +1,4 @@
-"""Results that JAX can push tangents to, and pull no cotangents from."""
+"""Results that have tangents, and refuse reverse mode."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import jax
 
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.vm.raw_result import RawResult
-from pcbatch.transforms.primitive.batching import Axis, BatchedOperation
-from pcbatch.transforms.primitive.jvp import is_inexact
-from pcbatch.transforms.primitive.operation import bind
+from pcbatch.transforms.primitive.derived import is_inexact
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
 
 
 @dataclass(frozen=True, repr=False)
 class ForwardOnly:
-    """The identity, whose transpose is refused. It stands behind the loops of the strategy "local", so JAX meets it
-    before them when it goes backwards, and says more than that a `while_loop` has no reverse mode."""
+    """The identity, with a transpose that is refused.
+
+    It follows the loops of the strategy "local", so reverse mode meets it before them, and the error says more than
+    that a `while_loop` has no reverse mode.
+    """
 
     name: str = "forward mode only"
     steps: None = None
@@ -43,22 +45,25 @@ class ForwardOnly:
         return BatchedOperation(self, lambda k, x, axis: x, results, results)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        moved = iter(bind(self, *(t for t in tangents if t is not None)))
-        return bind(self, *primals), [None if t is None else next(moved) for t in tangents]
+        passed = iter(bind(self, *(t for t in tangents if t is not None)))
+        return bind(self, *primals), [None if t is None else next(passed) for t in tangents]
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         works = "or use forward mode: `jax.jvp(f, ...)`, `jax.jacfwd(f)`"
         raise needs_pc("reverse mode (`jax.grad`, `jax.vjp`, `jax.jacrev`)", works)
 
 
-def forward_only(outcome: RawResult) -> RawResult:
-    """The outcome of a run inside a trace. Whether a function is a straight line, which JAX could reverse, hangs on
-    what the compiler makes of its branches: so none of them is."""
-    leaves, tree = jax.tree.flatten(outcome)
+def forward_only(raw: RawResult) -> RawResult:
+    """Refuse reverse mode of a result inside a trace.
+
+    JAX could reverse a function that is compiled to straight-line code. Whether one is depends on the compiler's
+    choices for its branches, so reverse mode is refused for all.
+    """
+    leaves, tree = jax.tree.flatten(raw)
     smooth = [k for k, x in enumerate(leaves) if isinstance(x, jax.core.Tracer) and is_inexact(x)]
     if not smooth:
-        return outcome
+        return raw
     for k, x in zip(smooth, bind(ForwardOnly(), *(leaves[k] for k in smooth)), strict=True):
         leaves[k] = x
-    found: RawResult = jax.tree.unflatten(tree, leaves)
-    return found
+    refusing: RawResult = jax.tree.unflatten(tree, leaves)
+    return refusing

@@ -1,11 +1,11 @@
-"""A run that leaves its tape, as an operation of JAX."""
+"""A run that records its tape, as an operation of JAX."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -24,25 +24,29 @@ from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.raw_result import replaying, unsought
 from pcbatch.transforms.failure_callback import Notice
-from pcbatch.transforms.primitive.batching import Axis, BatchedOperation, one_by_one
-from pcbatch.transforms.primitive.jitted import jitted
-from pcbatch.transforms.primitive.jvp import is_inexact, jvp_of, not_linear
+from pcbatch.transforms.primitive.derived import is_inexact, jvp_of, one_by_one
+from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.lane_folding import fold_lanes, unfolded_outs
-from pcbatch.transforms.primitive.operation import Operation, bind
-from pcbatch.transforms.tape import plan as tape
-from pcbatch.transforms.tape.plan import HEAD, STATUS, RecordingContext, Tape, recording
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, jitted
+from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
+from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout, round_up
 
-ROOM = "tape:room"  # bool[depth]: how many nested calls there was room for, as a shape
-ELEMENTS = "tape:elements"  # bool[elements]: how many elements of `vmap`s were recorded together, as a shape
-FULL = "tape:full"  # bool[]: were there more records than room?
+if TYPE_CHECKING:
+    from pcbatch.transforms.run import Run
+
+# Parts of a tape whose shapes alone tell something: under a trace a number would not be known.
+ROOM = "tape:room"  # bool[depth]: the nested calls that frames had room for
+ELEMENTS = "tape:elements"  # bool[elements]: the elements of `vmap`s that were recorded together
+FULL = "tape:full"  # bool[]: whether there were more records than room
+FIRST_VISITS = 16  # records of a block for each lane that a tape which can grow has room for at first
 TRACED_VISITS = 256  # records of a block for each lane, on average, where the tape cannot grow
 TRACED_BYTES = 2**27  # of such a tape
 
 
 class RunOperation:
-    """What operations that are made of a `Run` have in common."""
+    """The base of operations that are made of a `Run`."""
 
-    run: Any
+    run: Run
     name: str
     differentiates = False
 
@@ -51,9 +55,8 @@ class RunOperation:
 
     @property
     def executable(self) -> PcExecutable:
-        """What runs."""
-        found: PcExecutable = self.run.program.executable
-        return found
+        """The executable of the run."""
+        return self.run.program.executable
 
     @property
     def steps(self) -> StackProgram:
@@ -62,84 +65,85 @@ class RunOperation:
 
 @dataclass(frozen=True, repr=False)
 class RecordedRun(RunOperation):
-    """A run that leaves its tape: gives the leaves of the outcome and then the parts of the tape."""
+    """A run that records its tape. Results: the leaves of the raw result, then the parts of the tape (see `keys`)."""
 
-    run: Any  # a `Run`
+    run: Run
     tape: Tape
-    room: tuple[tuple[int, ...], int] | None = None  # rows of each block's buffers, and depth; None: as fits
-    silent: bool = False  # has another run printed what lanes have to say?
+    room: tuple[tuple[int, ...], int] | None = None  # rows of each block's buffers, and depth; None: it may grow
+    silent: bool = False  # lanes print nothing, for they print in another run
     name: str = "taped run"
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What the parts of the tape are called, in order."""
+        """The state keys of the parts of the tape, in order."""
         return (*self.tape.keys(), STATUS, FULL, ELEMENTS, ROOM)
 
     def lower(self, *args: Any) -> Sequence[Any]:
         rows, depth = self.room or (traced_rows(self), self.executable.traced_depth())
-        executable, lanes, given = self.executable, self.run.lanes, self.run.given(*args)
+        executable, lanes, sharded = self.executable, self.run.lanes, self.run.arguments(*args)
         machine = recording_machine(executable, self.tape, rows, self.silent)
-        arguments = executable.natural({**given.mapped, **given.common})
-        state: State = machine.advance(machine.start(arguments, lanes, depth, given.end, given.names))
-        outcome = executable.read(state, depth)
-        left = {**{key: state.carry[key] for key in self.tape.keys()}, STATUS: outcome.status}
-        over = [left[b.count] > n - lanes for b, n in zip(self.tape.blocks, rows, strict=True)]
-        left[FULL] = jnp.any(jnp.array(over, bool))
-        left |= {ELEMENTS: jnp.zeros((self.run.elements,), bool), ROOM: jnp.zeros((depth,), bool)}
-        return [*jax.tree.leaves(outcome), *(left[key] for key in self.keys)]
+        arguments = executable.natural({**sharded.mapped, **sharded.common})
+        state: State = machine.advance(machine.start(arguments, lanes, depth, sharded.end, sharded.names))
+        raw = executable.read(state, depth)
+        parts = {**{key: state.carry[key] for key in self.tape.keys()}, STATUS: raw.status}
+        over = [parts[b.count] > n - lanes for b, n in zip(self.tape.blocks, rows, strict=True)]
+        parts[FULL] = jnp.any(jnp.array(over, bool))
+        parts |= {ELEMENTS: jnp.zeros((self.run.elements,), bool), ROOM: jnp.zeros((depth,), bool)}
+        return [*jax.tree.leaves(raw), *(parts[key] for key in self.keys)]
 
     def impl(self, *args: Any) -> Sequence[Any]:
-        if replaying():  # of what was inside `jit`: with the room that there was
+        if replaying():  # JAX repeats what was inside `jit` to find a NaN: with the room that there was
             with unsought():
-                outs = run_now(self, self.executable, self.run.lanes, *args)
-            left = self.split(outs)[1]
-            if np.any(left[STATUS]) or np.any(left[FULL]):
-                return outs  # those who have called tell of it
+                outs = run_compiled(self, self.executable, self.run.lanes, *args)
+            parts = self.split(outs)[1]
+            if np.any(parts[STATUS]) or np.any(parts[FULL]):
+                return outs  # lanes give NaN on purpose; the caller reports the failure
         if self.room is not None:
-            return run_now(self, self.executable, self.run.lanes, *args)
+            return run_compiled(self, self.executable, self.run.lanes, *args)
         return run_growing_tape(self, *args)
 
     def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The leaves of the outcome, and the tape by key."""
+        """Split the results into the leaves of the raw result and the tape by key."""
         count = len(outs) - len(self.keys)
         return list(outs[:count]), dict(zip(self.keys, outs[count:], strict=True))
 
-    def with_room(self, left: Mapping[str, Any]) -> RecordedRun:
-        """The same, with the room that a run had."""
-        rows = tuple(left[next(iter(b.buffers.values()))].shape[-2] for b in self.tape.blocks)
-        return replace(self, room=(rows, int(left[ROOM].shape[-1])))
+    def with_room(self, parts: Mapping[str, Any]) -> RecordedRun:
+        """Fix the room to that of the tape `parts`, so that the tapes of both runs have equal shapes."""
+        rows = tuple(parts[next(iter(b.buffers.values()))].shape[-2] for b in self.tape.blocks)
+        return replace(self, room=(rows, int(parts[ROOM].shape[-1])))
 
     def abstract_eval(self, avals: Sequence[Any]) -> None:
-        """As traced."""
+        """The types of the results are those of the traced operation."""
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         run = self.run.folded(size, axes)
         if run.program != self.run.program:  # another program has another tape
             return one_by_one(self, size, axes)
-        outs = [*self.run.per_lane(), *(key in (HEAD, STATUS) for key in self.keys)]
-        floats = [here for here, x in zip(outs, self.like(), strict=True) if is_inexact(x)]
+        per_lane = [*self.run.per_lane(), *(key in (HEAD, STATUS) for key in self.keys)]
+        floats = [by_lane for by_lane, x in zip(per_lane, self.like(), strict=True) if is_inexact(x)]
         return BatchedOperation(
             replace(self, run=run),
             lambda k, x, axis: self.run.folded_operand(run, size, k, x, axis),
-            lambda found: unfolded_outs(found, outs, size),
-            lambda found: unfolded_outs(found, floats, size),
+            lambda outs: unfolded_outs(outs, per_lane, size),
+            lambda outs: unfolded_outs(outs, floats, size),
         )
 
     def like(self) -> list[Any]:
-        """Something of the dtype of each result."""
+        """An array of the dtype of each result, without its shape."""
         layout = self.executable.machine.layout
         values = [np.empty((), _stored(layout, v)) for v in layout.program.results]
         structure = self.run.structure()
-        outcome = jax.tree.unflatten(structure, [np.int32(0)] * structure.num_leaves)
-        shown = {v: np.empty((), _stored(layout, v)) for v in outcome.shown}
-        leaves = jax.tree.leaves(replace(outcome, values=tuple(values), shown=shown))
-        dtypes = {block.key(n): dtype for block in self.tape.blocks for n, (_, dtype) in block.rows.buffers.items()}
+        raw = jax.tree.unflatten(structure, [np.int32(0)] * structure.num_leaves)
+        shown = {v: np.empty((), _stored(layout, v)) for v in raw.shown}
+        leaves = jax.tree.leaves(replace(raw, values=tuple(values), shown=shown))
+        buffers = [(block, block.record_layout.buffers) for block in self.tape.blocks]
+        dtypes = {block.key(name): dtype for block, columns in buffers for name, (_, dtype) in columns.items()}
         return [*leaves, *(np.empty((), dtypes.get(key, np.int32)) for key in self.keys)]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
-        again = replace(self.with_room(self.split(outs)[1]), silent=True)
-        return outs, jvp_of(again, primals, tangents, outs)
+        same_room = replace(self.with_room(self.split(outs)[1]), silent=True)
+        return outs, jvp_of(same_room, primals, tangents, outs)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()
@@ -152,69 +156,71 @@ def _stored(layout: Layout, name: str) -> Any:
 
 
 def recording_machine(executable: PcExecutable, tape: Tape, rows: Sequence[int], silent: bool) -> Machine:
-    """The machine that records."""
+    """The machine that records a tape with buffers of `rows` rows."""
     smooth = executable.smooth
     codes = (smooth if silent else executable.machine).layout.codes
     return replace(
         smooth,
-        layout=recording(replace(smooth.layout, codes=codes), tape, rows),
+        layout=recording_layout(replace(smooth.layout, codes=codes), tape, rows),
         emitter=Guard(),
         stage=RecordingContext,
     )
 
 
-def traced_rows(taped: RecordedRun) -> tuple[int, ...]:
-    """Rows of buffers where the tape cannot grow."""
-    lanes, blocks = taped.run.lanes, taped.tape.blocks
-    visits = taped.executable.options.max_tape
+def traced_rows(recorded: RecordedRun) -> tuple[int, ...]:
+    """Rows of each block's buffers where the tape cannot grow."""
+    lanes, blocks = recorded.run.lanes, recorded.tape.blocks
+    visits = recorded.executable.options.max_tape
     if visits is None:
-        each = max(1, sum(block.bytes() for block in blocks))
-        many = WIDEST if is_symbolic(lanes) else lanes
-        visits = max(16, min(TRACED_VISITS, TRACED_BYTES // (many * each)))
+        bytes_of_visit = max(1, sum(block.bytes() for block in blocks))
+        most_lanes = WIDEST if is_symbolic(lanes) else lanes
+        visits = max(16, min(TRACED_VISITS, TRACED_BYTES // (most_lanes * bytes_of_visit)))
     return (lanes * (visits + 1),) * len(blocks)
 
 
-def run_now(operation: Operation, executable: PcExecutable, lanes: int, *args: Any) -> list[Any]:
-    """The result for arrays that are known, outside traces."""
-    options = xla_options.compiler_options(
-        executable.kernel, lanes, in_place=False
-    )  # XLA gets a backward run wrong with it
-    found: list[Any] = jitted(operation, None if options is None else tuple(options.items()))(*args)
-    return found
+def run_compiled(operation: Operation, executable: PcExecutable, lanes: int, *args: Any) -> list[Any]:
+    """Compile and run an operation for concrete arrays, with XLA options chosen for `lanes` lanes."""
+    # XLA gets a backward run wrong with the option for updates in place.
+    options = xla_options.compiler_options(executable.kernel, lanes, in_place=False)
+    results: list[Any] = jitted(operation, None if options is None else tuple(options.items()))(*args)
+    return results
 
 
-def run_growing_tape(taped: RecordedRun, *args: Any) -> list[Any]:
-    """A taped run with as much room as it needs, found by trying."""
-    executable, lanes = taped.executable, taped.run.lanes
-    limit, key = executable.options.max_tape, (taped.tape.shared, lanes)
-    rows = (
-        traced_rows(taped) if limit is not None else executable.tapes.get(key, (17 * lanes,) * len(taped.tape.blocks))
-    )
+def run_growing_tape(recorded: RecordedRun, *args: Any) -> list[Any]:
+    """Run with a tape and stacks as large as needed, found by trying. Raises UsageError if `max_tape` is too small."""
+    executable, lanes = recorded.executable, recorded.run.lanes
+    limit, key = executable.options.max_tape, (recorded.tape.shared, lanes)
+    if limit is not None:
+        rows = traced_rows(recorded)
+    else:
+        rows = executable.tapes.get(key, ((FIRST_VISITS + 1) * lanes,) * len(recorded.tape.blocks))
     depth = executable.depth
     while True:
-        sized = replace(taped, room=(rows, depth), silent=taped.silent or executable.prints)
-        outs = run_now(sized, executable, lanes, *args)
-        left = taped.split(outs)[1]
-        counts = [int(left[block.count]) for block in taped.tape.blocks]
-        deeper = executable.deeper(left[STATUS], depth, LaneSharding(None, lanes))
-        full = bool(left[FULL])
+        # Trials are silent: lanes print once, in a last run with the right room.
+        trial = replace(recorded, room=(rows, depth), silent=recorded.silent or executable.prints)
+        outs = run_compiled(trial, executable, lanes, *args)
+        parts = recorded.split(outs)[1]
+        counts = [int(parts[block.count]) for block in recorded.tape.blocks]
+        deeper = executable.deeper(parts[STATUS], depth, LaneSharding(None, lanes))
+        full = bool(parts[FULL])
         if deeper is None and not full:
             executable.remember(depth)
             executable.tapes[key] = rows
-            if sized.silent == taped.silent:
+            if trial.silent == recorded.silent:
                 return outs
-            return run_now(replace(sized, silent=False), executable, lanes, *args)
+            return run_compiled(replace(trial, silent=False), executable, lanes, *args)
         if full and limit is not None:
-            raise _too_short(taped, counts)
+            raise _too_short(recorded, counts)
         depth = deeper or depth
-        rows = tuple(max(old, tape.rounded(n) + lanes) for n, old in zip(counts, rows, strict=True)) if full else rows
+        if full:
+            rows = tuple(max(old, round_up(n) + lanes) for n, old in zip(counts, rows, strict=True))
 
 
-def _too_short(taped: RecordedRun, counts: Sequence[int]) -> UsageError:
-    lanes = taped.run.lanes
+def _too_short(recorded: RecordedRun, counts: Sequence[int]) -> UsageError:
+    lanes = recorded.run.lanes
     needed = -(-max(counts) // lanes)
-    most = taped.tape.blocks[counts.index(max(counts))].code.block
-    title = f"the tape of a gradient is full: max_tape={taped.executable.options.max_tape} records for each lane"
+    most = recorded.tape.blocks[counts.index(max(counts))].code.block
+    title = f"the tape of a gradient is full: max_tape={recorded.executable.options.max_tape} records for each lane"
     note = f"a block of `{most.function}` was visited {max(counts):,} times by {lanes} lanes"
     help = f"set `max_tape={needed}`, or leave it out: outside `jit` the tape grows as needed"
     return UsageError(Diagnostic("PCB423", title, notes=(note,), helps=(help,)))
@@ -222,17 +228,17 @@ def _too_short(taped: RecordedRun, counts: Sequence[int]) -> UsageError:
 
 @lru_cache(maxsize=256)
 def tape_notice(executable: PcExecutable, tape: Tape) -> Notice:
-    """What there is to say inside `jit`, of a full tape of a program."""
+    """The report of a tape that was full inside `jit`. Its flags: FULL, STATUS, and the count of each block."""
 
     def findings(full: Any, status: Any, *counts: Any) -> list[Diagnostic]:
         # Elements of a `vmap` that were recorded one by one have counts of their own.
-        each = status.size // max(1, counts[0].size)
-        needed = -(-max(int(count.max()) for count in counts) // each)
+        lanes = status.size // max(1, counts[0].size)
+        needed = -(-max(int(count.max()) for count in counts) // lanes)
         most = tape.blocks[max(range(len(counts)), key=lambda k: int(counts[k].max()))].code.block
-        place = next((loc for op in most.ops if (loc := getattr(op, "loc", None)) is not None), None)
+        location = next((loc for op in most.ops if (loc := getattr(op, "loc", None)) is not None), None)
         title = f"the tape of a gradient inside `jit` is full: it needs {needed} records for each lane"
         note = "gradients of this run are NaN; values are right all the same"
-        primary = None if place is None else Label(place, "a block that was visited most often begins here")
+        primary = None if location is None else Label(location, "a block that was visited most often begins here")
         help = f"set `max_tape={needed}`, as `f.tape(...)` says for other arguments; or use `checkpoints=`"
         return [Diagnostic("PCB423", title, primary, notes=(note,), helps=(help,))]
 
@@ -240,5 +246,6 @@ def tape_notice(executable: PcExecutable, tape: Tape) -> Notice:
 
 
 def folded_part(key: str, x: Any, axis: Axis, size: int) -> Any:
-    """A part of a tape for `size` times as many lanes, which have run together."""
+    """The part `key` of a tape, for a run of `size` times as many lanes that were recorded together: only parts with a
+    value for each lane have the elements along an axis."""
     return fold_lanes(x, axis, size) if key in (HEAD, STATUS) and axis is not None else x

@@ -1,15 +1,20 @@
-"""A run that leaves marks instead of a tape: whole states of the machine, between which it is run again.
+"""A run that keeps snapshots instead of a tape: states of the machine, between which it is run again.
 
 The memory of a gradient is then that of a fixed number of states and of the tape of one segment, however long the run.
-A run is cut into segments of so many trips. Every `stride`-th segment begins with a mark; when all marks are used,
-every second one is dropped and the stride doubles.
+A run is cut into segments of `SEGMENT` trips. Every `stride`-th segment begins with a snapshot; when there is no room
+for another one, every second is dropped and the stride doubles.
+
+```
+room for 4   S . S . S . S .        stride 2, eight segments: full
+             S . . . S . . .        stride 4; the next snapshot is that of segment 8
+```
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -23,22 +28,27 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import Sweep
 from pcbatch.runtime.vm.raw_result import replaying, unsought
-from pcbatch.transforms.primitive.batching import Axis, BatchedOperation, one_by_one
-from pcbatch.transforms.primitive.jvp import jvp_of, not_linear
-from pcbatch.transforms.primitive.operation import bind
-from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, RunOperation, run_now
-from pcbatch.transforms.tape.plan import STATUS, RecordingContext, Tape, recording
+from pcbatch.transforms.primitive.derived import jvp_of, one_by_one
+from pcbatch.transforms.primitive.errors import not_linear
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
+from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, RunOperation, run_compiled
+from pcbatch.transforms.tape.plan import STATUS, Tape
+from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout
+
+if TYPE_CHECKING:
+    from pcbatch.transforms.run import Run
 
 SEGMENT = 64  # trips
-SNAPSHOT = "mark:"  # state keys of saved states
-STRIDE = "stride"  # int32[]: segments between two marks
-SEGMENTS = "segments"  # int32[]
+SNAPSHOT = "snapshot:"  # before the state keys of snapshots
+STRIDE = "stride"  # int32[]: segments between two snapshots
+SEGMENTS = "segments"  # int32[]: how many the run had
 
 
-def recorder_of(run: Any, tape: Tape) -> RecordedRun | RematRun:
-    """A run that leaves what its gradient needs: a tape, or marks if the function has `checkpoints`."""
-    marks = run.program.executable.options.checkpoints
-    return RecordedRun(run, tape) if marks is None else RematRun(run, tape, marks + marks % 2)
+def recorder_of(run: Run, tape: Tape) -> RecordedRun | RematRun:
+    """The run that gives what the gradient of `run` needs: a tape, or snapshots if the function has `checkpoints`."""
+    snapshots = run.program.executable.options.checkpoints
+    # An even number, so that every second can be dropped.
+    return RecordedRun(run, tape) if snapshots is None else RematRun(run, tape, snapshots + snapshots % 2)
 
 
 def segment_rows(tape: Tape, lanes: int) -> tuple[int, ...]:
@@ -47,12 +57,12 @@ def segment_rows(tape: Tape, lanes: int) -> tuple[int, ...]:
 
 
 def segment_machine(executable: PcExecutable, tape: Tape | None = None, lanes: int = 0) -> Machine:
-    """A machine of which a trip visits each block once; it records, if it is given a tape."""
+    """The machine of a segment, whose trips visit each block once; it records if it is given a tape."""
     smooth = executable.smooth
     each_once = replace(smooth, emitter=Guard(), schedule=Sweep(), modes=_dense(len(smooth.layout.codes)))
     if tape is None:
         return each_once
-    layout = recording(smooth.layout, tape, segment_rows(tape, lanes))
+    layout = recording_layout(smooth.layout, tape, segment_rows(tape, lanes))
     return replace(each_once, layout=layout, stage=RecordingContext)
 
 
@@ -62,43 +72,42 @@ def _dense(blocks: int) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class RematRun(RunOperation):
-    """A run that leaves marks: gives the leaves of the outcome, and then the marks (see `keys`)."""
+    """A run that keeps snapshots. Results: the leaves of the raw result, then the snapshots (see `keys`)."""
 
-    run: Any  # a `Run`
+    run: Run
     tape: Tape
-    marks: int
-    depth: int | None = None  # room for nested calls; None: as fits
+    snapshots: int
+    depth: int | None = None  # room for nested calls; None: it may grow
     name: str = "marked run"
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What the parts are called, in order."""
+        """The keys of the parts of the snapshots, in order."""
         machine = segment_machine(self.executable)
         state = jax.eval_shape(lambda: machine.idle({}, self.run.lanes, 1).carry)
         return (*(SNAPSHOT + key for key in sorted(state)), STRIDE, SEGMENTS, STATUS, FULL, ROOM)
 
     def lower(self, *args: Any) -> Sequence[Any]:
-        executable, lanes, given = self.executable, self.run.lanes, self.run.given(*args)
+        executable, lanes, sharded = self.executable, self.run.lanes, self.run.arguments(*args)
         depth = self.depth or executable.traced_depth()
         machine = segment_machine(executable)
-        arguments = executable.natural({**given.mapped, **given.common})
-        state, left = run_with_snapshots(
-            machine, machine.start(arguments, lanes, depth, given.end, given.names), self.marks
-        )
-        outcome = executable.read(state, depth)
-        left |= {STATUS: outcome.status, FULL: jnp.zeros((), bool), ROOM: jnp.zeros((depth,), bool)}
-        return [*jax.tree.leaves(outcome), *(left[key] for key in self.keys)]
+        arguments = executable.natural({**sharded.mapped, **sharded.common})
+        start = machine.start(arguments, lanes, depth, sharded.end, sharded.names)
+        state, parts = run_with_snapshots(machine, start, self.snapshots)
+        raw = executable.read(state, depth)
+        parts |= {STATUS: raw.status, FULL: jnp.zeros((), bool), ROOM: jnp.zeros((depth,), bool)}
+        return [*jax.tree.leaves(raw), *(parts[key] for key in self.keys)]
 
     def impl(self, *args: Any) -> Sequence[Any]:
         executable, lanes = self.executable, self.run.lanes
-        if replaying():  # of what was inside `jit`: with the depth that there was
+        if replaying():  # JAX repeats what was inside `jit` to find a NaN: with the depth that there was
             with unsought():
-                outs = run_now(self, executable, lanes, *args)
+                outs = run_compiled(self, executable, lanes, *args)
             if np.any(self.split(outs)[1][STATUS]):
                 return outs
         depth = self.depth or executable.depth
         while True:
-            outs = run_now(replace(self, depth=depth), executable, lanes, *args)
+            outs = run_compiled(replace(self, depth=depth), executable, lanes, *args)
             status = self.split(outs)[1][STATUS]
             deeper = None if self.depth is not None else executable.deeper(status, depth, LaneSharding(None, lanes))
             if deeper is None:
@@ -107,53 +116,58 @@ class RematRun(RunOperation):
             depth = deeper
 
     def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The leaves of the outcome, and the marks by key."""
+        """Split the results into the leaves of the raw result and the snapshots by key."""
         keys = self.keys
         count = len(outs) - len(keys)
         return list(outs[:count]), dict(zip(keys, outs[count:], strict=True))
 
     def abstract_eval(self, avals: Sequence[Any]) -> None:
-        """As traced."""
+        """The types of the results are those of the traced operation."""
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         return one_by_one(self, size, axes)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
-        again = replace(self, depth=int(self.split(outs)[1][ROOM].shape[-1]))
-        return outs, jvp_of(again, primals, tangents, outs)
+        same_depth = replace(self, depth=int(self.split(outs)[1][ROOM].shape[-1]))
+        return outs, jvp_of(same_depth, primals, tangents, outs)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()
 
 
-def run_with_snapshots(machine: Machine, state: State, marks: int) -> tuple[State, dict[str, Any]]:
-    """The state at the end, and the marks."""
+def run_with_snapshots(machine: Machine, state: State, snapshots: int) -> tuple[State, dict[str, Any]]:
+    """Run to the end; returns the last state, and at most `snapshots` snapshots with `STRIDE` and `SEGMENTS`."""
     blocks = machine.blocks(state)
-    room = {key: jnp.zeros((marks, *x.shape), x.dtype) for key, x in state.carry.items()}
+    room = {key: jnp.zeros((snapshots, *x.shape), x.dtype) for key, x in state.carry.items()}
 
     def segment(c: tuple[Values, Values, jax.Array, jax.Array, jax.Array]) -> Any:
         carry, saved, stride, count, trips = c
-        full = count >= marks * stride
-        saved = _run_once(full, lambda s: {key: x.at[: marks // 2].set(x[::2]) for key, x in s.items()}, saved)
+        # Row r has segment r * stride; with every second row dropped, the rest are in the front half.
+        full = count >= snapshots * stride
+        saved = _run_once(full, lambda s: {key: x.at[: snapshots // 2].set(x[::2]) for key, x in s.items()}, saved)
         stride = jnp.where(full, 2 * stride, stride)
-        place = count // stride
+        row = count // stride
 
-        def mark(s: Values) -> Values:
-            return {key: x.at[place].set(carry[key]) for key, x in s.items()}
+        def save(s: Values) -> Values:
+            return {key: x.at[row].set(carry[key]) for key, x in s.items()}
 
-        saved = _run_once(count % stride == 0, mark, saved)
+        saved = _run_once(count % stride == 0, save, saved)
         after = machine.advance(State(carry, state.shared, trips), SEGMENT)
         return after.carry, saved, stride, count + 1, after.trips
 
     one, none = jnp.ones((), jnp.int32), jnp.zeros((), jnp.int32)
     begin = (state.carry, room, one, none, state.trips)
     carry, saved, stride, count, trips = jax.lax.while_loop(lambda c: blocks.live(c[0]), segment, begin)
-    left = {SNAPSHOT + key: x for key, x in saved.items()} | {STRIDE: stride, SEGMENTS: count}
-    return State(carry, state.shared, trips), left
+    parts = {SNAPSHOT + key: x for key, x in saved.items()} | {STRIDE: stride, SEGMENTS: count}
+    return State(carry, state.shared, trips), parts
 
 
-def _run_once(go: jax.Array, change: Any, values: Values) -> Values:
-    """`change(values)` if `go`. A conditional would copy them."""
-    done: Values = jax.lax.while_loop(lambda c: c[0], lambda c: (jnp.zeros((), bool), change(c[1])), (go, values))[1]
-    return done
+def _run_once(condition: jax.Array, change: Callable[[Values], Values], values: Values) -> Values:
+    """`change(values)` if the condition holds, else `values`, in a loop: a conditional would copy them."""
+
+    def body(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
+        return jnp.zeros((), bool), change(c[1])
+
+    changed: Values = jax.lax.while_loop(lambda c: c[0], body, (condition, values))[1]
+    return changed

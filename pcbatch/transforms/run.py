@@ -1,4 +1,4 @@
-"""A run of the machine inside a trace: one operation, that `vmap` folds into more lanes."""
+"""A run of the machine inside a trace: one operation, which `vmap` folds into more lanes."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ from pcbatch.runtime.sharding.custom_partitioning import split_by_xla
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, no_donation, non_finite_lanes, replaying, unsought
 from pcbatch.transforms import tangent
-from pcbatch.transforms.primitive.batching import Axis, BatchedOperation
-from pcbatch.transforms.primitive.jitted import jitted
-from pcbatch.transforms.primitive.jvp import not_linear
+from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.lane_folding import fold_lanes, repeat_lanes, unfolded_outs
-from pcbatch.transforms.primitive.operation import bind
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, jitted
 from pcbatch.transforms.recorded_run import RecordedRun, run_growing_tape
 
-PER_LANE = ("values", "status", "pc", "depths", "back", "shown")  # fields of an outcome with a value for each lane
+PER_LANE = ("values", "status", "pc", "depths", "back", "shown")  # fields of a raw result with a value for each lane
 
 
 @dataclass(frozen=True)
 class UnsharingProgram:
-    """An executable, and how to get that of the same function with less that all lanes share."""
+    """A program, and a function that compiles it again with some shared arguments per lane.
+
+    `unshared` takes the names of the arguments that are to be per lane.
+    """
 
     executable: PcExecutable
-    unshared: Callable[[frozenset[str]], UnsharingProgram] = field(
-        compare=False
-    )  # of arguments that lanes no longer share
+    unshared: Callable[[frozenset[str]], UnsharingProgram] = field(compare=False)
 
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """`lanes` lanes of a program to their end. Its operands are the arguments `names`, of which those that are `mapped`
-    have lanes in front, and, if some lanes have no work, the number of those that have (`ends`)."""
+    """`lanes` lanes of a program to their end.
+
+    Operands: the arguments `names`, of which those that are `mapped` have the lanes as their first axis, and, if
+    `ends`, the number of lanes that have work. Results: the leaves of the raw result.
+    """
 
     program: UnsharingProgram
     names: tuple[str, ...]
@@ -50,7 +52,7 @@ class Run:
     lanes: int
     through: int | None = None  # the width of the machine, if inputs are to wait for lanes
     ends: bool = False
-    smooth: bool = False  # for JAX's forward mode
+    smooth: bool = False  # run the machine whose frames keep floating numbers as such, for JAX's forward mode
     elements: int = 1  # of `vmap`s that are folded into the lanes
     name: str = "run"
     differentiates = False
@@ -62,68 +64,68 @@ class Run:
     def steps(self) -> StackProgram:
         return self.program.executable.program
 
-    def outcome(self, *args: Any) -> RawResult:
+    def raw_result(self, *args: Any) -> RawResult:
         """The run, in JAX's operations."""
-        return self.program.executable.run_traced(self.given(*args), self.lanes, self.through, self.smooth)
+        return self.program.executable.run_traced(self.arguments(*args), self.lanes, self.through, self.smooth)
 
-    def given(self, *args: Any) -> ShardedArguments:
+    def arguments(self, *args: Any) -> ShardedArguments:
         """The operands as arguments of a machine."""
-        pairs = list(zip(self.names, self.mapped, args, strict=False))
+        named = list(zip(self.names, self.mapped, args, strict=False))
         end = args[-1] if self.ends else None
-        mapped = {v: x for v, here, x in pairs if here}
-        names = None  # lanes that print are called what they are called in their element
+        mapped = {v: x for v, is_mapped, x in named if is_mapped}
+        names = None  # the numbers that lanes print: those in their element
         if self.program.executable.prints:
             names = jnp.arange(self.lanes, dtype=jnp.int32) // self.elements
-        return ShardedArguments(mapped, {v: x for v, here, x in pairs if not here}, end, names)
+        return ShardedArguments(mapped, {v: x for v, is_mapped, x in named if not is_mapped}, end, names)
 
     @property
     def splits(self) -> bool:
-        """May XLA split it by lanes, where nobody has said where they run?"""
+        """Whether XLA may split the run by lanes, if no mesh is given."""
         return not (self.ends or self.smooth or self.program.executable.prints or is_symbolic(self.lanes))
 
     def lower(self, *args: Any) -> Sequence[Any]:
         if not self.splits:
-            return jax.tree.leaves(self.outcome(*args))
-        executable, given = self.program.executable, self.given(*args)
+            return jax.tree.leaves(self.raw_result(*args))
+        executable, sharded = self.program.executable, self.arguments(*args)
 
         def some(args: Mapping[str, Any], lanes: int) -> RawResult:
             return executable.run_traced(ShardedArguments(*executable.split(args), None, None), lanes, self.through)
 
-        return jax.tree.leaves(split_by_xla(some, given.mapped, given.common, self.lanes))
+        return jax.tree.leaves(split_by_xla(some, sharded.mapped, sharded.common, self.lanes))
 
     def impl(self, *args: Any) -> Sequence[Any]:
         if not debug_checks():
-            return self._now(*args)
-        # Lanes that fail give NaN on purpose: their failure is told by those who have called.
+            return self._run(*args)
+        # Lanes that fail give NaN on purpose. The caller reports them; JAX's search must not find them first.
         if replaying():
             with unsought():
                 outs = list(jitted(self)(*args))  # with the depth that stacks had there
-            if np.any(self._outcome(outs).status):
+            if np.any(self._unflatten(outs).status):
                 return outs
         try:
-            return self._now(*args)
+            return self._run(*args)
         except FloatingPointError:
             with unsought():
-                outs = list(self._now(*args))
-            if non_finite_lanes(self._outcome(outs)):
+                outs = list(self._run(*args))
+            if non_finite_lanes(self._unflatten(outs)):
                 raise
             return outs
 
-    def _outcome(self, outs: Sequence[Any]) -> RawResult:
-        outcome: RawResult = jax.tree.unflatten(self.structure(), outs)
-        return outcome
+    def _unflatten(self, outs: Sequence[Any]) -> RawResult:
+        raw: RawResult = jax.tree.unflatten(self.structure(), outs)
+        return raw
 
-    def _now(self, *args: Any) -> Sequence[Any]:
+    def _run(self, *args: Any) -> Sequence[Any]:
         if self.ends or (self.elements > 1 and self.program.executable.prints):
             return list(jitted(self)(*args))
-        executable, given = self.program.executable, dict(zip(self.names, args, strict=True))
+        executable, named = self.program.executable, dict(zip(self.names, args, strict=True))
         if self.through is not None:
-            return jax.tree.leaves(executable.map(given, self.lanes, self.through))
-        with no_donation():  # tangents are asked for with the same arguments
-            return jax.tree.leaves(executable.run(given, self.lanes))
+            return jax.tree.leaves(executable.map(named, self.lanes, self.through))
+        with no_donation():  # tangents are computed from the same arguments
+            return jax.tree.leaves(executable.run(named, self.lanes))
 
     def abstract_eval(self, avals: Sequence[Any]) -> None:
-        """As traced."""
+        """The types of the results are those of the traced operation."""
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         run = self.folded(size, axes)
@@ -135,30 +137,30 @@ class Run:
         )
 
     def folded(self, size: int, axes: Sequence[Axis]) -> Run:
-        """The run of `size` times as many lanes. What lanes share and elements do not is no longer shared."""
+        """The run of `size` times as many lanes. Shared arguments that differ between elements become per lane."""
         flags = zip(self.names, self.mapped, axes, strict=False)
-        apart = {v for v, here, axis in flags if not here and axis is not None}
-        mapped = tuple(here or v in apart for v, here in zip(self.names, self.mapped, strict=True))
-        program = self.program.unshared(frozenset(apart)) if apart else self.program
+        unshared = {v for v, is_mapped, axis in flags if not is_mapped and axis is not None}
+        mapped = tuple(is_mapped or v in unshared for v, is_mapped in zip(self.names, self.mapped, strict=True))
+        program = self.program.unshared(frozenset(unshared)) if unshared else self.program
         return replace(self, program=program, mapped=mapped, lanes=self.lanes * size, elements=self.elements * size)
 
     def folded_operand(self, run: Run, size: int, k: int, x: Any, axis: Axis) -> Any:
-        """An operand of the folded run."""
+        """Operand `k` of the folded run, from that of this one with the elements along `axis`."""
         if k == len(self.names):
-            return x * size  # how many lanes have work
+            return x * size  # the number of lanes that have work
         if self.mapped[k]:
             return fold_lanes(x, axis, size)
         return repeat_lanes(x, axis, self.lanes, size) if run.mapped[k] else x
 
     def structure(self) -> Any:
-        """The tree that the results are the leaves of."""
+        """The tree of a raw result, of which the results are the leaves."""
         return self.program.executable.traced_structure()
 
     def per_lane(self) -> list[bool]:
-        """Which results have a value for each lane."""
-        outcome = jax.tree.unflatten(self.structure(), [False] * self.structure().num_leaves)
-        marked = {name: jax.tree.map(lambda _: True, getattr(outcome, name)) for name in PER_LANE}
-        return jax.tree.leaves(replace(outcome, **marked))
+        """Whether each result has a value for each lane."""
+        flags = jax.tree.unflatten(self.structure(), [False] * self.structure().num_leaves)
+        by_lane = {name: jax.tree.map(lambda _: True, getattr(flags, name)) for name in PER_LANE}
+        return jax.tree.leaves(replace(flags, **by_lane))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         return tangent.jvp_rule(self, primals, tangents)
@@ -170,55 +172,58 @@ class Run:
 def traced_run(
     program: UnsharingProgram, args: Mapping[str, Any], lanes: int, through: int | None = None, mesh: Devices = None
 ) -> RawResult:
-    """A run of a call that JAX traces; `through`: the width of the machine, if inputs are to wait for lanes."""
+    """Run a call that JAX traces.
+
+    `through`: the number of lanes of the machine, if inputs are to wait for lanes; then `lanes` is that of the inputs.
+    """
     executable = program.executable
-    spread = LaneSharding(mesh, lanes)
-    if spread.over is None:
-        return _applied(program, *executable.split(args), lanes, through)
+    sharding = LaneSharding(mesh, lanes)
+    if sharding.over is None:
+        return _bind_run(program, *executable.split(args), lanes, through)
 
-    def run(given: ShardedArguments, common: Mapping[str, Any]) -> RawResult:
-        return executable.run_traced(replace(given, common=common), spread.each, through)
+    def run(sharded: ShardedArguments, common: Mapping[str, Any]) -> RawResult:
+        return executable.run_traced(replace(sharded, common=common), sharding.each, through)
 
-    def body(given: ShardedArguments, common: Mapping[str, Any]) -> RawResult:
-        if given.names is not None:  # what lanes are called is known to no operation
-            told: RawResult = trace_without_mesh(run, given, common)
-            return told
-        return _applied(program, given.mapped, common, spread.each, through, given.end)
+    def body(sharded: ShardedArguments, common: Mapping[str, Any]) -> RawResult:
+        if sharded.names is not None:  # no operation has the numbers that lanes print as operands
+            raw: RawResult = trace_without_mesh(run, sharded, common)
+            return raw
+        return _bind_run(program, sharded.mapped, common, sharding.each, through, sharded.end)
 
     def whole(args: Mapping[str, Any]) -> RawResult:
-        dealt = executable.dealt(args, spread)
-        outcome: RawResult = spread.around(body, dealt.without_common(), dealt.common)
-        return executable.collected(outcome, spread=spread)
+        sharded = executable.dealt(args, sharding)
+        raw: RawResult = sharding.around(body, sharded.without_common(), sharded.common)
+        return executable.collected(raw, spread=sharding)
 
-    # Of a mesh that is in types alone, `jit` knows the devices from the arguments.
-    run_it: Any = jax.jit(whole) if isinstance(spread.mesh, AbstractMesh) else whole
-    outcome: RawResult = run_it(dict(args))
-    return outcome
+    # If the mesh is in types alone, `jit` takes the devices from the arguments.
+    run_whole: Any = jax.jit(whole) if isinstance(sharding.mesh, AbstractMesh) else whole
+    raw: RawResult = run_whole(dict(args))
+    return raw
 
 
-def _applied(
+def _bind_run(
     program: UnsharingProgram,
     mapped: Mapping[str, Any],
-    common: Mapping[str, Any],
+    shared: Mapping[str, Any],
     lanes: int,
     through: int | None,
     end: Any = None,
 ) -> RawResult:
-    names = (*mapped, *common)
-    flags = tuple(v in mapped for v in names)
-    run = Run(program, names, flags, lanes, through, end is not None)
-    operands = [*mapped.values(), *common.values(), *([] if end is None else [end])]
-    outcome: RawResult = jax.tree.unflatten(run.structure(), bind(run, *map(jnp.asarray, operands)))
-    return outcome
+    names = (*mapped, *shared)
+    run = Run(program, names, tuple(v in mapped for v in names), lanes, through, end is not None)
+    operands = [*mapped.values(), *shared.values(), *([] if end is None else [end])]
+    raw: RawResult = jax.tree.unflatten(run.structure(), bind(run, *map(jnp.asarray, operands)))
+    return raw
 
 
 def records_of(program: UnsharingProgram, args: Mapping[str, Any], lanes: int) -> list[tuple[str, int, int]]:
-    """What a gradient with respect to all floating arguments records: labels of blocks, records, and bytes of each."""
-    mapped, common = program.executable.split(args)
-    names, operands = (*mapped, *common), [*mapped.values(), *common.values()]
+    """Run and record; return the label, the number of records and the bytes of a record for each recorded block, for a
+    gradient with respect to all floating arguments."""
+    mapped, shared = program.executable.split(args)
+    names, operands = (*mapped, *shared), [*mapped.values(), *shared.values()]
     run = Run(program, names, tuple(v in mapped for v in names), lanes)
     moved = tuple(bool(jnp.issubdtype(x.dtype, jnp.inexact)) for x in operands)
-    plan = tangent.tape_of(program, tangent.wanted(run, moved))
-    taped = RecordedRun(run, plan)
-    left = taped.split(run_growing_tape(taped, *operands))[1]
-    return [(block.code.block.label, int(left[block.count]), block.bytes()) for block in plan.blocks]
+    tape = tangent.tape_of(program, tangent.wanted(run, moved))
+    recorded = RecordedRun(run, tape)
+    parts = recorded.split(run_growing_tape(recorded, *operands))[1]
+    return [(block.code.block.label, int(parts[block.count]), block.bytes()) for block in tape.blocks]

@@ -13,7 +13,7 @@ import pytest
 
 import pcbatch
 from pcbatch.options import Options
-from pcbatch.transforms.failure_callback import VARIABLE, mode_of
+from pcbatch.transforms.failure_callback import VARIABLE, failure_mode
 
 NS, XS = jnp.array([3, 100]), jnp.ones(2)
 
@@ -125,16 +125,16 @@ class TestModes:
         before = cached.jax_compilation_cache_dir
         try:
             jax.config.update("jax_compilation_cache_dir", None)
-            assert mode_of(Options()) == "warn"
+            assert failure_mode(Options()) == "warn"
             jax.config.update("jax_compilation_cache_dir", "somewhere")
-            assert mode_of(Options()) == "ignore" and mode_of(Options(on_failure="warn")) == "warn"
+            assert failure_mode(Options()) == "ignore" and failure_mode(Options(on_failure="warn")) == "warn"
         finally:
             jax.config.update("jax_compilation_cache_dir", before)
         monkeypatch.setenv(VARIABLE, "error")
-        assert mode_of(Options()) == "error" and mode_of(Options(on_failure="ignore")) == "ignore"
+        assert failure_mode(Options()) == "error" and failure_mode(Options(on_failure="ignore")) == "ignore"
         monkeypatch.setenv(VARIABLE, "loud")
         with pytest.raises(pcbatch.UsageError, match=f"PCB401(.|\n)*{VARIABLE}"):
-            mode_of(Options())
+            failure_mode(Options())
 
     def test_a_wrong_option(self) -> None:
         with pytest.raises(pcbatch.UsageError, match=r"on_failure 'raise'(.|\n)*'warn', 'error', 'ignore'"):

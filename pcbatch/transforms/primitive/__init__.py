@@ -1,1 +1,1 @@
-"""How an operation on batched programs is bound to JAX: one primitive with rules for vmap, jvp and transpose."""
+"""The one primitive that binds operations on batched programs to JAX, with rules for vmap, jvp and transpose."""

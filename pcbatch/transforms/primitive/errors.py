@@ -1,9 +1,9 @@
-"""What JAX says while it differentiates the steps of a program, as findings at the user's line.
+"""Errors of derivatives: transformations that are refused, and JAX's own errors at the user's line.
 
     cv(x) under `jax.custom_vjp`, in forward mode  ──>  PCB424 at `cv(x)`
 
-A program is differentiated where a derivative is traced, long after its types are known, and maybe in a program of the
-user's. JAX keeps the traceback of every operation, which names the line.
+A program is differentiated where a derivative is traced: long after its types are known, and perhaps inside a function
+of the user's that JAX traces. JAX keeps the traceback of every operation, which names the line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label
-from pcbatch.errors import CompileError, PcbatchError
+from pcbatch.errors import CompileError, PcbatchError, UsageError
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.diagnose.traceback_spans import spans, user_frames
@@ -24,26 +24,42 @@ _STATEMENT = "write the loop as a `while` or `for` statement of the batched func
 
 @contextmanager
 def blaming(program: StackProgram) -> Iterator[None]:
-    """Turn what JAX raises here into an error at the line to blame, if there is one."""
+    """Turn errors of JAX inside the `with` into CompileError at the line that caused them, if there is one."""
     try:
         yield
     except (PcbatchError, FloatingPointError):
         raise
     except Exception as error:
-        found = _finding(program, error)
-        if found is None:
+        diagnostic = _diagnostic(program, error)
+        if diagnostic is None:
             raise
-        raise CompileError(found) from None
+        raise CompileError(diagnostic) from None
 
 
-def _finding(program: StackProgram, error: Exception) -> Diagnostic | None:
+def _diagnostic(program: StackProgram, error: Exception) -> Diagnostic | None:
     if error.__cause__ is None:
         return None
     frames, text = user_frames(error.__cause__), str(error)
     for op in (*program.prologue, *(op for block in program.blocks for op in block.ops)):
-        found = spans(frames, op.loc) if isinstance(op, Prim) and op.loc is not None else None
-        if found is not None:
+        located = spans(frames, op.loc) if isinstance(op, Prim) and op.loc is not None else None
+        if located is not None:
             helps = (_STATEMENT, _RULE) if _LOOP in text else (_RULE,)
             note = f"{type(error).__name__}: {text}".strip()
-            return Diagnostic("PCB424", "this cannot be differentiated", Label(found[0]), found[1], (note,), helps)
+            return Diagnostic("PCB424", "this cannot be differentiated", Label(located[0]), located[1], (note,), helps)
     return None
+
+
+def refuse_reverse() -> UsageError:
+    """The error for reverse mode of a derivative."""
+    title = "reverse mode of a derivative of a batched function"
+    note = "its gradient undoes a run of the machine; that cannot be undone once more"
+    help = "take the outer derivative in forward mode: `jax.jacfwd(jax.grad(f))`, `jax.jvp(jax.grad(f), ...)`"
+    return UsageError(Diagnostic("PCB422", title, notes=(note,), helps=(help,)))
+
+
+def not_linear() -> UsageError:
+    """The error for the transpose of a run, recorded or not."""
+    title = "a batched function is transposed"
+    note = "only linear functions can be, and nobody knows whether it is one"
+    help = "write `jax.vjp(f, x)[1]`, with any `x`: if `f` is linear, that is its transpose"
+    return UsageError(Diagnostic("PCB425", title, notes=(note,), helps=(help,)))

@@ -12,27 +12,29 @@ import jax.numpy as jnp
 
 
 def fold_lanes(array: Any, axis: int | None, size: int) -> Any:
-    """[lanes * size, ...] of an array [lanes, ...] that has the elements along a further axis, or none of its own."""
+    """Fold the elements along `axis` of an array [lanes, ...] into lanes: [lanes * size, ...]. None: each element has
+    the same array."""
     if axis is None:
         return jnp.repeat(array, size, axis=0)
-    behind = jnp.moveaxis(array, axis, 1)
-    return behind.reshape(behind.shape[0] * size, *behind.shape[2:])
+    second = jnp.moveaxis(array, axis, 1)
+    return second.reshape(second.shape[0] * size, *second.shape[2:])
 
 
 def repeat_lanes(array: Any, axis: int | None, lanes: int, size: int) -> Any:
-    """[lanes * size, ...] of a value that all lanes share, one for each element along `axis`, or one for all."""
+    """Repeat a shared value for the lanes of a folded run: [lanes * size, ...]. It has the elements along `axis`; None:
+    each element has the same value."""
     if axis is None:
         return jnp.broadcast_to(array, (lanes * size, *array.shape))
-    front = jnp.moveaxis(array, axis, 0)
-    return jnp.broadcast_to(front, (lanes, *front.shape)).reshape(lanes * size, *front.shape[1:])
+    first = jnp.moveaxis(array, axis, 0)
+    return jnp.broadcast_to(first, (lanes, *first.shape)).reshape(lanes * size, *first.shape[1:])
 
 
 def unfolded(array: Any, size: int) -> Any:
-    """[lanes, size, ...] of what a folded run gives; the elements along axis 1."""
+    """Undo `fold_lanes`: [lanes, size, ...], with the elements along axis 1."""
     return array.reshape(array.shape[0] // size, size, *array.shape[1:])
 
 
 def unfolded_outs(outs: Sequence[Any], per_lane: Sequence[bool], size: int) -> tuple[list[Any], list[int | None]]:
-    """What a folded run gives, with the elements as an axis of what each lane has."""
-    apart = [unfolded(x, size) if here else x for x, here in zip(outs, per_lane, strict=True)]
-    return apart, [1 if here else None for here in per_lane]
+    """Unfold those results of a folded run that are `per_lane`; gives all results, and the axes of the elements."""
+    results = [unfolded(x, size) if by_lane else x for x, by_lane in zip(outs, per_lane, strict=True)]
+    return results, [1 if by_lane else None for by_lane in per_lane]

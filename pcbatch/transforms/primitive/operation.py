@@ -1,13 +1,15 @@
 """The one primitive of JAX that pcbatch adds: an operation that knows how it is run, batched and differentiated.
 
-JAX's own rules would batch and differentiate the `while_loop` of a machine: `vmap` would run every block for everyone,
-and reverse mode is refused. An `Operation` says instead what each transformation makes of it.
+JAX's own rules would batch and differentiate the `while_loop` of a machine: `vmap` would run every block for all lanes,
+and reverse mode is refused. An `Operation` has a rule of its own for each transformation instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -21,48 +23,72 @@ from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh, varied, with
 from pcbatch.runtime.sharding.custom_partitioning import asking
 from pcbatch.runtime.sharding.lane_sharding import partition_spec
 from pcbatch.runtime.vm.raw_result import unsought
-from pcbatch.transforms.primitive.batching import Axis, BatchedOperation
 from pcbatch.transforms.primitive.errors import blaming
-from pcbatch.transforms.primitive.jitted import jitted
+
+Axis = int | None  # of the elements of a `vmap`; None: the same for all of them
+ReadResults = Callable[[Sequence[Any]], tuple[list[Any], list[Axis]]]
 
 
 @runtime_checkable
 class Operation(Hashable, Protocol):
-    """A function of arrays, as data: equal operations are the same function."""
+    """A function of arrays as data, with a rule for each of JAX's transformations. Equal operations are the same
+    function."""
 
     @property
     def name(self) -> str:
-        """What jaxprs call it."""
+        """The name of the operation in jaxprs."""
 
     @property
     def steps(self) -> StackProgram | None:
-        """What lanes run, if it is known here."""
+        """The program that lanes run, if it is known here."""
 
     @property
     def differentiates(self) -> bool:
-        """Does it differentiate these steps?"""
+        """Whether the operation differentiates `steps`."""
 
     def lower(self, *args: Any) -> Sequence[Any]:
-        """Its result in JAX's operations."""
+        """Compute the results by JAX's operations."""
 
     def impl(self, *args: Any) -> Sequence[Any]:
-        """Its result for arrays that are known, outside traces."""
+        """Compute the results for concrete arrays, outside traces."""
 
     def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any] | None:
-        """The types of the results, if they are known without tracing."""
+        """Return the types of the results, or None if only tracing tells."""
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
-        """What does the same for `size` elements of a `vmap`, with these axes of the operands."""
+        """Return the operation for `size` elements of a `vmap`, which are along these axes of the operands."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        """The results and their tangents. A tangent is None where it is zero by its type or its origin."""
+        """Return the results and their tangents. A tangent is None where it is zero by its type or its origin."""
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        """Of an operation that is linear in the arguments given as None: their cotangents, None for the others. A
-        cotangent is None where it is zero."""
+        """Return the cotangents of the arguments that are None, in which the operation is linear; None for the others.
+        A cotangent is None where it is zero."""
 
 
-# What of JAX has no types.
+@dataclass(frozen=True)
+class BatchedOperation:
+    """An operation that does for all elements of a `vmap` what another does for one.
+
+    `operand` makes its operands, by position, from those of the other with the elements along an axis; it is linear in
+    them, so it serves tangents too. `results` gives the results and their axes, `floats` those of the floating results
+    alone.
+    """
+
+    operation: Operation
+    operand: Callable[[int, Any, Axis], Any]
+    results: ReadResults
+    floats: ReadResults
+
+
+@lru_cache(maxsize=512)
+def jitted(operation: Operation, options: tuple[tuple[str, Any], ...] | None = None) -> Any:
+    """Compile an operation with `jax.jit`, once: machines are traced once for each type of the operands."""
+    chosen = None if options is None else dict(options)
+    return jax.jit(lambda *args: list(operation.lower(*args)), compiler_options=chosen)
+
+
+# Parts of JAX that have no types.
 _run: Any = jex.Primitive("pcbatch")
 _struct: Any = jax.ShapeDtypeStruct
 _is_unknown: Any = ad.is_undefined_primal
@@ -71,14 +97,16 @@ _run.multiple_results = True
 
 
 def bind(operation: Operation, *args: Any) -> list[Any]:
-    """Apply an operation, under whatever transformation is at work."""
-    # Operands vary over the same axes of a `shard_map`: so do their cotangents, and JAX sums what has to be summed.
+    """Apply an operation, inside any transformations of JAX."""
+    # All operands are made to vary over the same axes of a `shard_map`. Then their cotangents do so too, and JAX sums
+    # those of operands that did not.
     results: list[Any] = _run.bind(*varied(args), operation=operation, asking=_asking(operation))
     return results
 
 
 def _asking(operation: Operation) -> Any:
-    """Something in which JAX sees that devices must be known when this is lowered, if XLA may split it by lanes."""
+    """A jaxpr parameter that makes JAX require concrete devices at lowering, for operations that XLA may split by
+    lanes."""
     return asking() if getattr(operation, "splits", False) else None
 
 
@@ -89,7 +117,8 @@ def types_of(operation: Operation, avals: Sequence[Any]) -> list[Any]:
 
 
 def _traced(operation: Operation, avals: Sequence[Any]) -> jex.ClosedJaxpr:
-    """An operation as if nothing stood around it: the machine knows of one device (see `surroundings`)."""
+    """Trace an operation without the mesh of the surrounding program: the machine is written for one device (see
+    `ambient_mesh.py`)."""
     with without_mesh():
         shapes = [_struct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals]
         closed: jex.ClosedJaxpr = jitted(operation).trace(*shapes).jaxpr
@@ -97,8 +126,8 @@ def _traced(operation: Operation, avals: Sequence[Any]) -> jex.ClosedJaxpr:
 
 
 def _placed(types: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """The types of results for operands of these types: they vary over the axes that some operand varies over."""
-    axes = max((aval.manual_axis_type for aval in avals), key=lambda found: len(found.varying), default=None)
+    """The types of results, which vary over the axes of a `shard_map` that the operands, `avals`, vary over."""
+    axes = max((aval.manual_axis_type for aval in avals), key=lambda type_: len(type_.varying), default=None)
     mesh = next((aval.sharding.mesh for aval in avals if not aval.sharding.mesh.empty), None)
     if mesh is None:
         return list(types)
@@ -142,16 +171,17 @@ mlir.register_lowering(_run, _lowered)
 def _batch(args: Sequence[Any], axes: Sequence[Axis], *, operation: Operation, asking: Any) -> Any:
     size = next(x.shape[axis] for x, axis in zip(args, axes, strict=True) if axis is not None)
     if size == 0:
-        return _of_no_element(operation, args, axes)
-    found = operation.batch(size, axes)
-    operands = [found.operand(k, x, axis) for k, (x, axis) in enumerate(zip(args, axes, strict=True))]
-    outs = bind(found.operation, *operands)
-    with unsought():  # they are moved, no more
-        return found.results(outs)
+        return _batch_of_none(operation, args, axes)
+    batched = operation.batch(size, axes)
+    operands = [batched.operand(k, x, axis) for k, (x, axis) in enumerate(zip(args, axes, strict=True))]
+    outs = bind(batched.operation, *operands)
+    with unsought():  # results are only moved here: NaN in them was looked for where they were computed
+        return batched.results(outs)
 
 
-def _of_no_element(operation: Operation, args: Sequence[Any], axes: Sequence[Axis]) -> tuple[list[Any], list[Axis]]:
-    """Of a `vmap` over nothing: when there are no lanes, nobody could tell how many belong to an element."""
+def _batch_of_none(operation: Operation, args: Sequence[Any], axes: Sequence[Axis]) -> tuple[list[Any], list[Axis]]:
+    """The results of a `vmap` over no elements. A folded run could not tell how many of its zero lanes belong to one
+    element."""
 
     def element(x: Any, axis: Axis) -> Any:
         return _struct(x.shape if axis is None else (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype)
@@ -164,8 +194,8 @@ batching.primitive_batchers[_run] = _batch
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, operation: Operation, asking: Any) -> Any:
-    outs, pushed = operation.jvp(primals, [None if isinstance(t, ad.Zero) else t for t in tangents])
-    return list(outs), [_zero(out) if t is None else t for out, t in zip(outs, pushed, strict=True)]
+    outs, of_outs = operation.jvp(primals, [None if isinstance(t, ad.Zero) else t for t in tangents])
+    return list(outs), [_zero(out) if t is None else t for out, t in zip(outs, of_outs, strict=True)]
 
 
 def _zero(primal: Any) -> Any:
@@ -176,10 +206,10 @@ ad.primitive_jvps[_run] = _jvp
 
 
 def _transpose(cotangents: Sequence[Any], *args: Any, operation: Operation, asking: Any) -> list[Any]:
-    given = [None if isinstance(ct, ad.Zero) else ct for ct in cotangents]
+    of_outs = [None if isinstance(ct, ad.Zero) else ct for ct in cotangents]
     known = [None if _is_unknown(x) else x for x in args]
-    pulled = operation.transpose(given, known)
-    return [ad.Zero(x.aval) if ct is None and _is_unknown(x) else ct for ct, x in zip(pulled, args, strict=True)]
+    of_args = operation.transpose(of_outs, known)
+    return [ad.Zero(x.aval) if ct is None and _is_unknown(x) else ct for ct, x in zip(of_args, args, strict=True)]
 
 
 ad.primitive_transposes[_run] = _transpose

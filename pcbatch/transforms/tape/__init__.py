@@ -1,1 +1,1 @@
-"""What a run records for its gradient, and the machine that runs backward over it."""
+"""The tape that a run records for its gradient, and the machine that undoes its records."""

@@ -1,22 +1,25 @@
-"""The backward machine: lanes run their records, last to first, each at its own pace.
+"""The backward machine: lanes undo their records, last to first, each at its own pace.
 
-A lane stands at the block of its last record. A visit reads the records of the lanes that wait for the block, undoes it
-(pushes, then the body, then pops) in the cotangents of registers and slots, and sends each lane to the block of the
-record before. Blocks are chosen by the policies of the forward machine; nothing ties the order to that of the run.
+The program counter of a lane is the block of the record that it undoes next. A visit reads the records of the lanes
+that wait for its block, undoes the block (pushes, then the body, then pops) in the cotangents of registers and slots,
+and sends each lane to the block of the record before. Blocks are chosen by the policies of the forward machine; the
+order of lanes among each other need not be that of the run.
 
-Cotangents of large values that lanes share are not added up trip by trip (`kept.py`).
+Cotangents of large shared values are deferred (`uniform_cotangents.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.ir.stack import StackBlock
+from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.frames import Frames
@@ -24,12 +27,12 @@ from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import Layout, reg
 from pcbatch.runtime.vm.run_once import isolated
 from pcbatch.runtime.vm.word_packing import is_float
-from pcbatch.transforms.tape.block_ssa import POP, READ, SHARED, Load, Store
-from pcbatch.transforms.tape.block_vjp import add, pull, replay, taken_in, zero_where_inactive
+from pcbatch.transforms.tape.block_ssa import Body, Load, LoadedPart, PoppedSlot, ReadRegister, SharedValue, Store
+from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, source_env, zero_where_inactive
 from pcbatch.transforms.tape.indexed_vjp import add_loaded, take_stored
 from pcbatch.transforms.tape.plan import BlockTape, Tape
-from pcbatch.transforms.tape.record_layout import append, ordered, together
-from pcbatch.transforms.tape.uniform_cotangents import deferred_keys, kept, make_room, room, total
+from pcbatch.transforms.tape.record_layout import active_first, append, reordered
+from pcbatch.transforms.tape.uniform_cotangents import capacity, deferred_key, deferred_keys, make_room, total
 
 RECORD = "record"  # state key: the record that a lane undoes next
 
@@ -45,7 +48,7 @@ def own(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class BackCode:
+class BackwardBlock:
     """A block of the backward machine; `index` is its program counter there."""
 
     index: int
@@ -55,12 +58,12 @@ class BackCode:
 
     @property
     def scope(self) -> str:
-        """What it is called in XLA's programs and profiles."""
+        """The name of the block in XLA's programs and profiles."""
         return f"undo {self.tape.code.scope}"
 
     @property
-    def block(self) -> Any:
-        """The block that it undoes."""
+    def block(self) -> StackBlock:
+        """The block that is undone."""
         return self.tape.code.block
 
 
@@ -70,37 +73,38 @@ class BackwardLayout:
 
     forward: Layout
     tape: Tape
-    codes: tuple[BackCode, ...]
+    codes: tuple[BackwardBlock, ...]
     frames: Frames | None  # of floating slots
     floats: tuple[str, ...]  # registers with cotangents
 
     @property
     def exit(self) -> int:
-        """The program counter of a lane that has nothing left to undo."""
+        """The program counter of a lane with all records undone."""
         return len(self.codes)
 
     @property
-    def owned(self) -> tuple[str, ...]:
-        """Small shared values."""
-        return tuple(dict.fromkeys(v for block in self.tape.blocks for v in block.owned))
+    def small_shared(self) -> tuple[str, ...]:
+        """The shared values of whose cotangent each lane has a sum of its own."""
+        return tuple(dict.fromkeys(v for block in self.tape.blocks for v in block.small_shared))
 
-    def type(self, name: str) -> Any:
-        """How a variable is stored."""
+    def type(self, name: str) -> ArrayType:
+        """The type of a variable in storage form."""
         type_ = self.forward.program.vars[name].type
         assert type_ is not None
         return storage_type(type_)
 
     def lanes_last(self, name: str) -> bool:
-        """Are the lanes of a register's cotangents the last axis?"""
+        """Whether the lanes are the last axis of a register, and so of its cotangents."""
         return reg(name) in self.forward.lanes_last
 
 
 def layout_of(forward: Layout, tape: Tape) -> BackwardLayout:
-    """The backward machine of a program: its blocks in the opposite order."""
-    # Blocks are computed again: loops in them end only on records of lanes that are here.
+    """Lay out the backward machine of a program. Its blocks are in the opposite order: policies that sweep over blocks
+    by number then follow the usual course of a lane."""
+    # Blocks are computed again: a loop in one need not end for an inactive lane, whose record is any.
     risks = ((block, block.code.risky) for block in reversed(tape.blocks))
-    codes = tuple(BackCode(k, block, risky, unsafe_when_inactive=risky) for k, (block, risky) in enumerate(risks))
-    slots = {v for block in tape.blocks for v in block.frames}
+    codes = tuple(BackwardBlock(k, block, risky, unsafe_when_inactive=risky) for k, (block, risky) in enumerate(risks))
+    slots = {v for block in tape.blocks for v in block.slots}
     frames = None
     if slots:
         assert forward.frames is not None
@@ -113,153 +117,215 @@ def layout_of(forward: Layout, tape: Tape) -> BackwardLayout:
 
 
 def at_records(layout: BackwardLayout, carry: Values, head: jax.Array) -> Values:
-    """The state with lanes at these records, int32[lanes]; -1 for those that have none."""
-    return {**carry, RECORD: head, "pc": _places(layout, head)}
+    """Set the records that lanes undo next, int32[lanes]; -1 for lanes that have none."""
+    return {**carry, RECORD: head, "pc": _program_counters(layout, head)}
 
 
 def start(layout: BackwardLayout, cotangents: Mapping[str, Any], depth: int, lanes: int, known: Values) -> Values:
-    """The state before the first trip, with no lane anywhere: `cotangents` of some registers, [lanes, ...]."""
+    """The state before the first trip, in which no lane has a record.
+
+    `cotangents`: of some registers, [lanes, ...], the others' are zero; `depth`: nested calls that frames have room
+    for; `known`: the shared values by name.
+    """
     carry = at_records(layout, {}, jnp.full((lanes,), -1, jnp.int32))
     for v in layout.floats:
         type_ = layout.type(v)
-        given = cotangents.get(v)
-        first = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype)) if given is None else given
-        carry[ct(v)] = layout.forward.kept(reg(v), first)
+        cotangent = cotangents.get(v)
+        if cotangent is None:
+            cotangent = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype))
+        carry[ct(v)] = layout.forward.kept(reg(v), cotangent)
     if layout.frames is not None:
         for buffer, width in layout.frames.widths.items():
             carry[ct(buffer)] = jnp.zeros(((depth + 2) * lanes, width), layout.frames.dtype(buffer))
-    for v in layout.owned:
+    for v in layout.small_shared:
         type_ = layout.type(v)
         carry[own(v)] = jnp.zeros((lanes, *type_.shape), jnp.dtype(type_.dtype))
     for block in layout.tape.blocks:
-        if block.kept:
-            carry[kept(block, "n")] = jnp.zeros((), jnp.int32)
-            carry |= {kept(block, name): x for name, x in block.kept_rows.empty(room(lanes)).items()}
+        if block.deferred_cts:
+            carry[deferred_key(block, "n")] = jnp.zeros((), jnp.int32)
+            buffers = block.deferred_layout.empty(capacity(lanes))
+            carry |= {deferred_key(block, name): x for name, x in buffers.items()}
             carry |= {total(v): jnp.zeros(jnp.shape(known[v]), known[v].dtype) for v in block.deferred}
     return carry
 
 
-def _places(layout: BackwardLayout, record: jax.Array) -> jax.Array:
+def _program_counters(layout: BackwardLayout, record_id: jax.Array) -> jax.Array:
     """The program counters of lanes at these records."""
     blocks = len(layout.tape.blocks)
     dtype = next(np.dtype(t) for t in (np.int8, np.int16, np.int32) if layout.exit <= np.iinfo(t).max)
-    place = blocks - 1 - record % blocks  # the opposite order: see `layout_of`
-    return jnp.where(record >= 0, place, layout.exit).astype(dtype)
+    index = blocks - 1 - record_id % blocks  # the opposite order: see `layout_of`
+    return jnp.where(record_id >= 0, index, layout.exit).astype(dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class BackwardContext:
-    """What a step of the backward machine needs. `known`: the tape and the arguments, by state key, and shared values
-    by name."""
+    """The context of a step of the backward machine.
+
+    `known`: the tape and the arguments, by state key, and shared values by name. `apart`: reads must be in a loop of
+    their own, or XLA would copy the buffers (see `step.apart`). `stride`: lanes of the recorded run for each lane here
+    (see `Backward.stride`).
+    """
 
     layout: BackwardLayout
     known: Values
     isolate_reads: bool = False
-    stride: int = 1  # see `Backward`
+    stride: int = 1
 
-    def written(self, code: BackCode) -> tuple[str, ...]:
+    def written(self, code: BackwardBlock) -> tuple[str, ...]:
         """The parts of the state that `step` gives."""
         tape = code.tape
-        registers = [v for v in (*_reads(tape), *tape.body.updates, *_touched(tape)) if v in self.layout.floats]
+        registers = [v for v in (*_reads(tape), *tape.body.updates, *_by_index(tape)) if v in self.layout.floats]
         buffers = []
         if self.layout.frames is not None:
-            buffers = [self.layout.frames.columns[v].buffer for v in tape.frames]
-        names = [RECORD, "pc", *(ct(v) for v in (*registers, *buffers)), *(own(v) for v in tape.owned)]
-        return (*dict.fromkeys(names), *(deferred_keys(tape) if tape.kept else ()))
+            buffers = [self.layout.frames.columns[v].buffer for v in tape.slots]
+        names = [RECORD, "pc", *(ct(v) for v in (*registers, *buffers)), *(own(v) for v in tape.small_shared)]
+        return (*dict.fromkeys(names), *(deferred_keys(tape) if tape.deferred_cts else ()))
 
     def step(
         self,
-        code: BackCode,
+        code: BackwardBlock,
         carry: Values,
         window: Window,
         chosen: bool | jax.Array = True,
         goes_on: bool | jax.Array = False,
     ) -> Values:
-        """Undo one record of each lane of the window."""
+        """Undo one record of each active lane of the window. Nothing is printed or counted, so `chosen` and `goes_on`
+        make no difference."""
 
         def compute() -> BlockCotangents:
-            return _undone(self, code.tape, carry, window)
+            return _undo_records(self, code.tape, carry, window)
 
-        mixes = bool(code.tape.frames) or not window.dense
-        done = isolated(compute) if self.isolate_reads and mixes else compute()
-        new = _written(self, code.tape, carry, window, done)
-        return {name: new.get(name, carry[name]) for name in self.written(code)}  # what is only compared has none
+        mixes = bool(code.tape.slots) or not window.dense
+        computed = isolated(compute) if self.isolate_reads and mixes else compute()
+        new = _write(self, code.tape, carry, window, computed)
+        # A register that is only compared has a key in `written`, but no cotangent from here.
+        return {name: new.get(name, carry[name]) for name in self.written(code)}
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class BlockCotangents:
-    """What a step computes, before anything is written."""
+    """The results of a step, all of them computed before anything is written."""
 
     registers: Values  # new cotangents, [width, ...]
-    placed: Values  # whole cotangents of registers that are touched in part
-    slots: Values
-    owned: Values
-    kept: dict[int, Any]
-    slot: jax.Array  # int32[width]: which record
+    in_place: Values  # cotangents of registers that are accessed by index, of all lanes
+    slots: Values  # [width, ...]
+    small_shared: Values  # sums of each lane, [width, ...]
+    deferred: dict[int, Any]  # by number of the value, [width, ...]
+    record: jax.Array  # int32[width]: the number of the undone record among those of its block
     depth: jax.Array | None
-    record: jax.Array  # the one before
+    link: jax.Array  # int32[width]: the record before
+
+
+@dataclass(frozen=True, slots=True)
+class _Replayed:
+    """Records that were read, and the values of the block, computed again from them."""
+
+    record: jax.Array
+    depth: jax.Array | None
+    link: jax.Array
+    env: Env
+
+
+@dataclass(frozen=True, slots=True)
+class _Incoming:
+    """The cotangents of registers and slots as they are after the block, [width, ...]."""
+
+    registers: Values
+    slots: Values
+
+    def of_values(self, body: Body, mask: jax.Array) -> dict[int, Any]:
+        """The cotangents of the block's outputs, by number."""
+        cotangents: dict[int, Any] = {}
+        for v, number in body.updates.items():
+            add(cotangents, number, zero_where_inactive(mask, self.registers[v]))
+        for v, number in body.pushes.items():
+            add(cotangents, number, zero_where_inactive(mask, self.slots[v]))
+        return cotangents
 
 
 def _reads(tape: BlockTape) -> list[str]:
-    return [s.name for s in tape.body.sources if s.kind == READ and is_float(s.type)]
+    return [s.name for s in tape.body.sources if isinstance(s, ReadRegister) and is_float(s.type)]
 
 
-def _touched(tape: BlockTape) -> list[str]:
+def _by_index(tape: BlockTape) -> list[str]:
     return [step.register for step in tape.body.steps if isinstance(step, Load | Store)]
 
 
-def _undone(stage: BackwardContext, tape: BlockTape, carry: Values, window: Window) -> BlockCotangents:
-    layout, body, mask = stage.layout, tape.body, window.here
-    slot = window.read(carry[RECORD]) // len(layout.tape.blocks)
-    values = tape.read(stage.known, slot)
-    depth, link = values.get("depth"), values["link"]
-    values |= {s.key: window.read(stage.known[reg(s.name)]) for s in tape.constants}
-    for v in tape.owned:
-        values[f"{SHARED}:{v}"] = jnp.broadcast_to(stage.known[v], (window.width, *jnp.shape(stage.known[v])))
-    env = replay(body, taken_in(body, values, stage.known, window.width), window.width)
-
-    # In a fixed order, not that of a set: the text of the program is the key of JAX's persistent cache.
-    entering = [v for v in dict.fromkeys((*_reads(tape), *body.updates)) if v in layout.floats]
-    old = {v: window.read(carry[ct(v)], layout.lanes_last(v)) for v in entering}
-    saved = {}
-    if layout.frames is not None and tape.frames:
-        assert depth is not None
-        saved = layout.frames.read(_buffers(layout, carry), window, depth, tape.frames)
-    cotangents: dict[int, Any] = {}
-    for v, number in body.updates.items():
-        add(cotangents, number, zero_where_inactive(mask, old[v]))
-    for v, number in body.saves.items():
-        add(cotangents, number, zero_where_inactive(mask, saved[v]))
-    memory = _Registers(carry, window, mask, {})
-    found = pull(body, env, cotangents, window.width, memory)
-
-    registers, slots, owned = dict[str, Any](), dict[str, Any](), dict[str, Any]()
-    for v in old:
-        registers[v] = jnp.zeros_like(old[v]) if v in body.updates else old[v]
-    for v in saved:
-        slots[v] = jnp.zeros_like(saved[v]) if v in body.saves else saved[v]
-    for source in body.sources:
-        new = found.get(source.number)
-        if new is None or not is_float(source.type):
-            continue
-        if source.kind == READ:
-            registers[source.name] = registers[source.name] + new
-        elif source.kind == POP:
-            slots[source.name] = slots[source.name] + new
-        elif source.kind == SHARED and source.name in tape.owned:
-            owned[source.name] = window.read(carry[own(source.name)]) + new
-    kept_cts = {n: found.get(n, cotangents.get(n)) for n in tape.kept}
+def _undo_records(context: BackwardContext, tape: BlockTape, carry: Values, window: Window) -> BlockCotangents:
+    body, mask = tape.body, window.here
+    replayed = _replay(context, tape, carry, window)
+    incoming = _incoming(context.layout, tape, carry, window, replayed.depth)
+    outputs = incoming.of_values(body, mask)
+    memory = _InPlace(carry, window, mask, {})
+    pulled = pull(body, replayed.env, outputs, window.width, memory)
+    registers, slots, small_shared = _distribute(tape, carry, window, incoming, pulled)
+    deferred = {n: pulled.get(n, outputs.get(n)) for n in tape.deferred_cts}
     return BlockCotangents(
         registers,
-        dict(memory.placed),
+        dict(memory.arrays),
         slots,
-        owned,
-        {n: zero_where_inactive(mask, x) for n, x in kept_cts.items() if x is not None},
-        slot,
-        depth,
-        link,
+        small_shared,
+        {n: zero_where_inactive(mask, x) for n, x in deferred.items() if x is not None},
+        replayed.record,
+        replayed.depth,
+        replayed.link,
     )
+
+
+def _replay(context: BackwardContext, tape: BlockTape, carry: Values, window: Window) -> _Replayed:
+    """Read the records of a window, and compute the block again."""
+    known, width = context.known, window.width
+    record = window.read(carry[RECORD]) // len(context.layout.tape.blocks)
+    values = tape.read(known, record)
+    depth, link = values.get("depth"), values["link"]
+    values |= {s.key: window.read(known[reg(s.name)]) for s in tape.constants}
+    # A copy for each lane, so that `pull` gives a cotangent for each lane.
+    keys = {s.name: s.key for s in tape.body.sources if isinstance(s, SharedValue)}
+    values |= {keys[v]: jnp.broadcast_to(known[v], (width, *jnp.shape(known[v]))) for v in tape.small_shared}
+    return _Replayed(record, depth, link, replay(tape.body, source_env(tape.body, values, known, width), width))
+
+
+def _incoming(
+    layout: BackwardLayout, tape: BlockTape, carry: Values, window: Window, depth: jax.Array | None
+) -> _Incoming:
+    """Read the cotangents of the registers and slots that the block reads or writes."""
+    # In a fixed order, not that of a set: the text of the program is the key of JAX's persistent cache.
+    names = [v for v in dict.fromkeys((*_reads(tape), *tape.body.updates)) if v in layout.floats]
+    registers = {v: window.read(carry[ct(v)], layout.lanes_last(v)) for v in names}
+    slots: Values = {}
+    if layout.frames is not None and tape.slots:
+        assert depth is not None
+        slots = layout.frames.read(_buffers(layout, carry), window, depth, tape.slots)
+    return _Incoming(registers, slots)
+
+
+def _distribute(
+    tape: BlockTape, carry: Values, window: Window, incoming: _Incoming, pulled: Mapping[int, Any]
+) -> tuple[Values, Values, Values]:
+    """The cotangents before the block, of registers, slots and small shared values: those of what the block writes
+    start from zero, and each source adds its own."""
+    body = tape.body
+    registers = {v: jnp.zeros_like(old) if v in body.updates else old for v, old in incoming.registers.items()}
+    slots = {v: jnp.zeros_like(old) if v in body.pushes else old for v, old in incoming.slots.items()}
+    small_shared: Values = {}
+    for source in body.sources:
+        cotangent = pulled.get(source.number)
+        if cotangent is None or not is_float(source.type):
+            continue
+        match source:
+            case ReadRegister(name=v):
+                registers[v] = registers[v] + cotangent
+            case PoppedSlot(name=v):
+                slots[v] = slots[v] + cotangent
+            case SharedValue(name=v):
+                if v in tape.small_shared:  # else it is deferred
+                    small_shared[v] = window.read(carry[own(v)]) + cotangent
+            case LoadedPart():  # in `_InPlace`
+                pass
+            case _:
+                assert_never(source)
+    return registers, slots, small_shared
 
 
 def _buffers(layout: BackwardLayout, carry: Values) -> Values:
@@ -268,46 +334,59 @@ def _buffers(layout: BackwardLayout, carry: Values) -> Values:
 
 
 @dataclass
-class _Registers:
-    """The cotangents of registers that are touched in part, in place."""
+class _InPlace:
+    """The cotangents of registers that are accessed by index, changed in place; a `Memory`."""
 
     carry: Values
     window: Window
     mask: jax.Array
-    placed: dict[str, Any]
+    arrays: dict[str, Any]  # those that were changed, by register: [lanes, ...]
 
-    def loaded(self, step: Load, indices: Sequence[Any], cotangent: Any) -> None:
+    def undo_load(self, step: Load, indices: Sequence[Any], cotangent: Any) -> None:
         array = self._of(step.register)
-        self.placed[step.register] = add_loaded(step.eqn, array, indices, cotangent, self.window, self.mask)
+        self.arrays[step.register] = add_loaded(step.eqn, array, indices, cotangent, self.window, self.mask)
 
-    def stored(self, step: Store, indices: Sequence[Any]) -> Any:
+    def undo_store(self, step: Store, indices: Sequence[Any]) -> Any:
         array = self._of(step.register)
-        taken, left = take_stored(step.eqn, array, indices[0], self.window, self.mask)
-        self.placed[step.register] = left
-        return taken
+        stored, rest = take_stored(step.eqn, array, indices[0], self.window, self.mask)
+        self.arrays[step.register] = rest
+        return stored
 
     def _of(self, register: str) -> Any:
-        return self.placed.get(register, self.carry[ct(register)])
+        return self.arrays.get(register, self.carry[ct(register)])
 
 
-def _written(stage: BackwardContext, tape: BlockTape, carry: Values, window: Window, done: BlockCotangents) -> Values:
-    layout, mask = stage.layout, window.here
-    out: Values = {ct(v): array for v, array in done.placed.items()}
-    for v, new in done.registers.items():
+def _write(
+    context: BackwardContext, tape: BlockTape, carry: Values, window: Window, computed: BlockCotangents
+) -> Values:
+    layout, mask = context.layout, window.here
+    out: Values = {ct(v): array for v, array in computed.in_place.items()}
+    for v, new in computed.registers.items():
         out[ct(v)] = window.write(carry[ct(v)], new, mask, layout.lanes_last(v))
-    if done.slots:
-        assert layout.frames is not None and done.depth is not None
-        buffers = layout.frames.write(_buffers(layout, carry), window, done.depth, done.slots, None, mask)
+    if computed.slots:
+        assert layout.frames is not None and computed.depth is not None
+        buffers = layout.frames.write(_buffers(layout, carry), window, computed.depth, computed.slots, None, mask)
         out |= {ct(buffer): array for buffer, array in buffers.items()}
-    for v, new in done.owned.items():
+    for v, new in computed.small_shared.items():
         out[own(v)] = window.write(carry[own(v)], new, mask)
-    if done.kept:
-        packed = tape.kept_rows.packed({**{str(n): x for n, x in done.kept.items()}, "record": done.slot})
-        mine = make_room(
-            tape, {key: carry[key] for key in deferred_keys(tape)}, stage.known, stage.stride, window.width
-        )
-        end, order = mine[kept(tape, "n")], together(window, mask)
-        mine |= {kept(tape, name): append(mine[kept(tape, name)], end, ordered(x, order)) for name, x in packed.items()}
-        out |= {**mine, kept(tape, "n"): end + jnp.sum(mask, dtype=jnp.int32)}
-    record = window.write(carry[RECORD], done.record, mask)
-    return {**out, RECORD: record, "pc": window.write(carry["pc"], _places(layout, done.record), mask)}
+    if computed.deferred:
+        out |= _defer(context, tape, carry, window, computed)
+    link = window.write(carry[RECORD], computed.link, mask)
+    return {**out, RECORD: link, "pc": window.write(carry["pc"], _program_counters(layout, computed.link), mask)}
+
+
+def _defer(
+    context: BackwardContext, tape: BlockTape, carry: Values, window: Window, computed: BlockCotangents
+) -> Values:
+    """Append the deferred cotangents of a window to those of its block."""
+    columns = {str(n): x for n, x in computed.deferred.items()}
+    rows = tape.deferred_layout.packed({**columns, "record": computed.record})
+    state = {key: carry[key] for key in deferred_keys(tape)}
+    state = make_room(tape, state, context.known, context.stride, window.width)
+    n = deferred_key(tape, "n")
+    end, order = state[n], active_first(window, window.here)
+    for name, x in rows.items():
+        key = deferred_key(tape, name)
+        # The whole window is written; the next one overwrites what is behind the active lanes.
+        state[key] = append(state[key], end, reordered(x, order))
+    return {**state, n: end + jnp.sum(window.here, dtype=jnp.int32)}

@@ -1,4 +1,4 @@
-"""A primitive's jaxpr in pieces: cut where it meets what lanes share, and around what is dear to compute."""
+"""Cut the jaxpr of a primitive into pieces: where it meets shared values, and around expensive equations."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ import jax.numpy as jnp
 
 EXPENSIVE = 16  # products per element of a result that is worth recording
 
+# Primitives whose pullback only moves and adds cotangents: zero stays zero, whatever the values are.
 LINEAR = {
     *("add", "sub", "neg", "reshape", "squeeze", "broadcast_in_dim", "convert_element_type", "slice", "concatenate"),
     *("transpose", "select_n", "copy", "copy_p", "reduce_sum", "stop_gradient", "rev", "pad", "gather", "real", "imag"),
     *("dynamic_slice", "iota", "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "add_any", "expand_dims"),
 }
 
-
+# Primitives that are a call of a library: expensive whatever their size.
 LIBRARY = {"conv_general_dilated", "cholesky", "triangular_solve", "lu", "qr", "eigh", "svd"}
 
 
 @dataclass(frozen=True, slots=True)
 class JaxprPiece:
-    """Some equations in a row."""
+    """Consecutive equations of a jaxpr, as a jaxpr of their own; `ins` and `outs` are variables of the whole."""
 
     closed: jex.ClosedJaxpr
     ins: tuple[Any, ...]
     outs: tuple[Any, ...]
-    dear: bool  # is it a single equation, whose results cost much?
+    expensive: bool  # a single equation, whose results are worth recording
 
 
 def only_linear(jaxpr: Any) -> bool:
-    """Does the pullback only move and add cotangents? Others may give `0 * inf` for lanes that do not take part."""
+    """Whether the pullback only moves and adds cotangents. Others may give `0 * inf` for inactive lanes."""
     return all(_passes(eqn) for eqn in jaxpr.eqns)
 
 
@@ -47,15 +48,15 @@ def _is_float(v: Any) -> bool:
 
 
 def inlined(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
-    """The same without calls of jitted functions of floating numbers."""
+    """Return the jaxpr with calls of jitted functions of floating numbers replaced by their equations."""
     if not any(_is_call(eqn) for eqn in closed.jaxpr.eqns):
         return closed
 
     def run(*args: Any) -> list[Any]:
         return _evaluated(closed.jaxpr, closed.consts, args)
 
-    found: jex.ClosedJaxpr = jax.make_jaxpr(run)(*closed.in_avals)
-    return found
+    flat: jex.ClosedJaxpr = jax.make_jaxpr(run)(*closed.in_avals)
+    return flat
 
 
 def _is_call(eqn: Any) -> bool:
@@ -72,7 +73,7 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[A
         if _is_call(eqn):
             inner = eqn.params["jaxpr"]
             outs = _evaluated(inner.jaxpr, inner.consts, [look(v) for v in eqn.invars])
-        else:  # by itself: whatever it takes to apply a primitive, JAX knows
+        else:  # as a jaxpr of one equation: JAX knows how to apply each primitive with its parameters
             alone = _piece(jaxpr, [eqn], list(eqn.outvars), {})
             outs = jex.jaxpr_as_fun(alone.closed)(*(env[v] for v in alone.ins))
         env.update(zip(eqn.outvars, outs, strict=True))
@@ -80,10 +81,10 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[A
 
 
 def _piece(
-    jaxpr: Any, eqns: Sequence[Any], outs: Sequence[Any], consts: Mapping[Any, Any], dear: bool = False
+    jaxpr: Any, eqns: Sequence[Any], outs: Sequence[Any], consts: Mapping[Any, Any], expensive: bool = False
 ) -> JaxprPiece:
-    made = {v for eqn in eqns for v in eqn.outvars}
-    used = list(dict.fromkeys(v for e in eqns for v in e.invars if isinstance(v, jex.Var) and v not in made))
+    defined = {v for eqn in eqns for v in eqn.outvars}
+    used = list(dict.fromkeys(v for e in eqns for v in e.invars if isinstance(v, jex.Var) and v not in defined))
     ins = [v for v in used if v not in consts]
     constants = [v for v in used if v in consts]
     part = jaxpr.replace(
@@ -93,48 +94,53 @@ def _piece(
         eqns=list(eqns),
         debug_info=jaxpr.debug_info.with_unknown_names(),
     )
-    return JaxprPiece(jex.ClosedJaxpr(part, [consts[v] for v in constants]), tuple(ins), tuple(outs), dear)
+    return JaxprPiece(jex.ClosedJaxpr(part, [consts[v] for v in constants]), tuple(ins), tuple(outs), expensive)
 
 
-def pieces(closed: jex.ClosedJaxpr, common: set[Any], follows: set[Any]) -> Iterator[JaxprPiece]:
-    """The jaxpr in pieces. `common`: inputs that all lanes share; `follows`: those of them that have cotangents."""
+def pieces(closed: jex.ClosedJaxpr, uniform: set[Any], deferred: set[Any]) -> Iterator[JaxprPiece]:
+    """Cut a jaxpr into pieces, in order; equations without use are left out.
+
+    `uniform`: its inputs that are the same for all lanes; `deferred`: those of them whose cotangents are deferred.
+    """
     jaxpr = closed.jaxpr
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-    common, follows = {*common, *consts}, set(follows)
-    runs: list[tuple[str, list[Any]]] = []
+    uniform, deferred = {*uniform, *consts}, set(deferred)
+    groups: list[tuple[str, list[Any]]] = []
     for eqn in jaxpr.eqns:
-        kind = _kind(eqn, common, follows)
-        if kind == "common":
-            common |= set(eqn.outvars)
-            follows |= set(eqn.outvars) if any(v in follows for v in _vars(eqn)) else set()
-        if runs and runs[-1][0] == kind and kind in ("common", "plain"):
-            runs[-1][1].append(eqn)
+        kind = _kind(eqn, uniform, deferred)
+        if kind == "uniform":
+            uniform |= set(eqn.outvars)
+            deferred |= set(eqn.outvars) if any(v in deferred for v in _vars(eqn)) else set()
+        # An expensive equation, or one where the cotangents of lanes end, is a piece by itself: its results are named.
+        if groups and groups[-1][0] == kind and kind in ("uniform", "plain"):
+            groups[-1][1].append(eqn)
         else:
-            runs.append((kind, [eqn]))
+            groups.append((kind, [eqn]))
     needed = {v for v in jaxpr.outvars if isinstance(v, jex.Var)}
-    found: list[JaxprPiece] = []
-    for kind, eqns in reversed(runs):
+    parts: list[JaxprPiece] = []
+    for kind, eqns in reversed(groups):
         outs = [v for eqn in eqns for v in eqn.outvars if v in needed]
         if not outs:
             continue
-        found.append(_piece(jaxpr, eqns, outs, consts, kind == "dear" or (kind == "meets" and _is_dear(eqns[0]))))
-        needed |= set(found[-1].ins)
-    yield from reversed(found)
+        expensive = kind == "expensive" or (kind == "deferred" and _is_expensive(eqns[0]))
+        parts.append(_piece(jaxpr, eqns, outs, consts, expensive))
+        needed |= set(parts[-1].ins)
+    yield from reversed(parts)
 
 
 def _vars(eqn: Any) -> list[Any]:
     return [v for v in eqn.invars if isinstance(v, jex.Var)]
 
 
-def _kind(eqn: Any, common: set[Any], follows: set[Any]) -> str:
-    if all(v in common for v in _vars(eqn)):
-        return "common"
-    if any(v in follows for v in _vars(eqn)):
-        return "meets"
-    return "dear" if _is_dear(eqn) else "plain"
+def _kind(eqn: Any, uniform: set[Any], deferred: set[Any]) -> str:
+    if all(v in uniform for v in _vars(eqn)):
+        return "uniform"
+    if any(v in deferred for v in _vars(eqn)):
+        return "deferred"
+    return "expensive" if _is_expensive(eqn) else "plain"
 
 
-def _is_dear(eqn: Any) -> bool:
+def _is_expensive(eqn: Any) -> bool:
     if eqn.primitive.name != "dot_general":
         return eqn.primitive.name in LIBRARY
     (contract, _), _ = eqn.params["dimension_numbers"]

@@ -1,0 +1,232 @@
+"""Operations derived from others: one operation for each element of a `vmap`, and the tangents of an operation.
+
+`MappedOperation` and `Jvp` are in one module because each becomes the other: the tangents of a `MappedOperation` are a
+`Jvp`, and a `Jvp` for elements that differ in tangents alone is a `MappedOperation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.ir.stack import StackProgram
+from pcbatch.transforms.primitive.errors import refuse_reverse
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, ReadResults, bind, jitted
+
+# For each element of a `vmap`
+
+
+@dataclass(frozen=True, repr=False)
+class MappedOperation:
+    """An operation `of` for each element along the first axis of those operands that are `mapped`.
+
+    All at once, which is for operations whose loops do not depend on these operands, or one after another.
+    """
+
+    of: Operation
+    size: int
+    mapped: tuple[bool, ...]
+    at_once: bool
+
+    def __repr__(self) -> str:
+        return f"{self.name}[{self.size}]"
+
+    @property
+    def name(self) -> str:
+        return f"many {self.of.name}s"
+
+    @property
+    def steps(self) -> StackProgram | None:
+        return self.of.steps
+
+    @property
+    def differentiates(self) -> bool:
+        return self.of.differentiates
+
+    def lower(self, *args: Any) -> Sequence[Any]:
+        if self.at_once:
+            axes = tuple(0 if is_mapped else None for is_mapped in self.mapped)
+            return list(jax.vmap(lambda *xs: list(self.of.lower(*xs)), in_axes=axes, axis_size=self.size)(*args))
+
+        def one(element: Sequence[Any]) -> list[Any]:
+            parts = iter(element)
+            operands = (next(parts) if mapped else x for x, mapped in zip(args, self.mapped, strict=True))
+            return list(self.of.lower(*operands))
+
+        return list(jax.lax.map(one, [x for x, is_mapped in zip(args, self.mapped, strict=True) if is_mapped]))
+
+    def impl(self, *args: Any) -> Sequence[Any]:
+        return list(jitted(self)(*args))
+
+    def abstract_eval(self, avals: Sequence[Any]) -> None:
+        """The types of the results are those of the traced operation."""
+
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
+        if not self.at_once:
+            return one_by_one(self, size, axes)
+        # The operation inside is batched itself: elements that were recorded together are differentiated together.
+        inner_axes = [
+            0 if mapped and axis is not None else axis for mapped, axis in zip(self.mapped, axes, strict=True)
+        ]
+        inner = self.of.batch(size, inner_axes)
+
+        def operand(k: int, x: Any, axis: Axis) -> Any:
+            if not self.mapped[k]:
+                return inner.operand(k, x, axis)
+            x = x if axis is None else jnp.moveaxis(x, axis, 1)
+            return jax.vmap(lambda element: inner.operand(k, element, inner_axes[k]))(x)
+
+        operation = replace(self, of=inner.operation)
+        return BatchedOperation(operation, operand, _behind_first_axis(inner.results), _behind_first_axis(inner.floats))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        outs = bind(self, *primals)
+        return outs, jvp_of(self, primals, tangents, outs)
+
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        raise refuse_reverse()
+
+
+def _behind_first_axis(read: ReadResults) -> ReadResults:
+    """Read results that have the elements of another `vmap` along their first axis."""
+
+    def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
+        axes: list[Axis] = []
+
+        def one(*element: Any) -> list[Any]:
+            parts, axes[:] = read(element)
+            return parts
+
+        stacked = jax.vmap(one)(*outs) if outs else []
+        return list(stacked), [None if axis is None else axis + 1 for axis in axes]
+
+    return results
+
+
+def at_once(operation: Operation, size: int, axes: Sequence[Axis]) -> BatchedOperation:
+    """Batch an operation whose loops do not depend on the operands that differ: all elements in one loop."""
+    return _mapped(operation, size, axes, True)
+
+
+def one_by_one(operation: Operation, size: int, axes: Sequence[Axis]) -> BatchedOperation:
+    """Batch any operation: one element after another."""
+    return _mapped(operation, size, axes, False)
+
+
+def _mapped(operation: Operation, size: int, axes: Sequence[Axis], at_once: bool) -> BatchedOperation:
+    mapped = tuple(axis is not None for axis in axes)
+
+    def operand(k: int, x: Any, axis: Axis) -> Any:
+        if not mapped[k]:
+            return x
+        return jnp.broadcast_to(x, (size, *x.shape)) if axis is None else jnp.moveaxis(x, axis, 0)
+
+    def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
+        return list(outs), [0] * len(outs)
+
+    return BatchedOperation(MappedOperation(operation, size, mapped, at_once), operand, results, results)
+
+
+# Tangents
+
+
+@dataclass(frozen=True, repr=False)
+class Jvp:
+    """The tangents of an operation `of`, by JAX's forward mode of the operations that it consists of.
+
+    Operands: those of the operation, then the tangents of those that are `moved`. Results: the tangents of its floating
+    results.
+    """
+
+    of: Operation
+    moved: tuple[bool, ...]
+    differentiates = True
+
+    def __repr__(self) -> str:
+        return f"{self.name}[{self.of!r}]"
+
+    @property
+    def name(self) -> str:
+        return f"tangents of {self.of.name}"
+
+    @property
+    def steps(self) -> StackProgram | None:
+        return self.of.steps
+
+    def lower(self, *args: Any) -> Sequence[Any]:
+        primals, tangents = args[: len(self.moved)], args[len(self.moved) :]
+        moved = [k for k, is_moved in enumerate(self.moved) if is_moved]
+
+        def function(*values: Any) -> list[Any]:
+            new = dict(zip(moved, values, strict=True))
+            return list(self.of.lower(*(new.get(k, x) for k, x in enumerate(primals))))
+
+        outs, of_outs = jax.jvp(function, [primals[k] for k in moved], list(tangents))
+        return [t for x, t in zip(outs, of_outs, strict=True) if is_inexact(x)]
+
+    def impl(self, *args: Any) -> Sequence[Any]:
+        return list(jitted(self)(*args))
+
+    def abstract_eval(self, avals: Sequence[Any]) -> None:
+        """The types of the results are those of the traced operation."""
+
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
+        if all(axis is None for axis in axes[: len(self.moved)]):
+            return at_once(self, size, axes)
+        return batch_tangents(lambda of: Jvp(of, self.moved), self.of, self.moved, size, axes)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        outs = bind(self, *primals)
+        return outs, jvp_of(self, primals, tangents, outs)
+
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        raise refuse_reverse()
+
+
+def batch_tangents(
+    tangents_of: Callable[[Operation], Operation],
+    of: Operation,
+    moved: Sequence[bool],
+    size: int,
+    axes: Sequence[Axis],
+) -> BatchedOperation:
+    """Batch the tangents of `of`: they are `tangents_of` its batched operation. `axes` are of primals and tangents."""
+    count = len(moved)
+    positions = [k for k, is_moved in enumerate(moved) if is_moved]
+    # A primal is batched if it or its tangent is.
+    joint = list(axes[:count])
+    for k, axis in zip(positions, axes[count:], strict=True):
+        joint[k] = axis if joint[k] is None else joint[k]
+    inner = of.batch(size, joint)
+
+    def operand(k: int, x: Any, axis: Axis) -> Any:
+        return inner.operand(k if k < count else positions[k - count], x, axis)
+
+    return BatchedOperation(tangents_of(inner.operation), operand, inner.floats, inner.floats)
+
+
+def jvp_of(operation: Operation, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+    """The tangents of all results of an operation; None for those that have none."""
+    moved = tuple(t is not None for t in tangents)
+    of_outs = iter(bind(Jvp(operation, moved), *primals, *(t for t in tangents if t is not None)))
+    return [next(of_outs) if is_inexact(x) else None for x in outs]
+
+
+def linear_jvp(
+    operation: Operation, first: int, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]
+) -> list[Any]:
+    """The tangents of the results of an operation that is linear in its operands from the `first` on: in these alone,
+    it is its own derivative."""
+    if any(t is not None for t in tangents[:first]):
+        return jvp_of(operation, primals, tangents, outs)
+    pairs = zip(primals[first:], tangents[first:], strict=True)
+    return bind(operation, *primals[:first], *(jnp.zeros_like(x) if t is None else t for x, t in pairs))
+
+
+def is_inexact(x: Any) -> bool:
+    """Whether an array or a type is of a floating or complex dtype, and so has a tangent."""
+    return bool(jnp.issubdtype(x.dtype, jnp.inexact))

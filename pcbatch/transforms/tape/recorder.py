@@ -1,0 +1,118 @@
+"""The machine that records: a step of a block appends a record for each active lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import assert_never
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.runtime.vm.block_body import BlockCode, Values
+from pcbatch.runtime.vm.lane_window import Window
+from pcbatch.runtime.vm.layout import Layout, reg
+from pcbatch.runtime.vm.step import Computed, StepContext, step_block
+from pcbatch.transforms.tape.block_ssa import ExpensiveResult, LoadedPart, PoppedSlot, ReadRegister, SharedValue
+from pcbatch.transforms.tape.block_vjp import replay, source_env, spread_over
+from pcbatch.transforms.tape.plan import HEAD, BlockTape, Tape
+from pcbatch.transforms.tape.record_layout import active_first, append, reordered
+
+MOST_COUNTED = 2**30  # records: counters stop here, before int32 overflows
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingContext(StepContext):
+    """The context of steps that record."""
+
+    def step(
+        self,
+        code: BlockCode,
+        carry: Values,
+        window: Window,
+        chosen: bool | jax.Array = True,
+        goes_on: bool | jax.Array = False,
+    ) -> Values:
+        out, computed = step_block(self, code, carry, window, chosen, goes_on)
+        assert isinstance(self.layout, RecordingLayout)
+        block = self.layout.tape.block(code.index)
+        return out if block is None else out | _append_records(self.layout, block, carry, window, computed)
+
+    def extra(self, code: BlockCode, carry: Values, window: Window, popped: Values, computed: Computed) -> Values:
+        """The records of the window, as rows of each buffer: read before anything is written."""
+        assert isinstance(self.layout, RecordingLayout)
+        block = self.layout.tape.block(code.index)
+        if block is None:
+            return {}
+        values = _source_values(block, carry, window, popped, computed)
+        if expensive := [s for s in block.recorded if isinstance(s, ExpensiveResult)]:
+            # The block has computed them already: XLA merges the two computations.
+            env = replay(block.body, source_env(block.body, values, self.shared, window.width), window.width)
+            values |= {s.key: spread_over(env[s.number], window.width) for s in expensive}
+        values |= {"link": window.read(carry[HEAD]), "depth": computed.depth, "lane": window.source}
+        order = active_first(window, computed.mask)
+        return {name: reordered(rows, order) for name, rows in block.record_layout.packed(values).items()}
+
+    def written(self, code: BlockCode) -> tuple[str, ...]:
+        names = StepContext.written(self, code)
+        assert isinstance(self.layout, RecordingLayout)
+        block = self.layout.tape.block(code.index)
+        return names if block is None else (*names, HEAD, block.count, *block.buffers.values())
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingLayout(Layout):
+    """The layout of a machine that records; `tape_rows`: of each block's buffers."""
+
+    tape: Tape = Tape(())
+    tape_rows: tuple[int, ...] = ()
+
+    def extra(self, lanes: int) -> Values:
+        """The part of the state that is the tape, before the first trip."""
+        return self.tape.empty(lanes, self.tape_rows)
+
+
+def recording_layout(layout: Layout, tape: Tape, rows: Sequence[int]) -> RecordingLayout:
+    """Extend the layout of a machine by a tape with buffers of `rows` rows."""
+    parts = {f.name: getattr(layout, f.name) for f in fields(layout)}
+    codes = tuple(replace(code, keeps_loads=True) for code in layout.codes)
+    return RecordingLayout(**{**parts, "codes": codes}, tape=tape, tape_rows=tuple(rows))
+
+
+def _source_values(block: BlockTape, carry: Values, window: Window, popped: Values, computed: Computed) -> Values:
+    """The sources of a block for each lane, in storage form, by key; but for shared values, which no record holds."""
+    values: Values = {}
+    for source in block.body.sources:
+        match source:
+            case ReadRegister(name=v):
+                values[source.key] = window.read(carry[reg(v)], v in block.code.lanes_last)
+            case PoppedSlot(name=v):
+                values[source.key] = popped[v]
+            case LoadedPart(name=load):
+                values[source.key] = computed.done.loaded[load]
+            case SharedValue():
+                pass
+            case _:
+                assert_never(source)
+    return values
+
+
+def _append_records(
+    layout: RecordingLayout, block: BlockTape, carry: Values, window: Window, computed: Computed
+) -> Values:
+    mask, before = computed.mask, carry[block.count]
+    out = {block.key(name): append(carry[block.key(name)], before, rows) for name, rows in computed.extra.items()}
+    # `active_first` keeps the order of active lanes: the record of each is its rank among them behind the last one.
+    rank = jnp.cumsum(mask, dtype=jnp.int32)
+    out[block.count] = jnp.minimum(before, MOST_COUNTED) + rank[-1]
+    out[HEAD] = window.write(carry[HEAD], layout.tape.record_id(before + rank - 1, block), mask)
+    return out
+
+
+def round_up(records: int) -> int:
+    """The room for at least this many records: a power of two, or one and a half of one, so that few sizes are
+    compiled."""
+    size = 16
+    while size < records:
+        size = size * 3 // 2 if size & (size - 1) == 0 else size * 4 // 3
+    return size
