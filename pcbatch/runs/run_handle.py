@@ -106,7 +106,7 @@ class Machine:
     @property
     def standing(self) -> RunCounts | None:
         """How it stands; None if there are no lanes."""
-        return None if self._paused is None else self._paused.standing
+        return None if self._paused is None else self._paused.counts
 
     def advance(
         self,
@@ -173,10 +173,10 @@ class Machine:
         here = self._usable()
         if here is None:
             return RunProgress(0, 0, 0, 0, 0, None, Places())
-        s = here.standing
+        s = here.counts
         share = s.busy / s.offered if s.offered else None
-        running = here.spread.inputs - s.finished - s.waiting
-        return RunProgress(s.finished, here.spread.inputs, running, s.waiting, s.trips, share, self.where())
+        running = here.sharding.inputs - s.finished - s.waiting
+        return RunProgress(s.finished, here.sharding.inputs, running, s.waiting, s.trips, share, self.where())
 
     def where(self) -> Places:
         """The blocks where lanes still run, with their lines, how many lanes wait for each, and one of them."""
@@ -208,7 +208,7 @@ class Machine:
             "shared": sorted(self._given.shared),
             "mapped": {name: list(leaves) for name, leaves in self._given.mapped.items()},
             "inputs": self._given.lanes,
-            "devices": 1 if here is None else here.spread.devices,
+            "devices": 1 if here is None else here.sharding.devices,
             "arguments": known._digest,
             "shape": shape,
         }
