@@ -1,4 +1,4 @@
-"""One batched function compiled for one signature: the stages, and what runs them."""
+"""A function compiled for one signature: the stages, and the executable that runs them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Executable(Protocol):
         """The raw result of what the executable of `lower(...).compile()` returned, with stacks of this depth."""
 
     def jaxpr(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
-        """The jaxpr of a run."""
+        """Return the jaxpr of a run."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Program:
 
     @property
     def params(self) -> tuple[str, ...]:
-        """What the executable calls its arguments."""
+        """The names that the executable has for its arguments."""
         return self.executable.params
 
     def where(self, pc: int, back: int | None) -> Site:
@@ -176,7 +176,7 @@ class Program:
         return self.axes.leaves
 
     def args(self, given: Arguments) -> dict[str, Any]:
-        """Array leaves of a call by the parameter that the executable takes them for."""
+        """Return the array leaves of a call by parameter of the executable."""
         params = iter(self.params)
         out: dict[str, Any] = {}
         for name, inferred in self.stages.params.items():
@@ -190,11 +190,11 @@ class Program:
 
     @property
     def captures(self) -> Mapping[str, Any]:
-        """Arguments that the function has captured of an outer trace."""
+        """The arguments that the function has captured of an outer trace."""
         return self.stages.captures if isinstance(self.executable, PcExecutable) else {}
 
     def execute(self, given: Arguments, mesh: Devices = None) -> RawResult:
-        """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
+        """Run a call. Of no lanes nothing runs, and every leaf of the result is empty."""
         where = self.placed(given, mesh)
 
         def run(args: Any) -> RawResult:
@@ -285,7 +285,7 @@ class Program:
         return self._attempt(given, run).run()
 
     def mapping_errors(self, given: Arguments) -> AbstractContextManager[None]:
-        """Turn what JAX raises about this program into an error at the user's line."""
+        """Turn errors of JAX about this program into errors at the user's line."""
         return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).mapping_errors()
 
     def _attempt(self, given: Arguments, run: Callable[[], RawResult]) -> ErrorMapper:
@@ -306,7 +306,7 @@ class Program:
 
     @property
     def prints(self) -> bool:
-        """Whether lanes print."""
+        """Whether a lane may print."""
         return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
     def value(self, outcome: RawResult) -> Any:
@@ -318,7 +318,7 @@ class Program:
         )
 
     def result(self, outcome: RawResult, lanes: int) -> Result:
-        """The `Result` of a run."""
+        """Return the `Result` that users get of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
         known = None if is_symbolic(lanes) else lanes
         stats = Stats(outcome.trips, visits, active, offered, known, self.infos)

@@ -32,7 +32,7 @@ class BatchBuffers(NamedTuple):
 
 
 class BatchProgress(NamedTuple):
-    """How a machine of all lanes stands after a program, on each device: int32[] each.
+    """The status of a machine of all lanes after a program, on each device: int32[] each.
 
     Attributes:
         live: lanes that run.

@@ -74,7 +74,7 @@ class ChunkPlan:
 
 
 class DeviceChunk(NamedTuple):
-    """A chunk on its devices.
+    """A chunk that has been sent to its devices.
 
     Attributes:
         sharded: the arguments.
@@ -165,7 +165,7 @@ class ChunkSource:
 
 
 class ChunkRunner:
-    """One `map` over chunks.
+    """One `map` over inputs that come in chunks.
 
     Attributes:
         queue: runs the inputs of one chunk after the other.

@@ -192,7 +192,7 @@ class PcExecutable:
 
     @property
     def prints(self) -> bool:
-        """Whether lanes print."""
+        """Whether a lane may print."""
         return self.arguments.prints
 
     @property

@@ -82,7 +82,7 @@ class TripBudget:
 
 @dataclass(slots=True)
 class ProgramRun:
-    """One run of a program.
+    """One run of a program in a monitored run.
 
     Attributes:
         budget: the trips that it may make, which fit in 32 bits.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 )
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """How a queue stands after a program, on each device.
+    """The status of a queue after a program, on each device.
 
     Attributes:
         full: bool[], whether a lane waits for room.

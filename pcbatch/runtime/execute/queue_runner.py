@@ -79,7 +79,7 @@ class QueueRunner:
 
     @property
     def depth(self) -> int:
-        """The depth of the stacks."""
+        """The depth that stacks have now."""
         return self.growth.depth
 
     @property

@@ -56,7 +56,7 @@ class Running(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """A run between two trips.
+    """A run between two trips, and all that it takes to continue it.
 
     Attributes:
         executable: the program.
@@ -82,7 +82,7 @@ class RunState:
         return self.counts.finished == self.sharding.inputs
 
     def copied(self) -> RunState:
-        """Copy the arrays."""
+        """Return this run with its arrays in other buffers."""
         return replace(self, state=_copy(self.state))
 
     def advanced(self, watch: HostLoop) -> RunState:
@@ -90,11 +90,11 @@ class RunState:
         raise NotImplementedError
 
     def outcome(self) -> RawResult:
-        """The raw result so far."""
+        """Read the raw result so far."""
         raise NotImplementedError
 
     def running(self) -> Running:
-        """The live lanes."""
+        """Read which lanes live, and where."""
         raise NotImplementedError
 
     def fits(self, arrays: Mapping[str, np.ndarray]) -> bool:
@@ -182,7 +182,7 @@ class BatchRun(RunState):
 
     @staticmethod
     def described(executable: PcExecutable, args: Any, sharding: LaneSharding, width: int, depth: int) -> Any:
-        """The types of `state`."""
+        """The types of the arrays in `state`, of `width` lanes."""
         return jax.eval_shape(
             lambda args: begin_batch(executable, executable.dealt(args, sharding), spread=sharding, depth=depth), args
         )
@@ -268,7 +268,7 @@ class QueueRun(RunState):
 
     @staticmethod
     def described(executable: PcExecutable, args: Any, sharding: LaneSharding, width: int, depth: int) -> Any:
-        """The types of `state`."""
+        """The types of the arrays in `state`, of `width` lanes."""
         make = partial(queue_programs.begin, executable, spread=sharding, lanes=width, slots=sharding.each, depth=depth)
         return QueueBuffers(*jax.eval_shape(lambda args: make(executable.dealt(args, sharding)), args))
 

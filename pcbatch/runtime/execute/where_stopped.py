@@ -1,4 +1,4 @@
-"""Where in the user's source a lane stopped, by its final program counter."""
+"""The place in the user's source where a lane stopped, by its final program counter."""
 
 from __future__ import annotations
 
