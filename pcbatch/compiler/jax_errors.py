@@ -1,4 +1,4 @@
-"""Errors that JAX raises only when the batched program is traced, lowered, compiled or run, as findings at a line.
+"""Errors that JAX raises only when the batched program is traced, lowered, compiled or run, as diagnostics at a line.
 
 Types are inferred for one lane, so an operation without a batching rule, or one that the back end cannot compile,
 fails later, far from the user's line. JAX keeps the traceback of every operation; where it does not say which one
@@ -31,17 +31,26 @@ RERUN_LANES = 64  # lanes that are run again, one by one, in search of a NaN
 
 @dataclass(frozen=True, slots=True)
 class ErrorMapper:
-    """A run of a program that may go wrong. `program` is typed, and its branches are as the user wrote them."""
+    """A run of a program that may fail, and what it takes to find the line.
+
+    Attributes:
+        program: the typed program, with branches as the user wrote them.
+        go: runs it.
+        compile: lowers and compiles it without running it.
+        args: the arguments by parameter, in order.
+        lanes: the number of lanes.
+        describe: tells the number and the inputs of a lane.
+    """
 
     program: CfgProgram
     go: Callable[[], RawResult]
-    compile: Callable[[], object]  # lowers and compiles the same without running it
-    args: Mapping[str, Any]  # by parameter, in order
+    compile: Callable[[], object]
+    args: Mapping[str, Any]
     lanes: int
-    describe: Callable[[int], str]  # a lane's number and inputs
+    describe: Callable[[int], str]
 
     def run(self) -> RawResult:
-        """Run; what JAX raises becomes an error at the user's line if there is one to blame, else it passes."""
+        """Run it; an error of JAX becomes one at the user's line if there is one to blame, else it passes."""
         try:
             with self.mapping_errors():
                 return self.go()
@@ -52,19 +61,19 @@ class ErrorMapper:
 
     @contextmanager
     def mapping_errors(self) -> Iterator[None]:
-        """Turn what JAX raises in tracing, lowering and compiling into an error at the line to blame."""
+        """Turn errors of JAX in tracing, lowering and compiling into errors at the line to blame."""
         try:
             yield
         except (PcbatchError, FloatingPointError):
             raise
         except Exception as error:
-            found = self.finding(error)
-            if found is None:
+            diagnostic = self.diagnose(error)
+            if diagnostic is None:
                 raise
-            raise CompileError(found) from None
+            raise CompileError(diagnostic) from None
 
-    def finding(self, error: Exception) -> Diagnostic | None:
-        """Which primitive `error` is about."""
+    def diagnose(self, error: Exception) -> Diagnostic | None:
+        """Return a diagnostic at the primitive that `error` is about; None if there is none."""
         located = None if error.__cause__ is None else _located(self.program, error, error.__cause__)
         if located is not None:
             return located
@@ -75,7 +84,7 @@ class ErrorMapper:
         return None
 
     def _without_debugging(self, error: FloatingPointError) -> RawResult:
-        """Lanes that failed give NaN on purpose. Anything else that is not finite has a line to blame."""
+        """Run again without JAX's checks: lanes that failed give NaN on purpose; anything else has a line to blame."""
         kinds = debug_checks()
         with jax.debug_nans(False), jax.debug_infs(False):
             with no_donation():
@@ -108,7 +117,7 @@ def _located(program: CfgProgram, error: Exception, origin: BaseException) -> Di
     for _, op in _prims(program):
         found = None if op.loc is None else spans(user_frames(origin), op.loc)
         if found is not None:
-            return _finding(Label(found[0]), found[1], error)
+            return _diagnostic(Label(found[0]), found[1], error)
     return None
 
 
@@ -122,7 +131,7 @@ def _refused(program: CfgProgram) -> Diagnostic | None:
         lanes = jax.jit(jax.vmap(fn) if ins else fn)
         error = _failure(lambda lanes=lanes, ins=ins: lanes.lower(*[to_aval(t, (2,)) for t in ins]).compile())  # type: ignore[misc]
         if error is not None:
-            return _finding(Label(op.loc), (), error)
+            return _diagnostic(Label(op.loc), (), error)
     return None
 
 
@@ -140,7 +149,7 @@ def _failure(attempt: Callable[[], object]) -> Exception | None:
     return None
 
 
-def _finding(place: Label, helpers: tuple[Label, ...], error: Exception) -> Diagnostic:
+def _diagnostic(place: Label, helpers: tuple[Label, ...], error: Exception) -> Diagnostic:
     return Diagnostic(
         "PCB313",
         "this cannot be compiled for a batch of lanes",

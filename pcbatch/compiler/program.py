@@ -1,11 +1,11 @@
-"""One batched function compiled for one signature: the stages, and what runs them."""
+"""A function compiled for one signature: the stages, and the executable that runs them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cached_property, partial
 from types import FunctionType
 from typing import Any, Protocol
 
@@ -20,14 +20,12 @@ from pcbatch.call.in_axes import is_axis
 from pcbatch.call.out_axes import checked, move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
+from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
-from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.def_use import AnyOp, calls
-from pcbatch.ir.ops import Fail, Prim, Print
-from pcbatch.ir.stack import Push, StackProgram
+from pcbatch.ir.ops import Print
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.divergence import same_results
 from pcbatch.lowering.passes.flatten import array_leaves
@@ -42,57 +40,144 @@ from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_tracing, replaying
-from pcbatch.runtime.vm.status import Site, Status
+from pcbatch.runtime.vm.status import Site
 from pcbatch.transforms import Notice, UnsharingProgram, forward_only, traced_run
 
 
 class Executable(Protocol):
-    """What a strategy gives: a way to run all lanes, and to look at the program that does."""
+    """A program that a strategy has made: ways to run it, and to look at it."""
 
     @property
     def depth(self) -> int:
         """The nested calls that `lower` leaves room for."""
 
+    @property
+    def params(self) -> tuple[str, ...]:
+        """The names of the arguments, in order."""
+
+    def where(self, pc: int, back: int | None = None) -> Site:
+        """Return where a lane stopped, by its final program counter and the return address of its last call."""
+
     def run(self, args: Any, lanes: int, mesh: Devices = None) -> RawResult:
         """Run all lanes to their end, spread over the devices of a mesh."""
 
     def map(self, args: Any, inputs: int, lanes: int | None, mesh: Devices) -> RawResult:
-        """Run all inputs through so many lanes."""
+        """Run all inputs through `lanes` lanes on each device; None: the executable decides."""
 
     def map_chunks(self, pieces: Iterable[Chunk], common: Any, flow: ChunkPlan, mesh: Devices) -> RawResult:
-        """Run inputs that come piece by piece."""
+        """Run inputs that come in chunks."""
 
     def lower(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of a run."""
 
     def outcome(self, result: Any, depth: int, lanes: int, mesh: Devices) -> RawResult:
-        """What the executable of `lower(...).compile()` gave, with room for so many nested calls."""
+        """The raw result of what the executable of `lower(...).compile()` returned, with stacks of this depth."""
 
     def jaxpr(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
-        """The jaxpr of a run."""
+        """Return the jaxpr of a run."""
+
+
+@dataclass(frozen=True)
+class OutAxes:
+    """The axes of the lanes in the leaves of a result, inferred when they are first asked for: inside a `vmap`, whose
+    elements may differ in what their lanes share, nobody asks.
+
+    Attributes:
+        function: the name of the function, for messages.
+        stages: the program.
+        wanted: the option `out_axes`.
+        shared: the parameters that all lanes share.
+    """
+
+    function: str
+    stages: Stages
+    wanted: Any
+    shared: frozenset[str]
+
+    @cached_property
+    def leaves(self) -> tuple[int | None, ...]:
+        """The axis in each leaf, None where it comes without lanes.
+
+        Raises:
+            UsageError: the option does not fit the result.
+        """
+        result = self.stages.result
+        assert result is not None
+        if is_axis(self.wanted) and self.wanted == 0:
+            return (0,) * len(result.leaves)
+        shared = {leaf for p in self.shared for leaf, _ in array_leaves(p, self.stages.params[p])}
+        return checked(self.function, self.wanted, result, same_results(self.stages.cfg, frozenset(shared)))
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """Compiles a program again for lanes that share less.
+
+    Attributes:
+        compile: compiles the function for the types of a call, and names of an outer trace whose values lanes do not
+            share.
+        types: the types of the call.
+        captured: names of an outer trace whose values lanes do not share already.
+    """
+
+    compile: Callable[[Arguments, frozenset[str]], Program]
+    types: Arguments
+    captured: frozenset[str]
+
+    def __call__(self, program: Program, names: frozenset[str]) -> Program:
+        """Return the program for lanes that share none of these arguments of `program`, captured ones included."""
+        stages = program.stages
+        owner = dict(zip(program.params, _owners(stages), strict=False))
+        shared = self.types.shared - {owner[v] for v in names if v in owner}
+        return self.compile(replace(self.types, shared=shared), self.captured | (names & set(stages.captures)))
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A signature's program. Arguments enter by leaf name, results leave as leaves."""
+    """One function compiled for one signature. Arguments enter by leaf name, results leave as leaves.
+
+    Attributes:
+        stages: the programs of the compiler.
+        options: the options of the function.
+        executable: the last of them, ready to run.
+        infos: where every block comes from.
+        axes: the axes of the lanes in the result.
+        recompile: compiles it for lanes that share less.
+        notices: of failing lanes, inside `jit`.
+    """
 
     stages: Stages
     options: Options
     executable: Executable
     infos: tuple[BlockStats, ...]
-    params: tuple[str, ...]  # what the executable calls its arguments
-    where: Callable[[int, int | None], Site]  # a final pc and return address -> where the lane stopped
-    places: Callable[[], tuple[int | None, ...]]  # the axes of the lanes in each leaf of the result; refuses some
-    unshared: Callable[[frozenset[str]], Program]  # the same for lanes that do not share some arguments
-    notices: dict[str, Notice] = field(default_factory=dict, compare=False)  # of failing lanes, inside `jit`
+    axes: OutAxes
+    recompile: Recompile
+    notices: dict[str, Notice] = field(default_factory=dict, compare=False)
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """The names that the executable has for its arguments."""
+        return self.executable.params
+
+    def where(self, pc: int, back: int | None) -> Site:
+        """Return where a lane stopped, by its final program counter and the return address of its last call."""
+        return self.executable.where(pc, back)
+
+    def unshared(self, names: frozenset[str]) -> Program:
+        """Return the program for lanes that do not share these arguments of the executable."""
+        return self.recompile(self, names)
+
+    def places(self) -> tuple[int | None, ...]:
+        """Return `out_axes`, or refuse those that do not fit the result."""
+        return self.axes.leaves
 
     @property
     def out_axes(self) -> tuple[int | None, ...]:
         """The axis of the lanes in each leaf of the result, None where it comes without."""
-        return self.places()
+        return self.axes.leaves
 
     def args(self, given: Arguments) -> dict[str, Any]:
-        """Array leaves of a call by the parameter that the executable takes them for."""
+        """Return the array leaves of a call by parameter of the executable."""
         params = iter(self.params)
         out: dict[str, Any] = {}
         for name, inferred in self.stages.params.items():
@@ -106,11 +191,11 @@ class Program:
 
     @property
     def captures(self) -> Mapping[str, Any]:
-        """Arguments that the function has captured of an outer trace."""
+        """The arguments that the function has captured of an outer trace."""
         return self.stages.captures if isinstance(self.executable, PcExecutable) else {}
 
     def execute(self, given: Arguments, mesh: Devices = None) -> RawResult:
-        """Run a call. No lanes: nothing runs, and every leaf of the result is empty."""
+        """Run a call. Of no lanes nothing runs, and every leaf of the result is empty."""
         where = self.placed(given, mesh)
 
         def run(args: Any) -> RawResult:
@@ -123,7 +208,7 @@ class Program:
         return self._execute(given, where, run)
 
     def _operation(self, args: Any) -> UnsharingProgram | None:
-        """What a run is an operation of, if JAX traces it."""
+        """The program that a run is an operation of, if JAX traces it."""
         if not isinstance(self.executable, PcExecutable) or not (is_tracing(args) or replaying()):
             return None
         return self.program()
@@ -134,7 +219,7 @@ class Program:
         return UnsharingProgram(self.executable, lambda apart: self.unshared(apart).program())
 
     def stream(self, given: Arguments, lanes: int | None, mesh: Devices = None) -> RawResult:
-        """Run the inputs of a call through so many lanes."""
+        """Run the inputs of a call through `lanes` lanes on each device; None: the executable decides."""
         where = self.placed(given, mesh)
 
         def run(args: Any) -> RawResult:
@@ -147,13 +232,13 @@ class Program:
         return self._execute(given, where, run)
 
     def placed(self, given: Arguments, asked: Devices) -> Devices:
-        """Where the lanes of a call run."""
+        """The devices that the lanes of a call run on; `asked`: those that the call names."""
         if isinstance(self.executable, LocalExecutable) or is_symbolic(given.lanes) or not given.lanes:
             return None if is_default(asked) else asked
         return placement_of(asked, given)
 
     def with_pc(self, what: str) -> PcExecutable:
-        """The executable, for `what` (in messages) that strategy "local" cannot do."""
+        """Return the executable of strategy "pc"; `what` names in messages what needs it."""
         if not isinstance(self.executable, PcExecutable):
             raise needs_pc(f"`{what}`")
         return self.executable
@@ -161,7 +246,7 @@ class Program:
     def stream_chunks(
         self, given: Arguments, pieces: Callable[[], Iterable[Chunk]], flow: ChunkPlan, mesh: Devices
     ) -> RawResult:
-        """Run inputs that come piece by piece. `given`: some of them, for what they share, or all."""
+        """Run inputs that come in chunks. `given`: some of them, for what they share, or all."""
         if given.lanes == 0:
             empty: RawResult = jax.tree.map(_on_host, self.empty())
             return empty
@@ -191,17 +276,17 @@ class Program:
         return _home(outcome, where)
 
     def flush(self) -> None:
-        """What lanes print stands before what the caller prints next."""
+        """Wait for what lanes print, so that it stands before what the caller prints next."""
         if self.prints:
             barrier: Any = jax.effects_barrier
             barrier()
 
     def attempt(self, given: Arguments, run: Callable[[], RawResult]) -> RawResult:
-        """`run()`, with errors of JAX told at the user's line."""
+        """Call `run()`; errors of JAX become errors at the user's line."""
         return self._attempt(given, run).run()
 
     def mapping_errors(self, given: Arguments) -> AbstractContextManager[None]:
-        """Turn what JAX raises about this program into an error at the user's line."""
+        """Turn errors of JAX about this program into errors at the user's line."""
         return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).mapping_errors()
 
     def _attempt(self, given: Arguments, run: Callable[[], RawResult]) -> ErrorMapper:
@@ -212,7 +297,7 @@ class Program:
         )
 
     def empty(self) -> RawResult:
-        """What a run of no lanes leaves."""
+        """The raw result of a run of no lanes."""
         assert self.stages.result is not None
         types = [array_type(leaf) for leaf in self.stages.result.leaves]
         values = tuple(as_result(zeros(storage_type(t), (0,)), t) for t in types)
@@ -222,7 +307,7 @@ class Program:
 
     @property
     def prints(self) -> bool:
-        """Do lanes print?"""
+        """Whether a lane may print."""
         return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
     def value(self, outcome: RawResult) -> Any:
@@ -234,7 +319,7 @@ class Program:
         )
 
     def result(self, outcome: RawResult, lanes: int) -> Result:
-        """The `Result` of a run."""
+        """Return the `Result` that users get of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
         known = None if is_symbolic(lanes) else lanes
         stats = Stats(outcome.trips, visits, active, offered, known, self.infos)
@@ -249,52 +334,43 @@ def compile_signature(
     compile: Callable[[Arguments, frozenset[str]], Program],
     apart: frozenset[str] = frozenset(),
 ) -> Program:
-    """Compile `fn` for the types of a call; `apart`: values of an outer trace that lanes do not share. `compile` does
-    so for other types."""
+    """Compile a function for the types of a call.
+
+    Args:
+        fn: the function.
+        is_batched: tells batched functions among what it calls.
+        options: its options.
+        given: the call.
+        compile: compiles it for other types.
+        apart: names of an outer trace whose values lanes do not share.
+    """
     types = replace(given, arrays={}, mapped={})
-
-    def unshared(names: frozenset[str]) -> Program:
-        whose = dict(zip(compiled.params, _owners(stages), strict=False))
-        shared = types.shared - {whose[v] for v in names if v in whose}
-        return compile(replace(types, shared=shared), apart | (names & set(stages.captures)))
-
     stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), apart)
-    # Asked for by calls alone: elements of a `vmap` may differ in what their lanes share.
-    axes = cache(partial(_out_axes, fn.__name__, stages, options, given.shared))
+    axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
+    recompile = Recompile(compile, types, apart)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
-        infos = _cfg_infos(stages.optimised_cfg)
-        return (compiled := Program(stages, options, local, infos, local.params, local.where, axes, unshared))
+        return Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile)
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     donated = frozenset(_leaves(stages, options.donate_argnames))
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated)
-    where = partial(_where, stages.opt)
-    compiled = Program(stages, options, executable, block_infos(stages.opt), stages.opt.params, where, axes, unshared)
-    return compiled
+    return Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
 
 
 def _owners(stages: Stages) -> list[str]:
     """The parameter of the function that each argument of the executable is a leaf of."""
-    return [name for name, found in stages.params.items() for _ in array_leaves(name, found)]
+    return [name for name, type_ in stages.params.items() for _ in array_leaves(name, type_)]
 
 
 def _leaves(stages: Stages, names: tuple[str, ...]) -> Iterator[str]:
-    """What the program calls the array leaves of these parameters."""
+    """The names of the array leaves of these parameters in the program."""
     for param, owner in zip(stages.opt.params, _owners(stages), strict=False):
         if owner in names:
             yield param
 
 
-def _out_axes(name: str, stages: Stages, options: Options, shared: frozenset[str]) -> tuple[int | None, ...]:
-    assert stages.result is not None
-    if is_axis(options.out_axes) and options.out_axes == 0:
-        return (0,) * len(stages.result.leaves)
-    leaves = {leaf for p in shared for leaf, _ in array_leaves(p, stages.params[p])}
-    return checked(name, options.out_axes, stages.result, same_results(stages.cfg, frozenset(leaves)))
-
-
 def _home(outcome: RawResult, where: Devices) -> RawResult:
-    """With the results as fits the mesh that they are on, or that is around."""
+    """Put the results where their mesh, or the mesh around the call, wants them."""
     match where:
         case NamedSharding() if len(outcome.status) % LaneSharding(where, 0).devices == 0:
             sharding = where
@@ -313,38 +389,3 @@ def _on_host(leaf: Any) -> Any:
 def order_for(options: Options) -> str:
     """The schedule that blocks are ordered for; a policy of the user's gets the order that ours would have."""
     return options.schedule if isinstance(options.schedule, str) else "auto"
-
-
-def block_infos(program: StackProgram) -> tuple[BlockStats, ...]:
-    """Where every block comes from."""
-    return tuple(_info(block.label, block.function, block.ops) for block in program.blocks)
-
-
-def _cfg_infos(program: CfgProgram) -> tuple[BlockStats, ...]:
-    return tuple(_info(f"{f.name}:{block.label}", f.name, block.ops) for f in program.functions for block in f.blocks)
-
-
-def _info(label: str, function: str, ops: Sequence[AnyOp]) -> BlockStats:
-    lines = sorted({op.loc.line for op in ops if op.loc is not None})
-    texts = tuple(op.expr.text for op in ops if isinstance(op, Prim))
-    sources = tuple(op.expr.written for op in ops if isinstance(op, Prim) and op.expr.written is not None)
-    return BlockStats(label, function, tuple(lines), texts, sources=sources)
-
-
-def _where(program: StackProgram, pc: int, back: int | None) -> Site:
-    """Where a lane stopped. One whose stack was full stands behind the call: its return address tells which it was."""
-    count = len(program.blocks) + 1
-    block = program.blocks[pc % count]
-    begins: list[object] = [*block.ops]
-    places: list[object] = [block.terminator, *begins]
-    match pc // count:
-        case Status.STACK_FULL if back is not None:
-            ret = program.blocks[back].label
-            block, call = next((b, call) for b in program.blocks for call in calls(b.terminator) if call.ret == ret)
-            places = [call, *block.ops]
-        case Status.STEP_LIMIT | 0:  # it has not run the block yet
-            places = [*begins, block.terminator]
-    loc = next((loc for place in places if (loc := getattr(place, "loc", None)) is not None), None)
-    held = ", ".join(f"`{op.dst}` {program.vars[op.dst].type}" for op in block.ops if isinstance(op, Push))
-    fail = block.terminator if isinstance(block.terminator, Fail) else None
-    return Site(loc, held, fail, block.label)

@@ -1,7 +1,8 @@
-"""The file of a run that is kept: what describes it as JSON, and its arrays; an archive that `numpy.load` opens.
+"""Checkpoint files: a header in JSON and arrays, in an archive that `numpy.load` opens.
 
 Nothing in it is code, and nothing is unpickled. It is written beside its place and moved there when all of it is on the
-disk: whoever dies on the way leaves the file that was there before. Every member has a checksum, which reading checks.
+disk: a process that dies on the way leaves the file that was there before. Every member has a checksum, which
+reading checks.
 """
 
 from __future__ import annotations
@@ -33,7 +34,16 @@ GIVE = 'give the path of a file in a folder that exists, such as "run.npz"'
 
 
 def write(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Write all of it, or nothing."""
+    """Write a checkpoint: all of it, or nothing.
+
+    Args:
+        path: the file.
+        about: the header, ready for JSON.
+        arrays: by name.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     held = {name: np.asarray(x) for name, x in arrays.items()}
     dtypes = {name: [str(x.dtype), list(x.shape)] for name, x in held.items()}
     header = json.dumps({"format": FORMAT, **about, "arrays": dtypes}).encode()
@@ -50,8 +60,8 @@ def write(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> No
 
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """A file in the same folder to be written and moved. Each writer has one of its own: two that write to one path do
-    not meet in the middle of a file."""
+    """Yield the path of a temporary file in the same folder. Each writer has one of its own: two that write to one path
+    do not meet in the middle of a file."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
         yield partial
@@ -62,7 +72,7 @@ def _beside(path: Path) -> Iterator[Path]:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what killed processes have left beside it."""
+    """Remove temporary files that killed processes have left."""
     with suppress(OSError):
         for partial in path.parent.iterdir():
             ours = partial.name.startswith(f".{path.name}.") and partial.suffix == ".partial"
@@ -71,7 +81,7 @@ def _sweep(path: Path) -> None:
 
 
 def write_if_possible(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """`write`, for a run that had better go on without a checkpoint than end for a disk that is full."""
+    """Write a checkpoint, or warn: a run had better continue without one than end for a disk that is full."""
     try:
         write(path, about, arrays)
     except OSError as error:
@@ -79,7 +89,7 @@ def write_if_possible(path: Path, about: Mapping[str, Any], arrays: Mapping[str,
 
 
 def _settle(folder: Path) -> None:
-    """Have the new name on the disk too, where folders can be asked for that."""
+    """Sync the folder, so that the new name is on the disk too, where the system can do that."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:  # Windows
@@ -91,14 +101,21 @@ def _settle(folder: Path) -> None:
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
-    """An array of a dtype that NumPy itself has: bfloat16 and its like as raw bytes."""
+    """Return an array of a dtype that NumPy itself has: bfloat16 and its like as raw bytes."""
     if array.dtype.isbuiltin == 1:
         return array
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What `write` has written; StateError if this is no such file, or not all of it."""
+    """Read a checkpoint that `write` has written.
+
+    Returns:
+        The header, and the arrays by name.
+
+    Raises:
+        StateError: there is no such file, or not all of it.
+    """
     try:
         if path.is_dir():
             raise unreadable(path, "it is a folder")
@@ -141,7 +158,7 @@ def _reason(error: Exception) -> str:
 
 
 def unreadable(path: Path, reason: str) -> StateError:
-    """This file holds no state."""
+    """The error about a file that holds no checkpoint."""
     title = f"`{path.name}` holds no run that can be read"
     help = "give the path that `m.save(path)` or `save_to=` was given; the file that an interrupted write leaves "
     help += "behind has another name, and is not needed"
@@ -155,7 +172,7 @@ def _other_format(path: Path, found: object) -> StateError:
 
 
 def path_of(path: Any) -> Path:
-    """The file itself, behind all links."""
+    """Return the path of the file itself, behind all links."""
     try:
         return Path(os.fsdecode(os.fspath(path))).expanduser().resolve()
     except TypeError:
@@ -165,28 +182,28 @@ def path_of(path: Any) -> Path:
 
 
 def checked_path(path: Any) -> Path:
-    """A path that can be written, so that nobody runs for hours to learn that it cannot."""
-    found = path_of(path)
+    """Return the path of a file that can be written, so that no run takes hours to learn that it cannot."""
+    file = path_of(path)
     try:
-        if found.is_dir():
-            raise unwritable(str(found), "it is a folder")
-        if not found.parent.is_dir():
-            raise unwritable(str(found), f"there is no folder {found.parent}")
-        if os.path.lexists(found) and not found.is_file():
-            raise unwritable(str(found), "it is a device, a pipe or a link to itself, and would become a file")
-        with _beside(found) as partial:
+        if file.is_dir():
+            raise unwritable(str(file), "it is a folder")
+        if not file.parent.is_dir():
+            raise unwritable(str(file), f"there is no folder {file.parent}")
+        if os.path.lexists(file) and not file.is_file():
+            raise unwritable(str(file), "it is a device, a pipe or a link to itself, and would become a file")
+        with _beside(file) as partial:
             partial.open("xb").close()
             partial.unlink()
     except OSError as error:
-        raise unwritable(str(found), _reason(error)) from None
-    return found
+        raise unwritable(str(file), _reason(error)) from None
+    return file
 
 
 def unwritable(path: str, reason: str) -> StateError:
-    """No state can be written there."""
+    """The error about a path where no checkpoint can be written."""
     return StateError(Diagnostic("PCB442", f"no run can be kept at {path}", notes=(reason,), helps=(GIVE,)))
 
 
 def no_path(given: str, reason: str) -> StateError:
-    """There is nothing at such a path."""
+    """The error about a value that is no path."""
     return StateError(Diagnostic("PCB442", f"{given} is no path of a file", notes=(reason,), helps=(GIVE,)))

@@ -1,4 +1,4 @@
-"""What stands in the file of a kept run, and whether a program may go on from it."""
+"""Headers of checkpoints: what identifies a run, and the check that a program may continue it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ WHAT = {"run": "`f.run(...)` or `f.start(...)`", "map": "`f.map(...)` over chunk
 
 
 def header(compiled: Program, kind: str) -> dict[str, Any]:
-    """What every kept run says about itself."""
+    """Return the part of a header that all kinds of runs have.
+
+    Args:
+        compiled: the program.
+        kind: "run" or "map", a key of `WHAT`.
+    """
     return {
         "kind": kind,
         "pcbatch": _version(),
@@ -34,8 +39,18 @@ def _version() -> str:
 
 
 def check(path: Path, found: Mapping[str, Any], compiled: Program, kind: str, **wanted: tuple[Any, str]) -> None:
-    """Is this a run of this program, kept by this version under these settings, and (`wanted`: by key, with what to
-    call it) of these arguments and devices? StateError if not."""
+    """Refuse a checkpoint that this call may not continue.
+
+    Args:
+        path: the file, for messages.
+        found: its header.
+        compiled: the program of the call.
+        kind: "run" or "map".
+        **wanted: by key of the header, the value that this call has, and what to call it in messages.
+
+    Raises:
+        StateError: it is of another program, version or setting, or one of the values differs.
+    """
     check_kind(path, found, kind)
     if found["program"] != fingerprint.of_compiled(compiled):
         note = "its blocks, their primitives, the constants in them, the types of the arguments, or the options "
@@ -49,7 +64,7 @@ def check(path: Path, found: Mapping[str, Any], compiled: Program, kind: str, **
 
 
 def check_kind(path: Path, found: Mapping[str, Any], kind: str) -> None:
-    """Was it written by the same methods, this version, under these settings?"""
+    """Refuse a checkpoint of another kind of run, another version of pcbatch, or other settings of JAX."""
     if found.get("pcbatch") != _version():
         raise refused(path, f"was written by pcbatch {found.get('pcbatch')}", f"this is pcbatch {_version()}")
     if found["kind"] != kind:
@@ -67,13 +82,13 @@ def _literal(text: str) -> str:
 def _differ(what: str, then: object, now: object) -> str:
     if then is None:
         return f"the file does not tell the {what}: they were gone when it was written"
-    if isinstance(then, str) and len(then) == 64:  # digests tell nobody anything
+    if isinstance(then, str) and len(then) == 64:  # a digest says nothing to a reader
         return f"the {what} of this call are not those that the run began with"
     return f"{then} then, {now} now"
 
 
 def refused(path: Path, what: str, note: str, help: str = "") -> StateError:
-    """This run is not to be gone on with here."""
+    """The error about a checkpoint that may not be continued here."""
     title = f"the run in `{path.name}` {what}"
     usual = "start again: give another path, or remove the file; or go on with what wrote it"
     return StateError(Diagnostic("PCB443", title, notes=(note,), helps=(help or usual,)))

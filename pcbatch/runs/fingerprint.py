@@ -1,6 +1,6 @@
-"""What tells one program, one set of arguments and one structure of them from another, for runs that are kept.
+"""Digests of programs and of arguments, and types of arguments as JSON, for the headers of checkpoints.
 
-A kept run is gone on with by the program that began it and no other: the same blocks in the same order, the same
+A checkpoint is continued by the program that began the run and no other: the same blocks in the same order, the same
 primitives and constants in them, the same layout of the state, the same settings of JAX. Line numbers, names of files
 and comments do not count.
 """
@@ -30,53 +30,53 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def of_program(program: StackProgram) -> str:
-    """A digest of all that decides what a lane computes, and how its state is laid out."""
-    found = hashlib.sha256(show(program, "text").encode())
+    """Return a digest of all that decides what a lane computes, and how its state is laid out."""
+    digest = hashlib.sha256(show(program, "text").encode())
     for op in [*program.prologue, *(op for block in program.blocks for op in block.ops)]:
         if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
-            found.update(ADDRESS.sub("", str(op.expr.fn.closed.jaxpr)).encode())
-            _add(found, op.expr.fn.closed.consts)
-    return found.hexdigest()
+            digest.update(ADDRESS.sub("", str(op.expr.fn.closed.jaxpr)).encode())
+            _add(digest, op.expr.fn.closed.consts)
+    return digest.hexdigest()
 
 
 def of_compiled(compiled: Program) -> str:
-    """The identity of a program and of the layout of its state."""
+    """Return what identifies a program and the layout of its state."""
     return f"{of_program(compiled.stages.opt)} {compiled.options.max_steps} {compiled.options.stats}"
 
 
 def of_arguments(given: Arguments) -> str:
-    """A digest of the values of a call."""
-    found = hashlib.sha256(str(given.lanes).encode())
+    """Return a digest of the values of a call's arguments."""
+    digest = hashlib.sha256(str(given.lanes).encode())
     for name in sorted(given.arrays):
-        found.update(name.encode())
-        _add(found, given.arrays[name])
-    return found.hexdigest()
+        digest.update(name.encode())
+        _add(digest, given.arrays[name])
+    return digest.hexdigest()
 
 
 def of_shared(values: Mapping[str, Any]) -> str:
-    """A digest of what all inputs share."""
-    found = hashlib.sha256()
+    """Return a digest of the arguments that all inputs share."""
+    digest = hashlib.sha256()
     for name in sorted(values):
-        found.update(name.encode())
-        _add(found, [values[name]])
-    return found.hexdigest()
+        digest.update(name.encode())
+        _add(digest, [values[name]])
+    return digest.hexdigest()
 
 
-def _add(found: Any, values: Iterable[Any]) -> None:
+def _add(digest: Any, values: Iterable[Any]) -> None:
     for value in values:
         if isinstance(value, jax.core.Tracer):
             continue
         array = np.asarray(jax.random.key_data(value) if is_key_array(value) else value)
-        found.update(f"{getattr(value, 'dtype', array.dtype)} {array.shape}".encode())
+        digest.update(f"{getattr(value, 'dtype', array.dtype)} {array.shape}".encode())
         if array.dtype != object:
-            found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
 
 # Types of arguments as JSON
 
 
 def types_of(given: Arguments) -> dict[str, Any]:
-    """The types of a call, by parameter; None for those that only Python objects can tell."""
+    """Return the types of a call by parameter, ready for JSON; None for pytrees of the user's own classes."""
     return {name: _encoded(type_) for name, type_ in given.types.items()}
 
 
@@ -87,7 +87,7 @@ def _encoded(type_: Abstract) -> Any:
 
 
 def _structure(value: Any) -> Any:
-    """A pytree of numbers in lists that say what they are; None if it has nodes of other classes."""
+    """Encode a pytree of numbers as lists that name the class of each node; None if it has nodes of other classes."""
     if type(value) is int:
         return ["leaf"]
     if value is None:
@@ -102,7 +102,7 @@ def _structure(value: Any) -> Any:
 
 
 def _literal(value: object) -> str | None:
-    """A Python value as text that gives it back; None if there is no such text."""
+    """Return a Python value as text that evaluates to it; None if there is no such text."""
     text = repr(value)
     try:
         again = ast.literal_eval(text)
@@ -118,18 +118,18 @@ def _leaf(leaf: ArrayType | Known) -> Any:
     return None if text is None else ["known", text]
 
 
-def decoded(found: Any) -> Abstract:
-    """The inverse of what `types_of` gives for a parameter."""
-    example = _rebuilt(found["tree"], iter(range(len(found["leaves"]))))
+def decoded(encoded: Any) -> Abstract:
+    """Return the type of a parameter that `types_of` has encoded."""
+    example = _rebuilt(encoded["tree"], iter(range(len(encoded["leaves"]))))
     leaves = tuple(
         Known(ast.literal_eval(leaf[1])) if leaf[0] == "known" else ArrayType(leaf[1], tuple(leaf[2]), leaf[3])
-        for leaf in found["leaves"]
+        for leaf in encoded["leaves"]
     )
     return Abstract(flatten(example)[1], leaves)
 
 
-def _rebuilt(found: Any, numbers: Any) -> Any:
-    match found:
+def _rebuilt(encoded: Any, numbers: Any) -> Any:
+    match encoded:
         case ["leaf"]:
             return next(numbers)
         case ["none"]:
@@ -142,4 +142,4 @@ def _rebuilt(found: Any, numbers: Any) -> Any:
             # Leaves stand in JAX's order, of sorted keys; which is which does not matter for the structure.
             return {ast.literal_eval(key): _rebuilt(part, numbers) for key, part in zip(keys, parts, strict=True)}
         case _:
-            raise ValueError(f"no structure: {found!r}")
+            raise ValueError(f"no structure: {encoded!r}")

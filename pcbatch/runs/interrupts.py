@@ -1,4 +1,4 @@
-"""Ctrl-C while a machine runs: the run stops between two trips, and what there is stays usable."""
+"""Ctrl-C while a machine runs: the run stops between two trips, and its state stays usable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C has stopped a run. `machine` is what there is: `machine.advance()` goes on, `machine.save(path)` keeps it.
+    """Ctrl-C has stopped a run. `machine` is its state: `machine.advance()` continues it, `machine.save(path)` keeps
+    it.
 
     It is a `KeyboardInterrupt`, so programs that do not know it end as usual. `machine` is None where `f.map` got its
     inputs in chunks; a checkpoint, if there is one, holds what was done.
@@ -34,10 +35,11 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C in this time is only noted, and told by what this gives; a second one stops Python at once.
+    """Only note Ctrl-C inside, and yield a function that tells whether it was pressed. A second one stops Python at
+    once.
 
-    Nothing is changed in other threads than the main one, which get no signals, and where the program has a way of its
-    own to handle them.
+    A Python exception between a donation and its assignment would lose the state. Nothing is changed in other threads
+    than the main one, which get no signals, and where the program handles them itself.
     """
     noted: list[int] = []
     own = threading.current_thread() is threading.main_thread()

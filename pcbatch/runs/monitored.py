@@ -1,4 +1,4 @@
-"""Runs that the host looks after: with a bar, a time limit, a file; and those that are started by hand."""
+"""Monitored runs: with progress, a time limit, checkpoints; and those that users advance themselves."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class Loadable(Protocol):
 def start(
     name: str, compiled: Program, given: Arguments, mesh: Devices, what: str, lanes: int | None = None
 ) -> Machine:
-    """A machine before its first trip. `what` asks for it, for messages."""
+    """Return a machine before its first trip; `what` names in messages what asks for it."""
     executable = _executable(compiled, given, what)
     if given.lanes == 0:
         return Machine(name, compiled, given, None, None)
     with compiled.mapping_errors(given), jax.debug_nans(False), jax.debug_infs(False), run_without_mesh():
-        paused = begin(executable, compiled.args(given), given.lanes, lanes, _dealt(compiled, given, mesh, what))
-    return Machine(name, compiled, given, paused, None)
+        state = begin(executable, compiled.args(given), given.lanes, lanes, _dealt(compiled, given, mesh, what))
+    return Machine(name, compiled, given, state, None)
 
 
 def _executable(compiled: Program, given: Arguments, what: str) -> PcExecutable:
@@ -76,25 +76,37 @@ def _executable(compiled: Program, given: Arguments, what: str) -> PcExecutable:
 
 
 def _dealt(compiled: Program, given: Arguments, mesh: Devices, what: str) -> Mesh | None:
-    """The devices that the inputs of a call are dealt to, wherever they lie."""
+    """The devices that the inputs of a call are sharded over, wherever they lie."""
     return mesh_for_sharding(compiled.placed(given, mesh), what)
 
 
 def run_monitored(
-    name: str, compiled: Program, given: Arguments, mesh: Devices, wishes: RunOptions, lanes: int | None = None
+    name: str, compiled: Program, given: Arguments, mesh: Devices, options: RunOptions, lanes: int | None = None
 ) -> RawResult:
-    """A run to its end, or as far as the wishes let it come. `lanes`: as `f.map` is asked for."""
-    _executable(compiled, given, wishes.first_given)
-    with reporting(wishes.progress, "lanes" if lanes is None else "inputs") as report, interruptible() as interrupted:
-        machine = _begun(name, compiled, given, mesh, wishes, lanes)
-        watch = HostLoop(TripBudget(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
+    """Run to the end, or as far as the options allow.
+
+    Args:
+        name: the name of the function, for messages.
+        compiled: the program.
+        given: the call.
+        mesh: the devices.
+        options: progress, time limit and checkpoints.
+        lanes: the lanes that `f.map` was asked for; None: a plain call.
+
+    Raises:
+        Interrupted: Ctrl-C was pressed; it holds the machine.
+    """
+    _executable(compiled, given, options.first_given)
+    with reporting(options.progress, "lanes" if lanes is None else "inputs") as report, interruptible() as interrupted:
+        machine = _begun(name, compiled, given, mesh, options, lanes)
+        watch = HostLoop(TripBudget(), until=deadline(options.timeout), report=report, interrupted=interrupted)
         if report is not None and machine.standing is not None:
             report(machine.standing)
-        if wishes.save_to is not None:
-            watch.save, watch.every = checkpointing(machine, wishes.save_to), wishes.every
+        if options.save_to is not None:
+            watch.save, watch.every = checkpointing(machine, options.save_to), options.every
         machine = machine.moved(watch)
-        if wishes.save_to is not None:
-            machine.write(wishes.save_to, checkpoint_file.write_if_possible)
+        if options.save_to is not None:
+            machine.write(options.save_to, checkpoint_file.write_if_possible)
         if report is not None and machine.standing is not None and watch.why != "interrupted":
             report(machine.standing)
     if watch.why == "interrupted":
@@ -106,15 +118,15 @@ def run_monitored(
 
 
 def _begun(
-    name: str, compiled: Program, given: Arguments, mesh: Devices, wishes: RunOptions, lanes: int | None
+    name: str, compiled: Program, given: Arguments, mesh: Devices, options: RunOptions, lanes: int | None
 ) -> Machine:
-    path = wishes.save_to
+    path = options.save_to
     if path is None:
-        return start(name, compiled, given, mesh, wishes.first_given, lanes)
+        return start(name, compiled, given, mesh, options.first_given, lanes)
     if not path.exists():
-        return start(name, compiled, given, mesh, wishes.first_given, lanes).recognisable()
+        return start(name, compiled, given, mesh, options.first_given, lanes).recognisable()
     about, arrays = checkpoint_file.read(path)
-    mesh, digest = _dealt(compiled, given, mesh, wishes.first_given), fingerprint.of_arguments(given)
+    mesh, digest = _dealt(compiled, given, mesh, options.first_given), fingerprint.of_arguments(given)
     devices = LaneSharding(mesh, 0).devices if given.lanes else 1
     check(path, about, compiled, "run", inputs=(given.lanes, "inputs"), arguments=(digest, "arguments"),
           devices=(devices, "devices"))  # fmt: skip
@@ -122,7 +134,17 @@ def _begun(
 
 
 def load(programs: Loadable, path: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Machine:
-    """The machine in a file. `args`, `kwargs`: arguments of the types of those that the run began with."""
+    """Return the machine in a checkpoint.
+
+    Args:
+        programs: the programs of the function.
+        path: the file.
+        args: arguments of the types of those that the run had; none: the types are those in the file.
+        kwargs: likewise, and `devices`.
+
+    Raises:
+        StateError: the file is none, or of another program, version, setting or other devices.
+    """
     mesh = programs.pop_devices(kwargs)
     file = checkpoint_file.path_of(path)
     about, arrays = checkpoint_file.read(file)
@@ -143,7 +165,7 @@ def load(programs: Loadable, path: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _described(file: Path, programs: Loadable, about: Mapping[str, Any]) -> Arguments:
-    """The call that a machine was started with, as far as types go."""
+    """Return the types of the call that a machine was started with, with descriptions of its arrays."""
     then, now = list(about["types"]), list(signature(programs.fn).parameters)
     if then != now:
         note = f"it had other parameters: {', '.join(then)}; and here are: {', '.join(now)}"
@@ -164,7 +186,7 @@ def _described(file: Path, programs: Loadable, about: Mapping[str, Any]) -> Argu
 
 
 def _shapes(types: Mapping[str, Abstract], mapped: Mapping[str, Any], lanes: int) -> dict[str, tuple[Any, ...]]:
-    """Descriptions of arrays, where a call has arrays."""
+    """Return descriptions of arrays, by parameter."""
     return {
         name: tuple(
             to_aval(leaf, (lanes,) if varies else ())
@@ -183,7 +205,7 @@ def restored(
     about: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
 ) -> Machine:
-    """The machine of a file that was checked."""
+    """Return the machine of a checkpoint whose header was checked."""
     executable = _executable(compiled, given, "load")
     digest = about["arguments"]
     if about["shape"] is None:

@@ -1,4 +1,4 @@
-"""`f.map` over chunks that the host looks after."""
+"""Monitored runs of `f.map` over chunks."""
 
 from __future__ import annotations
 
@@ -29,17 +29,26 @@ def run_chunks_monitored(
     pieces: Callable[[Callable[[], bool]], Iterable[Chunk]],
     flow: ChunkPlan,
     mesh: Devices,
-    wishes: RunOptions,
+    options: RunOptions,
 ) -> RawResult:
-    """Inputs that come piece by piece, to their end, or as far as the wishes let them come."""
-    path, held = wishes.save_to, None
+    """Run inputs that come in chunks to their end, or as far as the options allow.
+
+    Args:
+        compiled: the program.
+        given: the call, for the arguments that all inputs share.
+        pieces: makes the chunks; its argument tells whether the run has stopped.
+        flow: how they come.
+        mesh: the devices.
+        options: progress, time limit and checkpoints.
+    """
+    path, held = options.save_to, None
     about = _about(compiled, given, flow, mesh) if path is not None else {}
     if path is not None and path.exists():
-        held = _held(path, compiled, about)
-    with reporting(wishes.progress, "inputs") as report, interruptible() as interrupted:
-        watch = HostLoop(TripBudget(), until=deadline(wishes.timeout), report=report, interrupted=interrupted)
+        held = _checkpoint(path, compiled, about)
+    with reporting(options.progress, "inputs") as report, interruptible() as interrupted:
+        watch = HostLoop(TripBudget(), until=deadline(options.timeout), report=report, interrupted=interrupted)
         if path is not None:
-            watch.save, watch.every = _keeping(path, about), wishes.every
+            watch.save, watch.every = _saving(path, about), options.every
         try:
             coming = partial(pieces, lambda: not watch.may_continue())
             outcome = compiled.stream_chunks(given, coming, replace(flow, watch=watch, held=held), mesh)
@@ -75,15 +84,15 @@ def _about(compiled: Program, given: Arguments, flow: ChunkPlan, mesh: Devices) 
     }
 
 
-def _keeping(path: Path, about: Mapping[str, Any]) -> Callable[[Callable[[], ChunkCheckpoint]], None]:
-    def keep(snapshot: Callable[[], ChunkCheckpoint]) -> None:
+def _saving(path: Path, about: Mapping[str, Any]) -> Callable[[Callable[[], ChunkCheckpoint]], None]:
+    def save(snapshot: Callable[[], ChunkCheckpoint]) -> None:
         held = snapshot()
         checkpoint_file.write_if_possible(path, {**about, "held": held.about}, held.arrays)
 
-    return keep
+    return save
 
 
-def _held(path: Path, compiled: Program, about: Mapping[str, Any]) -> ChunkCheckpoint:
+def _checkpoint(path: Path, compiled: Program, about: Mapping[str, Any]) -> ChunkCheckpoint:
     found, arrays = checkpoint_file.read(path)
     wanted = {
         "shared": "shared arguments",

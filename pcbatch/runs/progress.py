@@ -1,4 +1,4 @@
-"""How a run tells how far it is: a function of the user, or a bar of tqdm."""
+"""Progress of a monitored run, told to a function of the user or shown as a bar of tqdm."""
 
 from __future__ import annotations
 
@@ -15,21 +15,29 @@ Progress = Callable[[int, int | None], object]
 
 @contextmanager
 def reporting(progress: Any, unit: str) -> Iterator[Report | None]:
-    """What is called with how a run stands: for a function, with what is done of how many; for True, a bar."""
+    """Yield the function that is called with the counts of a run between two programs; None if there is none.
+
+    Args:
+        progress: the option: a function of the numbers of finished and of all inputs, or True for a bar.
+        unit: what the bar counts, "lanes" or "inputs".
+
+    Raises:
+        UsageError: it is something else, or tqdm is not installed.
+    """
     if progress is None or progress is False:
         yield None
     elif progress is True:
         with _bar(unit) as bar:
 
-            def show(standing: RunCounts) -> None:
-                bar.total = standing.total
-                bar.set_postfix(trips=standing.trips, refresh=False)
-                bar.update(standing.finished - bar.n)
+            def show(counts: RunCounts) -> None:
+                bar.total = counts.total
+                bar.set_postfix(trips=counts.trips, refresh=False)
+                bar.update(counts.finished - bar.n)
 
             yield show
             bar.refresh()
     elif callable(progress):
-        yield lambda standing: progress(standing.finished, standing.total)
+        yield lambda counts: progress(counts.finished, counts.total)
     else:
         title = f"progress must be a function of two numbers, or True for a bar, not {short(progress)}"
         raise usage("PCB417", title, help="write `progress=lambda done, total: print(done, total)`")

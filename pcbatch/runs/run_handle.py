@@ -1,4 +1,4 @@
-"""`f.start(...)`: a run as a value that can be looked at, advanced, kept in a file and gone on with."""
+"""The value of `f.start(...)`: a run that can be looked at, advanced, saved to a file and continued."""
 
 from __future__ import annotations
 
@@ -30,8 +30,16 @@ from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A block where lanes still run: its label, where it comes from, how many lanes wait for it, and one of them (the
-    number of its input)."""
+    """A block where lanes still run.
+
+    Attributes:
+        label: the label of the block.
+        function: the function that it comes from.
+        file: the name of the file, without folders.
+        lines: the lines of the file.
+        lanes: the number of lanes that wait for it.
+        sample: the number of the input that one of them runs.
+    """
 
     label: str
     function: str
@@ -57,10 +65,18 @@ class Places(tuple[Place, ...]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunProgress:
-    """How far a machine is. `finished` of `total` inputs have their end (failed ones too), lanes run `running` of them,
-    and `waiting` have not been begun. `trips`: iterations of the machine, summed over devices. `utilisation`: the
-    share of lanes that had work, as a mean over trips, of what was seen between programs; None before the first.
-    `places`: the blocks where lanes still run."""
+    """The progress of a machine.
+
+    Attributes:
+        finished: inputs that have ended, failed ones too.
+        total: all inputs.
+        running: inputs that lanes run.
+        waiting: inputs that have not been begun.
+        trips: iterations of the machine, summed over devices.
+        utilisation: the share of lanes that had work, as a mean over trips of what was seen between programs; None
+            before the first.
+        places: the blocks where lanes still run.
+    """
 
     finished: int
     total: int
@@ -100,13 +116,13 @@ class Machine:
 
     @property
     def done(self) -> bool:
-        """Has every lane its end?"""
+        """Whether every lane has ended."""
         return self._paused is None or self._paused.ended
 
     @property
     def standing(self) -> RunCounts | None:
-        """How it stands; None if there are no lanes."""
-        return None if self._paused is None else self._paused.standing
+        """The counts of the run; None if there are no lanes."""
+        return None if self._paused is None else self._paused.counts
 
     def advance(
         self,
@@ -116,7 +132,7 @@ class Machine:
         progress: Any = None,
         donate: bool = False,
     ) -> Machine:
-        """Run on, to the end or less far; stacks grow as they do in a call.
+        """Continue the run, to its end or less far; stacks grow as they do in a call.
 
         Args:
             max_trips: of the machine (of each device's, if there are several). None: no limit.
@@ -141,66 +157,73 @@ class Machine:
         return later
 
     def moved(self, watch: HostLoop, donate: bool = True) -> Machine:
-        """`advance`, as a watch says."""
-        here = self._usable()
+        """Return the machine after a monitored run. `donate`: its buffers become those of the new one."""
+        state = self._usable()
         if is_tracing(()):
             raise traced("advance")
-        if here is None or here.ended:
+        if state is None or state.ended:
             return self
         with self._compiled.mapping_errors(self._given), _unchecked(), run_without_mesh():
             with watch.untimed():
-                own = here if donate else here.copied()
+                own = state if donate else state.copied()
             later = own.advanced(watch)
         self._compiled.flush()
         return replace(self, _paused=later)
 
     def result(self) -> Result:
-        """As `f.run(...)` gives it; `Status.RUNNING`, and no value, in lanes that have not ended."""
+        """Return the result, as `f.run(...)` does; `Status.RUNNING`, and no value, in lanes that have not ended."""
         return self._compiled.result(self.outcome(), self._given.lanes)
 
     def outcome(self) -> RawResult:
-        """The leaves of the result, and how lanes stand."""
-        here = self._usable()
+        """Read the leaves of the result, and the statuses of lanes."""
+        state = self._usable()
         if is_tracing(()):
             raise traced("result")
-        if here is None:
+        if state is None:
             return self._compiled.empty()
         with _unchecked(), run_without_mesh():
-            return here.outcome()
+            return state.outcome()
 
     def progress(self) -> RunProgress:
-        """How far it is."""
-        here = self._usable()
-        if here is None:
+        """Return how far the run is."""
+        state = self._usable()
+        if state is None:
             return RunProgress(0, 0, 0, 0, 0, None, Places())
-        s = here.standing
-        share = s.busy / s.offered if s.offered else None
-        running = here.spread.inputs - s.finished - s.waiting
-        return RunProgress(s.finished, here.spread.inputs, running, s.waiting, s.trips, share, self.where())
+        counts, inputs = state.counts, state.sharding.inputs
+        share = counts.busy / counts.offered if counts.offered else None
+        running = inputs - counts.finished - counts.waiting
+        return RunProgress(counts.finished, inputs, running, counts.waiting, counts.trips, share, self.where())
 
     def where(self) -> Places:
-        """The blocks where lanes still run, with their lines, how many lanes wait for each, and one of them."""
-        here = self._usable()
-        if here is None or here.ended:
+        """Return the blocks where lanes still run, with their lines, how many lanes wait for each, and one of them."""
+        state = self._usable()
+        if state is None or state.ended:
             return Places()
-        pc, inputs = here.running()
-        found = []
+        pc, inputs = state.running()
+        places = []
         for block, first, count in zip(*np.unique(pc, return_index=True, return_counts=True), strict=True):
             info, site = self._compiled.infos[block], self._compiled.where(int(block), None)
             lines = info.lines or (() if site.loc is None else (site.loc.line,))
             file = _file(site.loc)
-            found.append(Place(info.label, info.function, file, lines, int(count), int(inputs[first])))
-        return Places(sorted(found, key=lambda place: -place.lanes))
+            places.append(Place(info.label, info.function, file, lines, int(count), int(inputs[first])))
+        return Places(sorted(places, key=lambda place: -place.lanes))
 
     def save(self, path: Any) -> None:
-        """Write it to a file, all or nothing; `f.load(path)` reads it, in another process too."""
+        """Write a checkpoint, all or nothing; `f.load(path)` reads it, in another process too.
+
+        Args:
+            path: the file, in a folder that exists.
+
+        Raises:
+            StateError: it cannot be written there.
+        """
         __tracebackhide__ = True
         self.write(checkpoint_file.checked_path(path))
 
     def write(self, path: Any, keep: Callable[..., None] = checkpoint_file.write) -> None:
-        """`save`, to a path that was checked."""
-        here, known = self._usable(), self.recognisable()
-        shape = None if here is None else shape_of(here)
+        """Write a checkpoint to a path that was checked, by the function `keep`."""
+        state, known = self._usable(), self.recognisable()
+        shape = None if state is None else shape_of(state)
         about = {
             **header(self._compiled, "run"),
             "function": self._name,
@@ -208,15 +231,15 @@ class Machine:
             "shared": sorted(self._given.shared),
             "mapped": {name: list(leaves) for name, leaves in self._given.mapped.items()},
             "inputs": self._given.lanes,
-            "devices": 1 if here is None else here.spread.devices,
+            "devices": 1 if state is None else state.sharding.devices,
             "arguments": known._digest,
             "shape": shape,
         }
-        keep(path, about, {} if here is None else named(here.state))
+        keep(path, about, {} if state is None else named(state.state))
 
     def recognisable(self) -> Machine:
-        """With a digest of the arguments that it was started with, if they are still there: a call with the same ones
-        may go on from its file."""
+        """Return the machine with a digest of the arguments that it was started with, if they are still there: a call
+        with the same ones may continue its checkpoint."""
         leaves = [x for leaves in self._given.arrays.values() for x in leaves]
         gone = any(isinstance(x, jax.ShapeDtypeStruct) or getattr(x, "is_deleted", bool)() for x in leaves)
         return self if self._digest or gone else replace(self, _digest=fingerprint.of_arguments(self._given))
@@ -246,7 +269,7 @@ class Machine:
 
 
 def traced(what: str) -> UsageError:
-    """There is no host between the trips of a program that JAX traces."""
+    """The error about a monitored run inside a trace, where there is no host between the trips of a program."""
     title = f"`{what}` is asked for inside a program that JAX traces"
     note = "the host looks after such a run, between the programs that the devices run"
     help = "call it outside of `jax.jit`, `jax.vmap`, `jax.grad` and other transformations; inside, `max_steps` ends "
@@ -255,7 +278,7 @@ def traced(what: str) -> UsageError:
 
 
 def checkpointing(machine: Machine, path: Any) -> Callable[[Any], None]:
-    """What a watch calls to keep a run of this machine."""
+    """Return the function that a `HostLoop` calls to save a run of this machine."""
 
     def keep(snapshot: Callable[[], RunState]) -> None:
         replace(machine, _paused=snapshot()).write(path, checkpoint_file.write_if_possible)
@@ -269,6 +292,6 @@ def _file(loc: Loc | None) -> str:
 
 @contextmanager
 def _unchecked() -> Iterator[None]:
-    """Registers hold values of lanes that are elsewhere; JAX need not look for NaN in them."""
+    """Keep JAX from looking for NaN in registers: they hold values of inactive lanes too."""
     with jax.debug_nans(False), jax.debug_infs(False):
         yield

@@ -1,4 +1,4 @@
-"""What a call may ask for besides its arguments: progress, a time limit, a file to keep the run in."""
+"""Options of a monitored run, which a call takes beside its arguments: progress, a time limit, a checkpoint file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ FOREVER = 1e12  # seconds; a number of trips can be made of it without overflow
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of one call, checked."""
+    """The options of one monitored run, checked.
+
+    Attributes:
+        progress: a function of the numbers of finished and of all inputs, or True for a bar.
+        timeout: seconds after which the run stops; compiling is not counted.
+        save_to: the file for checkpoints.
+        every: seconds between two checkpoints.
+    """
 
     progress: Any = None
     timeout: float | None = None
@@ -33,17 +40,26 @@ class RunOptions:
     def pop_from(
         kwargs: dict[str, Any], params: Mapping[str, Any], old: Mapping[str, Any] | None = None
     ) -> RunOptions | None:
-        """Takes them out of the keyword arguments of a call, unless the function has such parameters; None if there are
-        none. `old`: the parameters that go before an old name, if those are others."""
-        found = {name: kwargs.pop(name) for name in NAMES if name in kwargs and name not in params}
+        """Take the options out of the keyword arguments of a call; None if there are none.
+
+        Args:
+            kwargs: the keyword arguments; options are removed.
+            params: the parameters of the function, which go before options of the same name.
+            old: those that go before an old name, if they are others.
+        """
+        values = {name: kwargs.pop(name) for name in NAMES if name in kwargs and name not in params}
         if OLD_NAME in kwargs and OLD_NAME not in (params if old is None else old):
-            found["save_to"] = _renamed(kwargs.pop(OLD_NAME), found.get("save_to"))
-        return RunOptions.of(found)
+            values["save_to"] = _renamed(kwargs.pop(OLD_NAME), values.get("save_to"))
+        return RunOptions.checked(values)
 
     @staticmethod
-    def of(found: Mapping[str, Any]) -> RunOptions | None:
-        """Checks them."""
-        wanted = {name: value for name, value in found.items() if value is not None}
+    def checked(values: Mapping[str, Any]) -> RunOptions | None:
+        """Check options by name; None if no monitored run is wanted.
+
+        Raises:
+            UsageError: one of them has no meaning.
+        """
+        wanted = {name: value for name, value in values.items() if value is not None}
         if wanted.get("progress") is False:
             del wanted["progress"]
         if "every" in wanted:
@@ -59,9 +75,9 @@ class RunOptions:
 
     @property
     def first_given(self) -> str:
-        """One of them, for messages."""
-        asked = {"save_to": self.save_to, "timeout": self.timeout, "progress": self.progress}
-        return next(name for name, value in asked.items() if value is not None)
+        """The name of one option that was given, for messages."""
+        values = {"save_to": self.save_to, "timeout": self.timeout, "progress": self.progress}
+        return next(name for name, value in values.items() if value is not None)
 
 
 NAMES = tuple(RunOptions.__dataclass_fields__)
@@ -69,7 +85,7 @@ OLD_NAME = "checkpoint"  # of `save_to`; one letter away from the option `checkp
 
 
 def _renamed(old: Any, new: Any) -> Any:
-    """The file of a run under the old name of its option."""
+    """Return the value of an option under its old or its new name, and warn of the old one."""
     if new is not None and old is not None:
         title = "`save_to` and `checkpoint` are both given, and are two names of one option"
         raise usage("PCB440", title, help="leave `checkpoint` out: it is the old name of `save_to`")
@@ -79,7 +95,7 @@ def _renamed(old: Any, new: Any) -> Any:
 
 
 def _frames_of_ours() -> int:
-    """The `stacklevel`, for the function that asks, of the first frame that is not in this package."""
+    """Return the `stacklevel`, for the caller, of the first frame that is not in this package."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "pcbatch":
         frame, level = frame.f_back, level + 1
@@ -87,7 +103,7 @@ def _frames_of_ours() -> int:
 
 
 def seconds(name: str, value: Any) -> float:
-    """A time."""
+    """Return a number of seconds, checked; `name` is the option, for messages."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if number and value >= 0:  # a NaN is not
         return float(min(value, FOREVER))
@@ -95,12 +111,12 @@ def seconds(name: str, value: Any) -> float:
 
 
 def deadline(timeout: float | None) -> float | None:
-    """When so many seconds will have passed."""
+    """Return the time of `time.monotonic` at which a time limit ends; None: no limit."""
     return None if timeout is None else time.monotonic() + seconds("timeout", timeout)
 
 
 def whole_number(name: str, value: Any) -> int | None:
-    """A number of trips, or None."""
+    """Return a number of trips, checked, or None; `name` is the option, for messages."""
     if value is None:
         return None
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0:

@@ -19,7 +19,7 @@ from pcbatch import Status
 from pcbatch.api.map import regroup
 from pcbatch.report.lane_failures import raise_failures
 from pcbatch.runtime.costs import plan_modes
-from pcbatch.runtime.execute import chunk_runner, host_loop, queue_runner
+from pcbatch.runtime.execute import chunk_runner, host_loop, queue_programs, queue_runner
 from tests.programs import PROGRAMS, Program, select
 from tests.programs.batched import collatz, countdown, deep, fragile, same, walk, walks
 from tests.programs.compare import assert_same_bits
@@ -368,10 +368,10 @@ class TestPrograms:
         f = collatz.with_options()
         f.map(NUMBERS[:90], lanes=8, chunk=30)
         executable = f._compiled((NUMBERS,), {})[0].executable
-        before = {key: jitted._cache_size() for key, jitted in executable._jitted.items()}
+        before = {name: jitted._cache_size() for name, jitted in executable.programs}
         f.map(NUMBERS, lanes=8, chunk=30)
         f.map(iter(np.split(NUMBERS, [3, 50, 50])), lanes=8, chunk=30)
-        assert {key: jitted._cache_size() for key, jitted in executable._jitted.items()} == before
+        assert {name: jitted._cache_size() for name, jitted in executable.programs} == before
         assert set(before.values()) == {1}
 
     def test_buffers_are_given_away(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,7 +381,7 @@ class TestPrograms:
 
         def spy(self: Any, function: Any, *args: Any, **settings: Any) -> Any:
             out = call(self, function, *args, **settings)
-            if function is queue_runner._run:
+            if function is queue_programs.run_queue:
                 taken.append(args[0])
             return out
 
@@ -398,10 +398,10 @@ class TestPrograms:
         compiled, args = f._compiled((jnp.arange(1, 5001),), {})
         executable = compiled.executable
         s = queue_runner.QueueRunner(executable, queue_runner.LaneSharding(None, 5000), 16)
-        begun = s.begin(executable.placed(compiled.args(args), s.spread), 5000)
-        run = executable.jitted(queue_runner._run, 16, (0,))
+        begun = s.begin(executable.placed(compiled.args(args), s.sharding), 5000)
+        run = executable.jitted(queue_programs.run_queue, 16)
         control = (np.int32(0), np.int32(5), np.bool_(False))
-        memory = run.lower(*begun, *control, spread=s.spread, grows=False).compile().memory_analysis()
+        memory = run.lower(*begun, *control, spread=s.sharding, grows=False).compile().memory_analysis()
         results = sum(leaf.nbytes for leaf in begun.queue.out.values())
         assert memory.alias_size_in_bytes >= results and memory.temp_size_in_bytes < results
 
@@ -414,7 +414,7 @@ class TestPrograms:
     def test_a_call_with_many_inputs_is_a_map(self) -> None:
         f, numbers = collatz.with_options(), np.resize(NUMBERS, plan_modes.WIDEST + 1)
         assert f(numbers).tolist() == [_plain(int(n)) for n in numbers]
-        assert {name for name, _ in f._compiled((NUMBERS,), {})[0].executable._jitted} == {"_whole"}
+        assert {name for name, _ in f._compiled((NUMBERS,), {})[0].executable.programs} == {"_whole"}
 
 
 class TestPrinting:

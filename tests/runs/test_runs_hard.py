@@ -47,11 +47,13 @@ class TestTime:
         monkeypatch.setattr(time, "monotonic", lambda: clock[0])
         seen = host_loop.HostLoop(host_loop.TripBudget(), until=101.0)
         for program in ("one", "deeper"):
-            assert seen.limit(program) == 0, "the first run of each program waits for the compiler"
-            clock[0] += 50
-            assert seen.ran(0, host_loop.RunCounts(1), None)
-            assert seen.limit(program) >= host_loop.FIRST
-            seen.ran(host_loop.FIRST, host_loop.RunCounts(1), None)
+            with seen.program(program) as run:
+                assert run.budget == 0, "the first run of each program waits for the compiler"
+                clock[0] += 50
+            assert seen.between(host_loop.RunCounts(1), None)
+            with seen.program(program) as run:
+                assert run.budget >= host_loop.FIRST
+                run.made = host_loop.FIRST
         with seen.untimed():
             clock[0] += 50
             assert seen.may_continue()

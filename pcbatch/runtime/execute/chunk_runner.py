@@ -5,7 +5,7 @@ Lanes that still run when a chunk has no input left take their work along: slots
 results of its part of a chunk, slot C + k is for what lane k brought from an earlier one. The host remembers which
 input each slot stands for.
 
-A run that is saved (`ChunkCheckpoint`) goes on where it was: the pieces that it has seen are read again, and dropped.
+A run that is continued from a `ChunkCheckpoint` reads the chunks that it has seen again, and drops them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime.execute import queue_runner as streams
-from pcbatch.runtime.execute import refill
+from pcbatch.runtime.execute import queue_programs, refill
+from pcbatch.runtime.execute.chunk_results import NOBODY, ChunkResults
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
-from pcbatch.runtime.execute.queue_runner import QueueBuffers, QueueRunner, QueueStatus, load, with_shared
+from pcbatch.runtime.execute.program_cache import device_program
+from pcbatch.runtime.execute.queue_programs import QueueBuffers, QueueStatus, load, with_shared
+from pcbatch.runtime.execute.queue_runner import QueueRunner
 from pcbatch.runtime.execute.refill import Queue
 from pcbatch.runtime.execute.state_arrays import named, placed, trips_array
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
@@ -37,19 +39,16 @@ from pcbatch.runtime.vm.status import Status
 if TYPE_CHECKING:
     from pcbatch.runtime.execute.executor import PcExecutable
 
-NOBODY = -1
-FIRST_ROWS = 1024  # room for results where nobody knows how many there will be
-
 
 class Chunk(NamedTuple):
-    """Some inputs: parameters, of which the first so many rows are real. All pieces of a run have as many rows."""
+    """Some inputs, by parameter; the first `inputs` rows are real. All chunks of a run have as many rows."""
 
     rows: Mapping[str, Any]
     inputs: int
 
 
 class ChunkCheckpoint(NamedTuple):
-    """All of a run over pieces: what describes it, ready for JSON, and its arrays."""
+    """A run over chunks between two programs: what describes it, ready for JSON, and its arrays."""
 
     about: dict[str, Any]
     arrays: dict[str, Any]
@@ -57,8 +56,15 @@ class ChunkCheckpoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChunkPlan:
-    """How inputs come: `size` at a time, `total` in all (None: nobody knows), through so many `lanes` (None: the
-    program decides) on each device; who looks after them, and what was held when they came before."""
+    """The way in which inputs come.
+
+    Attributes:
+        size: inputs of a chunk.
+        total: inputs in all; None: unknown.
+        lanes: lanes on each device; None: the program decides.
+        watch: the host's part, if the run is monitored.
+        held: the checkpoint that the run is continued from.
+    """
 
     size: int
     total: int | None = None
@@ -68,171 +74,226 @@ class ChunkPlan:
 
 
 class DeviceChunk(NamedTuple):
-    """A piece on its devices; which inputs it holds, [devices, each]; the number of the first; how many
-    pieces have come with it, and a digest of them."""
+    """A chunk that has been sent to its devices.
 
-    dealt: ShardedArguments
+    Attributes:
+        sharded: the arguments.
+        owners: int[devices, each], the number of the input in each slot.
+        first: the number of the first input.
+        number: chunks that have come, this one included.
+        digest: a digest of all of them, if a checkpoint may ask for it.
+    """
+
+    sharded: ShardedArguments
     owners: np.ndarray
     first: int
     number: int
-    mark: str
+    digest: str
 
 
 class StreamMismatch(Exception):
-    """What comes is not what came when the run was saved."""
-
-
-class _Left(NamedTuple):
-    """What runs left behind, by slot, and the input that each is for; `NOBODY` where it is for none, or not done."""
-
-    rows: tuple[Any, ...]
-    owners: np.ndarray
+    """The inputs that come are not those that came when the run was saved."""
 
 
 @dataclass
-class ChunkRunner:
-    """One `map` over pieces. `held`: where it goes on from."""
+class ChunkSource:
+    """The chunks of a run in their order: each is counted, added to a digest, and sent to the devices.
 
-    stream: QueueRunner
-    total: int | None
-    pieces: Iterator[Chunk]
-    held: ChunkCheckpoint | None = None
-    came: int = field(init=False, default=0)  # inputs that have been sent
-    number: int = field(init=False, default=0)  # pieces, likewise
-    ahead: DeviceChunk | None = field(init=False, default=None)
-    left: _Left | None = field(init=False, default=None)
+    Attributes:
+        chunks: the chunks that are to come.
+        common: what all inputs share; on the devices once the first chunk is there.
+        sharding: which inputs of a chunk are on which device.
+        prints: whether lanes tell the numbers of their inputs.
+        digests: whether a checkpoint may ask for a digest.
+        inputs: inputs that have come.
+        number: chunks that have come.
+    """
 
-    def run(self, common: Mapping[str, Any]) -> RawResult:
-        """Every piece, to the end of all its inputs, or until it is stopped. There must be one."""
-        stream, self.done, self.seen = self.stream, _Gathered(self.total), hashlib.sha256()
-        if self.held is None:
-            begun, self.here, self.owners = self._begin(common)
-        else:
-            with stream.untimed():
-                begun, self.here, self.owners = self._resumed(self.held, common)
-        stream.snapshot = self._held
-        while stream.watch is None or stream.watch.may_continue():
-            turn = partial(stream.turns, before=self.here.first, total=self.total, meanwhile=self._meanwhile)
-            begun, pause = turn(begun, 0, more=True)
-            if self.ahead is None or stream.stopped:
-                break
-            begun, self.here = self._next(begun, self.ahead, pause), self.ahead
-        if not stream.stopped:
-            begun = stream.to_the_end(begun, self.here.first, self.total)
-            stream.executable.remember(stream.depth)
-        return self._outcome(begun)
+    chunks: Iterator[Chunk]
+    common: Mapping[str, Any]
+    sharding: LaneSharding
+    prints: bool
+    digests: bool
+    inputs: int = field(init=False, default=0)
+    number: int = field(init=False, default=0)
+    _seen: Any = field(init=False, default_factory=hashlib.sha256)
 
-    def _begin(self, common: Mapping[str, Any]) -> tuple[QueueBuffers, DeviceChunk, np.ndarray]:
-        stream, here = self.stream, self._sent(next(self.pieces), common)
-        self.common = here.dealt.common
-        begun = stream.begin(here.dealt, stream.spread.each + stream.lanes)
-        return begun, here, np.pad(here.owners, ((0, 0), (0, stream.lanes)), constant_values=NOBODY)
+    def next(self) -> DeviceChunk | None:
+        """Send the next chunk; None if there is none."""
+        chunk = next(self.chunks, None)
+        return None if chunk is None else self._send(chunk)
 
-    def _held(self, begun: QueueBuffers) -> ChunkCheckpoint:
-        stream, here = self.stream, self.here
-        about = {
-            "size": stream.spread.inputs,
-            "lanes": stream.lanes,
-            "width": int(begun.queue.item.shape[-1]),
-            "depth": stream.depth,
-            "grows": stream.grows,
-            "standing": asdict(stream.standing),
-            "pieces": here.number,
-            "seen": here.mark,
-        }
-        left = {f"results/{k}": rows for k, rows in enumerate(self.done.leaves)}
-        state = {f"state/{name}": x for name, x in named(begun).items()}
-        return ChunkCheckpoint(about, {"owners": self.owners, "written": self.done.written, **left, **state})
+    def replay(self, number: int) -> DeviceChunk:
+        """Read `number` chunks that came before the run was saved, and send the last of them.
 
-    def _resumed(
-        self, held: ChunkCheckpoint, common: Mapping[str, Any]
-    ) -> tuple[QueueBuffers, DeviceChunk, np.ndarray]:
-        about, stream = held.about, self.stream
-        for _ in range(about["pieces"] - 1):
-            self._mark(self._again())
-        here = self._sent(self._again(), common)
-        if here.mark != about["seen"]:
-            raise StreamMismatch
-        self.common = here.dealt.common
-        stream.depth, stream.grows, stream.standing = about["depth"], about["grows"], RunCounts(**about["standing"])
-        sizes = {"lanes": about["width"], "slots": stream.spread.each + stream.lanes, "depth": stream.depth}
-        types = jax.eval_shape(partial(streams.begin, stream.executable, spread=stream.spread, **sizes), here.dealt)
-        state = {name.removeprefix("state/"): x for name, x in held.arrays.items() if name.startswith("state/")}
-        rows = [held.arrays[f"results/{k}"] for k in range(sum(name.startswith("results/") for name in held.arrays))]
-        self.done.restore(rows, held.arrays["written"])
-        return placed(QueueBuffers(*types), state, stream.spread.mesh), here, np.array(held.arrays["owners"])
+        Raises:
+            StreamMismatch: there are not as many.
+        """
+        for _ in range(number - 1):
+            self._count(self._again())
+        return self._send(self._again())
 
     def _again(self) -> Chunk:
-        """A piece that came before the run was saved."""
-        piece = next(self.pieces, None)
-        if piece is None:
+        chunk = next(self.chunks, None)
+        if chunk is None:
             raise StreamMismatch
-        return piece
+        return chunk
+
+    def _count(self, chunk: Chunk) -> str:
+        self.inputs, self.number = self.inputs + chunk.inputs, self.number + 1
+        if not self.digests:
+            return ""
+        for name, rows in sorted(chunk.rows.items()):
+            self._seen.update(f"{name} {rows.dtype} {rows.shape} {chunk.inputs}".encode())
+            self._seen.update(np.ascontiguousarray(rows[: chunk.inputs]).tobytes())
+        return str(self._seen.hexdigest())
+
+    def _send(self, chunk: Chunk) -> DeviceChunk:
+        sharding, first, digest = self.sharding, self.inputs, self._count(chunk)
+        number = np.arange(sharding.inputs)
+        owners = _by_device(np.where(number < chunk.inputs, first + number, NOBODY), sharding)
+        names = owners.astype(np.int32) if self.prints else None
+        ends = sharding.ends(chunk.inputs)
+        if sharding.mesh is None:
+            arguments = ShardedArguments(chunk.rows, self.common, ends, None if names is None else names[0])
+            sharded = jax.device_put(arguments)
+        else:
+            mapped = {v: _by_device(x, sharding) for v, x in chunk.rows.items()}
+            sharded = sharding.placed(ShardedArguments(mapped, self.common, ends, names))
+        self.common = sharded.common  # sent once
+        return DeviceChunk(sharded, owners, first, self.number, digest)
+
+
+class ChunkRunner:
+    """One `map` over inputs that come in chunks.
+
+    Attributes:
+        queue: runs the inputs of one chunk after the other.
+        total: inputs in all; None: unknown.
+        held: the checkpoint that the run is continued from.
+        source: the chunks.
+        results: the results so far.
+        current: the chunk whose inputs the queue takes.
+        ahead: the chunk after it, already sent; None if there is none.
+        owners: int[devices, slots], the input that each slot of the queue is for.
+    """
+
+    current: DeviceChunk
+    owners: np.ndarray
+
+    def __init__(
+        self,
+        queue: QueueRunner,
+        total: int | None,
+        chunks: Iterator[Chunk],
+        common: Mapping[str, Any],
+        held: ChunkCheckpoint | None = None,
+    ) -> None:
+        digests = queue.watch is not None and queue.watch.save is not None
+        self.queue, self.total, self.held = queue, total, held
+        self.source = ChunkSource(chunks, common, queue.sharding, queue.executable.prints, digests)
+        self.results = ChunkResults(total)
+        self.ahead: DeviceChunk | None = None
+
+    def run(self) -> RawResult:
+        """Run every chunk, to the end of all its inputs, or until it is stopped. There must be one."""
+        queue = self.queue
+        if self.held is None:
+            buffers = self._begin()
+        else:
+            with queue.untimed():
+                buffers = self._resume(self.held)
+        queue.snapshot = self._checkpoint
+        while queue.watch is None or queue.watch.may_continue():
+            self._count_from(self.current)
+            buffers, status = queue.until_taken(buffers, self._meanwhile)
+            if self.ahead is None or queue.stopped:
+                break
+            buffers, self.current = self._next(buffers, self.ahead, status), self.ahead
+        if not queue.stopped:
+            self._count_from(self.current)
+            buffers = queue.to_the_end(buffers)
+            queue.growth.remember()
+        return self._outcome(buffers)
+
+    def _count_from(self, chunk: DeviceChunk) -> None:
+        self.queue.finished, self.queue.total = chunk.first, self.total
+
+    def _begin(self) -> QueueBuffers:
+        first = self.source.next()
+        assert first is not None
+        queue, self.current = self.queue, first
+        # Slots behind those of a chunk's inputs are for what lanes bring from the chunk before.
+        self.owners = np.pad(first.owners, ((0, 0), (0, queue.lanes)), constant_values=NOBODY)
+        return queue.begin(first.sharded, queue.sharding.each + queue.lanes)
+
+    def _checkpoint(self, buffers: QueueBuffers) -> ChunkCheckpoint:
+        queue, current = self.queue, self.current
+        about = {
+            "size": queue.sharding.inputs,
+            "lanes": queue.lanes,
+            "width": int(buffers.queue.item.shape[-1]),
+            "depth": queue.depth,
+            "grows": queue.growth.grows,
+            "standing": asdict(queue.counts),
+            "pieces": current.number,
+            "seen": current.digest,
+        }
+        results = {f"results/{k}": rows for k, rows in enumerate(self.results.leaves)}
+        state = {f"state/{name}": x for name, x in named(buffers).items()}
+        return ChunkCheckpoint(about, {"owners": self.owners, "written": self.results.written, **results, **state})
+
+    def _resume(self, held: ChunkCheckpoint) -> QueueBuffers:
+        about, queue = held.about, self.queue
+        self.current = self.source.replay(about["pieces"])
+        if self.current.digest != about["seen"]:
+            raise StreamMismatch
+        queue.growth.depth, queue.growth.grows = about["depth"], about["grows"]
+        queue.counts = RunCounts(**about["standing"])
+        sizes = {"lanes": about["width"], "slots": queue.sharding.each + queue.lanes, "depth": queue.depth}
+        make = partial(queue_programs.begin, queue.executable, spread=queue.sharding, **sizes)
+        types = jax.eval_shape(make, self.current.sharded)
+        state = {name.removeprefix("state/"): x for name, x in held.arrays.items() if name.startswith("state/")}
+        rows = [held.arrays[f"results/{k}"] for k in range(sum(name.startswith("results/") for name in held.arrays))]
+        self.results.restore(rows, held.arrays["written"])
+        self.owners = np.array(held.arrays["owners"])
+        buffers: QueueBuffers = placed(QueueBuffers(*types), state, queue.sharding.mesh)
+        return buffers
 
     def _meanwhile(self) -> None:
-        """While the devices run."""
-        piece = next(self.pieces, None)
-        self.ahead = None if piece is None else self._sent(piece, self.common)
-        self._gather()
+        """Send the next chunk, and fetch the results of the last, while the devices run."""
+        self.ahead = self.source.next()
+        self.results.gather()
 
-    def _mark(self, piece: Chunk) -> str:
-        """Takes note that it came; a digest of all that have, if anybody may ask for it."""
-        self.came, self.number = self.came + piece.inputs, self.number + 1
-        if self.stream.watch is None or self.stream.watch.save is None:
-            return ""
-        for name, rows in sorted(piece.rows.items()):
-            self.seen.update(f"{name} {rows.dtype} {rows.shape} {piece.inputs}".encode())
-            self.seen.update(np.ascontiguousarray(rows[: piece.inputs]).tobytes())
-        return self.seen.hexdigest()
-
-    def _sent(self, piece: Chunk, common: Mapping[str, Any]) -> DeviceChunk:
-        spread, first, mark = self.stream.spread, self.came, self._mark(piece)
-        number = np.arange(spread.inputs)
-        owners = _by_device(np.where(number < piece.inputs, first + number, NOBODY), spread)
-        names = owners.astype(np.int32) if self.stream.executable.prints else None
-        ends = spread.ends(piece.inputs)
-        if spread.mesh is None:
-            dealt = jax.device_put(ShardedArguments(piece.rows, common, ends, None if names is None else names[0]))
-        else:
-            mapped = {v: _by_device(x, spread) for v, x in piece.rows.items()}
-            dealt = spread.placed(ShardedArguments(mapped, common, ends, names))
-        return DeviceChunk(dealt, owners, first, self.number, mark)
-
-    def _next(self, begun: QueueBuffers, here: DeviceChunk, pause: QueueStatus) -> QueueBuffers:
-        """On to the next piece; what is done is left for `_gather`."""
-        stream, owners = self.stream, self.owners
-        rows, q, stored = stream.brief(_next, begun.queue, begun.shared, here.dealt, depth=stream.depth, donate=(0,))
-        items = np.asarray(pause.item).reshape(len(owners), -1)
+    def _next(self, buffers: QueueBuffers, chunk: DeviceChunk, status: QueueStatus) -> QueueBuffers:
+        """Give the queue its next chunk; the results of the last are left for `ChunkResults.gather`."""
+        queue, owners = self.queue, self.owners
+        rows, q, stored = queue.brief(_next, buffers.queue, buffers.shared, chunk.sharded, depth=queue.depth)
+        items = np.asarray(status.item).reshape(len(owners), -1)
         device, lane = np.nonzero(items < owners.shape[1])
         running = items[device, lane]
         carried = np.full(items.shape, NOBODY)
         carried[device, lane] = owners[device, running]
         owners[device, running] = NOBODY
-        self.left = _Left(rows, owners)
-        self.owners = np.concatenate([here.owners, carried], axis=1)
-        return QueueBuffers(q, begun.shared, stored)
+        self.results.expect(rows, owners)
+        self.owners = np.concatenate([chunk.owners, carried], axis=1)
+        return QueueBuffers(q, buffers.shared, stored)
 
-    def _gather(self) -> None:
-        """Bring results home."""
-        if self.left is not None:
-            there = np.flatnonzero(self.left.owners != NOBODY)
-            self.done.put(self.left.owners.ravel()[there], there, self.left.rows)
-            self.left = None
-
-    def _outcome(self, begun: QueueBuffers) -> RawResult:
-        executable, depth, watch = self.stream.executable, self.stream.depth, self.stream.watch
-        self._gather()
-        if watch is not None and watch.save is not None and (self.held is not None or self.stream.standing.trips):
-            watch.save(partial(self._held, begun))
-        rows, trips, counts = self.stream.call(_last, begun.queue, begun.shared, depth=depth)
-        self.left = _Left(rows, self._done(begun.queue))
-        self._gather()
-        leaves, written = self.done.all(self.came if self.total is None else self.total)
+    def _outcome(self, buffers: QueueBuffers) -> RawResult:
+        queue, watch = self.queue, self.queue.watch
+        executable, depth = queue.executable, queue.depth
+        self.results.gather()
+        if watch is not None and watch.save is not None and (self.held is not None or queue.counts.trips):
+            watch.save(partial(self._checkpoint, buffers))
+        rows, trips, counts = queue.call(_last, buffers.queue, buffers.shared, depth=depth)
+        self.results.expect(rows, self._done(buffers.queue))
+        self.results.gather()
+        leaves, written = self.results.all(self.source.inputs if self.total is None else self.total)
         values, status, pc, depths, back, shown = leaves
         status = np.where(written, status, int(Status.RUNNING)).astype(status.dtype)
         values = [np.where(_rows_of(written, x), x, failed(x.dtype)).astype(x.dtype) for x in values]
-        values = tuple(map(executable.as_leaf, executable.program.results, values))
-        trips = trips if watch is None else trips_array(self.stream.standing.trips)
+        values = tuple(map(executable.arguments.as_leaf, executable.program.results, values))
+        trips = trips if watch is None else trips_array(queue.counts.trips)
         return RawResult(values, status, trips, counts, pc, depths, back, shown, depth)
 
     def _done(self, q: Queue) -> np.ndarray:
@@ -242,81 +303,44 @@ class ChunkRunner:
         device, lane = np.nonzero(items < owners.shape[1])
         owners[device, items[device, lane]] = NOBODY
         for slots, following in zip(owners, np.asarray(q.following).reshape(-1), strict=True):
-            slots[int(following) : self.stream.spread.each] = NOBODY
+            slots[int(following) : self.queue.sharding.each] = NOBODY
         return owners
-
-
-class _Gathered:
-    """Rows that arrive in any order."""
-
-    def __init__(self, total: int | None) -> None:
-        self.room = FIRST_ROWS if total is None else total
-        self.tree: Any = None
-        self.leaves: list[np.ndarray] = []
-        self.written = np.zeros(self.room, bool)
-
-    def put(self, owners: np.ndarray, places: np.ndarray, rows: Any) -> None:
-        """`rows`: [..., slots, ...] each; what is at `places` of them is for these inputs."""
-        leaves, self.tree = jax.tree.flatten(rows)
-        shape = (int(np.prod(rows[1].shape)),)  # a status for each slot of each device
-        arrays = [np.asarray(leaf).reshape(shape + leaf.shape[rows[1].ndim :]) for leaf in leaves]
-        if not self.leaves:
-            self.leaves = [np.zeros((self.room, *x.shape[1:]), x.dtype) for x in arrays]
-        self._make_room(int(owners.max(initial=-1)) + 1)
-        for kept, array in zip(self.leaves, arrays, strict=True):
-            kept[owners] = array[places]
-        self.written[owners] = True
-
-    def restore(self, leaves: list[np.ndarray], written: np.ndarray) -> None:
-        """What was there when the run was saved."""
-        self.leaves, self.written = [np.array(x) for x in leaves], np.array(written)
-        self.room = len(self.written)
-
-    def _make_room(self, needed: int) -> None:
-        if needed > self.room:
-            more = max(needed, 2 * self.room) - self.room
-            self.room += more
-            self.leaves = [np.concatenate([x, np.zeros((more, *x.shape[1:]), x.dtype)]) for x in self.leaves]
-            self.written = np.concatenate([self.written, np.zeros(more, bool)])
-
-    def all(self, count: int) -> tuple[Any, np.ndarray]:
-        """The first `count` rows, and which of them have been written."""
-        self._make_room(count)
-        return jax.tree.unflatten(self.tree, [x[:count] for x in self.leaves]), self.written[:count]
 
 
 def _rows_of(written: np.ndarray, values: np.ndarray) -> np.ndarray:
     return written.reshape(-1, *(1,) * (values.ndim - 1))
 
 
-def _by_device(array: np.ndarray, spread: LaneSharding) -> np.ndarray:
+def _by_device(array: np.ndarray, sharding: LaneSharding) -> np.ndarray:
     """[inputs, ...] as [devices, each, ...], on the host."""
-    return np.swapaxes(array.reshape(spread.each, spread.devices, *array.shape[1:]), 0, 1)
+    return np.swapaxes(array.reshape(sharding.each, sharding.devices, *array.shape[1:]), 0, 1)
 
 
 def _rows(out: RawResult) -> tuple[Any, ...]:
-    """What there is of every input; keys as their raw words, which NumPy can hold."""
+    """The parts of a raw result that every input has; keys as their raw words, which NumPy can hold."""
     key = jax.dtypes.prng_key
     values = tuple(jax.random.key_data(x) if jnp.issubdtype(x.dtype, key) else x for x in out.values)
     return values, out.status, out.pc, out.depths, out.back, out.shown
 
 
+@device_program("spread", "depth", donate=(0,))
 def _next(
     executable: PcExecutable, q: Queue, shared: Values, given: ShardedArguments, *, spread: LaneSharding, depth: int
 ) -> tuple[Any, Queue, Values]:
-    def body(dealt: tuple[Queue, Values, ShardedArguments], common: Any) -> tuple[Any, Queue, Values]:
-        q, shared, given = dealt
+    def body(sharded: tuple[Queue, Values, ShardedArguments], common: Any) -> tuple[Any, Queue, Values]:
+        q, shared, given = sharded
         _, stored = load(executable, given, common, spread)
         return _rows(executable.drained(with_shared(q, shared), depth)), refill.reopen(q, given.end), stored
 
     return spread.run(body, (q, shared, given.without_common()), given.common)  # type: ignore[no-any-return]
 
 
+@device_program("spread", "depth")
 def _last(
     executable: PcExecutable, q: Queue, shared: Values, *, spread: LaneSharding, depth: int
 ) -> tuple[Any, jax.Array, tuple[jax.Array, ...]]:
-    def body(dealt: tuple[Queue, Values], _: None) -> tuple[Any, jax.Array, tuple[jax.Array, ...]]:
-        out = executable.drained(with_shared(*dealt), depth)
+    def body(sharded: tuple[Queue, Values], _: None) -> tuple[Any, jax.Array, tuple[jax.Array, ...]]:
+        out = executable.drained(with_shared(*sharded), depth)
         return _rows(out), out.trips, out.counts
 
     rows, trips, counts = spread.run(body, (q, shared), None)

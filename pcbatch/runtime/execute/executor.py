@@ -1,62 +1,76 @@
-"""Program-counter autobatching at run time: jitted programs per signature, stacks that grow between runs."""
+"""Program-counter autobatching at run time: one executable for each signature, and the ways to run it."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial, update_wrapper
-from inspect import signature
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from pcbatch.ir.ops import Print
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.typing.jax_types import from_storage, is_key, is_symbolic
+from pcbatch.lowering.typing.jax_types import is_symbolic
 from pcbatch.options import Options
 from pcbatch.runtime import emit
 from pcbatch.runtime.costs import plan_modes, xla_options
 from pcbatch.runtime.costs.memory import Memory
-from pcbatch.runtime.execute import refill
+from pcbatch.runtime.execute import refill, result_reader
+from pcbatch.runtime.execute.batch_programs import run_whole
+from pcbatch.runtime.execute.batch_runner import run_batch
+from pcbatch.runtime.execute.call_arguments import ArgumentSharding
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan, ChunkRunner
 from pcbatch.runtime.execute.host_loop import FOREVER, TripBudget
-from pcbatch.runtime.execute.queue_runner import QueueRunner, started
+from pcbatch.runtime.execute.program_cache import DeviceProgram, ProgramCache, device_program
+from pcbatch.runtime.execute.queue_programs import started
+from pcbatch.runtime.execute.queue_runner import QueueRunner
 from pcbatch.runtime.execute.refill import Queue
-from pcbatch.runtime.execute.stack_depths import START_DEPTH, TRACED_DEPTH, Deepening
+from pcbatch.runtime.execute.result_reader import ResultReader
+from pcbatch.runtime.execute.stack_depths import StackDepth
+from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
-from pcbatch.runtime.vm import layout, timeline, wide_counters
+from pcbatch.runtime.vm import layout
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import POLICIES, Policy
-from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
-from pcbatch.runtime.vm.status import Status
+from pcbatch.runtime.vm.raw_result import RawResult
+from pcbatch.runtime.vm.status import Site
 
 
 @dataclass(slots=True, eq=False)
-class PcExecutable(Deepening):
-    """A program with the functions that run it; `depth` remembers how deep past calls went."""
+class PcExecutable:
+    """A stack program with the machine that runs it, and the ways to run it.
+
+    What runs share is in its parts: the jitted programs, the depths of stacks, the arguments, the results.
+
+    Attributes:
+        program: the program.
+        options: the options of the function.
+        schedule: the policy, or its name.
+        static_depth: the greatest number of nested calls, where the call graph bounds it.
+        donated: parameters whose arrays a run may use.
+        timed: whether it keeps statistics over time.
+        tapes: rows of buffers that gradients have needed, by what they were gradients of.
+    """
 
     program: StackProgram
     options: Options
     schedule: str | Policy
     static_depth: int | None
-    donated: frozenset[str] = frozenset()  # parameters whose arrays a run may use up
+    donated: frozenset[str] = frozenset()
     machine: Machine = field(init=False)
-    depth: int = field(init=False)
-    kernel: float = field(init=False)
     costs: plan_modes.Costs = field(init=False)
     memory: Memory = field(init=False)
-    timed: bool = False  # keep statistics over time?
-    tapes: dict[Any, tuple[int, ...]] = field(default_factory=dict)  # room that gradients have needed
+    stacks: StackDepth = field(init=False)
+    programs: ProgramCache = field(init=False)
+    arguments: ArgumentSharding = field(init=False)
+    results: ResultReader = field(init=False)
+    timed: bool = False
+    tapes: dict[Any, tuple[int, ...]] = field(default_factory=dict)
     _smooth: Machine | None = None
     _profiling: PcExecutable | None = None
-    _jitted: dict[Any, Any] = field(default_factory=dict)
     _paces: dict[Any, TripBudget] = field(default_factory=dict)
-    _depths: dict[Any, tuple[int, ...]] = field(
-        default_factory=dict
-    )  # that machines of one size had, one after the other
 
     def __post_init__(self) -> None:
         self.costs = plan_modes.costs(self.program, self.options.modes, self.schedule == "drain")
@@ -68,27 +82,18 @@ class PcExecutable(Deepening):
             self.costs.modes,
             isolate_reads=not xla_options.keeps_in_place(),
         )
-        self.depth = self._first_depth(START_DEPTH)
-        self.kernel = xla_options.typical_kernel(self.program)
+        prints = any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
         self.memory = Memory(self.machine.layout, self.options.memory)
+        self.stacks = StackDepth(self.static_depth, self.options.max_depth, self.memory)
+        self.programs = ProgramCache(xla_options.typical_kernel(self.program))
+        self.arguments = ArgumentSharding(self.program, prints)
+        self.results = ResultReader(self.program, self.machine, self.timed)
 
-    def _first_depth(self, open_ended: int) -> int:
-        if self.options.max_depth is not None:
-            return self.options.max_depth
-        return open_ended if self.static_depth is None else self.static_depth
-
-    @property
-    def grows(self) -> bool:
-        """May stacks grow between runs?"""
-        return self.static_depth is None and self.options.max_depth is None
-
-    def traced_depth(self) -> int:
-        """The depth that a call inside `jit` gets."""
-        return self._first_depth(TRACED_DEPTH)
+    # Other machines for the same program
 
     @property
-    def _traced(self) -> Machine:
-        """The machine for programs of which XLA's options are not ours to choose."""
+    def traced_machine(self) -> Machine:
+        """The machine for programs whose XLA options the user chooses."""
         return replace(self.machine, isolate_reads=True)
 
     @property
@@ -98,210 +103,54 @@ class PcExecutable(Deepening):
         if self._smooth is None:
             apart = layout.make(self.program, self.options.max_steps, self.options.stats, floats_apart=True)
             silent = tuple(replace(code, prints=()) for code in apart.codes)
-            self._smooth = replace(self._traced, layout=replace(apart, codes=silent))
+            self._smooth = replace(self.traced_machine, layout=replace(apart, codes=silent))
         return self._smooth
 
-    @property
-    def prints(self) -> bool:
-        """Do lanes print?"""
-        return any(isinstance(op, Print) for block in self.program.blocks for op in block.ops)
-
-    def jitted(self, function: Any, lanes: int, donate: tuple[int, ...] = ()) -> Any:
-        """`function(executable, ...)` jitted as fits so many lanes, its keyword arguments static; the arguments behind
-        the executable that `donate` counts give their buffers away. Only outside traces: JAX allows no options inside.
-        """
-        options = xla_options.compiler_options(self.kernel, lanes)
-        key = function.__qualname__, options is None or tuple(options)
-        if key not in self._jitted:
-            static = [p.name for p in signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-            made = jax.jit(
-                _named(function, self), static_argnames=static, donate_argnums=donate, compiler_options=options
-            )
-            self._jitted.setdefault(key, made)  # of several threads one comes first
-        return self._jitted[key]
-
     def profiling(self) -> PcExecutable:
-        """The same program with statistics over time: other programs for XLA, so that this one pays nothing."""
+        """An executable of the same program with statistics over time: its XLA programs are others, so that this one
+        pays nothing for them."""
         if self._profiling is None:
             self._profiling = PcExecutable(self.program, self.options, self.schedule, self.static_depth, timed=True)
         return self._profiling
 
-    def width(self, inputs: int) -> int:
-        """Lanes of the machine that a plain call makes for so many inputs of a device."""
-        return inputs if self.prints else self.costs.lanes(inputs)
-
-    # All lanes at once
+    # Ways to run it
 
     def run(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> RawResult:
         """Run all lanes to their end. Outside traces."""
-        spread = LaneSharding(mesh, lanes)
-        width = self.width(spread.each)
-        if width is not spread.each and width < spread.each:
+        sharding = LaneSharding(mesh, lanes)
+        width = self.width(sharding.each)
+        if width is not sharding.each and width < sharding.each:
             return self.map(args, lanes, width, mesh)
-        key = "run", spread
-        depth, *known = self.depths(key, spread, width, 0)
-        given = self._given_away(args) if mesh is None else (self.placed(args, spread), {})
-        # Programs that were compiled for stacks that grew are used again: those before the last pass the state on.
-        go = np.bool_(not known) if self.grows else None
-        out, state = self._start(spread.each)(*given, go, spread=spread, depth=depth, keep=self.grows)
-        while state is not None:
-            deeper = known.pop(0) if known else self.deeper(out.status, depth, spread)
-            if deeper is None:
-                break
-            go = np.bool_(not known)
-            out, state = self.jitted(PcExecutable._again, spread.each)(state, go, spread=spread, depth=deeper)
-            self.grew(key, depth, deeper)
-            depth = deeper
-        self.remember(depth)
-        return self.gathered(out, spread)
+        return run_batch(self, args, sharding)
 
     def run_traced(
         self, given: ShardedArguments, lanes: int, through: int | None = None, smooth: bool = False
     ) -> RawResult:
-        """A run on one device inside a trace, where stacks have a fixed depth and nothing can be decided between parts
-        of it. `through`: the width of the machine, if not all lanes run at once; `smooth`: JAX differentiates it."""
+        """Run on one device inside a trace, where stacks have a fixed depth and the host decides nothing.
+
+        Args:
+            given: the arguments.
+            lanes: the number of inputs.
+            through: the lanes of the machine, if not all inputs run at once.
+            smooth: whether JAX differentiates it.
+        """
+        sharding, depth = LaneSharding(None, lanes), self.traced_depth()
         if not is_symbolic(lanes):
-            self.fitting(
-                LaneSharding(None, lanes), min(through or lanes, lanes), 0 if through is None else lanes, traced=True
-            )
+            slots = 0 if through is None else lanes
+            self.memory.check(sharding, min(through or lanes, lanes), depth, slots)
         if smooth:
-            depth = self.traced_depth()
             args = self.natural({**given.mapped, **given.common})
             state = self.smooth.advance(self.smooth.start(args, lanes, depth, given.end, given.names))
             return self.read(state, depth)
-        depth, spread = self.traced_depth(), LaneSharding(None, lanes)
         width = through or self.width(lanes)
         width = width if is_symbolic(lanes) else min(width, lanes)
         if through is None and (width is lanes or width == lanes):
-            return self._whole(given, spread=spread, depth=depth, keep=False, traced=True)[0]
+            out: RawResult = run_whole(self, given, spread=sharding, depth=depth, keep=False, traced=True)[0]
+            return out
         end = jnp.int32(lanes) if given.end is None else given.end
         given = replace(given, end=end)
-        begun, stored = started(self, given, given.common, spread, width, lanes, depth)
-        return self.drained(refill.run(self._traced, begun, stored), depth)
-
-    def traced_structure(self) -> Any:
-        """The tree of what `traced` gives."""
-        layout = self.machine.layout
-        calls = None if layout.frames is None else 0
-        values, counts = tuple(self.program.results), tuple(self.machine.counts)
-        shown = dict.fromkeys(layout.shown, 0)
-        return jax.tree.structure(RawResult(values, 0, 0, counts, 0, calls, calls, shown, self.traced_depth()))
-
-    def _start(self, lanes: int) -> Any:
-        return self.jitted(PcExecutable._whole, lanes, donate=(1,))
-
-    def _given_away(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The arguments that a run must leave alone, and those that it may use up."""
-        # Where a NaN came from is looked for in a second run.
-        away = frozenset() if debug_checks() or KEEPING.get() else self.donated
-        return {v: x for v, x in args.items() if v not in away}, {v: x for v, x in args.items() if v in away}
-
-    def _whole(
-        self,
-        args: Mapping[str, Any] | ShardedArguments,
-        away: Mapping[str, Any] | None = None,
-        go: Any = None,
-        *,
-        spread: LaneSharding,
-        depth: int,
-        keep: bool,
-        traced: bool = False,
-    ) -> tuple[RawResult, State | None]:
-        """`go`: bool[], run at all? None: yes."""
-        given = args if isinstance(args, ShardedArguments) else self.dealt({**args, **(away or {})}, spread)
-        machine = self._traced if traced else self.machine
-
-        def body(given: ShardedArguments, control: tuple[Any, Any]) -> tuple[RawResult, State | None]:
-            common, go = control
-            state = machine.start({**given.mapped, **common}, spread.each, depth, given.end, given.names)
-            state = machine.advance(state, go=go)
-            return self.read(state, depth), state if keep else None
-
-        return spread.run(body, given.without_common(), (given.common, go))  # type: ignore[no-any-return]
-
-    def _again(self, state: State, go: Any, *, spread: LaneSharding, depth: int) -> tuple[RawResult, State]:
-        def body(state: State, go: Any) -> tuple[RawResult, State]:
-            state = self.machine.advance(self.machine.grow(state, depth), go=go)
-            return self.read(state, depth), state
-
-        return spread.run(body, state, go)  # type: ignore[no-any-return]
-
-    def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Arguments with a value per input, and those that all share."""
-        mapped = {v for v, value in args.items() if jnp.ndim(value) > len(self._type(v).shape)}
-        return {v: args[v] for v in args if v in mapped}, {v: args[v] for v in args if v not in mapped}
-
-    def dealt(self, args: Mapping[str, Any], spread: LaneSharding) -> ShardedArguments:
-        """The arguments of a call, dealt out to devices."""
-        return spread.dealt(*self.split(args), self.prints)
-
-    def placed(self, args: Mapping[str, Any], spread: LaneSharding) -> ShardedArguments:
-        """The same, on these devices. Only outside traces."""
-        if spread.over is None:
-            return self.dealt(args, spread)
-        mapped, common = self.split(args)
-        # Each by itself, where it is: arguments may be on several devices.
-        dealt = {v: self.jitted(_deal, spread.each)(spread.laid(x), spread=spread) for v, x in mapped.items()}
-        names = spread.dealt({}, {}, self.prints).names
-        return spread.placed(ShardedArguments(dealt, common, spread.ends(spread.inputs), names))
-
-    def natural(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments of which keys may come as their raw words."""
-        return {v: self.as_leaf(v, x) for v, x in args.items()}
-
-    def as_leaf(self, name: str, value: Any) -> Any:
-        """The value of a variable, of which keys may come as their raw words."""
-        type_ = self._type(name)
-        raw = is_key(type_) and not jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
-        return from_storage(value, type_) if raw else value
-
-    def _type(self, name: str) -> Any:
-        return self.program.vars[name].type
-
-    def read(self, state: State, depth: int) -> RawResult:
-        """What a run of all lanes at once has left."""
-        carry = state.carry
-        back = None if self.machine.layout.frames is None else self.machine.back(carry)
-        left = {key: self.machine.layout.rows(key, x) for key, x in carry.items()}
-        return self._outcome(left, back, state, depth)
-
-    def _outcome(self, left: dict[str, Any], back: Any, state: State, depth: int) -> RawResult:
-        """`left`: carried state, or what runs left behind, by input."""
-        values, status = self.machine.results(left)
-        counts = tuple(state.carry[key] for key in self.machine.counts)
-        line = (*(state.carry[key] for key in timeline.KEYS), state.trips) if self.timed else ()
-        shown = self.machine.shown(left, state.shared)
-        pc = left["pc"].astype(jnp.int32)
-        depths = left.get("depth")
-        if depths is not None:  # of a lane that had no room: without the call that it could not make
-            depths = depths - (status == int(Status.STACK_FULL)).astype(depths.dtype)
-        return RawResult(values, status, state.trips, counts, pc, depths, back, shown, depth, line)
-
-    def gathered(self, out: RawResult, spread: LaneSharding) -> RawResult:
-        """The same of what is still on the devices. Outside traces."""
-        if spread.over is None:
-            return out
-        if not spread.blocks:
-            found: RawResult = self.jitted(PcExecutable.collected, spread.each)(spread.fetched(out), spread=spread)
-            return found
-        # The results of lanes stay where they are.
-        rows: RawResult = self.jitted(_rows, spread.each)(replace(out, trips=None, counts=()), spread=spread)
-        totals = spread.fetched((out.trips, out.counts))
-        trips, counts = self.jitted(_totals, spread.each)(totals, spread=spread)
-        return replace(rows, trips=trips, counts=counts)
-
-    def collected(self, out: RawResult, *, spread: LaneSharding) -> RawResult:
-        """What devices left, in the order of the inputs; counts are summed over them."""
-        if spread.over is None:
-            return out
-        trips, counts = _totals(self, (out.trips, out.counts), spread=spread)
-        return replace(_rows(self, out, spread=spread), trips=trips, counts=counts)
-
-    def pace(self, lanes: int, how: str) -> TripBudget:
-        """How fast a machine of so many lanes is, remembered from one run to the next."""
-        return self._paces.setdefault((lanes, how), TripBudget())
-
-    # Through fewer lanes
+        queue, stored = started(self, given, given.common, sharding, width, lanes, depth)
+        return self.drained(refill.run(self.traced_machine, queue, stored), depth)
 
     def map(
         self,
@@ -310,15 +159,11 @@ class PcExecutable(Deepening):
         lanes: int | None = None,
         mesh: Devices = None,
     ) -> RawResult:
-        """Run all inputs through so many lanes (on each device). Outside traces."""
-        spread = LaneSharding(mesh, inputs)
-        width = self.stream_width(lanes, spread)
-        self.fitting(spread, width, spread.each)
-        return QueueRunner(self, spread, width).run(self.placed(args, spread))
-
-    def stream_width(self, lanes: int | None, spread: LaneSharding) -> int:
-        """Lanes on each device, of which so many were asked for."""
-        return min(lanes or self.costs.stream_lanes(spread.each), spread.each)
+        """Run all inputs through `lanes` lanes on each device (None: the program decides). Outside traces."""
+        sharding = LaneSharding(mesh, inputs)
+        width = self.queue_width(lanes, sharding)
+        self.stacks.initial(sharding, width, sharding.each)
+        return QueueRunner(self, sharding, width).run(self.placed(args, sharding))
 
     def map_chunks(
         self,
@@ -327,56 +172,165 @@ class PcExecutable(Deepening):
         flow: ChunkPlan,
         mesh: Devices = None,
     ) -> RawResult:
-        """Run inputs that come piece by piece from the host; what they leave is on the host, in NumPy arrays."""
-        spread = LaneSharding(mesh, flow.size)
+        """Run inputs that come in chunks from the host. The results are on the host too, in NumPy arrays."""
+        sharding = LaneSharding(mesh, flow.size)
         total = FOREVER if flow.total is None else flow.total
         wanted = flow.lanes or self.costs.stream_lanes(total)
-        width = min(wanted, -(-total // spread.devices))
-        stream = QueueRunner(self, replace(spread, inputs=spread.each * spread.devices), width, flow.watch)
-        return ChunkRunner(stream, flow.total, iter(pieces), flow.held).run(common)
+        width = min(wanted, -(-total // sharding.devices))
+        queue = QueueRunner(self, replace(sharding, inputs=sharding.each * sharding.devices), width, flow.watch)
+        return ChunkRunner(queue, flow.total, iter(pieces), common, flow.held).run()
 
-    def drained(self, q: Queue, depth: int) -> RawResult:
-        return self._outcome(q.out, q.out.get("back"), q.state, depth)
+    def width(self, inputs: int) -> int:
+        """The lanes of the machine that a plain call makes for this number of inputs on a device."""
+        return inputs if self.prints else self.costs.lanes(inputs)
 
-    # Looking at it
+    def queue_width(self, lanes: int | None, sharding: LaneSharding) -> int:
+        """The lanes on each device of a queue that is to have `lanes` of them (None: the program decides)."""
+        return min(lanes or self.costs.stream_lanes(sharding.each), sharding.each)
+
+    # What runs share
+
+    @property
+    def prints(self) -> bool:
+        """Whether a lane may print."""
+        return self.arguments.prints
+
+    @property
+    def kernel(self) -> float:
+        """The size of a typical kernel, by which XLA's options are chosen."""
+        return self.programs.kernel
+
+    @property
+    def depth(self) -> int:
+        """The depth of stacks that runs have needed so far."""
+        return self.stacks.needed
+
+    def traced_depth(self) -> int:
+        """The depth of stacks that a call inside `jit` gets."""
+        return self.stacks.traced()
+
+    def deeper(self, status: Any, depth: int, sharding: LaneSharding) -> int | None:
+        """Return the depth that stacks of this depth are to have, if a lane has ended for want of room and there may
+        be more. Waits for the run."""
+        growth = self.stacks.growth(sharding, depth)
+        return growth.depth if growth.grow_if_full(status) else None
+
+    def remember(self, depth: int) -> None:
+        """Let the next run begin with stacks of this depth, if they are deeper."""
+        self.stacks.remember(depth)
+
+    def growth_notes(self, depth: int) -> tuple[str, ...]:
+        """Notes on why stacks of this depth could not grow, if it was for memory."""
+        return self.stacks.notes(depth)
+
+    def pace(self, lanes: int, how: str) -> TripBudget:
+        """The measured time per trip for this number of lanes, kept from one run to the next."""
+        return self._paces.setdefault((lanes, how), TripBudget())
+
+    def jitted(self, program: DeviceProgram, lanes: int) -> Any:
+        """The jitted program of this executable, for this number of lanes. Only outside traces."""
+        return self.programs.jitted(program, self, lanes)
+
+    # Arguments
+
+    def split(self, args: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the arguments with a value per input, and those that all inputs share."""
+        return self.arguments.split(args)
+
+    def dealt(self, args: Mapping[str, Any], sharding: LaneSharding) -> ShardedArguments:
+        """Shard the arguments of a call."""
+        return self.arguments.sharded(args, sharding)
+
+    def placed(self, args: Mapping[str, Any], sharding: LaneSharding) -> ShardedArguments:
+        """Shard the arguments of a call onto their devices. Only outside traces."""
+        if sharding.over is None:
+            return self.dealt(args, sharding)
+        mapped, common = self.split(args)
+        # Each by itself, where it is: arguments may be on several devices.
+        deal = self.jitted(_deal, sharding.each)
+        mapped = {v: deal(sharding.laid(x), spread=sharding) for v, x in mapped.items()}
+        names = sharding.dealt({}, {}, self.prints).names
+        return sharding.placed(ShardedArguments(mapped, common, sharding.ends(sharding.inputs), names))
+
+    def natural(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments with typed keys, of which some may come as their raw words."""
+        return self.arguments.natural(args)
+
+    # Results
+
+    def read(self, state: State, depth: int) -> RawResult:
+        """The raw result of a run of all lanes at once."""
+        return self.results.of_state(state, depth)
+
+    def drained(self, queue: Queue, depth: int) -> RawResult:
+        """The raw result of a queue, by slot."""
+        return self.results.of_queue(queue, depth)
+
+    def gathered(self, out: RawResult, sharding: LaneSharding) -> RawResult:
+        """The raw results of all devices in the order of the inputs. Only outside traces."""
+        if sharding.over is None:
+            return out
+        if not sharding.blocks:
+            collected: RawResult = self.jitted(_collect, sharding.each)(sharding.fetched(out), spread=sharding)
+            return collected
+        # The results of lanes stay where they are.
+        rows: RawResult = self.jitted(_rows, sharding.each)(replace(out, trips=None, counts=()), spread=sharding)
+        totals = sharding.fetched((out.trips, out.counts))
+        trips, counts = self.jitted(_totals, sharding.each)(totals, spread=sharding)
+        return replace(rows, trips=trips, counts=counts)
+
+    def collected(self, out: RawResult, *, spread: LaneSharding) -> RawResult:
+        """The raw results of all devices in the order of the inputs, inside a trace or out of one."""
+        return result_reader.collected(out, spread)
+
+    def traced_structure(self) -> Any:
+        """The tree of what `run_traced` returns."""
+        return self.results.structure(self.traced_depth())
+
+    # The compiled program, for those who look at it
+
+    @property
+    def params(self) -> tuple[str, ...]:
+        """The names of the arguments, in order."""
+        return self.program.params
+
+    def where(self, pc: int, back: int | None = None) -> Site:
+        """Return where a lane stopped, by its final program counter and the return address of its last call."""
+        return where_stopped(self.program, pc, back)
 
     def lower(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """`jax.stages.Lowered` of the whole run at the depth that a call would start with."""
-        spread = LaneSharding(mesh, lanes)
+        sharding = LaneSharding(mesh, lanes)
         mapped, common = self.split(args)
-        return self._start(spread.each).lower(
-            spread.described(mapped, common), spread=spread, depth=self.depth, keep=False
+        return self.jitted(run_whole, sharding.each).lower(
+            sharding.described(mapped, common), spread=sharding, depth=self.depth, keep=False
         )
 
     def outcome(self, result: tuple[RawResult, State | None], depth: int, lanes: int, mesh: Devices) -> RawResult:
-        """What the compiled form of `lower` gave."""
-        return replace(self.collected(result[0], spread=LaneSharding(mesh, lanes)), depth=depth)
+        """The raw result of what the compiled form of `lower` returned."""
+        return replace(result_reader.collected(result[0], LaneSharding(mesh, lanes)), depth=depth)
 
     def jaxpr(self, args: Mapping[str, Any], lanes: int, mesh: Devices = None) -> Any:
         """The jaxpr of the whole run."""
-        whole = partial(self._whole, spread=LaneSharding(mesh, lanes), depth=self.depth, keep=False)
-        return jax.make_jaxpr(lambda args: jax.tree.leaves(whole(args)))(args)
+        run = partial(run_whole, self, spread=LaneSharding(mesh, lanes), depth=self.depth, keep=False)
+        return jax.make_jaxpr(lambda args: jax.tree.leaves(run(args)))(args)
 
 
+@device_program("spread")
 def _deal(executable: PcExecutable, array: Any, *, spread: LaneSharding) -> Any:
     return spread.deal(array)
 
 
+@device_program("spread")
+def _collect(executable: PcExecutable, out: RawResult, *, spread: LaneSharding) -> RawResult:
+    return result_reader.collected(out, spread)
+
+
+@device_program("spread")
 def _rows(executable: PcExecutable, out: RawResult, *, spread: LaneSharding) -> RawResult:
-    """What lanes left, in the order of the inputs."""
-    lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
-    values, status, pc, depths, back, shown = jax.tree.map(spread.collect, lanes)
-    return replace(out, values=values, status=status, pc=pc, depths=depths, back=back, shown=shown)
+    return result_reader.in_order(out, spread)
 
 
+@device_program("spread")
 def _totals(executable: PcExecutable, each: tuple[Any, Any], *, spread: LaneSharding) -> tuple[Any, Any]:
-    """Trips and counts of all devices."""
-    trips, counts = each
-    plus = partial(functools.reduce, wide_counters.plus)
-    return spread.total(jnp.sum, trips), tuple(spread.total(plus, count) for count in counts)
-
-
-def _named(function: Any, executable: PcExecutable) -> Any:
-    """The function of this executable, under a name that programs of equal text share."""
-    bound: Any = partial(function, executable)
-    return update_wrapper(bound, function)
+    return result_reader.totals(*each, spread)

@@ -28,9 +28,15 @@ from pcbatch.runtime.vm.status import Status, parked
 @partial(jax.tree_util.register_dataclass, data_fields=["state", "item", "following", "end", "out"], meta_fields=[])
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A machine and its inputs. `item` int32[lanes]: the slot of the results of what each lane runs, or a number beyond
-    all slots; `following` int32[]: the next input to take; `end` int32[]: the number of inputs; `out`: by slot, the
-    registers that a run leaves behind."""
+    """A machine and its inputs.
+
+    Attributes:
+        state: the state of the machine.
+        item: int32[lanes], the slot for the results of the input that each lane runs, or a number beyond all slots.
+        following: int32[], the next input to take.
+        end: int32[], the number of inputs.
+        out: by state key, what the runs of inputs have left, [slots, ...].
+    """
 
     state: State
     item: jax.Array
@@ -40,25 +46,25 @@ class Queue:
 
     @property
     def lanes(self) -> int:
-        """Lanes of the machine."""
+        """The number of lanes of the machine."""
         return self.item.shape[-1]
 
     @property
     def slots(self) -> int:
-        """Places for results."""
+        """The number of slots for results."""
         size: int = self.out["pc"].shape[-1]
         return size
 
 
 def kept(machine: Machine) -> tuple[str, ...]:
-    """State keys of what a run leaves behind: results, where it stopped, and what failures show."""
+    """The state keys that a run is read by: results, where it stopped, and what failures show."""
     layout = machine.layout
     names = [reg(v) for v in (*machine.program.results, *layout.shown) if v in layout.registers]
     return tuple(dict.fromkeys(["pc", *names, *(["depth"] if layout.frames is not None else [])]))
 
 
 def start(machine: Machine, shared: Values, lanes: int, slots: int, depth: int, end: jax.Array | int) -> Queue:
-    """Idle lanes before the first refill."""
+    """Make a queue of idle lanes, before its first refill."""
     state = machine.idle(shared, lanes, depth)
     carry = state.carry
     rows = {key: machine.layout.rows(key, carry[key]) for key in kept(machine)}
@@ -79,14 +85,20 @@ def run(
     more: jax.Array | bool = False,
     halted: jax.Array | bool = False,
 ) -> Queue:
-    """Run until every input has its results. `inputs`: by state key, what lanes begin with, [slots, ...] each.
+    """Run until every input has its results, or one of these conditions ends it before.
 
-    It ends before that when no input is left and no more than `narrower` lanes live (or at once, if there are `more`
-    inputs to come), when (`grows`) a lane has no room for a call, or after `most` trips. Nothing happens if it is
-    `halted`.
+    Args:
+        machine: the machine.
+        queue: the queue.
+        inputs: by state key, what lanes begin with, [slots, ...] each.
+        narrower: when no input is left, the number of live lanes at which it ends.
+        grows: whether it ends when a lane has no room for a call.
+        most: the number of trips after which it ends; None: no limit.
+        more: whether inputs are to come: it then ends as soon as no input is left.
+        halted: whether it makes no trip at all.
     """
     blocks = machine.blocks(queue.state)
-    first = queue.state.trips
+    first = queue.state.trips  # they are counted from the beginning of the run
 
     def left(q: Queue) -> jax.Array | None:
         return None if most is None else most - (q.state.trips - first)
@@ -108,8 +120,8 @@ def run(
 
 
 def _unwritten(q: Queue, blocks: Blocks, grows: bool) -> jax.Array:
-    """bool[lanes]: the lanes that are done and have not left their results. Between two runs there may be some: those
-    that waited for deeper stacks and will not get them."""
+    """bool[lanes], the lanes that are done and whose results are not written. Between two programs there may be some:
+    those that waited for deeper stacks and will not get them."""
     return _free(q, blocks, grows) & (q.item < q.slots)
 
 
@@ -124,7 +136,7 @@ def _count(q: Queue, blocks: Blocks) -> jax.Array:
 
 
 def is_full(q: Queue, blocks: Blocks) -> jax.Array:
-    """bool[lanes]: the lanes that wait for deeper stacks."""
+    """bool[lanes], the lanes that wait for deeper stacks."""
     pc = q.state.carry["pc"]
     low = parked(0, len(blocks), Status.STACK_FULL)
     full: jax.Array = (pc >= low) & (pc <= low + len(blocks))
@@ -134,7 +146,7 @@ def is_full(q: Queue, blocks: Blocks) -> jax.Array:
 def _trips(
     machine: Machine, blocks: Blocks, q: Queue, narrower: jax.Array | int, most: jax.Array | None = None
 ) -> State:
-    """Trips until too many lanes are idle; at `most` so many."""
+    """Make trips until too many lanes are idle, or `most` of them."""
     state, lanes = q.state, q.lanes
     first = state.trips
     more = q.following < q.end
@@ -159,7 +171,7 @@ def _trips(
 
 
 def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bool) -> Queue:
-    """Write the results of lanes that are done; give them the inputs that follow."""
+    """Write the results of lanes that are done, and give them the inputs that follow."""
     layout, carry = machine.layout, q.state.carry
     free = _free(q, blocks, grows)
     beyond = q.slots + jnp.arange(q.lanes, dtype=jnp.int32)
@@ -168,6 +180,7 @@ def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bo
     if "back" in q.out:
         left["back"] = machine.back(carry)
     out = {key: q.out[key].at[slot].set(value, mode="drop", unique_indices=True) for key, value in left.items()}
+    # The k-th free lane takes the k-th input that follows; beyond the end there is none.
     new = q.following + jnp.cumsum(free, dtype=jnp.int32) - 1
     takes = free & (new < q.end)
     begun = {key: x.at[new].get(mode="clip") for key, x in inputs.items()}
@@ -185,21 +198,21 @@ def refill(machine: Machine, blocks: Blocks, q: Queue, inputs: Values, grows: bo
 
 
 def numbered(machine: Machine, inputs: Values, names: jax.Array | None) -> Values:
-    """Stored parameters by state key, with the numbers of the inputs if lanes tell them."""
+    """Return stored parameters by state key, with the numbers of the inputs if lanes print them."""
     out = {reg(v): x for v, x in inputs.items()}
     return out if names is None or not machine.layout.prints else {**out, NAME: names}
 
 
 def reopen(q: Queue, end: jax.Array | int) -> Queue:
-    """For the next chunk of inputs. What lane k still runs gets the results' slot `slots - lanes + k`: behind those of
-    the inputs. Results in `out` must have been taken."""
+    """Return the queue for the next chunk, of `end` inputs. The input that lane k still runs gets the slot
+    `slots - lanes + k`, behind those of the chunk's inputs. Results in `out` must have been taken."""
     lane = jnp.arange(q.lanes, dtype=jnp.int32)
     item = jnp.where(q.item < q.slots, q.slots - q.lanes, q.slots) + lane
     return replace(q, item=item, following=jnp.zeros((), jnp.int32), end=jnp.asarray(end, jnp.int32))
 
 
 def narrow(machine: Machine, state: State, item: jax.Array, width: int, slots: int) -> tuple[State, jax.Array]:
-    """The live lanes (at most `width`) in a machine of that many; all other lanes must be done and written."""
+    """Move the live lanes, at most `width`, to a machine of that many; all others must be done and written."""
     blocks = machine.blocks(state)
     carry = state.carry
     lanes = int(item.shape[0])

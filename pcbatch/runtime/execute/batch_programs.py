@@ -1,0 +1,174 @@
+"""The programs that devices run for a machine of all lanes, and the arrays of it between two of them.
+
+The arrays have the devices in front where there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.runtime.execute.program_cache import device_program
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.machine import State
+from pcbatch.runtime.vm.raw_result import RawResult
+from pcbatch.runtime.vm.status import Status
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.execute.executor import PcExecutable
+
+
+class BatchBuffers(NamedTuple):
+    """The arrays of a machine of all lanes. What lanes share is not donated."""
+
+    carry: Values
+    trips: jax.Array
+    shared: Values
+
+
+class BatchProgress(NamedTuple):
+    """The status of a machine of all lanes after a program, on each device: int32[] each.
+
+    Attributes:
+        live: lanes that run.
+        full: lanes that have no room for a call.
+        trips: trips that the program has made.
+    """
+
+    live: jax.Array
+    full: jax.Array
+    trips: jax.Array
+
+
+@device_program("spread", "depth", "keep", "traced", donate=(1,))
+def run_whole(
+    executable: PcExecutable,
+    args: Mapping[str, Any] | ShardedArguments,
+    away: Mapping[str, Any] | None = None,
+    go: Any = None,
+    *,
+    spread: LaneSharding,
+    depth: int,
+    keep: bool,
+    traced: bool = False,
+) -> tuple[RawResult, State | None]:
+    """Start a machine of all lanes and run it.
+
+    Args:
+        executable: the program.
+        args: the arguments, or those of them that are not donated.
+        away: the donated ones.
+        go: bool[], whether to make any trip at all; None: yes.
+        spread: which lanes are on which device.
+        depth: the depth of stacks.
+        keep: whether to return the state too, so that the run can be continued.
+        traced: whether this is part of a program whose XLA options the user chooses.
+
+    Returns:
+        The raw result of each device, and the state, or None.
+    """
+    arguments = args if isinstance(args, ShardedArguments) else executable.dealt({**args, **(away or {})}, spread)
+    machine = executable.traced_machine if traced else executable.machine
+
+    def body(mapped: ShardedArguments, control: tuple[Any, Any]) -> tuple[RawResult, State | None]:
+        common, go = control
+        state = machine.start({**mapped.mapped, **common}, spread.each, depth, mapped.end, mapped.names)
+        state = machine.advance(state, go=go)
+        return executable.read(state, depth), state if keep else None
+
+    return spread.run(body, arguments.without_common(), (arguments.common, go))  # type: ignore[no-any-return]
+
+
+@device_program("spread", "depth")
+def run_again(
+    executable: PcExecutable, state: State, go: Any, *, spread: LaneSharding, depth: int
+) -> tuple[RawResult, State]:
+    """Give a machine of all lanes stacks of this depth, and run it on."""
+
+    def body(state: State, go: Any) -> tuple[RawResult, State]:
+        state = executable.machine.advance(executable.machine.grow(state, depth), go=go)
+        return executable.read(state, depth), state
+
+    return spread.run(body, state, go)  # type: ignore[no-any-return]
+
+
+# Monitored runs
+
+
+@device_program("spread", "depth")
+def begin_batch(
+    executable: PcExecutable,
+    given: ShardedArguments,
+    *,
+    spread: LaneSharding,
+    depth: int,
+) -> BatchBuffers:
+    """Make a machine of all lanes, before its first trip."""
+
+    def body(given: ShardedArguments, common: Any) -> BatchBuffers:
+        args = executable.natural({**given.mapped, **common})
+        state = executable.machine.start(args, spread.each, depth, given.end, given.names)
+        return BatchBuffers(jax.tree.map(jnp.copy, state.carry), state.trips, state.shared)
+
+    begun: BatchBuffers = spread.run(body, given.without_common(), given.common)
+    return begun
+
+
+@device_program("spread", donate=(0,))
+def run_trips(
+    executable: PcExecutable,
+    bare: tuple[Values, jax.Array],
+    shared: Values,
+    most: jax.Array,
+    *,
+    spread: LaneSharding,
+) -> tuple[tuple[Values, jax.Array], BatchProgress]:
+    """Run a machine of all lanes for at most `most` trips. `bare`: the first two of `BatchBuffers`."""
+
+    machine = executable.machine
+
+    def body(
+        given: tuple[Values, jax.Array, Values], most: jax.Array
+    ) -> tuple[tuple[Values, jax.Array], BatchProgress]:
+        carry, trips, shared = given
+        state = machine.advance(State(carry, shared, trips), most)
+        pc = state.carry["pc"].astype(jnp.int32)
+        full = pc // (machine.layout.exit + 1) == int(Status.STACK_FULL)
+        live = jnp.sum(pc < machine.layout.exit, dtype=jnp.int32)
+        return (state.carry, state.trips), BatchProgress(live, jnp.sum(full, dtype=jnp.int32), state.trips - trips)
+
+    ran: tuple[tuple[Values, jax.Array], BatchProgress] = spread.run(body, (*bare, shared), most)
+    return ran
+
+
+@device_program("spread", "depth")
+def grow_batch(executable: PcExecutable, carry: Values, *, spread: LaneSharding, depth: int) -> Values:
+    """Give a machine of all lanes deeper stacks."""
+
+    def body(carry: Values, _: None) -> Values:
+        return executable.machine.grow(State(carry, {}, jnp.zeros((), jnp.int32)), depth).carry
+
+    grown: Values = spread.run(body, carry, None)
+    return grown
+
+
+@device_program("spread", "depth")
+def read_batch(executable: PcExecutable, bare: BatchBuffers, *, spread: LaneSharding, depth: int) -> RawResult:
+    """Read the raw result of a machine of all lanes, into buffers of its own."""
+
+    def body(bare: BatchBuffers, _: None) -> RawResult:
+        return own_buffers(executable.read(State(bare.carry, bare.shared, bare.trips), depth))
+
+    out: RawResult = spread.run(body, bare, None)
+    return out
+
+
+def own_buffers(out: RawResult) -> RawResult:
+    """A raw result that shares no buffer with the state. Values never do: they are selected from it."""
+    own: RawResult = jax.tree.map(jnp.copy, replace(out, values=()))
+    return replace(own, values=out.values)

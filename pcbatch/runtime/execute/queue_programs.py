@@ -1,0 +1,218 @@
+"""The programs that devices run for a queue of inputs, and what they return.
+
+Queues have the devices in front where there are several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.runtime.execute import refill as queue
+from pcbatch.runtime.execute.program_cache import device_program
+from pcbatch.runtime.execute.refill import Queue
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.raw_result import RawResult
+
+if TYPE_CHECKING:
+    from pcbatch.runtime.execute.executor import PcExecutable
+    from pcbatch.runtime.vm.machine import State
+
+
+@partial(
+    jax.tree_util.register_dataclass, data_fields=["full", "left", "live", "done", "item", "trips"], meta_fields=[]
+)
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    """The status of a queue after a program, on each device.
+
+    Attributes:
+        full: bool[], whether a lane waits for room.
+        left: int32[], inputs that no lane has taken.
+        live: int32[], lanes that run.
+        done: int32[], inputs that have results, less those that lanes have brought from earlier chunks.
+        item: int32[lanes], the slot of the input that each lane runs.
+        trips: int32[], trips that the program has made.
+    """
+
+    full: jax.Array
+    left: jax.Array
+    live: jax.Array
+    done: jax.Array
+    item: jax.Array
+    trips: jax.Array
+
+
+class QueueBuffers(NamedTuple):
+    """The arrays of a queue between two programs. Those of `queue` are donated to each program; what lanes share and
+    the stored inputs stay, so the state in `queue` holds no `shared`."""
+
+    queue: Queue
+    shared: Values
+    stored: Values
+
+
+class QueueResult(NamedTuple):
+    """The raw result of the one program, and, where stacks may grow, what continues it from where a lane had no room.
+
+    Attributes:
+        outcome: the raw result.
+        narrowed: the state and the items before each narrowing; without `shared`.
+        buffers: the queue at the end.
+        full: bool[] for each width of the machine, whether it ended for want of room there.
+    """
+
+    outcome: RawResult
+    narrowed: tuple[tuple[State, jax.Array], ...] = ()
+    buffers: QueueBuffers | None = None
+    full: tuple[jax.Array, ...] = ()
+
+
+@device_program("spread", "lanes", "slots", "depth")
+def begin(
+    executable: PcExecutable, given: ShardedArguments, *, spread: LaneSharding, lanes: int, slots: int, depth: int
+) -> tuple[Queue, Values, Values]:
+    """Make a queue before its first refill; the parts of `QueueBuffers`."""
+
+    def body(given: ShardedArguments, common: Any) -> tuple[Queue, Values, Values]:
+        q, stored = started(executable, given, common, spread, lanes, slots, depth)
+        return _without_shared(q), q.state.shared, stored
+
+    begun: tuple[Queue, Values, Values] = spread.run(body, given.without_common(), given.common)
+    return begun
+
+
+@device_program("spread", "lanes", "slots", "depth", "widths", "grows")
+def run_to_the_end(
+    executable: PcExecutable,
+    given: ShardedArguments,
+    *,
+    spread: LaneSharding,
+    lanes: int,
+    slots: int,
+    depth: int,
+    widths: tuple[tuple[int, int], ...],
+    grows: bool,
+) -> QueueResult:
+    """Run a queue to its end, in ever narrower machines. Nothing runs any more once a lane has no room."""
+    machine = executable.machine
+
+    def body(given: ShardedArguments, common: Any) -> QueueResult:
+        q, stored = started(executable, given, common, spread, lanes, slots, depth)
+        shared = q.state.shared
+        narrowed: list[tuple[State, jax.Array]] = []
+        full: list[jax.Array] = []
+        halted = jnp.zeros((), bool)
+        for width, narrower in widths:
+            if width < q.lanes:
+                narrowed.append((_without_shared(q).state, q.item))
+                state, item = queue.narrow(machine, q.state, q.item, width, slots)
+                q = replace(q, state=state, item=item)
+            q = queue.run(machine, q, stored, narrower, grows, halted=halted)
+            full.append(jnp.any(queue.is_full(q, machine.blocks(q.state))) & ~halted)
+            halted |= full[-1]
+        outcome = executable.drained(q, depth)
+        if not grows:
+            return QueueResult(outcome)
+        return QueueResult(outcome, tuple(narrowed), QueueBuffers(_without_shared(q), shared, stored), tuple(full))
+
+    result: QueueResult = spread.run(body, given.without_common(), given.common)
+    return result
+
+
+def started(
+    executable: PcExecutable,
+    given: ShardedArguments,
+    common: Any,
+    spread: LaneSharding,
+    lanes: int,
+    slots: int,
+    depth: int,
+) -> tuple[Queue, Values]:
+    """Return a queue before its first refill, and what lanes begin with, by state key."""
+    shared, stored = load(executable, given, common, spread)
+    return queue.start(executable.machine, shared, lanes, slots, depth, given.end), stored
+
+
+def load(executable: PcExecutable, given: ShardedArguments, common: Any, spread: LaneSharding) -> tuple[Values, Values]:
+    """Return what lanes share, and what they begin with, by state key."""
+    shared, stored = executable.machine.stored(executable.natural({**given.mapped, **common}), spread.each)
+    return shared, queue.numbered(executable.machine, stored, given.names)
+
+
+def _without_shared(q: Queue) -> Queue:
+    return replace(q, state=replace(q.state, shared={}))
+
+
+def with_shared(q: Queue, shared: Values) -> Queue:
+    """A queue whose state holds what lanes share."""
+    return replace(q, state=replace(q.state, shared=shared))
+
+
+@device_program("spread", "grows", donate=(0,))
+def run_queue(
+    executable: PcExecutable,
+    q: Queue,
+    shared: Values,
+    stored: Values,
+    narrower: jax.Array,
+    most: jax.Array,
+    more: jax.Array,
+    *,
+    spread: LaneSharding,
+    grows: bool,
+) -> tuple[Queue, QueueStatus]:
+    """Run a queue for at most `most` trips; see `refill.run`."""
+    machine = executable.machine
+
+    def body(given: tuple[Queue, Values, Values], control: tuple[jax.Array, ...]) -> tuple[Queue, QueueStatus]:
+        q, shared, stored = given
+        narrower, most, more = control
+        first = q.state.trips
+        q = queue.run(machine, with_shared(q, shared), stored, narrower, grows, most, more)
+        blocks = machine.blocks(q.state)
+        live = jnp.sum(q.state.carry["pc"] < len(blocks), dtype=jnp.int32)
+        held = jnp.sum(q.item < q.slots, dtype=jnp.int32)
+        full = jnp.any(queue.is_full(q, blocks))
+        return _without_shared(q), QueueStatus(
+            full, q.end - q.following, live, q.following - held, q.item, q.state.trips - first
+        )
+
+    ran: tuple[Queue, QueueStatus] = spread.run(body, (q, shared, stored), (narrower, most, more))
+    return ran
+
+
+@device_program("spread", "depth")
+def grow_queue(executable: PcExecutable, state: State, *, spread: LaneSharding, depth: int) -> State:
+    """Give the machine of a queue deeper stacks."""
+    grown: State = spread.run(lambda state, _: executable.machine.grow(state, depth), state, None)
+    return grown
+
+
+@device_program("spread", "width", "slots")
+def narrow_queue(
+    executable: PcExecutable, state: State, item: jax.Array, *, spread: LaneSharding, width: int, slots: int
+) -> tuple[State, jax.Array]:
+    """Move the live lanes of a queue to a machine of fewer lanes; see `refill.narrow`."""
+
+    def body(given: tuple[State, jax.Array], _: None) -> tuple[State, jax.Array]:
+        return queue.narrow(executable.machine, *given, width, slots)
+
+    narrowed: tuple[State, jax.Array] = spread.run(body, (state, item), None)
+    return narrowed
+
+
+@device_program("spread", "depth")
+def read_queue(executable: PcExecutable, q: Queue, shared: Values, *, spread: LaneSharding, depth: int) -> RawResult:
+    """Read the raw result of a queue, by slot."""
+
+    def body(given: tuple[Queue, Values], _: None) -> RawResult:
+        return executable.drained(with_shared(*given), depth)
+
+    outcome: RawResult = spread.run(body, (q, shared), None)
+    return outcome

@@ -1,0 +1,86 @@
+"""Raw results read from the state of a machine, and from several devices' machines."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.ir.stack import StackProgram
+from pcbatch.runtime.execute.refill import Queue
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding
+from pcbatch.runtime.vm import timeline, wide_counters
+from pcbatch.runtime.vm.machine import Machine, State
+from pcbatch.runtime.vm.raw_result import RawResult
+from pcbatch.runtime.vm.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class ResultReader:
+    """Reads what runs of one machine have left, on one device.
+
+    Attributes:
+        program: the program of the machine.
+        machine: the machine that runs.
+        timed: whether the machine keeps statistics over time.
+    """
+
+    program: StackProgram
+    machine: Machine
+    timed: bool
+
+    def of_state(self, state: State, depth: int) -> RawResult:
+        """The raw result of a run of all lanes at once, with stacks of this depth."""
+        carry = state.carry
+        back = None if self.machine.layout.frames is None else self.machine.back(carry)
+        rows = {key: self.machine.layout.rows(key, x) for key, x in carry.items()}
+        return self._result(rows, back, state, depth)
+
+    def of_queue(self, queue: Queue, depth: int) -> RawResult:
+        """The raw result of a queue, by slot."""
+        return self._result(queue.out, queue.out.get("back"), queue.state, depth)
+
+    def _result(self, rows: dict[str, Any], back: Any, state: State, depth: int) -> RawResult:
+        """`rows`: by state key, what each input has left, [inputs, ...]."""
+        values, status = self.machine.results(rows)
+        counts = tuple(state.carry[key] for key in self.machine.counts)
+        line = (*(state.carry[key] for key in timeline.KEYS), state.trips) if self.timed else ()
+        shown = self.machine.shown(rows, state.shared)
+        pc = rows["pc"].astype(jnp.int32)
+        depths = rows.get("depth")
+        if depths is not None:  # of a lane that had no room: without the call that it could not make
+            depths = depths - (status == int(Status.STACK_FULL)).astype(depths.dtype)
+        return RawResult(values, status, state.trips, counts, pc, depths, back, shown, depth, line)
+
+    def structure(self, depth: int) -> Any:
+        """The tree of a raw result."""
+        layout = self.machine.layout
+        calls = None if layout.frames is None else 0
+        values, counts = tuple(self.program.results), tuple(self.machine.counts)
+        shown = dict.fromkeys(layout.shown, 0)
+        return jax.tree.structure(RawResult(values, 0, 0, counts, 0, calls, calls, shown, depth))
+
+
+def collected(out: RawResult, sharding: LaneSharding) -> RawResult:
+    """The raw results of all devices in the order of the inputs; trips and counts are summed."""
+    if sharding.over is None:
+        return out
+    trips, counts = totals(out.trips, out.counts, sharding)
+    return replace(in_order(out, sharding), trips=trips, counts=counts)
+
+
+def in_order(out: RawResult, sharding: LaneSharding) -> RawResult:
+    """The results of lanes in the order of the inputs; trips and counts as they are."""
+    lanes = (out.values, out.status, out.pc, out.depths, out.back, out.shown)
+    values, status, pc, depths, back, shown = jax.tree.map(sharding.collect, lanes)
+    return replace(out, values=values, status=status, pc=pc, depths=depths, back=back, shown=shown)
+
+
+def totals(trips: Any, counts: tuple[Any, ...], sharding: LaneSharding) -> tuple[Any, Any]:
+    """Trips and counts, summed over devices."""
+    plus = partial(functools.reduce, wide_counters.plus)
+    return sharding.total(jnp.sum, trips), tuple(sharding.total(plus, count) for count in counts)
