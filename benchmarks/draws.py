@@ -16,7 +16,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from benchmarks.common import Row, interleaved_medians, report
-from pcbatch.lowering.passes.unroll_threefry import unrolled
+from pcbatch.lowering.jaxpr_passes.unroll_threefry import unrolled
 
 NUMBERS = 4_000_000  # to draw in a call, about
 DRAWS: dict[str, tuple[int, Callable[[Any], Any]]] = {  # how many numbers, and the draw of a lane

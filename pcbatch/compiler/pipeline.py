@@ -22,29 +22,30 @@ from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.verifier import verify
-from pcbatch.lowering.diagnose import check_types
-from pcbatch.lowering.passes import (
+from pcbatch.lowering.cfg_passes import (
     auto_inline,
-    block_layout,
     copy_propagation,
     dead_code,
     enter_loops,
     flatten,
     forward_destinations,
-    hoist_uniform,
     if_conversion,
     inline,
     lift_captures,
+    simplify_cfg,
+    split_live_ranges,
+    unroll,
+)
+from pcbatch.lowering.diagnose import check_types
+from pcbatch.lowering.jaxpr_passes import rng_by_lane, unroll_threefry
+from pcbatch.lowering.stack_passes import (
+    block_layout,
+    hoist_uniform,
     lower_calls,
     register_coalescing,
-    rng_by_lane,
-    simplify_cfg,
     simplify_stack,
-    split_live_ranges,
     storage_classes,
     superblocks,
-    unroll,
-    unroll_threefry,
 )
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract, Known

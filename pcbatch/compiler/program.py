@@ -28,7 +28,7 @@ from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import Print
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.divergence import same_results
-from pcbatch.lowering.passes.flatten import array_leaves
+from pcbatch.lowering.cfg_passes.flatten import array_leaves
 from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array

@@ -20,17 +20,8 @@ from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import PushJump, StackProgram, Storage
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.analysis import block_frequency
-from pcbatch.lowering.passes import (
-    block_layout,
-    copy_propagation,
-    dead_code,
-    forward_destinations,
-    hoist_uniform,
-    lower_calls,
-    register_coalescing,
-    simplify_cfg,
-    storage_classes,
-)
+from pcbatch.lowering.cfg_passes import copy_propagation, dead_code, forward_destinations, simplify_cfg
+from pcbatch.lowering.stack_passes import block_layout, hoist_uniform, lower_calls, register_coalescing, storage_classes
 from tests.ir.samples import FIB_STACK, PARITY_CFG, TAIL_STACK, cfg, stack
 
 Program = CfgProgram | StackProgram

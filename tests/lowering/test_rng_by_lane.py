@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.lowering.passes.rng_by_lane import _Apart
+from pcbatch.lowering.jaxpr_passes.rng_by_lane import _Apart
 
 pytestmark = pytest.mark.share(3)
 

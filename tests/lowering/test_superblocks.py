@@ -14,14 +14,8 @@ from pcbatch.ir.interpret import Trace, interpret_stack
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import Fork, PushJump, StackProgram
 from pcbatch.ir.verifier import verify
-from pcbatch.lowering.passes import (
-    block_layout,
-    copy_propagation,
-    dead_code,
-    simplify_stack,
-    storage_classes,
-    superblocks,
-)
+from pcbatch.lowering.cfg_passes import copy_propagation, dead_code
+from pcbatch.lowering.stack_passes import block_layout, simplify_stack, storage_classes, superblocks
 from tests.ir.samples import FIB_STACK, GCD_STACK, TAIL_STACK, stack
 from tests.lowering.typed import typed
 

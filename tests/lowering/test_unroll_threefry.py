@@ -16,8 +16,8 @@ import pcbatch
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.analysis.cost import inner_jaxprs, most_expensive_kernel, unsafe_when_inactive
-from pcbatch.lowering.passes import unroll_threefry
-from pcbatch.lowering.passes.unroll_threefry import agrees, threefry2x32, unrolled
+from pcbatch.lowering.jaxpr_passes import unroll_threefry
+from pcbatch.lowering.jaxpr_passes.unroll_threefry import agrees, threefry2x32, unrolled
 from pcbatch.lowering.typing.trace import JaxprFn
 
 pytestmark = [pytest.mark.share(3), pytest.mark.long]

@@ -13,7 +13,7 @@ import pytest
 
 import pcbatch
 from pcbatch import Blocks, Dense, Few, Policy, Status, Strips, UsageError
-from pcbatch.lowering.passes import block_layout
+from pcbatch.lowering.stack_passes import block_layout
 from pcbatch.runtime.vm.policies import FAIR, POLICIES
 from tests.programs import PROGRAMS, REGISTRY, Program
 

@@ -2,7 +2,7 @@
 
 `range`, `enumerate`, `zip` and `reversed` are resolved here, so that loops over arrays and run-time ranges stay
 loops. Anything else is evaluated once, before the loop; if it turns out to be a tuple, a list, a dict or another
-Python object of fixed length, `lowering/passes/unroll.py` makes one copy of the body for each element.
+Python object of fixed length, `lowering/cfg_passes/unroll.py` makes one copy of the body for each element.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.passes.split_live_ranges import original_name
+from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, fits
 from pcbatch.lowering.typing.infer import Inferred, Place
 from pcbatch.lowering.typing.jax_types import jax_dtype

@@ -13,10 +13,10 @@ from pcbatch.ir.dataflow import reachable, solve
 from pcbatch.ir.def_use import may_return, predecessors, reads, terminator_reads, writes
 from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import RETURN, Branch, Fail, Prim
+from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import check_literals
 from pcbatch.lowering.diagnose.primitive_errors import diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
-from pcbatch.lowering.passes.split_live_ranges import original_name
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Conflict, Inferred, branch_targets

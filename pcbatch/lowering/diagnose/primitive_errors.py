@@ -15,10 +15,10 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, undefined_hel
 from pcbatch.diagnostics.short_repr import clipped
 from pcbatch.errors import NeedsUnrolling, PcbatchError, Refusal
 from pcbatch.ir.ops import Prim
+from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import decorator_hints
 from pcbatch.lowering.diagnose.fix_its import constant_helps, expression, needs_branches, readable, refusal_helps
 from pcbatch.lowering.diagnose.traceback_spans import Frame, below, spans, user_frames
-from pcbatch.lowering.passes.split_live_ranges import original_name
 from pcbatch.lowering.typing.abstract_values import Abstract
 
 NOT_CONSTANT = (

@@ -16,7 +16,7 @@ from pcbatch.errors import UsageError
 from pcbatch.ir.def_use import block_uses, block_writes, holds, pops, pushes
 from pcbatch.ir.stack import StackBlock, StackProgram
 from pcbatch.lowering.analysis.block_frequency import flow, visits
-from pcbatch.lowering.passes.block_layout import block_cost, expensive_blocks
+from pcbatch.lowering.stack_passes.block_layout import block_cost, expensive_blocks
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.options import Dense, Few, Mode, Strips
 from pcbatch.runtime.vm import indexed_access

@@ -26,8 +26,8 @@ from pcbatch.errors import CompileError
 from pcbatch.frontend import compile_functions
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
+from pcbatch.lowering.cfg_passes import split_live_ranges
 from pcbatch.lowering.diagnose.primitive_errors import diagnose
-from pcbatch.lowering.passes import split_live_ranges
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import abstract_of
 from pcbatch.lowering.typing.infer import Inferred

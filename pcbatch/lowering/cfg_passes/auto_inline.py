@@ -17,8 +17,8 @@ from pcbatch.ir.callgraph import recursive, sccs
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.loops import loops
 from pcbatch.lowering.analysis.cost import op_cost
-from pcbatch.lowering.passes.inline import Inliner
-from pcbatch.lowering.passes.simplify_cfg import drop_unreachable
+from pcbatch.lowering.cfg_passes.inline import Inliner
+from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 
 MAX_COST = 64.0  # of a body that is copied, per lane, about one arithmetic operation each
 MAX_BLOCKS = 4  # of a body that is copied

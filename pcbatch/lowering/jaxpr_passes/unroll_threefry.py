@@ -27,7 +27,7 @@ import numpy as np
 
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.passes.rewrite_jaxprs import Rewrite, as_call
+from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
 
 IMPL = "threefry2x32"
 

@@ -33,11 +33,11 @@ from dataclasses import dataclass, field, replace
 from pcbatch.ir.def_use import pops, pushes, targets, writes
 from pcbatch.ir.ops import Fail, Return
 from pcbatch.ir.stack import Edge, Fork, Leaf, PushJump, StackBlock, StackOp, StackProgram, StackTerminator
-from pcbatch.lowering.passes import simplify_stack
-from pcbatch.lowering.passes.concat_blocks import joined
-from pcbatch.lowering.passes.simplify_stack import fits, in_frame, located
-from pcbatch.lowering.passes.speculation import speculate
-from pcbatch.lowering.passes.superblock_facts import Facts, Names, Path, replace_leaf, tree_leaves
+from pcbatch.lowering.stack_passes import simplify_stack
+from pcbatch.lowering.stack_passes.concat_blocks import joined
+from pcbatch.lowering.stack_passes.simplify_stack import fits, in_frame, located
+from pcbatch.lowering.stack_passes.speculation import speculate
+from pcbatch.lowering.stack_passes.superblock_facts import Facts, Names, Path, replace_leaf, tree_leaves
 
 COPIED = 64.0  # cost per lane of a copy, in about one arithmetic operation each
 SPECULATED = 24.0  # the same of all that a block computes for lanes of other paths

@@ -16,7 +16,7 @@ from jax.custom_batching import sequential_vmap
 
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.passes.rewrite_jaxprs import Rewrite, as_call
+from pcbatch.lowering.jaxpr_passes.rewrite_jaxprs import Rewrite, as_call
 
 TAGS = ("key<rbg>", "key<urbg>")
 OF_KEYS = ("random_bits", "random_split", "random_fold_in")

@@ -25,9 +25,9 @@ from pcbatch.ir.ops import Fail, Move, Prim, Select
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
 from pcbatch.ir.stack import Edge, Fork, Push, StackBlock, StackOp, Var
 from pcbatch.ir.types import BOOL
-from pcbatch.lowering.passes.concat_blocks import joined
-from pcbatch.lowering.passes.if_conversion import both
-from pcbatch.lowering.passes.superblock_facts import Facts, Names, Path, replace_leaf, tree_leaves
+from pcbatch.lowering.cfg_passes.if_conversion import both
+from pcbatch.lowering.stack_passes.concat_blocks import joined
+from pcbatch.lowering.stack_passes.superblock_facts import Facts, Names, Path, replace_leaf, tree_leaves
 
 MOST_SELECTED = 4  # elements per lane that a copy may select back for the lanes of other paths
 

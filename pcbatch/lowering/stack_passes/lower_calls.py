@@ -22,9 +22,9 @@ from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Return
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
 from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.passes.caller_saves import Saves, plan
-from pcbatch.lowering.passes.inline import identifier
-from pcbatch.lowering.passes.parallel_moves import Fresh, parallel_moves
+from pcbatch.lowering.cfg_passes.inline import identifier
+from pcbatch.lowering.stack_passes.caller_saves import Saves, plan
+from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
 
 
 def run(program: CfgProgram) -> StackProgram:

@@ -23,8 +23,8 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
 from pcbatch.ir.ops import ERROR, RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.passes.parallel_moves import Fresh, parallel_moves
-from pcbatch.lowering.passes.simplify_cfg import drop_unreachable
+from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
+from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Inferred, branch_targets

@@ -19,7 +19,7 @@ from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.def_use import calls, conditions, edges, map_edges, pops, pushes, targets
 from pcbatch.ir.ops import Fail, Jump, Return
 from pcbatch.ir.stack import Edge, Fork, Pop, Push, PushJump, StackBlock, StackProgram, StackTerminator
-from pcbatch.lowering.passes.simplify_cfg import constant
+from pcbatch.lowering.cfg_passes.simplify_cfg import constant
 
 MOST_SUCCESSORS = 8  # of one block
 MOST_PASSED = 64  # empty blocks on all paths from one block together, of which there may be exponentially many

@@ -20,8 +20,8 @@ from pcbatch.ir.stack import Edge, Fork, Leaf, Push, PushJump, StackBlock, Stack
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.block_frequency import cycles, loop_levels
 from pcbatch.lowering.analysis.cost import op_cost
-from pcbatch.lowering.passes.if_conversion import is_speculable
-from pcbatch.lowering.passes.parallel_moves import Fresh
+from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
+from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 
 MOVED = 1 / 16  # cost of bringing one element into a frame or out of it
 PUSHED = 4.0  # cost of every push besides: it writes lane by lane

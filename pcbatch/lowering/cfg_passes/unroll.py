@@ -28,7 +28,7 @@ from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
 from pcbatch.ir.def_use import retarget, writes
 from pcbatch.ir.loops import Dominators, Loop, loops
 from pcbatch.ir.ops import RETURN, Branch, Jump, Return
-from pcbatch.lowering.passes.simplify_cfg import drop_unreachable
+from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets
 

@@ -26,7 +26,7 @@ from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Print, Return
 from pcbatch.ir.rename import rename_reads, rename_writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs, op_cost
-from pcbatch.lowering.passes.parallel_moves import Fresh
+from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 

@@ -1,0 +1,1 @@
+"""Passes that rewrite the jaxprs of primitives: random draws."""

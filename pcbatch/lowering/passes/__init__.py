@@ -1,1 +1,0 @@
-"""The passes, one file each: pure functions that return a new program."""
