@@ -177,6 +177,7 @@ class TestStaged:
         assert status(result) == [OK, STEP_LIMIT, OK, OK]
         assert np.asarray(result.value).tolist() == [0, SMALLEST, 0, 0]
 
+    @pytest.mark.full_only
     def test_the_step_limit_is_exact(self) -> None:
         """As many blocks as the interpreter runs for the lane, with calls and without."""
         for fn in (spin, two_calls, sum_to):
@@ -637,6 +638,7 @@ def test_typed_keys_through_host_calls() -> None:
     assert all(block.visits is not None for block in result.stats.blocks)
 
 
+@pytest.mark.full_only
 def test_a_lane_does_not_depend_on_the_others() -> None:
     for name in ("fib", "random_tree", "newton_sqrt", "array_through_recursion"):
         program = REGISTRY[name]

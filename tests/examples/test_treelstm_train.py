@@ -88,6 +88,7 @@ class TestTraining:
 
 
 class TestResuming:
+    @pytest.mark.full_only
     @pytest.mark.parametrize("stop", [1, 6, 7])
     def test_the_weights_are_those_of_a_training_without_a_break(self, stop, tmp_path):
         known, path = make_data(SMALL), tmp_path / "state.npz"
@@ -232,6 +233,7 @@ class TestCommand:
         printed = capsys.readouterr().out
         assert "a bag of words" in printed and "10 steps of 8 trees" in printed
 
+    @pytest.mark.full_only
     def test_pictures(self, tmp_path):
         pytest.importorskip("tqdm")
         pytest.importorskip("matplotlib")

@@ -35,7 +35,7 @@ OF_NOTHING: dict[str, Callable[[Function], Function]] = {
 }
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["", "jit"])
 @pytest.mark.parametrize("name", OF_NOTHING)
 def test_vmap_over_no_elements(name: str, wrap: Any) -> None:

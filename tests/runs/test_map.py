@@ -199,6 +199,7 @@ def _down(n):
 
 
 class TestStructures:
+    @pytest.mark.full_only
     @pytest.mark.parametrize("how", [{}, {"chunk": 8}], ids=str)
     def test_keys_shared_arguments_and_axes(self, how: Any) -> None:
         args = walks(30)

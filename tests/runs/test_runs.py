@@ -87,7 +87,7 @@ def ended(m: Machine, trips: int) -> Machine:
 
 
 class TestAdvance:
-    @pytest.mark.share(30)
+    @pytest.mark.share(90)
     @pytest.mark.long
     @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
     def test_every_program(self, program: Program, tmp_path: Path) -> None:

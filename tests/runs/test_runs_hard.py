@@ -232,6 +232,7 @@ class TestGoingOn:
                 assert_same_bits(collatz.load(path, **how).advance().result().value, collatz(NUMBERS))
 
 
+@pytest.mark.full_only
 def test_explicit_axes() -> None:
     """Lanes whose sharding is in their type are dealt out like others."""
     mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))

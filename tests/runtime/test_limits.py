@@ -105,6 +105,7 @@ class TestStackFull:
 class TestGrowth:
     """Outside jit the stacks get as deep as they must."""
 
+    @pytest.mark.full_only
     def test_deep_recursion(self) -> None:
         values = pcbatch.batch(sum_to)(i32(3000, 2, 100, 0))
         assert np.asarray(values).tolist() == [4501500, 3, 5050, 0]

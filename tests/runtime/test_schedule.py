@@ -96,7 +96,7 @@ def test_modes(program: Program) -> None:
     assert_same(leaves(program, modes=mode, emitter="guard"), default(program), program.rtol)
 
 
-@pytest.mark.share(20)
+@pytest.mark.full_only
 @pytest.mark.long
 @pytest.mark.parametrize("name", THOROUGH)
 @pytest.mark.parametrize("mode", MODES, ids=repr)
