@@ -415,7 +415,7 @@ class TestPrograms:
     def test_a_call_with_many_inputs_is_a_map(self) -> None:
         f, numbers = collatz.with_options(), np.resize(NUMBERS, plan_modes.WIDEST + 1)
         assert f(numbers).tolist() == [_plain(int(n)) for n in numbers]
-        assert {name for name, _ in f._compiled((NUMBERS,), {})[0].executable.programs} == {"_whole"}
+        assert {name for name, _ in f._compiled((NUMBERS,), {})[0].executable.programs} == {"run_to_the_end"}
 
 
 class TestPrinting:
