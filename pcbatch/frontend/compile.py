@@ -17,6 +17,7 @@ from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.check_names import fall_helps, falling_statement, never_returns, returns_value
 from pcbatch.frontend.subset.undefined import check_defined
+from pcbatch.frontend.support.tracer_operators import check_tracers
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 
 # Faults of expressions, and of statements without which control flows as before.
@@ -69,6 +70,7 @@ def compile_functions(
     undefined names are looked for where there are other faults, or always if `names` (else tracing finds them, and
     knows which are reached).
     """
+    check_tracers()
     try:
         return _compile(Symbols(batched), entry, statics, names)
     except RecursionError:  # an expression of hundreds of terms

@@ -63,6 +63,8 @@ TREES = frozenset({jax.tree.map.__module__, jax.tree_util.tree_map.__module__}) 
 TYPE_TESTS = (gast.Is, gast.IsNot, gast.Eq, gast.NotEq, gast.In, gast.NotIn)
 PARTS = ("real", "imag")
 
+BUILTIN_TYPES = tuple(value for value in vars(builtins).values() if isinstance(value, type))
+
 Names = frozenset[str]
 
 
@@ -115,7 +117,15 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     asks_type = _is_type_test(unit, node, hidden)
     functions = _functions(unit, node, target, hidden)
     tests = _conditions(node, decides)
-    node = rebuild(node, lambda child: _rewritten(unit, child, inner, all_, any(child is test for test in tests)))
+
+    def change(child: Node) -> Node:
+        if isinstance(node, gast.Call) and child is node.func and isinstance(child, gast.Attribute):
+            return rebuild(child, lambda value: _rewritten(unit, value, inner, all_))  # a method
+        return _rewritten(unit, child, inner, all_, any(child is test for test in tests))
+
+    node, before = rebuild(node, change), node
+    if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
+        node = _loaded(node)
     if asks_type:
         test = constant(type(node.ops[0]).__name__, node)
         return supported("type_test", [test, node.left.args[0], node.comparators[0]], node)
@@ -130,11 +140,19 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         return supported("array", [node], node)
     if found is not None or not _is_library(target):
         function = supported("called", [node.func], node.func) if found is None else _function(found, node.func)
-        if found is None and (isinstance(target, type) or _is_nested(unit, node.func, hidden)):
+        if found is None and (target in BUILTIN_TYPES or _is_nested(unit, node.func, hidden)):
             function = node.func
         args = [supported("called", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
         node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
     return _text(node) if all_ else node
+
+
+def _loaded(node: Node) -> Node:
+    """An attribute as a call: it may be a property. Names that belong to a class stay as they are."""
+    name = node.attr
+    if not isinstance(node.ctx, gast.Load) or name in (*PARTS, "__class__") or name.startswith("__"):
+        return node
+    return supported("loaded", [node.value, constant(name, node)], node)
 
 
 def _functions(unit: Unit, node: Node, target: Any, hidden: Names) -> frozenset[int]:
@@ -174,6 +192,9 @@ def _operator(node: Node, all_: bool) -> Node:
             return supported("attribute", [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
             return supported("class_", [node.value], node)
+        case gast.AugAssign():
+            value = supported("added", [node.value], node.value)
+            return gast.copy_location(gast.AugAssign(target=node.target, op=node.op, value=value), node)
     return _text(node) if all_ else node
 
 

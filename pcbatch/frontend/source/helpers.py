@@ -8,6 +8,7 @@ are called as they are; whether a scalar that they make is a number of Python is
 from __future__ import annotations
 
 import ast
+import dis
 import functools
 import inspect
 import site
@@ -23,7 +24,7 @@ import gast
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.errors import PcbatchError
+from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.operators import LIBRARIES, PASSING, REPLACED, SUPPORT, TREES, in_helper
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
@@ -39,19 +40,35 @@ _INSTALLED = tuple(
     {*(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")), *site.getsitepackages()}
 )
 ARRAYS = frozenset({"jax", "jaxlib", "numpy"})
+QUESTIONS = frozenset("isinstance type hasattr getattr callable isscalar iterable __class__".split())
+UNKNOWN_SOURCE = (
+    "a function whose source is not found asks for the type of a value of the lane",
+    "without its source it cannot be compiled, and values of lanes would answer as arrays",
+)
+UNKNOWN_CLASS = (
+    "making an object asks for the type of a value of the lane",
+    "what Python calls while it makes such an object is not compiled, and values of lanes would answer as arrays",
+)
+CLASS_HELP = "ask in the batched function, before an object of `{}` is made, and leave the question out of the class"
+SOURCE_HELP = "write `{}` in a file, so that its source can be read"
 _JAX = str(Path(str(jax.__file__)).parent)
+PLAIN = (Tracer, jax.Array, ModuleType, type, FunctionType, int, float, complex, str, list, dict)
 _copies: WeakKeyDictionary[FunctionType, FunctionType | None] = WeakKeyDictionary()
 
 
 def called(fn: Any, support: ModuleType) -> Any:
     """What is called in place of `fn` while a primitive is traced."""
-    if not is_noting() or (isinstance(fn, type) and _root(fn) not in ARRAYS):
+    if not is_noting():
         return fn
+    if isinstance(fn, type) and _root(fn) not in ARRAYS:
+        return _constructor(fn, support)
     if isinstance(fn, functools.partial):
         return functools.partial(called(fn.func, support), *fn.args, **fn.keywords)
     replaced = next((name for function, name in REPLACED if fn is function), None)
     if replaced is not None:
         return getattr(support, replaced)
+    if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
+        return functools.partial(operator, fn.__self__)  # `x.__add__`
     if _is_ours(fn):
         return fn
     if not any(fn is function for function in PASSING) and _gives_arrays(fn):
@@ -70,6 +87,39 @@ def called(fn: Any, support: ModuleType) -> Any:
     method = inspect.getattr_static(type(fn), "__call__", None)
     copy = _copy(method, support) if isinstance(method, FunctionType) else None
     return _opaque(fn) if copy is None else MethodType(copy, fn)
+
+
+def loaded(value: Any, name: str, support: ModuleType) -> Any:
+    """`value.name`, with a copy of the function of a property."""
+    if not is_noting() or isinstance(value, PLAIN) or _root(type(value)) in LIBRARIES:
+        return getattr(value, name)
+    found = inspect.getattr_static(type(value), name, None)
+    match found:
+        case property(fget=FunctionType() as getter):
+            return called(getter, support)(value)
+        case functools.cached_property(func=FunctionType() as getter) if name not in vars(value):
+            return called(getter, support)(value)
+    return getattr(value, name)
+
+
+def _constructor(cls: type, support: ModuleType) -> Function:
+    """`cls` itself, or for a class of the user's what makes an object as `type.__call__` does."""
+    init: Any = getattr(cls, "__init__")  # noqa: B009 - as an attribute it has a type of its own
+    new: Any = getattr(cls, "__new__")  # noqa: B009
+    copy = _copy(init, support) if isinstance(init, FunctionType) else None
+    if copy is None or type(cls).__call__ is not type.__call__ or new is not object.__new__:
+        methods = [inspect.getattr_static(cls, name, None) for name in ("__new__", "__init__", "__post_init__")]
+        if not any(_asks_unseen(getattr(method, "__func__", method)) for method in methods):
+            return cls
+        return _refusing(cls, *UNKNOWN_CLASS, CLASS_HELP.format(cls.__name__))
+
+    def make(*args: Any, **options: Any) -> Any:
+        value: Any = object.__new__(cls)
+        if copy(value, *args, **options) is not None:
+            raise TypeError(f"__init__() of {cls.__name__} should return None")
+        return value
+
+    return make
 
 
 def _is_ours(fn: Any) -> bool:
@@ -102,6 +152,9 @@ def _giving_arrays(fn: Function) -> Function:
 def _opaque(fn: Function) -> Function:
     """The function itself; of scalars that it makes it is not known whether they are Python's."""
 
+    if _asks_unseen(fn):
+        fn = _refusing(fn, *UNKNOWN_SOURCE, SOURCE_HELP.format(getattr(fn, "__name__", "it")))
+
     def run(*args: Any, **options: Any) -> Any:
         found = fn(*args, **options)
         for leaf in leaves(found):
@@ -110,6 +163,30 @@ def _opaque(fn: Function) -> Function:
         return found
 
     return run
+
+
+def _refusing(fn: Function, title: str, note: str, help: str) -> Function:
+    """The function, for calls without scalars of a lane."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        if any(is_noted(value) for value in (*args, *options.values())):
+            raise Refusal("PCB305", title, note, helps=(help,))
+        return fn(*args, **options)
+
+    return run
+
+
+def _asks_unseen(fn: Any) -> bool:
+    """Whether a function of the user's, which runs as it is, may ask for the type of a value."""
+    code = getattr(fn, "__code__", None)
+    return isinstance(code, CodeType) and not code.co_filename.startswith(_INSTALLED) and _asks(code)
+
+
+def _asks(code: CodeType) -> bool:
+    """Whether code may ask for the type of a value."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    classes = any(instruction.opname == "MATCH_CLASS" for instruction in dis.get_instructions(code))
+    return classes or not QUESTIONS.isdisjoint(code.co_names) or any(map(_asks, inner))
 
 
 def _copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
@@ -125,9 +202,9 @@ def _made(fn: FunctionType, support: ModuleType) -> FunctionType | None:
     try:
         with deep_trees():
             unit = make_unit(fn, lambda obj: None, {})
-            if unit.in_class and any(name.startswith("__") and not name.endswith("__") for name in unit.names):
-                return None  # such names belong to the class
             tree = gast.gast_to_ast(in_helper(unit, unit.node))
+            if unit.in_class and any(map(_is_private, ast.walk(tree))):
+                tree = _in_class(fn, tree)
             code = _code(fn, tree)
     except (PcbatchError, SyntaxError, ValueError, StopIteration):
         return None
@@ -141,9 +218,25 @@ def _made(fn: FunctionType, support: ModuleType) -> FunctionType | None:
     return copy
 
 
+def _is_private(node: ast.AST) -> bool:
+    """Whether a node names what belongs to a class, as `self.__x` does."""
+    name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", "")))
+    return isinstance(name, str) and name.startswith("__") and not name.endswith("__")
+
+
+def _in_class(fn: FunctionType, node: Any) -> Any:
+    """The function inside of a class of its class's name, to which names like `__x` belong."""
+    name = [part for part in fn.__qualname__.split(".") if part != "<locals>"][-2]
+    inner = ast.copy_location(ast.Expr(node), node) if isinstance(node, ast.expr) else node
+    tree = ast.parse(f"class {name}:\n  pass").body[0]
+    assert isinstance(tree, ast.ClassDef)
+    tree.body = [inner]
+    return ast.copy_location(tree, node)
+
+
 def _code(fn: FunctionType, node: Any) -> CodeType:
-    names = ", ".join((*fn.__code__.co_freevars, SUPPORT))
-    tree = ast.parse(f"def __cells__({names}):\n  pass")
+    cells = ", ".join((*fn.__code__.co_freevars, SUPPORT))
+    tree = ast.parse(f"def __cells__({cells}):\n  pass")
     shell = tree.body[0]
     assert isinstance(shell, ast.FunctionDef)
     shell.body = [ast.copy_location(ast.Expr(node), node) if isinstance(node, ast.expr) else node]
@@ -153,6 +246,7 @@ def _code(fn: FunctionType, node: Any) -> CodeType:
         code: CodeType = compile(
             ast.fix_missing_locations(tree), fn.__code__.co_filename, "exec", flags, dont_inherit=True
         )
-    for name in ("__cells__", fn.__code__.co_name):
+    names = ("__cells__", *([node.name] if isinstance(node, ast.ClassDef) else []), fn.__code__.co_name)
+    for name in names:
         code = next(one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name)
     return code.replace(co_qualname=fn.__code__.co_qualname)

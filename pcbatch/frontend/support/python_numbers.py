@@ -120,7 +120,7 @@ def pos(a: Any) -> Any:
 
 def invert(a: Any) -> Any:
     """`~a`; of a bool of Python it is -1 or -2, and nobody means that."""
-    if _is_bool(a) and isinstance(a, Tracer) and origin_of(a) is not Origin.ARRAY:
+    if is_bool(a) and isinstance(a, Tracer) and origin_of(a) is not Origin.ARRAY:
         raise Refusal(
             "PCB303",
             "`~` of a bool is a number in Python: `~True` is -2, and true as a condition",
@@ -195,12 +195,12 @@ def attribute(value: Any, name: str) -> Any:
     """`value.real` and `value.imag`."""
     if not isinstance(value, Tracer) or origin_of(value) is Origin.ARRAY:
         return getattr(value, name)
-    return number(getattr(_counted(value) if _is_bool(value) else value, name), value)
+    return number(getattr(_counted(value) if is_bool(value) else value, name), value)
 
 
 def _arithmetic(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any:
     """An operator for which bools are numbers."""
-    if (isinstance(a, Tracer) or isinstance(b, Tracer)) and _is_bool(a) and _is_bool(b):
+    if (isinstance(a, Tracer) or isinstance(b, Tracer)) and is_bool(a) and is_bool(b):
         origin = both(origin_of(a), origin_of(b))
         if origin is Origin.NUMBER:
             a, b = _counted(a), _counted(b)
@@ -224,15 +224,15 @@ def _noted(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 def _unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
     if not isinstance(a, Tracer):
         return op(a)
-    origin = origin_of(a) if _is_bool(a) else source_of(a)
-    if _is_bool(a) and origin is Origin.UNKNOWN:
+    origin = origin_of(a) if is_bool(a) else source_of(a)
+    if is_bool(a) and origin is Origin.UNKNOWN:
         title = f"`{sign}` of a bool is a number if it is Python's own, which is not known of this one"
         raise Refusal("PCB303", title, helps=("write `int(c)` for the number",))
-    found = op(_counted(a) if _is_bool(a) and origin is Origin.NUMBER else a)
+    found = op(_counted(a) if is_bool(a) and origin is Origin.NUMBER else a)
     return found if found is a else note(found, origin or Origin.UNKNOWN)
 
 
-def _is_bool(value: Any) -> bool:
+def is_bool(value: Any) -> bool:
     """Is this one bool, of any origin?"""
     return isinstance(value, bool) or (
         isinstance(value, Tracer | np.generic | np.ndarray) and value.shape == () and value.dtype == np.bool_

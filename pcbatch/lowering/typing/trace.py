@@ -170,6 +170,11 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
             "print in a statement of the batched function itself; return what is to be saved",
         )
         raise error.with_traceback(_origin(closed))
+    unsorted = next((eqn for eqn in _equations(closed.jaxpr) if eqn.params.get("is_stable", False) is None), None)
+    if unsorted is not None:  # JAX traces what `np.argsort` asks for, and fails when it is lowered, by a raw TypeError
+        title = "`argsort` of NumPy hands on to JAX what JAX does not know"
+        help = "write `jnp.argsort` in place of `np.argsort`, also in what is called here"
+        raise Refusal("PCB306", title, helps=(help,)).with_traceback(_frames(unsorted))
     avals = iter(closed.out_avals)
     outs, weak = [], []
     for tree, static, found, firm in kept:
@@ -179,10 +184,24 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
     return Traced(closed, tuple(outs), notes.asked, tuple(weak))
 
 
+def _equations(jaxpr: jex.Jaxpr) -> Iterator[Any]:
+    """The equations of a jaxpr, and of those inside of them."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in jax.tree.leaves(list(eqn.params.values())):
+            if isinstance(inner, jex.ClosedJaxpr | jex.Jaxpr):
+                yield from _equations(inner.jaxpr if isinstance(inner, jex.ClosedJaxpr) else inner)
+
+
 def _origin(closed: jex.ClosedJaxpr) -> TracebackType | None:
     """Where the first operation with a side effect was called."""
     eqn = next((eqn for eqn in closed.jaxpr.eqns if eqn.effects), None)
-    made = None if eqn is None else eqn.source_info.traceback
+    return None if eqn is None else _frames(eqn)
+
+
+def _frames(eqn: Any) -> TracebackType | None:
+    """Where an operation was called."""
+    made = eqn.source_info.traceback
     found: TracebackType | None = None if made is None else made.as_python_traceback()
     return found
 

@@ -1,0 +1,65 @@
+"""Operators on objects of the user's classes: a method such as `__mul__` runs as a copy, as other helpers do.
+
+For all other values an operator means what it does in `python_numbers`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import jax.extend.source_info_util
+
+from pcbatch.frontend.source.helpers import PLAIN
+from pcbatch.frontend.support import python_numbers
+from pcbatch.origins import is_noting
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+Called = Callable[[Any], Callable[..., Any]]
+REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def binary(name: str, called: Called) -> Callable[[Any, Any], Any]:
+    """The operator of `python_numbers` with this name, for objects too; `called` gives the copy of a method."""
+    operator = getattr(python_numbers, name)
+    plain = {"power": "pow", "checked_power": "pow"}.get(name, name.rstrip("_"))
+    dunder, reflected = f"__{plain}__", f"__{REFLECTED.get(plain, f'r{plain}')}__"
+
+    def run(a: Any, b: Any) -> Any:
+        if (isinstance(a, PLAIN) and isinstance(b, PLAIN)) or not is_noting():
+            return operator(a, b)
+        own, other = _method(a, dunder), _method(b, reflected)
+        if (not isinstance(b, PLAIN) and hasattr(type(b), "__jax_array__")) or (
+            own is None and not isinstance(a, PLAIN)
+        ):
+            return operator(a, b)  # a method that is not the user's
+        calls = [(own, a, b), (other, b, a)]
+        if type(b) is not type(a) and isinstance(b, type(a)):
+            calls.reverse()
+        for method, value, operand in calls:
+            if method is not None and (result := called(method)(value, operand)) is not NotImplemented:
+                return result
+        return operator(a, b)
+
+    return run
+
+
+def unary(name: str, called: Called) -> Callable[[Any], Any]:
+    """The operator of `python_numbers` with this name, for objects too."""
+    operator = getattr(python_numbers, name)
+
+    def run(a: Any) -> Any:
+        method = None if isinstance(a, PLAIN) or not is_noting() else _method(a, f"__{name.rstrip('_')}__")
+        return operator(a) if method is None else called(method)(a)
+
+    return run
+
+
+def _method(value: Any, name: str) -> FunctionType | None:
+    if isinstance(value, PLAIN):
+        return None
+    method = inspect.getattr_static(type(value), name, None)
+    return method if isinstance(method, FunctionType) else None
