@@ -167,6 +167,10 @@ def ordered(xs):
     return np.argsort(xs)
 
 
+def blocks(xs):
+    return np.bmat([[xs]])
+
+
 WITHOUT_SOURCE: dict[str, Any] = {}
 exec(
     "def positive(x): return x > 0\n"
@@ -208,6 +212,11 @@ REFUSED = [
     ("operator.add(*Vector(x, y))", "PCB303"),
     ("kind(x)", "PCB305"),
     ("Checked(x).kind", "PCB305"),
+    ("np.array_equal(jnp.stack([x, y]), jnp.stack([y, x]))", "PCB306"),
+    ("np.array_equiv(jnp.stack([x, y]), jnp.stack([y, x]))", "PCB306"),
+    ("np.bmat([[jnp.stack([x, y])[None]]]) is None", "PCB306"),
+    ("np.argsort(jnp.stack([x, y]))[0]", "PCB306"),
+    ("blocks(jnp.stack([x, y])[None]) is None", "PCB306"),
     ("ordered(jnp.stack([x, y]))[0]", "PCB306"),
     ("jax.jit(ordered)(jnp.stack([x, y]))[0]", "PCB306"),
 ]
