@@ -13,6 +13,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -203,6 +204,7 @@ ACCEPTED = [
     "grown(x, y) + counted(x, y) + in_a_list(x, y)",
     "(x > 0).__add__(y > 0)",
     "scaled(x)",
+    "1 if eqx.is_array(jnp.asarray(x)) else 2",
     "functools.reduce(operator.add, [x > 0, y > 0, x > y])",
 ]
 REFUSED = [
@@ -212,6 +214,7 @@ REFUSED = [
     ("operator.add(*Vector(x, y))", "PCB303"),
     ("kind(x)", "PCB305"),
     ("Checked(x).kind", "PCB305"),
+    ("1 if eqx.is_array(x) else 2", "PCB305"),
     ("np.array_equal(jnp.stack([x, y]), jnp.stack([y, x]))", "PCB306"),
     ("np.array_equiv(jnp.stack([x, y]), jnp.stack([y, x]))", "PCB306"),
     ("np.bmat([[jnp.stack([x, y])[None]]]) is None", "PCB306"),
@@ -220,7 +223,7 @@ REFUSED = [
     ("ordered(jnp.stack([x, y]))[0]", "PCB306"),
     ("jax.jit(ordered)(jnp.stack([x, y]))[0]", "PCB306"),
 ]
-NAMES = dict(globals()) | {"operator": operator, "jnp": jnp}
+NAMES = dict(globals()) | {"operator": operator, "jnp": jnp, "eqx": eqx}
 
 
 def function(expression: str) -> Callable[..., Any]:

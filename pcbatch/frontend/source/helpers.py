@@ -36,15 +36,19 @@ Function = Callable[..., Any]
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-_INSTALLED = tuple(
-    {*(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")), *site.getsitepackages()}
-)
+_PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib")), *site.getsitepackages()})
+_INSTALLED = (*_PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
 ARRAYS = frozenset({"jax", "jaxlib", "numpy"})
 QUESTIONS = frozenset("isinstance type hasattr getattr callable isscalar iterable __class__".split())
 UNKNOWN_SOURCE = (
     "a function whose source is not found asks for the type of a value of the lane",
     "without its source it cannot be compiled, and values of lanes would answer as arrays",
 )
+OF_A_PACKAGE = (
+    "a function of another package asks for the type of a number of the lane",
+    "packages are not compiled, and numbers of lanes would answer as arrays",
+)
+ARRAY_HELP = "pass an array in place of the number `x`: `jnp.asarray(x)`"
 UNKNOWN_CLASS = (
     "making an object asks for the type of a value of the lane",
     "what Python calls while it makes such an object is not compiled, and values of lanes would answer as arrays",
@@ -152,7 +156,10 @@ def _giving_arrays(fn: Function) -> Function:
 def _opaque(fn: Function) -> Function:
     """The function itself; of scalars that it makes it is not known whether they are Python's."""
 
-    if _asks_unseen(fn):
+    code = getattr(fn, "__code__", None)
+    if isinstance(code, CodeType) and code.co_filename.startswith(_PACKAGES) and _asks(code):
+        fn = _refusing(fn, *OF_A_PACKAGE, ARRAY_HELP)
+    elif _asks_unseen(fn):
         fn = _refusing(fn, *UNKNOWN_SOURCE, SOURCE_HELP.format(getattr(fn, "__name__", "it")))
 
     def run(*args: Any, **options: Any) -> Any:
