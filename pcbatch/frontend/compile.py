@@ -17,6 +17,7 @@ from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.check_names import fall_helps, falling_statement, never_returns, returns_value
 from pcbatch.frontend.subset.undefined import check_defined
+from pcbatch.frontend.support.tracer_operators import check_tracers
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 
 # The codes of faults that leave control flow as it is: those of expressions, and of statements without effect on it.
@@ -77,6 +78,7 @@ def compile_functions(
     Raises:
         CompileError: With the diagnostics of all functions.
     """
+    check_tracers()
     try:
         return _compile(Symbols(batched), entry, statics, names)
     except RecursionError:  # an expression of hundreds of terms

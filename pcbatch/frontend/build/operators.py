@@ -66,6 +66,8 @@ TREES = frozenset({jax.tree.map.__module__, jax.tree_util.tree_map.__module__}) 
 TYPE_TESTS = (gast.Is, gast.IsNot, gast.Eq, gast.NotEq, gast.In, gast.NotIn)
 PARTS = ("real", "imag")
 
+BUILTIN_TYPES = tuple(value for value in vars(builtins).values() if isinstance(value, type))
+
 Names = frozenset[str]
 
 
@@ -122,7 +124,16 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     asks_type = _is_type_test(unit, node, hidden)
     functions = _function_arguments(unit, node, target, hidden)
     tests = _conditions(node, decides)
-    node = rebuild(node, lambda child: _rewritten(unit, child, inner, all_, any(child is test for test in tests)))
+
+    def change(child: Node) -> Node:
+        if isinstance(node, gast.Call) and child is node.func and isinstance(child, gast.Attribute):
+            # `substitute` takes the method itself, so its name is not a read of an attribute.
+            return rebuild(child, lambda value: _rewritten(unit, value, inner, all_))
+        return _rewritten(unit, child, inner, all_, any(child is test for test in tests))
+
+    node, before = rebuild(node, change), node
+    if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
+        node = _load_attribute(node)
     if asks_type:
         test = constant(type(node.ops[0]).__name__, node)
         return supported("type_test", [test, node.left.args[0], node.comparators[0]], node)
@@ -138,13 +149,21 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     if replacement is not None or not _is_library(target):
         if replacement is not None:
             function = _function(replacement, node.func)
-        elif isinstance(target, type) or _is_nested(unit, node.func, hidden):
-            function = node.func  # a class makes objects; a nested function is rewritten where it is defined
+        elif _is_builtin_type(target) or _is_nested(unit, node.func, hidden):
+            function = node.func  # a nested function is rewritten where it is defined
         else:
             function = supported("substitute", [node.func], node.func)
         args = [supported("substitute", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
         node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
     return _text(node) if all_ else node
+
+
+def _load_attribute(node: Node) -> Node:
+    """Rewrite a read of an attribute, which may be a property; names that belong to a class stay as they are."""
+    name = node.attr
+    if not isinstance(node.ctx, gast.Load) or name in (*PARTS, "__class__") or name.startswith("__"):
+        return node
+    return supported("load_attribute", [node.value, constant(name, node)], node)
 
 
 def _function_arguments(unit: Unit, node: Node, target: Any, hidden: Names) -> frozenset[int]:
@@ -162,6 +181,11 @@ def _is_library(target: Any) -> bool:
         return False
     module = str(getattr(target, "__module__", ""))
     return module.split(".")[0] in LIBRARIES and module not in TREES
+
+
+def _is_builtin_type(target: Any) -> bool:
+    """Whether a callee is a type of Python's own, which runs no code of the user's that has to be copied."""
+    return isinstance(target, type) and target in BUILTIN_TYPES
 
 
 def _is_nested(unit: Unit, node: Node, hidden: Names) -> bool:
@@ -184,6 +208,9 @@ def _operator(node: Node, all_: bool) -> Node:
             return supported("attribute", [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
             return supported("class_", [node.value], node)
+        case gast.AugAssign():
+            value = supported("right_operand", [node.value], node.value)
+            return gast.copy_location(gast.AugAssign(target=node.target, op=node.op, value=value), node)
     return _text(node) if all_ else node
 
 

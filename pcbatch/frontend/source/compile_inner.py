@@ -23,7 +23,7 @@ def compile_inner(
 
     Args:
         fn: The function whose file, flags, globals and cells are used.
-        definition: A statement that defines the function `name`, at lines of that file.
+        definition: A statement that defines the function `name`, or a class with only that, at lines of that file.
         name: The name of the function in `definition`; the result has the name of `fn`.
         values: Further names that the function reads, with their values.
 
@@ -44,7 +44,8 @@ def compile_inner(
         code: CodeType = compile(
             ast.fix_missing_locations(tree), fn.__code__.co_filename, "exec", flags, dont_inherit=True
         )
-    for inner in (CELLS, name):
+    path = (CELLS, definition.name, name) if isinstance(definition, ast.ClassDef) else (CELLS, name)
+    for inner in path:
         code = next(part for part in code.co_consts if isinstance(part, CodeType) and part.co_name == inner)
     if not cells.keys() >= set(code.co_freevars):
         return None

@@ -9,13 +9,14 @@ Python.
 from __future__ import annotations
 
 import ast
+import dis
 import functools
 import inspect
 import site
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,7 +24,7 @@ import gast
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.errors import PcbatchError
+from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.operators import LIBRARIES, PASSING, REPLACED, SUPPORT, TREES, in_helper
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
@@ -35,11 +36,28 @@ Function = Callable[..., Any]
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-_INSTALLED = tuple(
-    {*(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")), *site.getsitepackages()}
-)
+_PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib")), *site.getsitepackages()})
+_INSTALLED = (*_PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
 ARRAYS = frozenset({"jax", "jaxlib", "numpy"})
+QUESTIONS = frozenset("isinstance type hasattr getattr callable isscalar iterable __class__".split())
+UNKNOWN_SOURCE = (
+    "a function whose source is not found asks for the type of a value of the lane",
+    "without its source it cannot be compiled, and values of lanes would answer as arrays",
+)
+OF_A_PACKAGE = (
+    "a function of another package asks for the type of a number of the lane",
+    "packages are not compiled, and numbers of lanes would answer as arrays",
+)
+ARRAY_HELP = "pass an array in place of the number `x`: `jnp.asarray(x)`"
+UNKNOWN_CLASS = (
+    "making an object asks for the type of a value of the lane",
+    "what Python calls while it makes such an object is not compiled, and values of lanes would answer as arrays",
+)
+CLASS_HELP = "ask in the batched function, before an object of `{}` is made, and leave the question out of the class"
+SOURCE_HELP = "write `{}` in a file, so that its source can be read"
 _JAX = str(Path(str(jax.__file__)).parent)
+# Values whose attributes are not properties of the user's, and whose operators are not methods of the user's.
+PLAIN = (Tracer, jax.Array, ModuleType, type, FunctionType, int, float, complex, str, list, dict)
 _copies: WeakKeyDictionary[FunctionType, FunctionType | None] = WeakKeyDictionary()
 
 
@@ -49,13 +67,17 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     `support` is the module of support functions. Results of the substitute are known as arrays, as numbers of Python,
     or as neither (see `pcbatch.origins`).
     """
-    if not is_noting() or (isinstance(fn, type) and _package(fn) not in ARRAYS):
+    if not is_noting():
         return fn
+    if isinstance(fn, type) and _package(fn) not in ARRAYS:
+        return _constructor(fn, support)
     if isinstance(fn, functools.partial):
         return functools.partial(substitute(fn.func, support), *fn.args, **fn.keywords)
     replacement = next((name for function, name in REPLACED if fn is function), None)
     if replacement is not None:
         return getattr(support, replacement)
+    if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
+        return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
     if _is_rewritten(fn):
         return fn
     if not any(fn is function for function in PASSING) and _returns_arrays(fn):
@@ -74,6 +96,42 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     method = inspect.getattr_static(type(fn), "__call__", None)
     copy = _copy(method, support) if isinstance(method, FunctionType) else None
     return _with_unknown_origins(fn) if copy is None else MethodType(copy, fn)
+
+
+def load_attribute(value: Any, name: str, support: ModuleType) -> Any:
+    """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
+    if not is_noting() or isinstance(value, PLAIN) or _package(type(value)) in LIBRARIES:
+        return getattr(value, name)
+    match inspect.getattr_static(type(value), name, None):
+        case property(fget=FunctionType() as getter):
+            return substitute(getter, support)(value)
+        case functools.cached_property(func=FunctionType() as getter) if name not in vars(value):
+            return substitute(getter, support)(value)
+    return getattr(value, name)
+
+
+def _constructor(cls: type, support: ModuleType) -> Function:
+    """Return the callable that stands in for a class.
+
+    For a class of the user's with an `__init__` it makes objects as `type.__call__` does, by a copy of that method. A
+    class whose methods cannot be copied and may ask for types refuses scalars of a lane.
+    """
+    init: Any = getattr(cls, "__init__")  # noqa: B009 - as an attribute it has a type of its own
+    new: Any = getattr(cls, "__new__")  # noqa: B009
+    copy = _copy(init, support) if isinstance(init, FunctionType) else None
+    if copy is None or type(cls).__call__ is not type.__call__ or new is not object.__new__:
+        methods = [inspect.getattr_static(cls, name, None) for name in ("__new__", "__init__", "__post_init__")]
+        if not any(_asks_types_uncopied(getattr(method, "__func__", method)) for method in methods):
+            return cls
+        return _refuse_scalars(cls, *UNKNOWN_CLASS, CLASS_HELP.format(cls.__name__))
+
+    def make(*args: Any, **options: Any) -> Any:
+        value: Any = object.__new__(cls)
+        if copy(value, *args, **options) is not None:
+            raise TypeError(f"__init__() of {cls.__name__} should return None")
+        return value
+
+    return make
 
 
 def _is_rewritten(fn: Any) -> bool:
@@ -106,6 +164,11 @@ def _with_array_results(fn: Function) -> Function:
 
 def _with_unknown_origins(fn: Function) -> Function:
     """Wrap a function whose source is not known: its scalar results may be numbers of Python or arrays."""
+    code = getattr(fn, "__code__", None)
+    if isinstance(code, CodeType) and code.co_filename.startswith(_PACKAGES) and _asks_types(code):
+        fn = _refuse_scalars(fn, *OF_A_PACKAGE, ARRAY_HELP)
+    elif _asks_types_uncopied(fn):
+        fn = _refuse_scalars(fn, *UNKNOWN_SOURCE, SOURCE_HELP.format(getattr(fn, "__name__", "it")))
 
     def run(*args: Any, **options: Any) -> Any:
         results = fn(*args, **options)
@@ -115,6 +178,30 @@ def _with_unknown_origins(fn: Function) -> Function:
         return results
 
     return run
+
+
+def _refuse_scalars(fn: Function, title: str, note: str, help: str) -> Function:
+    """Wrap a function so that a call with a scalar of a lane as an argument is refused."""
+
+    def run(*args: Any, **options: Any) -> Any:
+        if any(is_noted(value) for value in (*args, *options.values())):
+            raise Refusal("PCB305", title, note, helps=(help,))
+        return fn(*args, **options)
+
+    return run
+
+
+def _asks_types_uncopied(fn: Any) -> bool:
+    """Whether a function of the user's, which is called as it is, may ask for the type of a value."""
+    code = getattr(fn, "__code__", None)
+    return isinstance(code, CodeType) and not code.co_filename.startswith(_INSTALLED) and _asks_types(code)
+
+
+def _asks_types(code: CodeType) -> bool:
+    """Whether code, or a function in it, may ask for the type of a value."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    has_class_pattern = any(instruction.opname == "MATCH_CLASS" for instruction in dis.get_instructions(code))
+    return has_class_pattern or not QUESTIONS.isdisjoint(code.co_names) or any(map(_asks_types, inner))
 
 
 def _copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
@@ -130,10 +217,10 @@ def _make_copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
     try:
         with deep_trees():
             unit = make_unit(fn, lambda obj: None, {})
-            if unit.in_class and any(name.startswith("__") and not name.endswith("__") for name in unit.names):
-                return None  # such names belong to the class
             tree = gast.gast_to_ast(in_helper(unit, unit.node))
             definition = ast.copy_location(ast.Expr(tree), tree) if isinstance(tree, ast.expr) else tree  # a lambda
+            if unit.in_class and any(map(_is_private, ast.walk(tree))):
+                definition = _in_class(fn, definition)
             copy = compile_inner(fn, definition, fn.__code__.co_name, {SUPPORT: support})
     except (PcbatchError, SyntaxError, ValueError, StopIteration):
         return None
@@ -141,3 +228,18 @@ def _make_copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
         copy.__defaults__, copy.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
         functools.update_wrapper(copy, fn)
     return copy
+
+
+def _is_private(node: ast.AST) -> bool:
+    """Whether a node has a private name of a class, as `self.__x` does."""
+    name = getattr(node, "attr", getattr(node, "id", getattr(node, "name", "")))
+    return isinstance(name, str) and name.startswith("__") and not name.endswith("__")
+
+
+def _in_class(fn: FunctionType, definition: ast.stmt) -> ast.ClassDef:
+    """Put a method into a class with the name of its class, for which Python mangles names like `__x`."""
+    name = [part for part in fn.__qualname__.split(".") if part != "<locals>"][-2]
+    tree = ast.parse(f"class {name}:\n  pass").body[0]
+    assert isinstance(tree, ast.ClassDef)
+    tree.body = [definition]
+    return ast.copy_location(tree, definition)

@@ -45,36 +45,14 @@ from pcbatch.frontend.support.match import is_sequence as is_sequence
 from pcbatch.frontend.support.match import positional as positional
 from pcbatch.frontend.support.match import same as same
 from pcbatch.frontend.support.match import without as without
-from pcbatch.frontend.support.python_numbers import abs_ as abs_
-from pcbatch.frontend.support.python_numbers import add as add
-from pcbatch.frontend.support.python_numbers import and_ as and_
+from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
-from pcbatch.frontend.support.python_numbers import checked_power as checked_power
 from pcbatch.frontend.support.python_numbers import divmod_ as divmod_
-from pcbatch.frontend.support.python_numbers import eq as eq
-from pcbatch.frontend.support.python_numbers import floordiv as floordiv
-from pcbatch.frontend.support.python_numbers import ge as ge
-from pcbatch.frontend.support.python_numbers import gt as gt
 from pcbatch.frontend.support.python_numbers import iadd as iadd
-from pcbatch.frontend.support.python_numbers import invert as invert
 from pcbatch.frontend.support.python_numbers import ipow as ipow
 from pcbatch.frontend.support.python_numbers import is_power as is_power
-from pcbatch.frontend.support.python_numbers import le as le
-from pcbatch.frontend.support.python_numbers import lshift as lshift
-from pcbatch.frontend.support.python_numbers import lt as lt
-from pcbatch.frontend.support.python_numbers import mod as mod
-from pcbatch.frontend.support.python_numbers import mul as mul
-from pcbatch.frontend.support.python_numbers import ne as ne
-from pcbatch.frontend.support.python_numbers import neg as neg
-from pcbatch.frontend.support.python_numbers import or_ as or_
-from pcbatch.frontend.support.python_numbers import pos as pos
-from pcbatch.frontend.support.python_numbers import power as power
 from pcbatch.frontend.support.python_numbers import round_ as round_
-from pcbatch.frontend.support.python_numbers import rshift as rshift
-from pcbatch.frontend.support.python_numbers import sub as sub
 from pcbatch.frontend.support.python_numbers import sum_ as sum_
-from pcbatch.frontend.support.python_numbers import truediv as truediv
-from pcbatch.frontend.support.python_numbers import xor as xor
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth
 from pcbatch.frontend.support.type_questions import callable_ as callable_
@@ -101,6 +79,28 @@ IN_PLACE = {"list": "`x = [*x, *items]`", "dict": "`x = {**x, **items}`", "set":
 def substitute(fn: Any) -> Any:
     """Return the callable that stands in for a function that is not batched (see `helpers.substitute`)."""
     return helpers.substitute(fn, sys.modules[__name__])
+
+
+# Operators of objects run copies of their methods; of all other values they are those of `python_numbers`.
+add, sub, mul, truediv, floordiv, mod, power, checked_power, lshift, rshift, and_, or_, xor = (
+    binary(name, substitute)
+    for name in "add sub mul truediv floordiv mod power checked_power lshift rshift and_ or_ xor".split()
+)
+eq, ne, lt, le, gt, ge = (binary(name, substitute) for name in "eq ne lt le gt ge".split())
+neg, pos, abs_, invert = (unary(name, substitute) for name in "neg pos abs_ invert".split())
+
+
+def load_attribute(value: Any, name: str) -> Any:
+    """The attribute `value.name`, which may be a property (see `helpers.load_attribute`)."""
+    return helpers.load_attribute(value, name, sys.modules[__name__])
+
+
+def right_operand(value: Any) -> Any:
+    """The right side of `x += ...` in a helper, unchanged.
+
+    The call gives the code of the helper a cell with this module, by which `tracer_operators` knows its operators.
+    """
+    return value
 
 
 def decided(value: Any) -> bool:

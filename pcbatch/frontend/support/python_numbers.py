@@ -26,7 +26,7 @@ POWER_HELP = "write `2.0 ** n`: a float has all powers"
 
 def invert(a: Any) -> Any:
     """The operator `~a`; refuses a bool that may be Python's own, for which it is -1 or -2 and never false."""
-    if _is_bool(a) and isinstance(a, Tracer) and origin_of(a) is not Origin.ARRAY:
+    if is_bool(a) and isinstance(a, Tracer) and origin_of(a) is not Origin.ARRAY:
         raise Refusal(
             "PCB303",
             "`~` of a bool is a number in Python: `~True` is -2, and true as a condition",
@@ -104,12 +104,12 @@ def attribute(value: Any, name: str) -> Any:
     """The attribute `value.real` or `value.imag`; that of a Python number is a Python number."""
     if not isinstance(value, Tracer) or origin_of(value) is Origin.ARRAY:
         return getattr(value, name)
-    return number(getattr(_as_integer(value) if _is_bool(value) else value, name), value)
+    return number(getattr(_as_integer(value) if is_bool(value) else value, name), value)
 
 
 def _arithmetic(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any:
     """Apply a binary operator for which Python's own bools are numbers."""
-    if (isinstance(a, Tracer) or isinstance(b, Tracer)) and _is_bool(a) and _is_bool(b):
+    if (isinstance(a, Tracer) or isinstance(b, Tracer)) and is_bool(a) and is_bool(b):
         origin = both(origin_of(a), origin_of(b))
         if origin is Origin.NUMBER:
             a, b = _as_integer(a), _as_integer(b)
@@ -133,15 +133,15 @@ def _with_origin(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 def _unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
     if not isinstance(a, Tracer):
         return op(a)
-    origin = origin_of(a) if _is_bool(a) else source_of(a)
-    if _is_bool(a) and origin is Origin.UNKNOWN:
+    origin = origin_of(a) if is_bool(a) else source_of(a)
+    if is_bool(a) and origin is Origin.UNKNOWN:
         title = f"`{sign}` of a bool is a number if it is Python's own, which is not known of this one"
         raise Refusal("PCB303", title, helps=("write `int(c)` for the number",))
-    result = op(_as_integer(a) if _is_bool(a) and origin is Origin.NUMBER else a)
+    result = op(_as_integer(a) if is_bool(a) and origin is Origin.NUMBER else a)
     return result if result is a else note(result, origin or Origin.UNKNOWN)
 
 
-def _is_bool(value: Any) -> bool:
+def is_bool(value: Any) -> bool:
     """Whether a value is one bool, of any origin."""
     return isinstance(value, bool) or (
         isinstance(value, Tracer | np.generic | np.ndarray) and value.shape == () and value.dtype == np.bool_

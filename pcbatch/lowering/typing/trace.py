@@ -178,6 +178,12 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
             "print in a statement of the batched function itself; return what is to be saved",
         )
         raise error.with_traceback(_origin(closed))
+    # JAX traces a sort as `np.argsort` asks for it, and fails only when it lowers it, by a raw TypeError.
+    unsorted = next((eqn for eqn in _equations(closed.jaxpr) if eqn.params.get("is_stable", False) is None), None)
+    if unsorted is not None:
+        title = "`argsort` of NumPy hands on to JAX what JAX does not know"
+        help = "write `jnp.argsort` in place of `np.argsort`, also in what is called here"
+        raise Refusal("PCB306", title, helps=(help,)).with_traceback(_traceback(unsorted))
     avals = iter(closed.out_avals)
     outs, weak = [], []
     for tree, static, sources, firm in parts:
@@ -187,10 +193,24 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
     return Traced(closed, tuple(outs), notes.asked, tuple(weak))
 
 
+def _equations(jaxpr: jex.Jaxpr) -> Iterator[Any]:
+    """Yield the equations of a jaxpr, and those of the jaxprs in their parameters."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in jax.tree.leaves(list(eqn.params.values())):
+            if isinstance(inner, jex.ClosedJaxpr | jex.Jaxpr):
+                yield from _equations(inner.jaxpr if isinstance(inner, jex.ClosedJaxpr) else inner)
+
+
 def _origin(closed: jex.ClosedJaxpr) -> TracebackType | None:
     """The traceback of the first operation with a side effect."""
     eqn = next((eqn for eqn in closed.jaxpr.eqns if eqn.effects), None)
-    recorded = None if eqn is None else eqn.source_info.traceback
+    return None if eqn is None else _traceback(eqn)
+
+
+def _traceback(eqn: Any) -> TracebackType | None:
+    """The traceback of the call that recorded an equation."""
+    recorded = eqn.source_info.traceback
     traceback: TracebackType | None = None if recorded is None else recorded.as_python_traceback()
     return traceback
 

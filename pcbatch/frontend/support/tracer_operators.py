@@ -1,0 +1,93 @@
+"""Python's operators on tracers in code that is not compiled: properties, functions without source, other packages.
+
+In lane code and in copies of helpers an operator is a call of `python_numbers`. All other code computes on the tracers
+themselves, as if they were arrays. Where that differs from the numbers that they stand for, it is refused; the results
+may be numbers of Python or arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+import numpy as np
+
+from pcbatch.errors import Refusal
+from pcbatch.frontend.support import python_numbers
+from pcbatch.origins import Origin, Tracer, is_noted, is_noting, note, source_of
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+SUPPORT = "__pcbatch__"
+BINARY = "add sub mul floordiv mod lshift rshift truediv and or xor".split()
+COMPARISONS = "eq ne lt le gt ge".split()
+UNARY = "neg pos abs invert".split()
+COUNTING = frozenset("add sub mul floordiv mod lshift rshift pow neg pos abs invert".split())
+NAMES = {"and": "and_", "or": "or_", "pow": "power", "abs": "abs_"}
+LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
+OPERANDS = (Tracer, bool, int, float, complex, np.generic, np.ndarray, jax.Array)
+HELP = "count with `jnp.where(c, 1, 0)` in place of the bool `c`"
+
+
+@functools.cache
+def check_tracers() -> None:
+    """Wrap the operators of JAX's tracers, once, so that they check their caller while a primitive is traced."""
+    for name in (*BINARY, *COMPARISONS, *UNARY, "pow"):
+        operator = getattr(python_numbers, NAMES.get(name, name))
+        _check(f"__{name}__", name, operator)
+        if name in BINARY or name == "pow":
+            _check(f"__r{name}__", name, functools.partial(_reflected, operator))
+
+
+def _reflected(operator: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    return operator(b, a)
+
+
+def _check(dunder: str, name: str, operator: Callable[..., Any]) -> None:
+    """Wrap the method `dunder` of tracers; `operator` computes the same for numbers of Python."""
+    method = getattr(Tracer, dunder)
+
+    @functools.wraps(method)
+    def checked(self: Any, *other: Any) -> Any:
+        values = (self, *other)
+        if not is_noting() or not any(map(_is_number, values)) or not all(isinstance(v, OPERANDS) for v in values):
+            return method(self, *other)
+        frame = sys._getframe(1)
+        if _root(frame) in LIBRARIES:
+            return method(self, *other)
+        if SUPPORT in frame.f_code.co_freevars:  # an augmented assignment (see `right_operand`)
+            return operator(*values)
+        return _in_other_code(name, operator, values)
+
+    checked.operator = operator  # type: ignore[attr-defined]
+    setattr(Tracer, dunder, checked)
+
+
+def _in_other_code(name: str, operator: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+    """Compute an operator in code that is not compiled; refuses bools that count if they are Python's own."""
+    if name in COUNTING and all(map(python_numbers.is_bool, values)):
+        raise Refusal(
+            "PCB303",
+            "a bool is a number here if it is Python's own, which is not known in code that is not compiled",
+            "functions without source, those of other packages and some methods that Python calls run as they are",
+            helps=(HELP,),
+        )
+    result = operator(*values)
+    if isinstance(result, Tracer) and source_of(result) is not Origin.ARRAY:
+        note(result, Origin.UNKNOWN)
+    return result
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a tracer that may stand for a number of Python."""
+    return isinstance(value, Tracer) and is_noted(value) and source_of(value) is not Origin.ARRAY
+
+
+def _root(frame: FrameType) -> str:
+    """The package whose code runs in a frame."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
