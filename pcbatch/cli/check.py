@@ -8,7 +8,7 @@ from typing import Any
 
 from pcbatch.api.batched import Batched
 from pcbatch.api.dump import dump
-from pcbatch.cli.targets import ArgType, object_of_method
+from pcbatch.cli.parse_arguments import ArgType, object_of_method
 from pcbatch.diagnostics.diagnostic import Diagnostic, render
 from pcbatch.errors import PcbatchError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcbatch.cli.targets import BadUsage
+from pcbatch.cli.parse_arguments import BadUsage
 from pcbatch.diagnostics.error_pages import GROUPS, find, near, pages
 
 

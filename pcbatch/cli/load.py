@@ -16,7 +16,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from pcbatch.api.batched import Batched
-from pcbatch.cli.targets import BadUsage
+from pcbatch.cli.parse_arguments import BadUsage
 
 MOST_NESTED = 3  # classes in classes: one may hold itself
 

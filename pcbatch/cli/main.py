@@ -28,7 +28,7 @@ from pcbatch.api.stages import STAGES
 from pcbatch.cli.check import check
 from pcbatch.cli.explain import explain
 from pcbatch.cli.load import UserFailure, find, load, passes_through, user_traceback
-from pcbatch.cli.targets import ArgType, BadUsage, is_wide, parse_args, split_target, types_of
+from pcbatch.cli.parse_arguments import ArgType, BadUsage, is_wide, parse_args, split_target, types_of
 from pcbatch.errors import PcbatchError, UsageError
 
 Result = TypeVar("Result")

@@ -19,8 +19,8 @@ from pcbatch.runtime.sharding.custom_partitioning import split_by_xla
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, no_donation, non_finite_lanes, replaying, unsought
 from pcbatch.transforms import tangent
+from pcbatch.transforms.primitive.batching import fold_lanes, repeat_lanes, unfolded_outs
 from pcbatch.transforms.primitive.errors import not_linear
-from pcbatch.transforms.primitive.lane_folding import fold_lanes, repeat_lanes, unfolded_outs
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind, jitted
 from pcbatch.transforms.recorded_run import RecordedRun, run_growing_tape
 

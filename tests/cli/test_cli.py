@@ -14,7 +14,7 @@ import pytest
 import pcbatch
 import pcbatch.compiler.pipeline
 from pcbatch.cli.main import main
-from pcbatch.cli.targets import BadUsage, annotated_types, parse_arg, parse_arg_type, split_target
+from pcbatch.cli.parse_arguments import BadUsage, annotated_types, parse_arg, parse_arg_type, split_target
 from pcbatch.diagnostics.error_pages import pages
 from pcbatch.ir.types import ArrayType
 

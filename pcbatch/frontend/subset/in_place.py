@@ -100,7 +100,14 @@ def _replaced(name: str, index: Node, value: str) -> str:
 def _masked_help(name: str, target: Node, statement: Node) -> str:
     """The help for an assignment to a slice whose ends depend on the lane."""
     low, high = (None if end is None else one_line(end) for end in (target.slice.lower, target.slice.upper))
+    step = target.slice.step
+    if isinstance(step, gast.UnaryOp):  # a step down: which end is open depends on its sign
+        element = _chosen(name, "k == index", target, statement)
+        return f"for an array, write {element} in a loop over the indices, with `k = jnp.arange(len({name}))`"
     tests = ([f"({low} <= k)"] if low is not None else []) + ([f"(k < {high})"] if high is not None else [])
+    if step is not None:
+        offset = "k" if low is None else f"(k - ({low}))"
+        tests.append(f"({offset} % ({one_line(step)}) == 0)")
     where = _chosen(name, " & ".join(tests), target, statement)
     return f"for an array, and ends from 0 to its length, write {where}, with `k = jnp.arange(len({name}))`"
 

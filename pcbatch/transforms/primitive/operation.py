@@ -14,15 +14,13 @@ from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.extend.core as jex
-import jax.numpy as jnp
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, mlir
 from jax.sharding import NamedSharding
 
 from pcbatch.ir.stack import StackProgram
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh, varied, without_mesh
 from pcbatch.runtime.sharding.custom_partitioning import asking
 from pcbatch.runtime.sharding.lane_sharding import partition_spec
-from pcbatch.runtime.vm.raw_result import unsought
 from pcbatch.transforms.primitive.errors import blaming
 
 Axis = int | None  # of the elements of a `vmap`; None: the same for all of them
@@ -89,18 +87,18 @@ def jitted(operation: Operation, options: tuple[tuple[str, Any], ...] | None = N
 
 
 # Parts of JAX that have no types.
-_run: Any = jex.Primitive("pcbatch")
+run_p: Any = jex.Primitive("pcbatch")
 _struct: Any = jax.ShapeDtypeStruct
 _is_unknown: Any = ad.is_undefined_primal
 
-_run.multiple_results = True
+run_p.multiple_results = True
 
 
 def bind(operation: Operation, *args: Any) -> list[Any]:
     """Apply an operation, inside any transformations of JAX."""
     # All operands are made to vary over the same axes of a `shard_map`. Then their cotangents do so too, and JAX sums
     # those of operands that did not.
-    results: list[Any] = _run.bind(*varied(args), operation=operation, asking=_asking(operation))
+    results: list[Any] = run_p.bind(*varied(args), operation=operation, asking=_asking(operation))
     return results
 
 
@@ -147,7 +145,7 @@ def _impl(*args: Any, operation: Operation, asking: Any) -> list[Any]:
         return list(operation.impl(*args))
 
 
-_run.def_impl(_impl)
+run_p.def_impl(_impl)
 
 
 def _abstract(*avals: Any, operation: Operation, asking: Any) -> list[Any]:
@@ -155,7 +153,7 @@ def _abstract(*avals: Any, operation: Operation, asking: Any) -> list[Any]:
         return types_of(operation, avals)
 
 
-_run.def_abstract_eval(_abstract)
+run_p.def_abstract_eval(_abstract)
 
 
 def _lowered(ctx: Any, *operands: Any, operation: Operation, asking: Any) -> Any:
@@ -165,32 +163,7 @@ def _lowered(ctx: Any, *operands: Any, operation: Operation, asking: Any) -> Any
         return mlir.lower_fun(jitted(operation), multiple_results=True)(plain, *operands)
 
 
-mlir.register_lowering(_run, _lowered)
-
-
-def _batch(args: Sequence[Any], axes: Sequence[Axis], *, operation: Operation, asking: Any) -> Any:
-    size = next(x.shape[axis] for x, axis in zip(args, axes, strict=True) if axis is not None)
-    if size == 0:
-        return _batch_of_none(operation, args, axes)
-    batched = operation.batch(size, axes)
-    operands = [batched.operand(k, x, axis) for k, (x, axis) in enumerate(zip(args, axes, strict=True))]
-    outs = bind(batched.operation, *operands)
-    with unsought():  # results are only moved here: NaN in them was looked for where they were computed
-        return batched.results(outs)
-
-
-def _batch_of_none(operation: Operation, args: Sequence[Any], axes: Sequence[Axis]) -> tuple[list[Any], list[Axis]]:
-    """The results of a `vmap` over no elements. A folded run could not tell how many of its zero lanes belong to one
-    element."""
-
-    def element(x: Any, axis: Axis) -> Any:
-        return _struct(x.shape if axis is None else (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype)
-
-    types = jax.eval_shape(lambda *xs: bind(operation, *xs), *map(element, args, axes))
-    return [jnp.zeros((0, *type_.shape), type_.dtype) for type_ in types], [0] * len(types)
-
-
-batching.primitive_batchers[_run] = _batch
+mlir.register_lowering(run_p, _lowered)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, operation: Operation, asking: Any) -> Any:
@@ -202,7 +175,7 @@ def _zero(primal: Any) -> Any:
     return ad.Zero(jax.typeof(primal).to_tangent_aval())
 
 
-ad.primitive_jvps[_run] = _jvp
+ad.primitive_jvps[run_p] = _jvp
 
 
 def _transpose(cotangents: Sequence[Any], *args: Any, operation: Operation, asking: Any) -> list[Any]:
@@ -212,4 +185,4 @@ def _transpose(cotangents: Sequence[Any], *args: Any, operation: Operation, aski
     return [ad.Zero(x.aval) if ct is None and _is_unknown(x) else ct for ct, x in zip(of_args, args, strict=True)]
 
 
-ad.primitive_transposes[_run] = _transpose
+ad.primitive_transposes[run_p] = _transpose
