@@ -128,7 +128,7 @@ class TestWhatAProgramDependsOn:
     @pytest.mark.parametrize(
         "other",
         [{"activation": jnp.tanh}, {"final_activation": jnp.tanh}, {"use_bias": False}, {"dtype": jnp.bfloat16}],
-        ids=str,
+        ids=lambda other: next(iter(other)),
     )
     def test_what_is_no_array_is(self, other: Any) -> None:
         assert key(mlp()) != key(mlp(**other))
