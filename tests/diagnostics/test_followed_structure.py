@@ -13,7 +13,7 @@ from tests.diagnostics.following import Module, load, refused, same
 pytestmark = pytest.mark.promotion("standard")
 
 X = np.array([0.75, 1.25, 2.5], np.float32)
-HEAD = "import jax\nimport jax.numpy as jnp\nimport pcbatch\n\n\n@pcbatch.batch\ndef f(x):\n"
+HEAD = "import functools\nimport jax\nimport jax.numpy as jnp\nimport pcbatch\n\n\n@pcbatch.batch\ndef f(x):\n"
 
 # A program, the texts that its help has, and the program that follows it.
 CASES = [
@@ -62,6 +62,38 @@ CASES = [
         """
         def g(z): return jax.grad(lambda z: z ** 2 - x)(z)
         for _ in range(2):
+            x = x + g(x)
+        return x
+        """,
+    ),
+    (
+        """
+        for y in jnp.arange(3.0):
+            g = functools.partial(jnp.add, x)
+            x = 2 * x
+            x = x + g(y)
+        return x
+        """,
+        ["call it where it is made: `functools.partial(jnp.add, x)(z)`", "which reads its variables when it is called"],
+        """
+        for y in jnp.arange(3.0):
+            old = x
+            x = 2 * x
+            x = x + functools.partial(jnp.add, old)(y)
+        return x
+        """,
+    ),
+    (
+        """
+        for y in jnp.arange(3.0):
+            g = jax.grad(lambda z: z**2 * y)
+            x = x + g(x)
+        return x
+        """,
+        ["`def g(z): return jax.grad(lambda z: z ** 2 * y)(z)`", "or call it where it is made: `jax.grad("],
+        """
+        for y in jnp.arange(3.0):
+            def g(z): return jax.grad(lambda z: z ** 2 * y)(z)
             x = x + g(x)
         return x
         """,
@@ -123,6 +155,8 @@ WANT = [
     [3.75, 2.25, 2.5],
     [[x, y if (y := 1 + x) > 2 else x, 2 + x] for x in X.tolist()],
     [9 * x for x in X.tolist()],
+    [27 * x + 5 for x in X.tolist()],
+    [15 * x for x in X.tolist()],
     [[0.75, 0, 0], [1.25, 2.25, 0], [2.5, 3.5, 4.5]],
     None,
     [[[3 * x, 1], [3 * x, x]] for x in X.tolist()],

@@ -116,9 +116,14 @@ def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
 def _function_helps(value: Loc, node: ast.expr) -> tuple[str, ...]:
     """The help for `g = jax.grad(...)`, of which `value` is the span of the expression on the right."""
     before = re.fullmatch(r"\s*(\w+) = ", linecache.getline(value.file, value.line)[: value.col])
-    if before is None:
+    if before is None or not isinstance(node, ast.Call | ast.Attribute | ast.Name):
         return ()
     name, made = before[1], ast.unparse(node)
+    if made.startswith(
+        ("functools.partial(", "partial(")
+    ):  # holds values of now, which a `def` reads when it is called
+        late = "which reads its variables when it is called"
+        return (f"call it where it is made: `{made}(z)`", f"or use `def {name}(z): return {made}(z)`, {late}")
     return (f"define the function with `def {name}(z): return {made}(z)`", f"or call it where it is made: `{made}(z)`")
 
 
