@@ -171,7 +171,7 @@ def _message(report: FailedRun, fail: Fail, lane: int) -> str:
 def _step_limit(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
     primary, secondary = report.spans(lanes, f"lane {lanes[0]} stopped here")
     title = f"{report.counted(lanes)} did not end within max_steps={report.options.max_steps} blocks"
-    help = f"raise `max_steps`, or call `{report.name}.run(...)` for a per-lane status"
+    help = f"raise `max_steps`, a number of blocks of each lane, or call `{report.name}.run(...)` for a per-lane status"
     return Diagnostic("PCB902", title, primary, secondary, report.notes(lanes), (help,))
 
 

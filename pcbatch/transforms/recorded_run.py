@@ -220,7 +220,8 @@ def _too_short(recorded: RecordedRun, counts: Sequence[int]) -> UsageError:
     lanes = recorded.run.lanes
     needed = -(-max(counts) // lanes)
     most = recorded.tape.blocks[counts.index(max(counts))].code.block
-    title = f"the tape of a gradient is full: max_tape={recorded.executable.options.max_tape} records for each lane"
+    limit = recorded.executable.options.max_tape
+    title = f"the tape of a gradient is full: max_tape={limit} records for each lane on average"
     note = f"a block of `{most.function}` was visited {max(counts):,} times by {lanes} lanes"
     help = f"set `max_tape={needed}`, or leave it out: outside `jit` the tape grows as needed"
     return UsageError(Diagnostic("PCB423", title, notes=(note,), helps=(help,)))
@@ -236,7 +237,7 @@ def tape_notice(executable: PcExecutable, tape: Tape) -> Notice:
         needed = -(-max(int(count.max()) for count in counts) // lanes)
         most = tape.blocks[max(range(len(counts)), key=lambda k: int(counts[k].max()))].code.block
         location = next((loc for op in most.ops if (loc := getattr(op, "loc", None)) is not None), None)
-        title = f"the tape of a gradient inside `jit` is full: it needs {needed} records for each lane"
+        title = f"the tape of a gradient inside `jit` is full: it needs {needed} records for each lane on average"
         note = "gradients of this run are NaN; values are right all the same"
         primary = None if location is None else Label(location, "a block that was visited most often begins here")
         help = f"set `max_tape={needed}`, as `f.tape(...)` says for other arguments; or use `checkpoints=`"

@@ -83,6 +83,8 @@ class Checker:
         self.unit = unit
         self.faults = faults
         self.printed: Node = None  # the current statement's call of `print`
+        loops = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.For | gast.While))
+        self.looped = {id(part) for loop in loops for part in gast.walk(loop)}  # the nodes inside loops
         self.given_to: Node = None  # the function that gets the current node as an argument
 
     def run(self) -> None:
@@ -287,7 +289,7 @@ class Checker:
         if is_call and self._changes_in_place(value.func):
             title = f"`.{value.func.attr}(...)` would change a value in place"
             label = "a lane's values cannot be changed in place"
-            self.faults.add("PCB119", title, value, label, helps=method_helps(value))
+            self.faults.add("PCB119", title, value, label, helps=method_helps(value, id(value) in self.looped))
             return
         effect = impure(self.unit, value, resolve(self.unit, value.func), frozenset()) if is_call else None
         if effect is not None:

@@ -18,6 +18,10 @@ LENGTH = (
     "a list is equally long in all lanes; where a lane decides, use an array of the greatest size and a counter: "
     "`{0}, size = {0}.at[size].set({1}), size + 1`"
 )
+GROWING = (
+    "a list cannot grow in a loop: before it, make an array of the greatest size and a counter, "
+    "`{0}, size = jnp.zeros(N), 0`; in it, `{0}, size = {0}.at[size].set({1}), size + 1`"
+)
 COUNTER = "where a lane decides how long it is, use an array and a counter: `size -= 1`, and then `{0}[size]`"
 SET = "use a bool array, `{0} = {0}.at[{1}].set({2})`, for what is in the set"
 HELPS = {
@@ -69,6 +73,9 @@ def element_helps(target: Node, statement: Node, variables: frozenset[str]) -> t
     of_lane = any(isinstance(part, gast.Name) and part.id in variables for part in gast.walk(target.slice))
     if isinstance(target.value, gast.Name) and isinstance(target.slice, gast.Slice) and of_lane:
         return (_masked_help(name, target, statement),)
+    as_array = f"for a list, make it an array first: `{name} = jnp.asarray({name})`"
+    if isinstance(target.value, gast.Subscript):
+        return (array, as_array)
     if not isinstance(target.value, gast.Name) or isinstance(target.slice, gast.Slice | gast.Tuple):
         return (array,)
     if isinstance(target.slice, MASKS) and all(isinstance(op, gast.Invert) for op in _unary(target.slice)):
@@ -78,7 +85,7 @@ def element_helps(target: Node, statement: Node, variables: frozenset[str]) -> t
         known = f"where it is known, in `for {index} in pcbatch.unroll(...)`, `{name} = {{**{name}, {index}: {value}}}`"
         return (
             array,
-            f"for a list, make it an array first: `{name} = jnp.asarray({name})`",
+            as_array,
             f"a dict takes no value of a lane as a key: use an array with an element for every key; {known}",
         )
     entry = f"for a dict, `{name} = {{**{name}, {index}: {value}}}`"
@@ -172,7 +179,7 @@ def delete_helps(target: Node) -> tuple[str, ...]:
     return (entry, _pop_help(name, [target.slice]).replace("make a new list: ", "") + " for a list")
 
 
-def method_helps(call: Node) -> tuple[str, ...]:
+def method_helps(call: Node, in_loop: bool) -> tuple[str, ...]:
     """The helps for a call of a method in `METHODS`, such as `xs.append(v)`."""
     name, method = one_line(call.func.value), call.func.attr
     args = [_short(arg) for arg in call.args]
@@ -186,6 +193,9 @@ def method_helps(call: Node) -> tuple[str, ...]:
         case "sort":
             options = {keyword.arg: one_line(keyword.value) for keyword in call.keywords}
             return (f"make a sorted array: `{name} = {sorted_array(name, options)}`",)
+        case "append" if in_loop and args:
+            listed = "in a loop over `pcbatch.unroll(...)`, make a new list: `{0} = [*{0}, {1}]`"
+            return (GROWING.format(name, args[0]), listed.format(name, args[0]))
         case "setdefault" if len(args) == 1:
             args = [*args, "None"]
     return tuple(help.format(name, *args, *("v" for _ in range(2 - len(args)))) for help in HELPS[method])

@@ -89,6 +89,14 @@ def _primitive_error(inferred: Inferred, function: str, op: Prim, error: Excepti
     return diagnose(op, types, error)
 
 
+def _number_of_values(result: Abstract) -> int | None:
+    """The number of values that a `return` gives: those of a tuple, or one array; None for other results."""
+    node = result.tree.node_data()
+    if node is None:
+        return None if isinstance(result.leaves[0], Known) and result.leaves[0].value is None else 1
+    return len(result.tree.children()) if node[0] is tuple else None
+
+
 def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
     function, name = conflict.place
     callee = program.function(function)
@@ -110,6 +118,9 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
         keeps = "a variable keeps one structure, shape and dtype: all lanes share its storage"
         help = STRUCTURE_HELP if "structure" in conflict.cause else SHAPE_HELP
     help = help if copies else WAYS_OUT.get(conflict.kind, help)
+    counts = {_number_of_values(conflict.first), _number_of_values(conflict.second)}
+    if code == "PCB302" and len(counts) == 2 and None not in counts:
+        help = "return the same number of values on every path; `jnp.zeros_like(x)` for one it does not have"
     secondary: tuple[Label, ...] = ()
     if conflict.first_loc is not None and conflict.first_loc != conflict.loc:
         secondary = (Label(conflict.first_loc, f"{conflict.first} here"),)

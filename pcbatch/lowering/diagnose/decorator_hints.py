@@ -14,6 +14,15 @@ from pcbatch.lowering.diagnose.traceback_spans import Frame
 CHOOSE = "use `jnp.where` or `jax.lax.cond` in {}"
 LAMBDA = "<lambda>"
 
+# Functions of JAX that call a function for each element or iteration, with the loop that does the same.
+LOOPS = {
+    "scan": "for x in xs:",
+    "fori_loop": "for i in range(low, high):",
+    "while_loop": "while condition:",
+    "vmap": "for k in range(len(xs)):",
+    "map": "for k in range(len(xs)):",
+}
+
 
 def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) -> tuple[str, ...]:
     """Return the helps for a chain of helpers, of which the innermost branches on a value of a lane.
@@ -27,10 +36,14 @@ def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) ->
     nested = [frame for frame in chain if _contains(fn.__code__, frame.code)]
     func = node.func if isinstance(node, ast.Call) else None
     if nested and func is not None:
+        if not isinstance(func, ast.Name) and (loop := _loop(func)) is not None:
+            return (loop, choose)
         itself = ast.unparse(func) in (*nested[0].code.co_names, *nested[0].code.co_freevars)
         return (_move_out(nested[0], ast.unparse(func)), *(() if itself else (choose,)))
     # The helper is an argument of another function, such as `map` or `lax.cond`, which calls it in a trace.
     if func is None or not _means(fn, func, first):
+        if func is not None and (loop := _loop(func)) is not None:
+            return (f"{loop}; decorate {names} with `@pcbatch.inline` and call it there by its name", choose)
         by_name = "in a `for` loop in place of `map`, in an `if` in place of `lax.cond`"
         return (f"decorate {names} with `@pcbatch.inline` and call it by its name, {by_name}", choose)
     # A method of an object that is a local variable is not known while compiling, but that of a class is.
@@ -50,6 +63,17 @@ def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) ->
         name = ast.unparse(func)
         return (f"wrap it where it is made: `{name} = pcbatch.inline(lambda ...)`", choose)
     return (f"decorate {names} with `@pcbatch.inline`, or with `@pcbatch.batch`", choose)
+
+
+def _loop(func: ast.expr) -> str | None:
+    """The help to write a call of `func`, such as `jax.lax.scan` or `jax.vmap(one)`, as a loop; None for others."""
+    transform = func.func if isinstance(func, ast.Call) else func
+    name = ast.unparse(transform)
+    loop = LOOPS.get(name.rpartition(".")[2])
+    if loop is None or name == "map":  # that of Python makes no array
+        return None
+    results = "" if "while" in loop else ", and keep the result of each step with `out = out.at[k].set(...)`"
+    return f"write `{name}` as a loop in the batched function, `{loop}`{results if 'k in' in loop else ''}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -88,6 +88,13 @@ def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
     node = expression(loc)
     if loc is not None and error.code == "PCB304" and "augmented" in str(error):
         return _merged_help(loc) or error.helps
+    if (
+        loc is not None
+        and node is not None
+        and error.code == "PCB304"
+        and "define the function" in "".join(error.helps)
+    ):
+        return _function_helps(loc, node) or error.helps
     if node is None:
         return error.helps
     match error.code, node:
@@ -104,6 +111,20 @@ def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
         case "PCB306", ast.Call(func=ast.Name(id="complex"), args=[value]):
             return (f"write `jnp.asarray({ast.unparse(value)}, complex)`",)
     return error.helps
+
+
+def _function_helps(value: Loc, node: ast.expr) -> tuple[str, ...]:
+    """The help for `g = jax.grad(...)`, of which `value` is the span of the expression on the right."""
+    before = re.fullmatch(r"\s*(\w+) = ", linecache.getline(value.file, value.line)[: value.col])
+    if before is None or not isinstance(node, ast.Call | ast.Attribute | ast.Name):
+        return ()
+    name, made = before[1], ast.unparse(node)
+    if made.startswith(
+        ("functools.partial(", "partial(")
+    ):  # holds values of now, which a `def` reads when it is called
+        late = "which reads its variables when it is called"
+        return (f"call it where it is made: `{made}(z)`", f"or use `def {name}(z): return {made}(z)`, {late}")
+    return (f"define the function with `def {name}(z): return {made}(z)`", f"or call it where it is made: `{made}(z)`")
 
 
 def _merged_help(target: Loc) -> tuple[str, ...]:

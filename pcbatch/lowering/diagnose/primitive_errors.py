@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import linecache
 import re
@@ -115,13 +116,38 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
         if where.chain and op.loc is not None and needs_branches(node, where.names):
             helps = (*decorator_hints.helps(op.expr.fn, op.loc, where.chain, expression(where.place))[:1], *helps)
         return _Words("PCB306", title, (_first_line(error),), helps)
+    attribute = _attribute_helps(op, types, error, where)
     notes = (
         clipped(readable(f"{type(error).__name__}: {error}"), LONGEST).strip().removesuffix(":"),
         *_types_note(op, types),
     )
     name = getattr(op.expr.fn, "__name__", "")
     call = f"`{name}.plain(...)`" if name.isidentifier() else "the plain function"
-    return _Words("PCB303", "this fails for one lane", notes, (f"{call} with one example shows the whole traceback",))
+    helps = attribute or (f"{call} with one example shows the whole traceback",)
+    return _Words("PCB303", "this fails for one lane", notes, helps)
+
+
+def _attribute_helps(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Where) -> tuple[str, ...]:
+    """The helps for an attribute of Python's numbers that a value of a lane does not have, such as `n.bit_length()`."""
+    if not isinstance(error, AttributeError) or not readable(str(error)).startswith("a value of the lane has no"):
+        return ()
+    general = ("a value of a lane is an array of JAX: use its methods, or functions of `jax.numpy`",)
+    node = expression(where.innermost)
+    if where.chain or not isinstance(node, ast.Attribute):
+        return general
+    value, called = node.value, f"{ast.unparse(node)}()"
+    shown = f"jnp.abs({ast.unparse(value)})"
+    name = value.id if isinstance(value, ast.Name) else ""
+    known = next((t for v, t in types.items() if original_name(v) == name), None)
+    dtype = re.fullmatch(r"~?[iu](\d+)\[[\d,]*\]", str(known))
+    if dtype is None:
+        return general
+    match node.attr:  # of a number, Python counts the bits of its absolute value
+        case "bit_length":
+            return (f"write `({dtype[1]} - jax.lax.clz({shown}))` in place of `{called}`",)
+        case "bit_count":
+            return (f"write `jax.lax.population_count({shown})` in place of `{called}`",)
+    return general
 
 
 def _types_note(op: Prim, types: Mapping[str, Abstract]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ COLLECTIVE = (
     "call it on the results of all lanes: `jax.lax.psum(f(xs), axis)`",
 )
 
+FUNCTION_MODULES = ("builtins", "functools", "jax", "jaxlib", "numpy")  # of the types of functions
 PLAIN = (str, bytes, type, np.dtype, type(Ellipsis))  # they hold no arrays
 
 _tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=False)
@@ -230,6 +231,12 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
         raise Refusal("PCB318", title, note, helps=key_helps(""))
     if isinstance(leaf, bool | int | float | complex | str | bytes | type) or leaf is None or leaf is Ellipsis:
         return Known(leaf)
+    if dynamic and callable(leaf) and type(leaf).__module__.partition(".")[0] in FUNCTION_MODULES:
+        raise TraceError(
+            f"a value of type {type(leaf).__name__} cannot be kept in a variable of a lane",
+            "define the function with `def`, `def g(z): return jax.grad(...)(z)` in place of `g = jax.grad(...)`, "
+            "or call it where it is made, `jax.grad(...)(x)`",
+        )
     if dynamic:  # it may hold tracers
         raise TraceError(
             f"a value of type {type(leaf).__name__} cannot be kept in a variable of a lane",

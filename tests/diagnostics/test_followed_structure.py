@@ -1,0 +1,200 @@
+"""Helps that change how a program is built, a loop or a `def` in place of a call: the program that they tell works."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+import pytest
+
+from tests.diagnostics.following import Module, load, refused, same
+
+pytestmark = pytest.mark.promotion("standard")
+
+X = np.array([0.75, 1.25, 2.5], np.float32)
+HEAD = "import functools\nimport jax\nimport jax.numpy as jnp\nimport pcbatch\n\n\n@pcbatch.batch\ndef f(x):\n"
+
+# A program, the texts that its help has, and the program that follows it.
+CASES = [
+    (
+        """
+        def body(c, y):
+            if c > 2:
+                c = c - y
+            return c + y, c
+        return jax.lax.scan(body, x, jnp.arange(3.0))[0]
+        """,
+        ["write `jax.lax.scan` as a loop in the batched function, `for x in xs:`"],
+        """
+        c = x
+        for y in jnp.arange(3.0):
+            if c > 2:
+                c = c - y
+            c = c + y
+        return c
+        """,
+    ),
+    (
+        """
+        def one(y):
+            return y if y > 2 else x
+        xs = jnp.arange(3.0) + x
+        return jax.vmap(one)(xs)
+        """,
+        ["`jax.vmap` as a loop", "`for k in range(len(xs)):`", "`out = out.at[k].set(...)`"],
+        """
+        xs = jnp.arange(3.0) + x
+        out = jnp.zeros(3)
+        for k in range(len(xs)):
+            out = out.at[k].set(xs[k] if xs[k] > 2 else x)
+        return out
+        """,
+    ),
+    (
+        """
+        g = jax.grad(lambda z: z**2 - x)
+        for _ in range(2):
+            x = x + g(x)
+        return x
+        """,
+        ["`def g(z): return jax.grad(lambda z: z ** 2 - x)(z)`"],
+        """
+        def g(z): return jax.grad(lambda z: z ** 2 - x)(z)
+        for _ in range(2):
+            x = x + g(x)
+        return x
+        """,
+    ),
+    (
+        """
+        for y in jnp.arange(3.0):
+            g = functools.partial(jnp.add, x)
+            x = 2 * x
+            x = x + g(y)
+        return x
+        """,
+        ["call it where it is made: `functools.partial(jnp.add, x)(z)`", "which reads its variables when it is called"],
+        """
+        for y in jnp.arange(3.0):
+            old = x
+            x = 2 * x
+            x = x + functools.partial(jnp.add, old)(y)
+        return x
+        """,
+    ),
+    (
+        """
+        for y in jnp.arange(3.0):
+            g = jax.grad(lambda z: z**2 * y)
+            x = x + g(x)
+        return x
+        """,
+        ["`def g(z): return jax.grad(lambda z: z ** 2 * y)(z)`", "or call it where it is made: `jax.grad("],
+        """
+        for y in jnp.arange(3.0):
+            def g(z): return jax.grad(lambda z: z ** 2 * y)(z)
+            x = x + g(x)
+        return x
+        """,
+    ),
+    (
+        """
+        out = []
+        k = 0
+        while k < x:
+            out.append(x + k)
+            k += 1
+        return out
+        """,
+        ["`out, size = jnp.zeros(N), 0`", "`out, size = out.at[size].set(x + k), size + 1`"],
+        """
+        out, size = jnp.zeros(3), 0
+        k = 0
+        while k < x:
+            out, size = out.at[size].set(x + k), size + 1
+            k += 1
+        return out
+        """,
+    ),
+    (
+        """
+        if x > 1:
+            return x, 2 * x
+        return x
+        """,
+        ["return the same number of values on every path", "`jnp.zeros_like(x)`"],
+        """
+        if x > 1:
+            return x, 2 * x
+        return x, jnp.zeros_like(x)
+        """,
+    ),
+    (
+        """
+        table = [[x, 1.0], [2.0, x]]
+        i = 0
+        while i < 2:
+            table[i][0] = 3 * x
+            i += 1
+        return table
+        """,
+        ["`table = table.at[i, 0].set(3 * x)`", "for a list, make it an array first: `table = jnp.asarray(table)`"],
+        """
+        table = [[x, 1.0], [2.0, x]]
+        table = jnp.asarray(table)
+        i = 0
+        while i < 2:
+            table = table.at[i, 0].set(3 * x)
+            i += 1
+        return table
+        """,
+    ),
+]
+WANT = [
+    [3.75, 2.25, 2.5],
+    [[x, y if (y := 1 + x) > 2 else x, 2 + x] for x in X.tolist()],
+    [9 * x for x in X.tolist()],
+    [27 * x + 5 for x in X.tolist()],
+    [15 * x for x in X.tolist()],
+    [[0.75, 0, 0], [1.25, 2.25, 0], [2.5, 3.5, 4.5]],
+    None,
+    [[[3 * x, 1], [3 * x, x]] for x in X.tolist()],
+]
+
+
+def written(body: str) -> Module:
+    """The program with this body."""
+    return load(HEAD + "\n".join(line[4:] for line in body.strip("\n").splitlines()) + "\n")
+
+
+@pytest.mark.parametrize(("before", "texts", "after", "want"), [(*c, w) for c, w in zip(CASES, WANT, strict=True)])
+def test_it_works(before: str, texts: Sequence[str], after: str, want: object) -> None:
+    helps = "\n".join(refused(written(before), (X,))[0].helps)
+    for text in texts:
+        assert text in helps
+    got = written(after).f(X)
+    if want is None:
+        assert same(got, (X, np.where(X > 1, 2 * X, 0)))
+    else:
+        assert same(got, np.array(want, np.float32))
+
+
+@pytest.mark.parametrize("method", ["bit_length", "bit_count"])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_bits_of_a_number(method: str, dtype: str) -> None:
+    with jax.enable_x64(dtype == "int64"):
+        limits = np.iinfo(dtype)
+        lanes = np.array([0, 1, 5, -5, limits.max, limits.min], dtype)
+        call = f"x.{method}()"
+        module = load(f"{HEAD}    return {call}\n")
+        help = refused(module, (lanes,))[0].helps[0]
+        new, old = help.removeprefix("write `").removesuffix("`").split("` in place of `")
+        assert old == call
+        got = load(module.text.replace(old, new)).f(lanes)
+    assert np.asarray(got).tolist() == [getattr(int(n), method)() for n in lanes]
+
+
+def test_other_methods_that_a_number_has() -> None:
+    (fault,) = refused(load(HEAD + "    return x.hex()\n"), (X,))
+    assert fault.helps == ("a value of a lane is an array of JAX: use its methods, or functions of `jax.numpy`",)
