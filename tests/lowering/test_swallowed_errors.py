@@ -112,5 +112,5 @@ def test_what_only_lowering_refuses() -> None:
     """NumPy hands `kind=None` on to a method of JAX, which does not look at it while it is traced."""
     with pytest.raises(pcbatch.CompileError, match=r"PCB306(.|\n)*jnp.argsort"):
         lowered(lambda x: np.argsort(x))
-    with pytest.raises(pcbatch.CompileError, match=r"PCB313"):
+    with pytest.raises(pcbatch.CompileError, match=r"PCB306(.|\n)*jnp.argsort"):
         pcbatch.batch(lambda x: argsorted(x))(XS)
