@@ -36,7 +36,7 @@ class Loadable(Protocol):
 
     @property
     def fn(self) -> Any:
-        """The plain function."""
+        """The plain function that the programs are compiled from."""
 
     @property
     def name(self) -> str:

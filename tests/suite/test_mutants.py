@@ -34,14 +34,42 @@ def test_the_tests_exist() -> None:
         assert f"def {test}(" in text or f"class {test}:" in text, f"{file}::{test}"
 
 
-WORDS_AND_TREES = {"dump", "faults", "tree"}  # the golden errors hold those
+# Modules without a mutant of their own: words and trees, which the golden errors hold, and files that were split off
+# others or came late. Do not add to them.
+WITHOUT = {
+    "frontend.build.library_calls",
+    "frontend.source.compile_inner",
+    "frontend.source.dump",
+    "frontend.source.faults",
+    "frontend.source.tree",
+    "frontend.subset.check_effects",
+    "frontend.subset.unused_results",
+    "frontend.support.helpers",
+    "frontend.support.object_operators",
+    "frontend.support.tracer_operators",
+    "lowering.diagnose.fix_its",
+    "lowering.diagnose.numpy_fix_its",
+    "lowering.diagnose.resolve_names",
+    "lowering.stack_passes.superblocks",
+    "runtime.execute.batch_programs",
+    "runtime.execute.call_arguments",
+    "runtime.execute.chunk_results",
+    "runtime.execute.executor",
+    "runtime.execute.program_cache",
+    "runtime.execute.result_reader",
+    "runtime.execute.where_stopped",
+    "runtime.vm.run_once",
+}
 
 
-@pytest.mark.parametrize("folder", ["frontend", "lowering", "runtime", "runtime/emit"])
+@pytest.mark.parametrize("folder", ["frontend", "lowering", "runtime"])
 def test_every_file_has_one(folder: str) -> None:
-    modules = {mutant.module.rpartition(".")[2] for mutant in MUTANTS} | WORDS_AND_TREES
-    files = sorted((ROOT / "pcbatch" / folder).glob("[!_]*.py"))
-    assert [f.name for f in files if f.stem not in modules and "def " in f.read_text(encoding="utf-8")] == []
+    modules = {mutant.module.removeprefix("pcbatch.") for mutant in MUTANTS}
+    files = sorted((ROOT / "pcbatch" / folder).rglob("[!_]*.py"))
+    names = [
+        ".".join(f.relative_to(ROOT / "pcbatch").with_suffix("").parts) for f in files if "def " in f.read_text("utf-8")
+    ]
+    assert {name for name in names if name not in modules} == {name for name in WITHOUT if name.startswith(folder)}
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class Facts:
 
     @classmethod
     def of(cls, program: StackProgram) -> Facts:
-        """Analyse a program."""
+        """Analyse a program: the facts that its copies of blocks are decided by."""
         leaves = [leaf for block in program.blocks for leaf in edges(block.terminator)]
         jumps = [leaf for leaf in leaves if isinstance(leaf, Jump | PushJump)]
         return_points = [leaf.ret for leaf in leaves if isinstance(leaf, PushJump)]
