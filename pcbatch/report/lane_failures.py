@@ -18,7 +18,7 @@ from pcbatch.ir import message as messages
 from pcbatch.ir.ops import ASSERTION, Fail
 from pcbatch.options import Options
 from pcbatch.runtime.execute.executor import PcExecutable
-from pcbatch.runtime.sharding.lane_sharding import to_host as to_host
+from pcbatch.runtime.sharding.lane_sharding import to_host
 from pcbatch.runtime.vm.raw_result import RawResult, replaying
 from pcbatch.runtime.vm.status import Site, Status
 

@@ -88,16 +88,11 @@ def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
     node = expression(loc)
     if loc is not None and error.code == "PCB304" and "augmented" in str(error):
         return _merged_help(loc) or error.helps
-    if (
-        loc is not None
-        and node is not None
-        and error.code == "PCB304"
-        and "define the function" in "".join(error.helps)
-    ):
-        return _function_helps(loc, node) or error.helps
-    if node is None:
+    if loc is None or node is None:
         return error.helps
     match error.code, node:
+        case "PCB304", _ if "define the function" in "".join(error.helps):
+            return _function_helps(loc, node) or error.helps
         case "PCB308", ast.Call(func=ast.Name(id="max" | "min")):
             return error.helps
         case "PCB308", _ if "condition" in str(error):
@@ -119,9 +114,8 @@ def _function_helps(value: Loc, node: ast.expr) -> tuple[str, ...]:
     if before is None or not isinstance(node, ast.Call | ast.Attribute | ast.Name):
         return ()
     name, made = before[1], ast.unparse(node)
-    if made.startswith(
-        ("functools.partial(", "partial(")
-    ):  # holds values of now, which a `def` reads when it is called
+    if made.startswith(("functools.partial(", "partial(")):
+        # A partial holds the values that its variables have here; a `def` reads them when it is called.
         late = "which reads its variables when it is called"
         return (f"call it where it is made: `{made}(z)`", f"or use `def {name}(z): return {made}(z)`, {late}")
     return (f"define the function with `def {name}(z): return {made}(z)`", f"or call it where it is made: `{made}(z)`")
