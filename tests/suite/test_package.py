@@ -59,25 +59,26 @@ PUBLIC = {
 
 # What each folder (or module at the top) may import of the package, besides itself: the pipeline, read upward.
 BASE = {"diagnostics", "errors", "options", "origins"}
-CORE = {"ir", "frontend", "lowering", "runtime", "transforms", *BASE}
+CORE = {"ir", "containers", "frontend", "lowering", "runtime", "transforms", *BASE}
 ALLOWED = {
     "diagnostics": set(),
     "errors": {"diagnostics"},
     "options": {"diagnostics", "errors"},
     "origins": set(),
+    "containers": BASE,
     "ir": {"diagnostics", "errors"},
-    "frontend": {"ir", *BASE},
-    "lowering": {"ir", *BASE},
-    "runtime": {"lowering", "ir", *BASE},
-    "transforms": {"runtime", "lowering", "ir", *BASE},
-    "call": {"runtime", "lowering", "ir", *BASE},
+    "frontend": {"containers", "ir", *BASE},
+    "lowering": {"containers", "ir", *BASE},
+    "runtime": {"containers", "lowering", "ir", *BASE},
+    "transforms": {"runtime", "containers", "lowering", "ir", *BASE},
+    "call": {"runtime", "containers", "lowering", "ir", *BASE},
     "compiler": {"call", *CORE},
     "report": {"call", "compiler", *CORE},
     "runs": {"call", "compiler", *CORE},
     "api": {"call", "compiler", "report", "runs", *CORE},
     "cli": {"api", "compiler", "__init__", *CORE},
     "__main__": {"cli"},
-    "__init__": {"api", "call", "report", "runs", "runtime", *BASE},
+    "__init__": {"api", "call", "containers", "report", "runs", "runtime", *BASE},
 }
 
 # Third-party modules with one place only, or with places where they must not be.

@@ -1,0 +1,97 @@
+"""Checks that a primitive makes while it runs: a lane raises an exception of Python's where one does not hold.
+
+    require(index < length, "IndexError", "list index out of range")
+
+While a primitive is traced its checks are collected. They become further results of the primitive, and `flatten` ends
+the block with a branch to a block that fails the lane. Until then the lane computes on, so what follows a check must
+have some harmless value where it fails: an index is clamped, a divisor replaced.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from pcbatch.containers.capacity import FullError
+
+CAPACITY = "capacity"
+"""The name in place of an exception's for a container that is full, which is no fault of the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a primitive.
+
+    Attributes:
+        failed: bool[], whether the lane raises.
+        exception: the name of the exception, or `CAPACITY`.
+        message: texts and scalars, in the order in which they are shown.
+    """
+
+    failed: Any
+    exception: str
+    message: tuple[Any, ...]
+
+
+_collected: ContextVar[list[Check] | None] = ContextVar("pcbatch_checks", default=None)
+
+
+@contextlib.contextmanager
+def collecting() -> Iterator[list[Check]]:
+    """Collect the checks of one primitive within the context, in the order in which they are made."""
+    checks: list[Check] = []
+    token = _collected.set(checks)
+    try:
+        yield checks
+    finally:
+        _collected.reset(token)
+
+
+def require(holds: Any, exception: str, *message: Any) -> None:
+    """Let the lane raise an exception where a condition does not hold.
+
+    Args:
+        holds: bool[], a value of the lane or known while compiling.
+        exception: the name of a builtin exception.
+        message: texts and scalars, shown one after the other.
+
+    Raises:
+        Exception: the exception itself, if the condition is known not to hold.
+    """
+    if isinstance(holds, bool | np.bool_):
+        if not holds:
+            raise getattr(builtins, exception)("".join(map(str, message)))
+        return
+    _record(holds, exception, message)
+
+
+def require_room(needed: Any, capacity: int) -> None:
+    """Let the lane stop where a container has no room, so that the run is repeated with a larger capacity.
+
+    Args:
+        needed: int32[], the number of elements that must fit.
+        capacity: the number that fits.
+
+    Raises:
+        FullError: if the number is known to be too large, with which compiling starts again.
+    """
+    if isinstance(needed, int):
+        if needed > capacity:
+            raise FullError(needed)
+        return
+    _record(needed <= capacity, CAPACITY, (needed,))
+
+
+def _record(holds: Any, exception: str, message: tuple[Any, ...]) -> None:
+    checks = _collected.get()
+    if checks is not None:
+        checks.append(Check(jax.numpy.logical_not(holds), exception, message))
+    elif not isinstance(holds, jax.core.Tracer):
+        require(bool(holds), "MemoryError" if exception == CAPACITY else exception, *message)
