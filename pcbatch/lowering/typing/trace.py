@@ -230,7 +230,8 @@ def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -
     outputs: list[Any] = []
     for check in made:
         failed = check.failed
-        if found and found[-1].exception == check.exception and found[-1].message == check.message:
+        constant = all(isinstance(part, str) for part in check.message)
+        if constant and found and (found[-1].exception, found[-1].message) == (check.exception, check.message):
             outputs[found[-1].failed - position] |= failed
             continue
         outputs.append(failed)
