@@ -262,9 +262,7 @@ def _unify_rows(a: Rows, a_lead: Shape, b: Rows, b_lead: Shape) -> tuple[Rows, R
     return a.with_data(a_columns, a.length, origins), b.with_data(b_columns, b.length, origins)
 
 
-def join_origins(
-    a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple[Origin, ...]
-) -> tuple[Origin, ...]:
+def join_origins(a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
     """Return the origins, by leaf, of the type that covers two elements; they may be columns of elements."""
     if isinstance(a, Unset) or isinstance(b, Unset):
         return b_origins if isinstance(a, Unset) else a_origins

@@ -68,7 +68,9 @@ class Span:
 def span(part: slice, length: Any) -> Span:
     """Return the elements that a slice of a list of this length has."""
     refusal = "slice indices must be integers or None or have an __index__ method"
-    start, stop, step = (None if bound is None else integer(bound, refusal) for bound in (part.start, part.stop, part.step))
+    start, stop, step = (
+        None if bound is None else integer(bound, refusal) for bound in (part.start, part.stop, part.step)
+    )
     step = 1 if step is None else step
     require(step != 0, "ValueError", "slice step cannot be zero")
     if not any(isinstance(value, jax.Array) for value in (start, stop, step, length)):

@@ -24,13 +24,15 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
 from pcbatch.ir.message import Field
 from pcbatch.ir.ops import CAPACITY, ERROR, RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, Return, Select
-from pcbatch.ir.types import ArrayType
+from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
+from pcbatch.lowering.typing import pytree
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.join_types import convert, differs
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
 
 
@@ -66,10 +68,21 @@ class _Flattener:
         for variable in variables:
             self.types.update(array_leaves(variable, inferred.types[function.name, variable]))
         self.fresh = Fresh(set(self.types))
+        self.converted: dict[str, Abstract] = {}  # temporaries that hold values before a conversion
 
     def abstract(self, name: str, function: str = "") -> Abstract:
         """Return the type of a variable, of another function if one is named."""
+        if not function and name in self.converted:
+            return self.converted[name]
         return self.inferred.types[function or self.source.name, name]
+
+    def temporary(self, name: str, value: Abstract) -> str:
+        """Return a new variable of a type, which holds a value that is to be converted."""
+        temp = self.fresh(name)
+        self.converted[temp] = value
+        self.types.update(array_leaves(temp, value))
+        self.types.setdefault(temp, BOOL)
+        return temp
 
     def leaves(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(leaf for n in names for leaf, _ in array_leaves(n, self.abstract(n)))
@@ -128,6 +141,11 @@ class _Flattener:
     def prim(self, op: Prim, traced: Traced | None) -> list[Op]:
         """Flatten a primitive: each leaf of a result is passed on, computed, or a constant."""
         assert traced is not None, op
+        wider = {dst: out for dst, out in zip(op.dsts, traced.outs, strict=True) if differs(out, self.abstract(dst))}
+        if wider:
+            temps = {dst: self.temporary(dst, out) for dst, out in wider.items()}
+            ops = self.prim(replace(op, dsts=tuple(temps.get(dst, dst) for dst in op.dsts)), traced)
+            return ops + [part for dst, temp in temps.items() for part in self.convert(dst, temp, op.loc)]
         in_leaves = self.leaves(op.expr.ins)
         outvars = traced.closed.jaxpr.outvars
         invars = {v: k for k, v in enumerate(traced.closed.jaxpr.invars)}
@@ -199,9 +217,22 @@ class _Flattener:
             prims.append(Prim(tuple(leaf for leaf, _, _ in computed), expr, op.loc))
         return [*saved, *before, *prims, *constants, *after]
 
+    def convert(self, dst: str, src: str, loc: Loc | None) -> list[Op]:
+        """Operations for `dst = src` where the type of `dst` has another structure, as a list of the lane has."""
+        have, want = self.abstract(src), self.abstract(dst)
+
+        def fn(*arrays: Any) -> list[Any]:
+            leaves, _ = pytree.flatten(convert(have.rebuild(list(arrays)), want))
+            return [leaf for leaf, type_ in zip(leaves, want.leaves, strict=True) if isinstance(type_, ArrayType)]
+
+        closed = jax.make_jaxpr(fn)(*[to_aval(leaf) for leaf in have.arrays])
+        return self.prim(Prim((dst,), Expr(src, (src,)), loc), Traced(closed, (want,)))
+
     def assign(self, dst: str, src: str, value: Abstract, loc: Loc | None) -> list[Op]:
         """Operations for `dst = src`, variables of any structure, with casts where `dst` is wider."""
         target = self.abstract(dst)
+        if differs(value, target):
+            return self.convert(dst, src, loc)
         ops: list[Op] = []
         sources, dsts = leaf_names(src, value), leaf_names(dst, target)
         for to, want, have_name, have in zip(dsts, target.leaves, sources, value.leaves, strict=True):
@@ -221,6 +252,9 @@ class _Flattener:
         for param, arg in zip(callee.params, op.args, strict=True):
             want = self.abstract(param, callee.name)
             have = self.abstract(arg)
+            if differs(have, want):
+                arg, source, have = self.temporary(arg, want), arg, want
+                ops += self.convert(arg, source, op.loc)
             for leaf, w, h in zip(leaf_names(arg, have), want.leaves, have.leaves, strict=True):
                 if isinstance(w, ArrayType):
                     args.append(self._argument(leaf, w, h, op.loc, ops))
@@ -231,6 +265,11 @@ class _Flattener:
                 continue  # it never returns
             have = self.abstract(result, callee.name)
             want = self.abstract(dst)
+            if differs(have, want):
+                temp = self.temporary(dst, have)
+                after += self.convert(dst, temp, op.loc)
+                dsts += self.leaves([temp])
+                continue
             for leaf, w, h in zip(leaf_names(dst, want), want.leaves, have.leaves, strict=True):
                 dsts += self._result(leaf, w, h, op.loc, after)
         return [*ops, Call(tuple(dsts), op.func, tuple(args), op.loc), *after]

@@ -19,7 +19,8 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.def_use import reads, terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.lowering.typing import traced_draws
-from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join, materialise, of_example
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, materialise, of_example
+from pcbatch.lowering.typing.join_types import join
 from pcbatch.lowering.typing.trace import Traced, trace
 
 Place = tuple[str, str]  # function, variable
