@@ -103,12 +103,16 @@ class Return:
     """A terminator that leaves the function; the results are in its result variables."""
 
 
-ASSERTION, ERROR = "assertion", "error"  # the kinds of `Fail`
+ASSERTION, ERROR, CAPACITY = "assertion", "error", "capacity"  # the kinds of `Fail`
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """A terminator that ends the lane: `kind` is `ASSERTION` or `ERROR`, `name` the exception of the plain function."""
+    """A terminator that ends the lane: `name` is the exception of the plain function.
+
+    `kind` is `ASSERTION`, `ERROR`, or `CAPACITY`: a container of the lane is full, for which the plain function raises
+    nothing.
+    """
 
     kind: str
     name: str

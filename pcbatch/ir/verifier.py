@@ -9,7 +9,7 @@ Both program types
   declared  Every variable that is mentioned is declared.
   distinct  Parameters are distinct, and so are the destinations of one operation.
   cond      The conditions of a branch, a fork and a select are `bool[]`.
-  kind      A failure is an "assertion" or an "error".
+  kind      A failure is an "assertion", an "error", or a "capacity".
   types     Source and destination of a move or a push agree; so do the three of a select.
 
 CFG
@@ -59,7 +59,7 @@ from pcbatch.ir.def_use import (
 )
 from pcbatch.ir.liveness import doubtful, live_in, stack_live_in, stack_live_out
 from pcbatch.ir.must_assign import slots, stack_written, written
-from pcbatch.ir.ops import ASSERTION, ERROR, RETURN, Fail, Move, Select
+from pcbatch.ir.ops import ASSERTION, CAPACITY, ERROR, RETURN, Fail, Move, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage
 from pcbatch.ir.types import BOOL, ArrayType
 
@@ -154,6 +154,11 @@ def _op_types(ops: Iterable[AnyOp], types: Types, where: str) -> Iterator[Fault]
                 pass
 
 
+def _kind(kind: str, where: str) -> Iterator[Fault]:
+    if kind not in (ASSERTION, ERROR, CAPACITY):
+        yield Fault("kind", where, f"{kind} is no kind of failure")
+
+
 def _is_bool(name: str, types: Types, where: str) -> Iterator[Fault]:
     known = types.get(name)
     if known is not None and (known.dtype, known.shape) != (BOOL.dtype, BOOL.shape):
@@ -171,8 +176,8 @@ def _blocks_types(blocks: Iterable[AnyBlock], types: Types, where: str) -> Itera
         yield from _op_types(block.ops, types, _at(where, block))
         for cond in conditions(block.terminator):
             yield from _is_bool(cond, types, _at(where, block))
-        if isinstance(block.terminator, Fail) and block.terminator.kind not in (ASSERTION, ERROR):
-            yield Fault("kind", _at(where, block), f"{block.terminator.kind} is no kind of failure")
+        if isinstance(block.terminator, Fail):
+            yield from _kind(block.terminator.kind, _at(where, block))
 
 
 def _unwritten(block: AnyBlock, known: Names) -> Iterator[str]:

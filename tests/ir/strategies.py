@@ -58,7 +58,7 @@ functions_names = st.sampled_from(("fib", "f.<locals>.g", "<lambda>"))
 prints = st.builds(Print, messages)
 cfg_ops = pure_ops | prints | st.builds(Call, dsts, functions_names, st.lists(names, max_size=3).map(tuple))
 stack_ops = pure_ops | prints | st.builds(Push, names, names) | st.builds(Pop, names)
-fails = st.builds(Fail, st.sampled_from(("assertion", "error")), names, messages)
+fails = st.builds(Fail, st.sampled_from(("assertion", "error", "capacity")), names, messages)
 jumps = st.builds(Jump, labels) | st.builds(Branch, names, targets, targets) | st.just(Return()) | fails
 leaves = st.builds(Jump, labels) | st.builds(PushJump, labels, labels) | st.just(Return())
 trees = st.recursive(leaves, lambda inner: st.builds(Fork, names, inner, inner), max_leaves=6)
