@@ -92,9 +92,13 @@ class Layout:
     def nowhere(self) -> int:
         """A program counter that no lane ever has."""
         # The last status is that of programs with containers; others have no need of so many program counters.
+        return (int(Status.LIST_FULL if self.may_be_full else Status.ERROR) + 2) * (self.exit + 1)
+
+    @property
+    def may_be_full(self) -> bool:
+        """Whether a lane may end because a container of it has no room."""
         ends = (block.terminator for block in self.program.blocks)
-        may_be_full = any(isinstance(end, Fail) and why(end) is Status.LIST_FULL for end in ends)
-        return (int(Status.LIST_FULL if may_be_full else Status.ERROR) + 2) * (self.exit + 1)
+        return any(isinstance(end, Fail) and why(end) is Status.LIST_FULL for end in ends)
 
     @property
     def pc_type(self) -> np.dtype[np.signedinteger]:
