@@ -82,6 +82,21 @@ class Print:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """An operation that ends the lane if the variable `failed` is true; else nothing happens.
+
+    `kind`, `name` and `message` are those of the `Fail`. It may be moved down past operations without an effect, since
+    a lane that fails has no further use for what they compute. `lower_checks` replaces it by branches.
+    """
+
+    failed: str
+    kind: str
+    name: str
+    message: Message = ()
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Jump:
     """A terminator that continues at a block."""
 

@@ -59,7 +59,7 @@ from pcbatch.ir.def_use import (
 )
 from pcbatch.ir.liveness import doubtful, live_in, stack_live_in, stack_live_out
 from pcbatch.ir.must_assign import slots, stack_written, written
-from pcbatch.ir.ops import ASSERTION, CAPACITY, ERROR, RETURN, Fail, Move, Select
+from pcbatch.ir.ops import ASSERTION, CAPACITY, ERROR, RETURN, Check, Fail, Move, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage
 from pcbatch.ir.types import BOOL, ArrayType
 
@@ -150,6 +150,9 @@ def _op_types(ops: Iterable[AnyOp], types: Types, where: str) -> Iterator[Fault]
                 yield from _agree(op.dst, op.on_true, types, types, where)
                 yield from _agree(op.dst, op.on_false, types, types, where)
                 yield from _agree(op.on_true, op.on_false, types, types, where)
+            case Check():
+                yield from _is_bool(op.failed, types, where)
+                yield from _kind(op.kind, where)
             case _:
                 pass
 
