@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.statements import statements
+from pcbatch.frontend.build.statements import return_none, statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
 from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
@@ -34,6 +34,7 @@ class Request:
     fn: FunctionType
     statics: Statics
     inline: bool
+    target: Target
 
 
 class Symbols:
@@ -54,7 +55,7 @@ class Symbols:
                 return name
         fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
-        self.functions[name] = Request(fn, statics, target.inline)
+        self.functions[name] = Request(fn, statics, target.inline, target)
         if isinstance(self.batched, Along):
             self.batched.names[name] = key_of(fn.__code__)
         return name
@@ -121,7 +122,8 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    unit = make_unit(request.fn, symbols.batched, request.statics)
+    unit = make_unit(request.fn, symbols.batched, request.statics, request.target)
+    unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
     check(unit, faults)
     codes = {fault.code for fault in faults.found}
@@ -131,7 +133,9 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         return None, faults.found
     builder = Builder(unit, faults, symbols)
     statements(builder, unit.body)
-    if builder.current in builder.reachable() and not returns_value(unit):
+    if builder.current in builder.reachable() and not unit.is_entry:
+        return_none(builder, falling_statement(unit.body))
+    elif builder.current in builder.reachable() and not returns_value(unit):
         if "PCB110" not in codes:
             never_returns(unit, faults)
     elif builder.current in builder.reachable() and "PCB110" not in codes:

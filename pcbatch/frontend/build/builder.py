@@ -82,6 +82,10 @@ class Builder:
         expr = make_expr(self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for)
         self.emit(Prim(dsts, expr, self.loc(source)))
 
+    def uses(self, name: str, at: Node) -> None:
+        """Record a call of a nested function that is a function of the program."""
+        self.drafts[self.current].nested.append((name, at))
+
     def delete(self, target: Node) -> None:
         """Record `del target`, for a name or a pattern of names."""
         if isinstance(target, gast.Name):
@@ -126,7 +130,7 @@ class Builder:
             terminator = self.drafts[label].terminator
             new = Return() if terminator is None else retarget(terminator, number.__getitem__)
             blocks.append(Block(number[label], tuple(self.drafts[label].ops), new))
-        names = [*self.unit.params, self.result]
+        names = [*self.unit.params, self.result, *self.unit.rebound]
         for block in blocks:
             for op in block.ops:
                 names += [*reads(op), *writes(op)]
@@ -134,7 +138,7 @@ class Builder:
         return Function(
             name=name,
             params=self.unit.params,
-            results=(self.result,),
+            results=(self.result, *self.unit.rebound),
             blocks=tuple(blocks),
             types=MappingProxyType(dict.fromkeys(names)),
             loc=self.unit.header,

@@ -100,6 +100,14 @@ class Along:
         self.wanted.setdefault(key_of(code), Reason(code.co_name, place, call, why))
         return True
 
+    def want_nested(self, outer: CodeType, definition: Any, call: Loc | None, why: str) -> bool:
+        """Ask for a function defined in `outer`, by its `def` or lambda, to be compiled along."""
+        lines = [definition.lineno, *(decorator.lineno for decorator in getattr(definition, "decorator_list", ()))]
+        name = getattr(definition, "name", "<lambda>")
+        inner = (constant for constant in outer.co_consts if isinstance(constant, CodeType))
+        code = next((code for code in inner if code.co_firstlineno == min(lines) and code.co_name == name), None)
+        return code is not None and self.want(code, call, why)
+
     def copy_calls(self, name: str) -> bool:
         """Ask for copies of a function of the program at its calls; False unless it is compiled along without."""
         key = self.names.get(name)

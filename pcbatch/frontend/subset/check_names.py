@@ -67,6 +67,8 @@ def _check_definition_time(unit: Unit, faults: Faults, node: Node) -> None:
 
 def check_returns(unit: Unit, faults: Faults) -> None:
     """Record a missing or bare `return`."""
+    if not unit.is_entry:
+        return
     returns = list(_own(unit.body, gast.Return))
     if not any(node.value is not None for node in returns):
         if returns or not any(_own(unit.body, gast.Raise | gast.Assert)):  # a function may do nothing but fail
