@@ -9,7 +9,7 @@ from types import MappingProxyType
 import gast
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.frontend.build.primitives import make_expr, used_nested
+from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
@@ -79,6 +79,7 @@ class Builder:
         """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out."""
         source = node if at is None else at
         self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
+        self.drafts[self.current].nested += [(name, source) for name in used_imports(self.unit, node)]
         expr = make_expr(self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for)
         self.emit(Prim(dsts, expr, self.loc(source)))
 

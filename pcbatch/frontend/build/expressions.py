@@ -20,6 +20,7 @@ from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.nested import scope_of
 from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
+from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.tree import SCOPES, Node, children, compare, constant, is_constant, load, rebuild
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
@@ -132,7 +133,7 @@ def _rebound(b: Builder, node: Node, target: Target) -> tuple[tuple[str, str], .
 
 def _function_arguments(b: Builder, node: Node, target: Target) -> list[tuple[str, Target]]:
     """The nested functions among the arguments of a call, each with its parameter."""
-    given = bind(Faults(b.unit.source), node, target).given if b.unit.lifted or b.unit.rebound else ()
+    given = bind(Faults(b.unit.source), spread(b.unit, node), target).given if b.unit.lifted or b.unit.rebound else ()
     values = [(name, static_value(b.unit, arg)) for name, arg in given]
     return [(name, value) for name, value in values if isinstance(value, Target)]
 
@@ -269,6 +270,7 @@ def _control_into(b: Builder, dst: str, node: Node) -> None:
 
 
 def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
+    node = spread(b.unit, node)
     variables: dict[str, str] = {}  # parameter -> variable
     binding = bind(b.faults, _without_star(b, node, target), target)
     statics = {name: value for name, _, value in binding.defaults if is_static(value)}

@@ -15,6 +15,7 @@ from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.match import match_statement
 from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.resolve import callee
+from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant
 from pcbatch.ir.ops import Return
 
@@ -77,6 +78,9 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
             build_raise(b, node)
         case "FunctionDef" if node.name in b.unit.definitions:
             b.define(node.name)
+        case "Import" | "ImportFrom":
+            for name, _ in bindings([node]):
+                b.define(name)
         case _:
             assert not isinstance(node, FUNCTIONS) or node.name not in b.unit.definitions
 

@@ -26,7 +26,7 @@ CodeKey = tuple[str, int, str]
 PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib")), *site.getsitepackages()})
 INSTALLED = (*PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
 _OURS = str(Path(__file__).parents[2]) + "/"
-_CACHE = type(functools.lru_cache(lambda: None))
+CACHE = type(functools.lru_cache(lambda: None))
 
 _primitives: set[CodeKey] = set()
 
@@ -137,7 +137,7 @@ def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tup
         case functools.partial():
             fn, args, keywords = callee_of(obj.func)
             return fn, (*args, *obj.args), tuple({**dict(keywords), **obj.keywords}.items())
-        case _CACHE():
+        case CACHE():
             return callee_of(obj.__wrapped__)
     return None, (), ()
 
@@ -147,6 +147,6 @@ def bound_function(base: object, name: str) -> Any:
     if isinstance(base, type) or name in getattr(base, "__dict__", ()):
         return None
     value = inspect.getattr_static(type(base), name, None)
-    if isinstance(value, FunctionType) or isinstance(value, _CACHE):
+    if isinstance(value, FunctionType) or isinstance(value, CACHE):
         return MethodType(value, base)
     return None

@@ -11,6 +11,7 @@ import gast
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
+from pcbatch.frontend.source.imports import imported
 from pcbatch.frontend.source.locate import Source, locate
 from pcbatch.frontend.source.nested import lift, scope_of, to_lift
 from pcbatch.frontend.source.scope import bindings, identifiers, parameters
@@ -29,7 +30,9 @@ class Unit:
 
     `lifted` are nested functions that are functions of the program, `definitions` the nodes of all functions that are
     defined in the body. `params` end with variables of functions around this one (see `source.nested`); `rebound` are
-    those that this one assigns. `is_entry`: the function is the one that a batch runs.
+    those that this one assigns. `is_entry`: the function is the one that a batch runs. `shape` gives the number of
+    arguments in `*args` ("*") and the names in `**kwargs` ("**"), where they are known; `imports` has the objects of
+    names that an `import` in the body binds.
     """
 
     fn: FunctionType
@@ -48,6 +51,8 @@ class Unit:
     definitions: Mapping[str, Node] = field(default_factory=dict)
     rebound: tuple[str, ...] = ()
     is_entry: bool = False
+    shape: Mapping[str, str] = field(default_factory=dict)
+    imports: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def header(self) -> Loc:
@@ -86,6 +91,8 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, target: 
     # Functions that are defined around this one are known here as they are there.
     nested = {} if outer is None else {name: d for name, d in outer.nested.items() if name not in bound and _pure(outer, name)}
     lifted = {} if outer is None else {name: t for name, t in outer.lifted.items() if name not in bound}
+    imports = {} if outer is None else {name: v for name, v in outer.imports.items() if name not in bound}
+    imports |= imported(fn, {name: p[0] for name, p in bound.items() if len(p) == 1 and name not in params})
     names = identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names)
     unit = Unit(
         fn=fn,
@@ -94,7 +101,7 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, target: 
         in_class=in_class,
         params=params,
         bound={name: tuple(places) for name, places in bound.items()},
-        variables=frozenset(bound) - frozenset(defined),
+        variables=frozenset(bound) - frozenset(defined) - frozenset(imports),
         nested={**nested, **defined},
         names=names if outer is None else names | outer.names,
         batched=_with_itself(fn, batched),
@@ -103,6 +110,8 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, target: 
         lifted=lifted,
         definitions=defined,
         rebound=rebound,
+        shape={star: str(statics[star]) for star in ("*", "**") if star in statics},
+        imports=imports,
     )
     inner = lift(unit, to_lift(source.file, defined, unit.along), defined)
     lifted.update(inner)  # the functions inside refer to this unit

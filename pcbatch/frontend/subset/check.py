@@ -27,6 +27,7 @@ from pcbatch.frontend.source.nested import function_of, hidden_variables, nonloc
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.source.scope import bindings, outside, parameters
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
+from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
 from pcbatch.frontend.subset.check_names import check_names, check_returns
 from pcbatch.frontend.subset.in_place import (
@@ -138,6 +139,12 @@ class Checker:
     def _table(self, node: Node, kind: str, where: Where) -> None:
         if kind == "Nonlocal" and not where.scope and set(node.names) <= set(self.unit.rebound):
             return
+        if kind in ("Import", "ImportFrom") and not where.scope:
+            names = [name for name, _ in bindings([node])]
+            if all(name in self.unit.imports for name in names):
+                return
+        if kind == "Global" and not where.scope and not self.unit.bound.keys() & set(node.names):
+            return  # it only says that the names are read of the module
         rule = STATEMENTS.get(kind) or EXPRESSIONS.get(kind)
         if rule is not None and (not where.function or kind in NESTED):
             self.faults.add(rule.code, rule.title, node, rule.label, helps=(rule.help,))
@@ -211,7 +218,7 @@ class Checker:
                 helps=("call it in a statement of the batched function, in a `for` loop if need be",),
             )
         elif not where.scope:
-            bind(self.faults, starred(node, target, lambda value, _k, _count: value), target)
+            bind(self.faults, starred(spread(self.unit, node), target, lambda value, _k, _count: value), target)
         for child in (*node.args, *(k.value for k in node.keywords)):
             if target is None or self._batched(child, where) is None:  # a function may be an argument
                 self.given_to = node.func
