@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
@@ -11,6 +11,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
+from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import make_unit
@@ -35,6 +36,7 @@ class Request:
     fn: FunctionType
     statics: Statics
     inline: bool
+    target: Target
 
 
 class Symbols:
@@ -55,7 +57,9 @@ class Symbols:
                 return name
         fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
-        self.functions[name] = Request(fn, statics, target.inline)
+        self.functions[name] = Request(fn, statics, target.inline, target)
+        if isinstance(self.batched, Along):
+            self.batched.names[name] = key_of(fn.__code__)
         return name
 
     def _unique(self, name: str) -> str:
@@ -120,7 +124,8 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    unit = make_unit(request.fn, symbols.batched, request.statics)
+    unit = make_unit(request.fn, symbols.batched, request.statics, request.target)
+    unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
     check(unit, faults)
     codes = {fault.code for fault in faults.found}

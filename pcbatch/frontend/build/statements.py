@@ -16,6 +16,7 @@ from pcbatch.frontend.build.match import match_statement
 from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
+from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant
 from pcbatch.ir.ops import Return
 
@@ -38,7 +39,7 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
     """Build one statement; a statement that is not supported was refused before and builds nothing."""
     match type(node).__name__:
         case "Assign":
-            if not is_lambda_definition(node) or node.targets[0].id not in b.unit.nested:
+            if not is_lambda_definition(node) or node.targets[0].id not in b.unit.definitions:
                 assign(b, node.targets, node.value)
             else:
                 b.define(node.targets[0].id)
@@ -76,10 +77,19 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
             build_assert(b, node)
         case "Raise":
             build_raise(b, node)
-        case "FunctionDef" if node.name in b.unit.nested:
+        case "FunctionDef" if node.name in b.unit.definitions:
             b.define(node.name)
+        case "Import" | "ImportFrom":
+            for name, _ in bindings([node]):
+                b.define(name)
         case _:
-            assert not isinstance(node, FUNCTIONS) or node.name not in b.unit.nested
+            assert not isinstance(node, FUNCTIONS) or node.name not in b.unit.definitions
+
+
+def return_none(b: Builder, at: Node) -> None:
+    """Build the end of a function that returns no value, as Python does: None is returned."""
+    b.prim((b.result,), constant(None, at))
+    b.end(Return())
 
 
 def _return(b: Builder, value: Node) -> None:

@@ -97,6 +97,9 @@ eq, ne, lt, le, gt, ge = (binary(name, substitute) for name in "eq ne lt le gt g
 neg, pos, abs_, invert = (unary(name, substitute) for name in "neg pos abs_ invert".split())
 
 
+see_through = helpers.see_through
+
+
 def load_attribute(value: Any, name: str) -> Any:
     """The attribute `value.name`, which may be a property (see `helpers.load_attribute`)."""
     return helpers.load_attribute(value, name, sys.modules[__name__])
