@@ -10,6 +10,7 @@ import gast
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
+from pcbatch.frontend.source.decisions import Decisions
 from pcbatch.frontend.source.locate import Source, locate
 from pcbatch.frontend.source.scope import bindings, identifiers, parameters
 from pcbatch.frontend.source.tree import FUNCTIONS, Node
@@ -23,7 +24,7 @@ class Unit:
     the functions defined inside (`def` or `name = lambda`), which have no value at run time: each use is inlined in the
     primitive that uses it. `statics` are parameters that are never assigned and whose object is known: a function, a
     string, `self`. `names` are all identifiers that occur, so that names of temporaries can avoid them. `batched` gives
-    the target of a call of a batched object, None for other objects.
+    the target of a call of a batched object, None for other objects. `decisions` are those of type inference so far.
     """
 
     fn: FunctionType
@@ -37,6 +38,7 @@ class Unit:
     names: frozenset[str]
     batched: BatchedTest
     statics: Statics
+    decisions: Decisions = Decisions()
 
     @property
     def header(self) -> Loc:
@@ -52,7 +54,7 @@ class Unit:
         return statements
 
 
-def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics) -> Unit:
+def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, decisions: Decisions = Decisions()) -> Unit:
     """Find the source of `fn` and classify its names; raises CompileError if there is no source."""
     located = locate(fn)
     node = located.node
@@ -76,6 +78,7 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics) -> Unit:
             Target(fn) if obj is fn else batched(obj)
         ),  # `fn` may call itself by a name that is not its batched object
         statics={name: value for name, value in statics.items() if not bound.get(name, [fn])},
+        decisions=decisions,
     )
 
 
