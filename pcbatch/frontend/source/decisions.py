@@ -27,6 +27,9 @@ class Decisions:
         return any(_inside(place, span) for place in self.expanded)
 
 
+NONE = Decisions()
+
+
 def _inside(place: Loc, span: Loc) -> bool:
     start, end = (span.line, span.col), (span.end_line, span.end_col)
     return place.file == span.file and start <= (place.line, place.col) and (place.end_line, place.end_col) <= end

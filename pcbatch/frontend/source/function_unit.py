@@ -10,7 +10,7 @@ import gast
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
-from pcbatch.frontend.source.decisions import Decisions
+from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.locate import Source, locate
 from pcbatch.frontend.source.scope import bindings, identifiers, parameters
 from pcbatch.frontend.source.tree import FUNCTIONS, Node
@@ -38,7 +38,7 @@ class Unit:
     names: frozenset[str]
     batched: BatchedTest
     statics: Statics
-    decisions: Decisions = Decisions()
+    decisions: Decisions = NONE
 
     @property
     def header(self) -> Loc:
@@ -54,7 +54,7 @@ class Unit:
         return statements
 
 
-def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, decisions: Decisions = Decisions()) -> Unit:
+def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, decisions: Decisions = NONE) -> Unit:
     """Find the source of `fn` and classify its names; raises CompileError if there is no source."""
     located = locate(fn)
     node = located.node
