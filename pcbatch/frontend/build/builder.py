@@ -44,6 +44,7 @@ class Builder:
         self.drafts: dict[str, Draft] = {}
         self.result = _fresh("r", unit.names)
         self._next_temp = 0
+        self._taken = unit.names | unit.fn.__globals__.keys()
         self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
         self.variables = unit.variables | {self.result}
         self.current = self.label()
@@ -56,7 +57,7 @@ class Builder:
 
     def temp(self) -> str:
         """Return a new variable, different from every name of the user's function."""
-        while (name := f"t{self._next_temp}") in self.unit.names:
+        while (name := f"t{self._next_temp}") in self._taken:
             self._next_temp += 1
         self._next_temp += 1
         self.variables |= {name}

@@ -120,8 +120,13 @@ def _enumerate(b: Builder, node: Node) -> Iterable:
 
 
 def _zip(b: Builder, node: Node) -> Iterable:
-    inner = [iterable(b, arg) for arg in node.args]
-    name = "same_length" if _is_strict(node) else "shortest"
+    return zipped(b, node.args, node, strict=_is_strict(node))
+
+
+def zipped(b: Builder, sources: list[Node], node: Node, strict: bool = False) -> Iterable:
+    """Build the parts of several iterables that are gone over together."""
+    inner = [iterable(b, arg) for arg in sources]
+    name = "same_length" if strict else "shortest"
     length = supported(name, [each.length.value for each in inner], node)
     shown = call(load("min", node), [each.length.shown for each in inner], node)
     only = inner[0].length

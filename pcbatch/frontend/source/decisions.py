@@ -1,10 +1,8 @@
-"""The decisions that only type inference can make for the front end; with each new one compiling starts again."""
+"""The decisions about the user's source that only type inference can make; with each new one compiling starts again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from types import CodeType
 
 from pcbatch.diagnostics.diagnostic import Loc
 
@@ -13,13 +11,10 @@ from pcbatch.diagnostics.diagnostic import Loc
 class Decisions:
     """Facts that inference has found out about the user's source.
 
-    Attributes:
-        along: the code of helpers that are compiled as if they were decorated.
-        expanded: places at which a comprehension, or a builtin that consumes an iterable, could not be traced; those
-            around such a place become loops.
+    `expanded` are places that could not be traced: a comprehension around one of them, or a builtin that consumes an
+    iterable there, becomes a loop.
     """
 
-    along: frozenset[CodeType] = frozenset()
     expanded: frozenset[Loc] = frozenset()
 
     def expands(self, span: Loc) -> bool:
@@ -33,8 +28,3 @@ NONE = Decisions()
 def _inside(place: Loc, span: Loc) -> bool:
     start, end = (span.line, span.col), (span.end_line, span.end_col)
     return place.file == span.file and start <= (place.line, place.col) and (place.end_line, place.end_col) <= end
-
-
-def with_expanded(decisions: Decisions, places: Iterable[Loc]) -> Decisions:
-    """Return the decisions with further places to expand."""
-    return Decisions(decisions.along, decisions.expanded.union(places))
