@@ -10,6 +10,7 @@ from pcbatch.errors import CompileError
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
+from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
@@ -56,6 +57,8 @@ class Symbols:
         fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
         self.functions[name] = Request(fn, statics, target.inline)
+        if isinstance(self.batched, Along):
+            self.batched.names[name] = key_of(fn.__code__)
         return name
 
     def _unique(self, name: str) -> str:

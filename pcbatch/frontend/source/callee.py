@@ -12,13 +12,15 @@ class Target:
     """The plain function that a call runs, with arguments that are bound to it already.
 
     `args` come before the arguments of the call (a method's object, those of a `functools.partial`), `keywords` are
-    those of a partial; `inline`: a copy of the function is put where it is called.
+    those of a partial; `inline`: a copy of the function is put where it is called; `along`: it has no decorator, so
+    that it may also be used as the plain function that it is.
     """
 
     fn: FunctionType
     args: tuple[object, ...] = ()
     keywords: tuple[tuple[str, object], ...] = ()
     inline: bool = False
+    along: bool = False
 
 
 BatchedTest = Callable[[object], Target | None]  # gives None for an object that is not a batched function

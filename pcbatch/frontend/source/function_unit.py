@@ -75,7 +75,7 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, decision
         nested=nested,
         names=identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names),
         batched=lambda obj: (
-            Target(fn) if obj is fn else batched(obj)
+            Target(fn) if obj is fn and batched(obj) is None else batched(obj)
         ),  # `fn` may call itself by a name that is not its batched object
         statics={name: value for name, value in statics.items() if not bound.get(name, [fn])},
         decisions=decisions,

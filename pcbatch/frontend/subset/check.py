@@ -172,7 +172,7 @@ class Checker:
             if isinstance(node.func, gast.Subscript) and not isinstance(node.func.slice, gast.Constant):
                 self._choice(node.func.value, where, (tuple, list, dict))
             self.visit(node.func, where)
-        elif where.scope and not target.inline:
+        elif where.scope and not target.inline and not target.along:
             self.faults.add(
                 "PCB206",
                 f"the batched function `{target.fn.__name__}` is called inside {where.scope}",
@@ -198,7 +198,7 @@ class Checker:
 
     def _value(self, node: Node, where: Where) -> None:
         target = self._batched(node, where)
-        if target is not None and not target.inline:
+        if target is not None and not target.inline and not target.along:
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
             helps = value_helps(self.unit, target, None if self.given_to is None else resolve(self.unit, self.given_to))
@@ -214,7 +214,7 @@ class Checker:
             return
         items = functions.values() if isinstance(functions, dict) else functions
         targets = [self.unit.batched(item) for item in items]
-        if targets and all(target is not None and not target.inline for target in targets):
+        if targets and all(target is not None and not target.inline and not target.along for target in targets):
             title, table = "which batched function is called here is not known before the lanes run", one_line(node)
             key = short(next(iter(functions))) if isinstance(functions, dict) else "0"
             helps = (f"write the calls out, each by an index that is known: `{table}[{key}](x)`",)
