@@ -7,6 +7,7 @@ from types import FunctionType
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
+from pcbatch.frontend.build import consumers
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
@@ -137,7 +138,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         check_defined(unit, faults)
     if not codes <= HARMLESS:
         return None, faults.found
-    builder = Builder(unit, faults, symbols)
+    builder = Builder(unit, faults, symbols, consumers)
     statements(builder, unit.body)
     if builder.current in builder.reachable() and not returns_value(unit):
         if "PCB110" not in codes:

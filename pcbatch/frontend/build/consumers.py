@@ -32,6 +32,8 @@ def expand(b: Builder, dst: str, node: Node) -> None:
     match node:
         case gast.ListComp():
             _collected(b, dst, node, node, "appended", _empty_list(node))
+        case gast.GeneratorExp():
+            _collected(b, dst, node, node, "appended", _empty_list(node))
         case gast.SetComp():
             _collected(b, dst, node, node, "added", supported("empty_set", [], node))
         case gast.DictComp():

@@ -21,7 +21,7 @@ from pcbatch.frontend.build.inner_names import Names, applied, own_name, renamed
 from pcbatch.frontend.build.iterables import zipped
 from pcbatch.frontend.build.itertools_loops import ITERTOOLS, Consume, indexed
 from pcbatch.frontend.source.scope import bindings
-from pcbatch.frontend.source.streams import INSIDE_OUT, is_stream, lazy
+from pcbatch.frontend.source.streams import is_special, lazy
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
@@ -39,29 +39,26 @@ def each(b: Builder, node: Node, consume: Consume) -> None:
     """Build loops that hand each element of an iterable to `consume`, as an expression that is evaluated once."""
     if isinstance(node, COMPREHENSIONS):
         elements = display([node.key, node.value], node) if isinstance(node, gast.DictComp) else node.elt
-        _generators(b, node.generators, {}, lambda names, after: consume(renamed(elements, names), after))
+        _generators(
+            b,
+            node.generators,
+            {},
+            lambda names, after: consume(renamed(elements, names), after),
+            isinstance(node, gast.ListComp),
+        )
         return
     name = lazy(b.unit, node)
-    if name is None or (name in INSIDE_OUT and not _wraps_stream(b, node, name)) or _odd(node):
+    if name is None or not is_special(b.unit, node):
         _plain(b, node, consume)
-        return
-    if name in PYTHON:
+    elif name in PYTHON:
         PYTHON[name](b, node, consume)
     else:
         ITERTOOLS[name](each, b, node, consume)
 
 
-def _wraps_stream(b: Builder, node: Node, name: str) -> bool:
-    """Whether `enumerate` goes over a stream that the head of a loop does not take as it is."""
-    inner = node.args[0] if name == "enumerate" and node.args else None
-    return inner is not None and is_stream(b.unit, inner) and lazy(b.unit, inner) not in INSIDE_OUT
-
-
-def _odd(node: Node) -> bool:
-    return any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords)
-
-
-def _generators(b: Builder, generators: Sequence[Node], names: Names, body: Callable[[Names, str], None]) -> None:
+def _generators(
+    b: Builder, generators: Sequence[Node], names: Names, body: Callable[[Names, str], None], fixed: bool
+) -> None:
     """Build the `for` and `if` parts of a comprehension; `names` are what its variables have become so far."""
     first, *rest = generators
     source = renamed(first.iter, names)
@@ -75,7 +72,7 @@ def _generators(b: Builder, generators: Sequence[Node], names: Names, body: Call
             condition(b, renamed(test, inner), holds, following)
             b.start(holds)
         if rest:
-            _generators(b, rest, inner, body)
+            _generators(b, rest, inner, body, fixed and not first.ifs)
         else:
             body(inner, following)
 
@@ -83,17 +80,20 @@ def _generators(b: Builder, generators: Sequence[Node], names: Names, body: Call
         assign(b, [target], element)
         inside(following)
 
-    if is_stream(b.unit, source) and lazy(b.unit, source) not in INSIDE_OUT:
+    if is_special(b.unit, source):
         each(b, source, step)
     else:
-        loop(b, target, source, inside)
+        loop(b, target, source, inside, fixed and not first.ifs)
 
 
-def loop(b: Builder, target: Node, source: Node, body: Callable[[str], None]) -> None:
-    """Build `for target in source: body`; `body` gets the label of the next element."""
+def loop(b: Builder, target: Node, source: Node, body: Callable[[str], None], fixed: bool = False) -> None:
+    """Build `for target in source: body`; `body` gets the label of the next element.
+
+    With `fixed`, a loop over a `range` of known length is unrolled, so that what it makes has a known length.
+    """
     head, inside, after = b.label(), b.label(), b.label()
     at = gast.copy_location(gast.For(target=target, iter=source, body=[], orelse=[], type_comment=None), source)
-    iteration = loops.begin(b, at)
+    iteration = loops.begin(b, at, fixed)
     b.jump(inside if iteration.sure else head)
     b.start(head)
     iteration.test(inside, after)
@@ -178,8 +178,6 @@ def _enumerate(b: Builder, node: Node, consume: Consume) -> None:
         consume(display([load(number, node), value], node), after)
 
     each(b, node.args[0], step)
-
-
 
 
 PYTHON: Mapping[str, Callable[[Builder, Node, Consume], None]] = {

@@ -74,5 +74,3 @@ def applied(b: Builder, function: Node, args: list[Node], at: Node) -> Node:
 def _simple(args: Node, count: int) -> bool:
     more = args.vararg or args.kwarg or args.kwonlyargs or args.defaults
     return not more and len(args.posonlyargs) + len(args.args) == count
-
-

@@ -111,7 +111,9 @@ def _accumulate(each: Each, b: Builder, node: Node, consume: Consume) -> None:
         b.jump(both)
         b.start(later)
         plus = binary(total, gast.Add(), element, node)
-        lower_into(b, total.id, plus if function is None or is_none(function) else applied(b, function, [total, element], node))
+        lower_into(
+            b, total.id, plus if function is None or is_none(function) else applied(b, function, [total, element], node)
+        )
         b.jump(both)
         b.start(both)
         consume(total, after)
@@ -132,7 +134,9 @@ def _product(each: Each, b: Builder, node: Node, consume: Consume) -> None:
         if k == len(sources):
             consume(display(chosen, node), after)
             return
-        indexed(b, sources[k], constant(0, node), node, lambda _, value, following: nest(k + 1, [*chosen, value], following))
+        indexed(
+            b, sources[k], constant(0, node), node, lambda _, value, following: nest(k + 1, [*chosen, value], following)
+        )
 
     _closed(b, lambda after: nest(0, [], after))
 
@@ -202,7 +206,9 @@ def _islice(each: Each, b: Builder, node: Node, consume: Consume) -> None:
         bounds = [constant(0, node), bounds[0]]
     if len(bounds) == 2:
         bounds = [*bounds, constant(1, node)]
-    start, stop, step_ = (kept(b, lower(b, constant(0, node) if k == 0 and is_none(bound) else bound)) for k, bound in enumerate(bounds))
+    start, stop, step_ = (
+        kept(b, lower(b, constant(0, node) if k == 0 and is_none(bound) else bound)) for k, bound in enumerate(bounds)
+    )
     position, end = load(b.temp(), node), b.label()
     b.prim((position.id,), constant(0, node))
 
@@ -229,7 +235,11 @@ def _islice(each: Each, b: Builder, node: Node, consume: Consume) -> None:
 
 
 def _count(each: Each, b: Builder, node: Node, consume: Consume) -> None:
-    start, step_ = [*node.args, constant(0, node), constant(1, node)][:2] if len(node.args) != 1 else (node.args[0], constant(1, node))
+    start, step_ = (
+        [*node.args, constant(0, node), constant(1, node)][:2]
+        if len(node.args) != 1
+        else (node.args[0], constant(1, node))
+    )
     following = load(b.temp(), node)
     lower_into(b, following.id, start)
     step_ = kept(b, lower(b, step_))
@@ -260,8 +270,7 @@ ITERTOOLS: Mapping[str, Callable[[Each, Builder, Node, Consume], None]] = {
     "accumulate": _accumulate,
     "product": _product,
     **{
-        name: partial(_choices, name=name)
-        for name in ("combinations", "combinations_with_replacement", "permutations")
+        name: partial(_choices, name=name) for name in ("combinations", "combinations_with_replacement", "permutations")
     },
     "pairwise": _pairwise,
     "islice": _islice,

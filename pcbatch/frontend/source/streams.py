@@ -43,6 +43,7 @@ INSIDE_OUT = frozenset({"zip", "enumerate", "reversed", "range"})
 """Streams that the head of a loop takes as they are."""
 
 COLLECTED = (collections.Counter, collections.deque)
+ELEMENT = "element"  # the variable of a comprehension that the compiler makes
 METHODS = frozenset({"extend", "update", "join", "extendleft", "union", "intersection", "difference"})
 """Methods that take an iterable and give what they would give for a list of its elements."""
 
@@ -79,6 +80,18 @@ def is_stream(unit: Unit, node: Node) -> bool:
     return isinstance(node, COMPREHENSIONS) or lazy(unit, node) is not None
 
 
+def is_special(unit: Unit, node: Node) -> bool:
+    """Whether a node is a stream that the head of a loop does not take as it is."""
+    name = lazy(unit, node)
+    if name == "enumerate" and node.args:
+        return not _is_odd(node) and is_special(unit, node.args[0])
+    return isinstance(node, COMPREHENSIONS) or (name is not None and name not in INSIDE_OUT and not _is_odd(node))
+
+
+def _is_odd(node: Node) -> bool:
+    return any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords)
+
+
 def takes_list(unit: Unit, node: Node) -> bool:
     """Whether a node is a call that gives the same for a generator as for a list of its elements."""
     if not isinstance(node, gast.Call):
@@ -97,6 +110,21 @@ def expands(unit: Unit, node: Node) -> bool:
     if isinstance(node, gast.ListComp | gast.SetComp | gast.DictComp):
         return needs_loop(unit, node)
     return consumer(unit, node) is not None and needs_loop(unit, node)
+
+
+def becomes_list(unit: Unit, node: Node) -> bool:
+    """Whether a generator expression, or a call such as `map(f, xs)`, becomes a list where one is as good."""
+    return not expands(unit, node) and is_stream(unit, node) and needs_loop(unit, node)
+
+
+def as_list(node: Node) -> Node:
+    """A comprehension that makes a list of the elements of a stream."""
+    if isinstance(node, gast.GeneratorExp):
+        return gast.copy_location(gast.ListComp(elt=node.elt, generators=node.generators), node)
+    element = gast.copy_location(gast.Name(id=ELEMENT, ctx=gast.Load(), annotation=None, type_comment=None), node)
+    target = gast.copy_location(gast.Name(id=ELEMENT, ctx=gast.Store(), annotation=None, type_comment=None), node)
+    generator = gast.comprehension(target=target, iter=node, ifs=[], is_async=0)
+    return gast.copy_location(gast.ListComp(elt=element, generators=[generator]), node)
 
 
 def needs_loop(unit: Unit, node: Node) -> bool:
