@@ -31,6 +31,7 @@ from pcbatch.lowering.cfg_passes import (
     copy_propagation,
     dead_code,
     enter_loops,
+    fail_unbound,
     flatten,
     forward_destinations,
     if_conversion,
@@ -247,7 +248,12 @@ def _inferred(
         # has the types of the arguments, and converts them where it calls the function.
         source, cfg, inferred = _unrolled(checked(wrap_entry.run(source), "wrap_entry"), args, along, decisions)
     entered = checked(enter_loops.run(source, cfg, inferred), "enter_loops", ("defined",))
-    return (cfg, inferred) if entered == source else _unrolled(entered, args, along, decisions)[1:]
+    if entered != source:
+        cfg, inferred = _unrolled(entered, args, along, decisions)[1:]
+    if inferred.errors or inferred.conflicts:
+        return cfg, inferred
+    flagged = checked(fail_unbound.run(cfg, inferred), "fail_unbound", ("defined",))
+    return (cfg, inferred) if flagged == cfg else (flagged, infer.run(flagged, args))
 
 
 def _unrolled(
