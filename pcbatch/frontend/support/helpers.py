@@ -29,6 +29,7 @@ from pcbatch.frontend.build.operators import LIBRARIES, PASSING, REPLACED, SUPPO
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
 from pcbatch.frontend.support.type_questions import type_
 from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, origin_of
 
@@ -76,6 +77,8 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     replacement = next((name for function, name in REPLACED if fn is function), None)
     if replacement is not None:
         return getattr(support, replacement)
+    if (of_lanes := math_replacement(fn)) is not None:
+        return of_lanes
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
     if _is_rewritten(fn):
