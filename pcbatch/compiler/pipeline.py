@@ -32,6 +32,7 @@ from pcbatch.lowering.cfg_passes import (
     if_conversion,
     inline,
     lift_captures,
+    lower_checks,
     simplify_cfg,
     split_live_ranges,
     unroll,
@@ -63,6 +64,7 @@ CFG_PASSES = (
     copy_propagation.run,
     forward_destinations.run,
     dead_code.run,
+    lower_checks.run,
     simplify_cfg.run_tails,
 )
 

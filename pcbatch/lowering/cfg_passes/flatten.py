@@ -19,16 +19,18 @@ from typing import Any, assert_never
 import jax
 import jax.extend.core as jex
 
+from pcbatch.containers import checks as containers
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
-from pcbatch.ir.ops import ERROR, RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.message import Field
+from pcbatch.ir.ops import CAPACITY, ERROR, RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Inferred, branch_targets
-from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
 
 
@@ -105,8 +107,8 @@ class _Flattener:
                         return Block(block.label, tuple(ops), no_way_back(op))
                 case Print():
                     ops.append(Print(self.show(op.message), op.loc))
-                case Select():
-                    raise NotImplementedError("selections are made after type inference")
+                case Select() | Check():
+                    raise NotImplementedError("selections and checks are made after type inference")
                 case _:
                     assert_never(op)
         terminator = self.terminator(block.terminator)
@@ -148,7 +150,25 @@ class _Flattener:
                 else:
                     computed.append((leaf, position, None if same else want))
                 position += 1
-        return self._sequence(op, traced, in_leaves, moves, computed, constants)
+        checks = self.checks(op, traced, computed)
+        return [*self._sequence(op, traced, in_leaves, moves, computed, constants), *checks]
+
+    def checks(self, op: Prim, traced: Traced, computed: list[tuple[str, int, ArrayType | None]]) -> list[Op]:
+        """The checks of a primitive; adds what they read to the leaves that it computes."""
+        checks: list[Op] = []
+
+        def leaf(position: int) -> str:
+            name = self.fresh("check")
+            self.types[name] = from_aval(traced.closed.out_avals[position])
+            computed.append((name, position, None))
+            return name
+
+        for check in traced.checks:
+            failed = leaf(check.failed)
+            message = tuple(part if isinstance(part, str) else Field(leaf(part)) for part in check.message)
+            kind = CAPACITY if check.exception == containers.CAPACITY else ERROR
+            checks.append(Check(failed, kind, check.exception, message, op.loc))
+        return checks
 
     def _sequence(
         self,
