@@ -45,6 +45,7 @@ from pcbatch.frontend.support.match import is_sequence as is_sequence
 from pcbatch.frontend.support.match import positional as positional
 from pcbatch.frontend.support.match import same as same
 from pcbatch.frontend.support.match import without as without
+from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
 from pcbatch.frontend.support.python_numbers import divmod_ as divmod_
