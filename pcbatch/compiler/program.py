@@ -23,6 +23,8 @@ from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
+from pcbatch.containers.number_rules import NumberRules
+from pcbatch.containers.number_rules import using as using_rules
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import Print
@@ -345,7 +347,8 @@ def compile_signature(
         apart: names of an outer trace whose values lanes do not share.
     """
     types = replace(given, arrays={}, mapped={})
-    stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), apart)
+    with using_rules(NumberRules(options.overflow, options.math_errors)):
+        stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), apart)
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
     recompile = Recompile(compile, types, apart)
     if options.strategy == "local":

@@ -17,6 +17,7 @@ from pcbatch.frontend.source.tree import Node, load
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
+from pcbatch.ir.message import Message
 from pcbatch.ir.ops import Jump, Prim, Return
 
 
@@ -45,6 +46,7 @@ class Builder:
         self.result = _fresh("r", unit.names)
         self._next_temp = 0
         self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
+        self.texts: dict[str, Message] = {}  # variables that hold text, as far as they are only shown
         self.variables = unit.variables | {self.result}
         self.current = self.label()
 

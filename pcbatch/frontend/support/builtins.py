@@ -13,9 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.number_rules import rules
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.math_functions.integers import modular_power
+from pcbatch.frontend.support.math_functions.reals import to_integer
 from pcbatch.frontend.support.python_numbers import power
 from pcbatch.frontend.support.sequence_operators import ordered
 from pcbatch.frontend.support.truth import truth
@@ -136,6 +138,8 @@ def int_(*args: Any, **options: Any) -> Any:
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
         return int(*args, **options)
     value = _real_scalar("int", args[0])
+    if rules().overflow == "fail" and jnp.issubdtype(value.dtype, jnp.floating):
+        return number(to_integer(jnp.trunc(value), "int"))
     wide = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype.itemsize >= 4
     return number(value if wide else value.astype(int), *args)
 

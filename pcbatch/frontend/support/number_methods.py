@@ -16,7 +16,6 @@ from pcbatch.origins import Origin, Tracer, kind_of, number, origin_of
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-METHODS = frozenset("bit_length bit_count is_integer conjugate as_integer_ratio hex to_bytes".split())
 ATTRIBUTES = frozenset({"numerator", "denominator"})
 REFUSED = {
     "as_integer_ratio": "its two integers have no bound: write `math.frexp(x)` for a fraction and a power of two",
