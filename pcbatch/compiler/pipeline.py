@@ -32,9 +32,11 @@ from pcbatch.lowering.cfg_passes import (
     if_conversion,
     inline,
     lift_captures,
+    lower_checks,
     simplify_cfg,
     split_live_ranges,
     unroll,
+    wrap_entry,
 )
 from pcbatch.lowering.diagnose import check_types
 from pcbatch.lowering.jaxpr_passes import rng_by_lane, unroll_threefry
@@ -49,6 +51,7 @@ from pcbatch.lowering.stack_passes import (
 )
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.typing.join_types import differs
 
 ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
 
@@ -63,6 +66,7 @@ CFG_PASSES = (
     copy_propagation.run,
     forward_destinations.run,
     dead_code.run,
+    lower_checks.run,
     simplify_cfg.run_tails,
 )
 
@@ -197,6 +201,10 @@ def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
 def _inferred(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, infer.Inferred]:
     """The typed program and its types: loops and branches that only types can decide are rewritten first."""
     source, cfg, inferred = _unrolled(source, args)
+    if any(differs(v, inferred.types.get((source.entry, name), v)) for name, v in args.items()):
+        # The function goes on with another structure in a parameter than it is given, a list that grows: a new entry
+        # has the types of the arguments, and converts them where it calls the function.
+        source, cfg, inferred = _unrolled(checked(wrap_entry.run(source), "wrap_entry"), args)
     entered = checked(enter_loops.run(source, cfg, inferred), "enter_loops", ("defined",))
     return (cfg, inferred) if entered == source else _unrolled(entered, args)[1:]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +69,7 @@ def require(holds: Any, exception: str, *message: Any) -> None:
         if not holds:
             raise getattr(builtins, exception)("".join(map(str, message)))
         return
-    _record(holds, exception, message)
+    record(holds, exception, message)
 
 
 def require_room(needed: Any, capacity: int) -> None:
@@ -86,12 +86,13 @@ def require_room(needed: Any, capacity: int) -> None:
         if needed > capacity:
             raise FullError(needed)
         return
-    _record(needed <= capacity, CAPACITY, (needed,))
+    record(needed <= capacity, CAPACITY, (needed,))
 
 
-def _record(holds: Any, exception: str, message: tuple[Any, ...]) -> None:
+def record(holds: Any, exception: str, message: Sequence[Any]) -> None:
+    """Collect a check whose condition is an array; without a context to collect in, a known one is made at once."""
     checks = _collected.get()
     if checks is not None:
-        checks.append(Check(jax.numpy.logical_not(holds), exception, message))
+        checks.append(Check(jax.numpy.logical_not(holds), exception, tuple(message)))
     elif not isinstance(holds, jax.core.Tracer):
         require(bool(holds), "MemoryError" if exception == CAPACITY else exception, *message)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.ir.ops import Branch, Fail, Jump, Print, PureOp, Return
+from pcbatch.ir.ops import Branch, Check, Fail, Jump, Print, PureOp, Return
 from pcbatch.ir.types import ArrayType
 
 
@@ -21,7 +21,7 @@ class Call:
     loc: Loc | None = field(default=None, compare=False)
 
 
-Op = PureOp | Call | Print
+Op = PureOp | Call | Print | Check
 Terminator = Jump | Branch | Return | Fail
 
 

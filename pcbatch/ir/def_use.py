@@ -8,10 +8,10 @@ from typing import assert_never
 
 from pcbatch.ir.cfg import Block, Call, Terminator
 from pcbatch.ir.message import variables
-from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.stack import Edge, Fork, Leaf, Pop, Push, PushJump, StackBlock, StackTerminator
 
-AnyOp = Prim | Move | Select | Call | Push | Pop | Print
+AnyOp = Prim | Move | Select | Call | Push | Pop | Print | Check
 AnyTerminator = Jump | Branch | Fork | Return | PushJump | Fail
 AnyBlock = Block | StackBlock
 
@@ -29,6 +29,8 @@ def reads(op: AnyOp) -> tuple[str, ...]:
             return args
         case Print(message=message):
             return variables(message)
+        case Check(failed=failed, message=message):
+            return tuple(dict.fromkeys((failed, *variables(message))))
         case Pop():
             return ()
         case _:
@@ -42,7 +44,7 @@ def writes(op: AnyOp) -> tuple[str, ...]:
             return dsts
         case Move(dst=dst) | Select(dst=dst) | Pop(dst=dst):
             return (dst,)
-        case Push() | Print():
+        case Push() | Print() | Check():
             return ()
         case _:
             assert_never(op)

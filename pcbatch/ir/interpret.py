@@ -20,7 +20,7 @@ from pcbatch.errors import InternalError
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.expr_text import as_function
-from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Storage
 
 Values = MutableMapping[str, Any]
@@ -271,7 +271,7 @@ def _text(message: messages.Message, values: Values) -> str:
     return messages.text(message, {name: _get(values, name) for name in messages.variables(message)})
 
 
-def _pure(op: PureOp | Print, values: Values, count: _Counts) -> None:
+def _pure(op: PureOp | Print | Check, values: Values, count: _Counts) -> None:
     match op:
         case Prim(dsts=dsts, expr=expr):
             count.texts[expr.text] += 1
@@ -284,6 +284,9 @@ def _pure(op: PureOp | Print, values: Values, count: _Counts) -> None:
             values[op.dst] = _get(values, chosen)
         case Print(message=message):
             print(_text(message, values), end="")
+        case Check():
+            if bool(_get(values, op.failed)):
+                raise LaneFailed(op.kind, op.name, _text(op.message, values))
         case _:
             assert_never(op)
 

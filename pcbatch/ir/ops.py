@@ -82,6 +82,21 @@ class Print:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """An operation that ends the lane if the variable `failed` is true; else nothing happens.
+
+    `kind`, `name` and `message` are those of the `Fail`. It may be moved down past operations without an effect, since
+    a lane that fails has no further use for what they compute. `lower_checks` replaces it by branches.
+    """
+
+    failed: str
+    kind: str
+    name: str
+    message: Message = ()
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Jump:
     """A terminator that continues at a block."""
 
@@ -103,12 +118,16 @@ class Return:
     """A terminator that leaves the function; the results are in its result variables."""
 
 
-ASSERTION, ERROR = "assertion", "error"  # the kinds of `Fail`
+ASSERTION, ERROR, CAPACITY = "assertion", "error", "capacity"  # the kinds of `Fail`
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """A terminator that ends the lane: `kind` is `ASSERTION` or `ERROR`, `name` the exception of the plain function."""
+    """A terminator that ends the lane: `name` is the exception of the plain function.
+
+    `kind` is `ASSERTION`, `ERROR`, or `CAPACITY`: a container of the lane is full, for which the plain function raises
+    nothing.
+    """
 
     kind: str
     name: str

@@ -15,7 +15,7 @@ from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
 from pcbatch.ir.def_use import AnyOp
 from pcbatch.ir.expr_text import default_reads, unbrace
-from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.stack import (
     Edge,
     Fork,
@@ -50,6 +50,7 @@ _ASSIGN = re.compile(rf"(?:update +)?({_NAMES}) = (?=\S)")
 _READS = re.compile(rf" *(?:reads \(((?:{_NAMES})?)\))?")
 _SELECT = re.compile(rf"select ({_NAME}), *({_NAME}), *({_NAME})")
 _CALL = re.compile(rf"call @({_FUNC})\(((?:{_NAMES})?)\)")
+_CHECK = re.compile(rf"check ({_NAME}), (\w+) (\w+)")
 _PUSH = re.compile(rf"push ({_NAME})(?: = ({_NAME}))?")
 _POP = re.compile(rf"pop ({_NAME})")
 _JUMP = re.compile(rf"jump ({_LABEL})")
@@ -269,11 +270,11 @@ def _cfg_op(op: AnyOp) -> Op | None:
 
 
 def _stack_op(op: AnyOp) -> StackOp | None:
-    return None if isinstance(op, Call) else op
+    return None if isinstance(op, Call | Check) else op
 
 
 def _pure_op(op: AnyOp) -> PureOp | None:
-    return None if isinstance(op, Call | Push | Pop | Print) else op
+    return None if isinstance(op, Call | Push | Pop | Print | Check) else op
 
 
 def _op(line: _Line, declared: Collection[str]) -> AnyOp | None:
@@ -288,6 +289,8 @@ def _op(line: _Line, declared: Collection[str]) -> AnyOp | None:
         return Pop(match[1])
     if text.startswith("print("):
         return Print(_whole_message(line, len("print")))
+    if match := _CHECK.match(text):
+        return Check(match[1], match[2], match[3], _whole_message(line, match.end()))
     return None
 
 

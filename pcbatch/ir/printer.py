@@ -49,7 +49,7 @@ from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.def_use import AnyBlock, AnyOp, AnyTerminator
 from pcbatch.ir.expr_text import braced, default_reads
-from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.stack import Edge, Fork, Pop, Push, PushJump, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 
@@ -80,6 +80,8 @@ def print_op(op: AnyOp, declared: Mapping[str, object]) -> str:
             return f"pop {dst}"
         case Print(message=message):
             return f"print({messages.show(message)})"
+        case Check(failed=failed, kind=kind, name=name, message=message):
+            return f"check {failed}, {kind} {name}({messages.show(message)})"
         case _:
             assert_never(op)
 

@@ -10,10 +10,10 @@ from typing import TypeVar, assert_never
 
 from pcbatch.ir import message as messages
 from pcbatch.ir.cfg import Call
-from pcbatch.ir.ops import Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.ops import Branch, Check, Expr, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.stack import Fork, Pop, Push, PushJump
 
-AnyOp = Prim | Move | Select | Call | Push | Pop | Print
+AnyOp = Prim | Move | Select | Call | Push | Pop | Print | Check
 OpT = TypeVar("OpT", bound=AnyOp)
 TermT = TypeVar("TermT", bound=Jump | Branch | Fork | Return | PushJump | Fail)
 
@@ -66,6 +66,8 @@ def rename_reads(op: OpT, new: Callable[[str], str]) -> OpT:
             return replace(op, args=tuple(map(new, op.args)))
         case Print():
             return replace(op, message=messages.rename(op.message, new))
+        case Check():
+            return replace(op, failed=new(op.failed), message=messages.rename(op.message, new))
         case Pop():
             return op
         case _:
@@ -79,7 +81,7 @@ def rename_writes(op: OpT, new: Callable[[str], str]) -> OpT:
             return replace(op, dsts=tuple(map(new, op.dsts)))
         case Move() | Select() | Push() | Pop():
             return replace(op, dst=new(op.dst))
-        case Print():
+        case Print() | Check():
             return op
         case _:
             assert_never(op)

@@ -59,7 +59,7 @@ from pcbatch.ir.def_use import (
 )
 from pcbatch.ir.liveness import doubtful, live_in, stack_live_in, stack_live_out
 from pcbatch.ir.must_assign import slots, stack_written, written
-from pcbatch.ir.ops import ASSERTION, ERROR, RETURN, Fail, Move, Select
+from pcbatch.ir.ops import ASSERTION, CAPACITY, ERROR, RETURN, Check, Fail, Move, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage
 from pcbatch.ir.types import BOOL, ArrayType
 
@@ -150,8 +150,16 @@ def _op_types(ops: Iterable[AnyOp], types: Types, where: str) -> Iterator[Fault]
                 yield from _agree(op.dst, op.on_true, types, types, where)
                 yield from _agree(op.dst, op.on_false, types, types, where)
                 yield from _agree(op.on_true, op.on_false, types, types, where)
+            case Check():
+                yield from _is_bool(op.failed, types, where)
+                yield from _kind(op.kind, where)
             case _:
                 pass
+
+
+def _kind(kind: str, where: str) -> Iterator[Fault]:
+    if kind not in (ASSERTION, ERROR, CAPACITY):
+        yield Fault("kind", where, f"{kind} is no kind of failure")
 
 
 def _is_bool(name: str, types: Types, where: str) -> Iterator[Fault]:
@@ -171,8 +179,8 @@ def _blocks_types(blocks: Iterable[AnyBlock], types: Types, where: str) -> Itera
         yield from _op_types(block.ops, types, _at(where, block))
         for cond in conditions(block.terminator):
             yield from _is_bool(cond, types, _at(where, block))
-        if isinstance(block.terminator, Fail) and block.terminator.kind not in (ASSERTION, ERROR):
-            yield Fault("kind", _at(where, block), f"{block.terminator.kind} is no kind of failure")
+        if isinstance(block.terminator, Fail):
+            yield from _kind(block.terminator.kind, _at(where, block))
 
 
 def _unwritten(block: AnyBlock, known: Names) -> Iterator[str]:

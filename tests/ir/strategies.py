@@ -6,7 +6,22 @@ from hypothesis import strategies as st
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.message import Field
-from pcbatch.ir.ops import RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.ops import (
+    ASSERTION,
+    CAPACITY,
+    ERROR,
+    RETURN,
+    Branch,
+    Check,
+    Expr,
+    Fail,
+    Jump,
+    Move,
+    Prim,
+    Print,
+    Return,
+    Select,
+)
 from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
 from pcbatch.ir.types import LONG, ArrayType
 
@@ -56,9 +71,10 @@ messages = st.recursive(
 pure_ops = st.builds(Prim, dsts, exprs) | st.builds(Move, names, names) | st.builds(Select, names, names, names, names)
 functions_names = st.sampled_from(("fib", "f.<locals>.g", "<lambda>"))
 prints = st.builds(Print, messages)
-cfg_ops = pure_ops | prints | st.builds(Call, dsts, functions_names, st.lists(names, max_size=3).map(tuple))
+checks = st.builds(Check, names, st.sampled_from((ASSERTION, ERROR, CAPACITY)), st.just("IndexError"), messages)
+cfg_ops = pure_ops | prints | checks | st.builds(Call, dsts, functions_names, st.lists(names, max_size=3).map(tuple))
 stack_ops = pure_ops | prints | st.builds(Push, names, names) | st.builds(Pop, names)
-fails = st.builds(Fail, st.sampled_from(("assertion", "error")), names, messages)
+fails = st.builds(Fail, st.sampled_from((ASSERTION, ERROR, CAPACITY)), names, messages)
 jumps = st.builds(Jump, labels) | st.builds(Branch, names, targets, targets) | st.just(Return()) | fails
 leaves = st.builds(Jump, labels) | st.builds(PushJump, labels, labels) | st.just(Return())
 trees = st.recursive(leaves, lambda inner: st.builds(Fork, names, inner, inner), max_leaves=6)

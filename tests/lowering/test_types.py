@@ -13,8 +13,9 @@ import pytest
 import pcbatch
 from pcbatch import CompileError
 from pcbatch.api.dump import dump
-from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join, known, leaf_names
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, known, leaf_names
 from pcbatch.lowering.typing.jax_types import from_aval
+from pcbatch.lowering.typing.join_types import join
 
 N = np.array([0, 1, 5], np.int32)
 F16, F32, I32 = (from_aval(jax.ShapeDtypeStruct((), dtype)) for dtype in (jnp.float16, jnp.float32, jnp.int32))

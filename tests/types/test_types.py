@@ -13,8 +13,9 @@ import pytest
 import pcbatch
 from pcbatch import CompileError, UsageError
 from pcbatch.ir.types import LONG, ArrayType, parse_type
-from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known
 from pcbatch.lowering.typing.jax_types import as_result, from_aval, is_key, to_aval
+from pcbatch.lowering.typing.join_types import join
 from tests.programs.compare import to_numpy
 from tests.types.type_rows import TABLE, Row, widened
 

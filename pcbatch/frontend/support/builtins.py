@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.optional import Optional, is_none
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.python_numbers import power
@@ -242,6 +243,8 @@ def shown(value: Any) -> Any:
 def is_(a: Any, b: Any) -> Any:
     """The operator `a is b`; refuses a comparison of a value of a lane with a number or an array."""
     plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
+    if isinstance(a, Optional) and b is None:
+        return number(is_none(a))
     if any(isinstance(one, jax.core.Tracer) and isinstance(other, plain) for one, other in ((a, b), (b, a))):
         raise Refusal(
             "PCB305",
@@ -253,7 +256,8 @@ def is_(a: Any, b: Any) -> Any:
 
 def is_not(a: Any, b: Any) -> Any:
     """The operator `a is not b`; refuses what `is_` refuses."""
-    return not is_(a, b)
+    same = is_(a, b)
+    return number(jnp.logical_not(same)) if isinstance(same, jax.Array) else not same
 
 
 def refuse_impure(name: str, kind: str, draw: str) -> Any:

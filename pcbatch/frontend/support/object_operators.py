@@ -11,10 +11,12 @@ from types import FunctionType
 from typing import Any
 
 import jax.extend.source_info_util
+import jax.numpy as jnp
 
+from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.frontend.support import python_numbers
 from pcbatch.frontend.support.helpers import PLAIN
-from pcbatch.origins import is_noting
+from pcbatch.origins import is_noting, number
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -32,6 +34,8 @@ def binary(name: str, substitute: Substitute) -> Callable[[Any, Any], Any]:
     dunder, reflected = f"__{plain}__", f"__{REFLECTED.get(plain, f'r{plain}')}__"
 
     def run(a: Any, b: Any) -> Any:
+        if isinstance(a, Optional) or isinstance(b, Optional):
+            return _of_optional(run, plain, a, b)
         if (isinstance(a, PLAIN) and isinstance(b, PLAIN)) or not is_noting():
             return operator(a, b)
         own, other = _method(a, dunder), _method(b, reflected)
@@ -50,11 +54,25 @@ def binary(name: str, substitute: Substitute) -> Callable[[Any, Any], Any]:
     return run
 
 
+def _of_optional(operator: Callable[[Any, Any], Any], name: str, a: Any, b: Any) -> Any:
+    """Apply an operator where an operand may be None, which equals nothing but None and has no other operators."""
+    if name not in ("eq", "ne"):
+        return operator(unwrapped(a), unwrapped(b))
+    if a is None or b is None:
+        equal = is_none(b if a is None else a)
+    else:
+        none_a, none_b = is_none(a), is_none(b)
+        values = python_numbers.eq(narrowed(a), narrowed(b))
+        equal = jnp.logical_or(jnp.logical_and(none_a, none_b), ~jnp.logical_or(none_a, none_b) & values)
+    return number(equal if name == "eq" else jnp.logical_not(equal))
+
+
 def unary(name: str, substitute: Substitute) -> Callable[[Any], Any]:
     """Return the unary operator `name` of `python_numbers`, for objects too (see `binary`)."""
     operator = getattr(python_numbers, name)
 
     def run(a: Any) -> Any:
+        a = unwrapped(a)
         method = None if isinstance(a, PLAIN) or not is_noting() else _method(a, f"__{name.rstrip('_')}__")
         return operator(a) if method is None else substitute(method)(a)
 

@@ -14,6 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.optional import Optional
+from pcbatch.containers.optional import narrowed as narrowed
+from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import helpers
 from pcbatch.frontend.support.builtins import all_ as all_
@@ -110,6 +113,8 @@ def decided(value: Any) -> bool:
 
 def not_(value: Any) -> Any:
     """The operator `not value`."""
+    if isinstance(value, Optional):
+        return number(jnp.logical_not(truth(value)))
     if not isinstance(value, ARRAYS):
         return not value
     return number(jnp.logical_not(truth(value))) if isinstance(value, jax.Array) else np.logical_not(truth(value))

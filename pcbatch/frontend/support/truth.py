@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 
 ARRAYS = (jax.Array, np.ndarray, np.generic)
@@ -14,6 +16,8 @@ ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 def truth(value: Any) -> Any:
     """The condition that `value` stands for: a bool, traced or not."""
+    if isinstance(value, Optional):
+        return jnp.logical_and(value.present, truth(value.value))
     if not isinstance(value, ARRAYS):
         return bool(value)
     if value.shape != ():

@@ -11,7 +11,7 @@ from typing import Any
 
 import jax.extend.core as jex
 
-from pcbatch.ir.ops import Move, Prim, Print, Select
+from pcbatch.ir.ops import Check, Move, Prim, Print, Select
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -48,6 +48,8 @@ def op_cost(op: object, types: Any = None) -> float:
             return float(type_.size) * 0.25 if isinstance(type_, ArrayType) else 1.0
         case Print():
             return 0.0  # paid on the host
+        case Check():
+            return 1.0
         case _:
             return math.inf
 

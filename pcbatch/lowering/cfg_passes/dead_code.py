@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.def_use import AnyOp, reads, terminator_reads, writes
-from pcbatch.ir.ops import Print
+from pcbatch.ir.ops import Check, Print
 from pcbatch.ir.stack import Push, StackBlock, StackProgram
 
 BlockT = TypeVar("BlockT", Block, StackBlock)
@@ -57,7 +57,7 @@ def _sweep(block: BlockT, live_out: frozenset[str], popped: frozenset[str]) -> B
 
 
 def _is_needed(op: AnyOp, live: frozenset[str], popped: frozenset[str]) -> bool:
-    if isinstance(op, Call | Print):
+    if isinstance(op, Call | Print | Check):
         return True
     if isinstance(op, Push):
         return op.dst in popped

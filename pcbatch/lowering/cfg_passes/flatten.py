@@ -19,16 +19,20 @@ from typing import Any, assert_never
 import jax
 import jax.extend.core as jex
 
+from pcbatch.containers import checks as containers
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
-from pcbatch.ir.ops import ERROR, RETURN, Branch, Expr, Fail, Jump, Move, Prim, Print, Return, Select
-from pcbatch.ir.types import ArrayType
+from pcbatch.ir.message import Field
+from pcbatch.ir.ops import CAPACITY, ERROR, RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
+from pcbatch.lowering.typing import pytree
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Inferred, branch_targets
-from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.join_types import convert, differs
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
 
 
@@ -64,10 +68,21 @@ class _Flattener:
         for variable in variables:
             self.types.update(array_leaves(variable, inferred.types[function.name, variable]))
         self.fresh = Fresh(set(self.types))
+        self.converted: dict[str, Abstract] = {}  # temporaries that hold values before a conversion
 
     def abstract(self, name: str, function: str = "") -> Abstract:
         """Return the type of a variable, of another function if one is named."""
+        if not function and name in self.converted:
+            return self.converted[name]
         return self.inferred.types[function or self.source.name, name]
+
+    def temporary(self, name: str, value: Abstract) -> str:
+        """Return a new variable of a type, which holds a value that is to be converted."""
+        temp = self.fresh(name)
+        self.converted[temp] = value
+        self.types.update(array_leaves(temp, value))
+        self.types.setdefault(temp, BOOL)
+        return temp
 
     def leaves(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(leaf for n in names for leaf, _ in array_leaves(n, self.abstract(n)))
@@ -105,8 +120,8 @@ class _Flattener:
                         return Block(block.label, tuple(ops), no_way_back(op))
                 case Print():
                     ops.append(Print(self.show(op.message), op.loc))
-                case Select():
-                    raise NotImplementedError("selections are made after type inference")
+                case Select() | Check():
+                    raise NotImplementedError("selections and checks are made after type inference")
                 case _:
                     assert_never(op)
         terminator = self.terminator(block.terminator)
@@ -126,6 +141,11 @@ class _Flattener:
     def prim(self, op: Prim, traced: Traced | None) -> list[Op]:
         """Flatten a primitive: each leaf of a result is passed on, computed, or a constant."""
         assert traced is not None, op
+        wider = {dst: out for dst, out in zip(op.dsts, traced.outs, strict=True) if differs(out, self.abstract(dst))}
+        if wider:
+            temps = {dst: self.temporary(dst, out) for dst, out in wider.items()}
+            ops = self.prim(replace(op, dsts=tuple(temps.get(dst, dst) for dst in op.dsts)), traced)
+            return ops + [part for dst, temp in temps.items() for part in self.convert(dst, temp, op.loc)]
         in_leaves = self.leaves(op.expr.ins)
         outvars = traced.closed.jaxpr.outvars
         invars = {v: k for k, v in enumerate(traced.closed.jaxpr.invars)}
@@ -148,7 +168,25 @@ class _Flattener:
                 else:
                     computed.append((leaf, position, None if same else want))
                 position += 1
-        return self._sequence(op, traced, in_leaves, moves, computed, constants)
+        checks = self.checks(op, traced, computed)
+        return [*self._sequence(op, traced, in_leaves, moves, computed, constants), *checks]
+
+    def checks(self, op: Prim, traced: Traced, computed: list[tuple[str, int, ArrayType | None]]) -> list[Op]:
+        """The checks of a primitive; adds what they read to the leaves that it computes."""
+        checks: list[Op] = []
+
+        def leaf(position: int) -> str:
+            name = self.fresh("check")
+            self.types[name] = from_aval(traced.closed.out_avals[position])
+            computed.append((name, position, None))
+            return name
+
+        for check in traced.checks:
+            failed = leaf(check.failed)
+            message = tuple(part if isinstance(part, str) else Field(leaf(part)) for part in check.message)
+            kind = CAPACITY if check.exception == containers.CAPACITY else ERROR
+            checks.append(Check(failed, kind, check.exception, message, op.loc))
+        return checks
 
     def _sequence(
         self,
@@ -179,9 +217,22 @@ class _Flattener:
             prims.append(Prim(tuple(leaf for leaf, _, _ in computed), expr, op.loc))
         return [*saved, *before, *prims, *constants, *after]
 
+    def convert(self, dst: str, src: str, loc: Loc | None) -> list[Op]:
+        """Operations for `dst = src` where the type of `dst` has another structure, as a list of the lane has."""
+        have, want = self.abstract(src), self.abstract(dst)
+
+        def fn(*arrays: Any) -> list[Any]:
+            leaves, _ = pytree.flatten(convert(have.rebuild(list(arrays)), want))
+            return [leaf for leaf, type_ in zip(leaves, want.leaves, strict=True) if isinstance(type_, ArrayType)]
+
+        closed = jax.make_jaxpr(fn)(*[to_aval(leaf) for leaf in have.arrays])
+        return self.prim(Prim((dst,), Expr(src, (src,)), loc), Traced(closed, (want,)))
+
     def assign(self, dst: str, src: str, value: Abstract, loc: Loc | None) -> list[Op]:
         """Operations for `dst = src`, variables of any structure, with casts where `dst` is wider."""
         target = self.abstract(dst)
+        if differs(value, target):
+            return self.convert(dst, src, loc)
         ops: list[Op] = []
         sources, dsts = leaf_names(src, value), leaf_names(dst, target)
         for to, want, have_name, have in zip(dsts, target.leaves, sources, value.leaves, strict=True):
@@ -201,6 +252,9 @@ class _Flattener:
         for param, arg in zip(callee.params, op.args, strict=True):
             want = self.abstract(param, callee.name)
             have = self.abstract(arg)
+            if differs(have, want):
+                arg, source, have = self.temporary(arg, want), arg, want
+                ops += self.convert(arg, source, op.loc)
             for leaf, w, h in zip(leaf_names(arg, have), want.leaves, have.leaves, strict=True):
                 if isinstance(w, ArrayType):
                     args.append(self._argument(leaf, w, h, op.loc, ops))
@@ -211,6 +265,11 @@ class _Flattener:
                 continue  # it never returns
             have = self.abstract(result, callee.name)
             want = self.abstract(dst)
+            if differs(have, want):
+                temp = self.temporary(dst, have)
+                after += self.convert(dst, temp, op.loc)
+                dsts += self.leaves([temp])
+                continue
             for leaf, w, h in zip(leaf_names(dst, want), want.leaves, have.leaves, strict=True):
                 dsts += self._result(leaf, w, h, op.loc, after)
         return [*ops, Call(tuple(dsts), op.func, tuple(args), op.loc), *after]

@@ -6,13 +6,13 @@ before:  bb0: t = { x > 4 }; branch t, bb1, bb2     after:  bb0: t = { x > 4 }; 
 
 Shapes: an arm or two arms that meet again (or both return), and `a and b` (a block that only tests a second
 condition). An arm qualifies when it is pure, does not fail, has one predecessor and costs less than a trip. It then
-runs for all lanes, and its result is dropped for those of the other arm (Allen et al., "Conversion of control
-dependence to data dependence", POPL 1983).
+runs for all lanes, and its result is dropped for those of the other arm, as are its checks (Allen et al., "Conversion
+of control dependence to data dependence", POPL 1983).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import jax
@@ -22,7 +22,7 @@ from pcbatch.ir import liveness
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import Worklist
 from pcbatch.ir.def_use import predecessors, successors, writes
-from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Check, Expr, Jump, Move, Prim, Print, Return, Select
 from pcbatch.ir.rename import rename_reads, rename_writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import HOST, inner_jaxprs, op_cost
@@ -113,6 +113,17 @@ class _Converter:
             ops.append(rename_writes(new, lambda v: current[v]))
         return ops, current
 
+    def masked(self, ops: Sequence[Op], cond: str, taken: bool) -> list[Op]:
+        """Return operations of an arm whose checks hold for the lanes of the other arm."""
+        out: list[Op] = []
+        for op in ops:
+            if isinstance(op, Check):
+                failed = self.new(op.failed)
+                out.append(Prim((failed,), both(cond, taken, op.failed, True), op.loc))
+                op = replace(op, failed=failed)
+            out.append(op)
+        return out
+
     def new(self, name: str) -> str:
         fresh = self.fresh(name)
         self.types[fresh] = self.types.get(name)
@@ -127,7 +138,7 @@ class _Converter:
         ends: list[Mapping[str, str]] = []
         for arm in (true, false):
             more, current = self.speculate(arm) if arm else ([], {})
-            ops += more
+            ops += self.masked(more, branch.cond, arm is true)
             ends.append(current)
         changed = [v for v in dict.fromkeys([*ends[0], *ends[1]]) if v in live]
         if not all(_selectable(self.types.get(v)) for v in changed):
@@ -157,6 +168,7 @@ class _Converter:
         self.types[cond] = BOOL
         test = both(branch.cond, taken, current.get(inner.cond, inner.cond), inner_taken)
         renames: list[Op] = [Move(v, current[v], inner.loc) for v in current if v in self.live_at(other_exit)]
+        ops = self.masked(ops, branch.cond, taken)
         new_ops = (*block.ops, *ops, Prim((cond,), test, inner.loc), *renames)
         new = replace(block, ops=new_ops, terminator=Branch(cond, other_exit, shared_exit, inner.loc))
         self.replace(new, arm)

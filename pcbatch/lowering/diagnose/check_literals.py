@@ -22,6 +22,7 @@ from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, fits
 from pcbatch.lowering.typing.infer import Inferred, Place
 from pcbatch.lowering.typing.jax_types import jax_dtype
+from pcbatch.lowering.typing.join_types import differs
 
 WIDER = ("int32", "uint32", "int64", "uint64")
 Flow = tuple[Place, Abstract | None, Loc | None]  # a variable, what flows into it, and where
@@ -64,6 +65,12 @@ def _diagnostics(
 ) -> Iterator[Diagnostic]:
     target = inferred.types.get(place)
     if target is None or value is None:
+        return
+    if differs(value, target):  # which leaf of a container a number becomes is not known here
+        numbers = [leaf for leaf in value.leaves if isinstance(leaf, Known) and leaf.is_number]
+        for have in numbers:
+            if target.arrays and not any(fits(have, want) for want in target.arrays if want.dtype != "bool"):
+                yield _diagnostic(program.function(place[0]), place[1], have, target.arrays[0], loc)
         return
     for want, have in zip(target.leaves, value.leaves, strict=True):
         if isinstance(want, ArrayType) and isinstance(have, Known) and not fits(have, want):

@@ -18,7 +18,7 @@ from typing import assert_never
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Terminator
 from pcbatch.ir.def_use import may_return
-from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Return
+from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Return
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
 from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
 from pcbatch.ir.types import ArrayType
@@ -142,6 +142,7 @@ class _Lowering:
             return self.names[function.name, v]
 
         for k, op in enumerate(block.ops):
+            assert not isinstance(op, Check), "`lower_checks` has replaced them"
             if not isinstance(op, Call):
                 body.ops.append(rename_writes(rename_reads(op, local), local))
             elif (function.name, block.label) in self.tails and k == len(block.ops) - 1:

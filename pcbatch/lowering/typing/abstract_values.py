@@ -201,12 +201,12 @@ def materialise(value: Abstract) -> Abstract:
     return with_origins(value.tree, tuple(array_type(leaf) for leaf in value.leaves), origins)
 
 
-def join(a: Abstract, b: Abstract) -> Abstract:
-    """Return the least abstract value that covers both. Raises JoinError if there is none."""
-    tree = _common_tree(a.tree, b.tree)
+def join_leaves(a: Abstract, b: Abstract) -> Abstract:
+    """Return the least abstract value of the same structure that covers both. Raises JoinError if there is none."""
+    tree = common_tree(a.tree, b.tree)
     if tree is None:
         raise JoinError(f"{a} and {b} have different structures", "structure")
-    leaves = tuple(_join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True))
+    leaves = tuple(join_leaf(x, y) for x, y in zip(a.leaves, b.leaves, strict=True))
     return with_origins(tree, leaves, [_join_origin(a, b, k) for k in range(len(leaves))])
 
 
@@ -222,8 +222,11 @@ def _kind(leaf: Leaf) -> type | None:
     return type(leaf.value) if isinstance(leaf, Known) else kind_of(jax_dtype(leaf))
 
 
-def _common_tree(a: Any, b: Any) -> Any:
-    """The structure that two values share, or None; dicts whose keys have different orders are sorted, as JAX does."""
+def common_tree(a: Any, b: Any) -> Any:
+    """Return the structure that two values share, or None.
+
+    Dicts whose keys have different orders are sorted, as JAX does.
+    """
     try:
         if a == b:
             return a
@@ -233,7 +236,8 @@ def _common_tree(a: Any, b: Any) -> Any:
         return None
 
 
-def _join_leaf(a: Leaf, b: Leaf) -> Leaf:
+def join_leaf(a: Leaf, b: Leaf) -> Leaf:
+    """Return the least leaf that covers both. Raises JoinError if there is none."""
     if a == b:
         return a
     x, y = array_type(a), array_type(b)

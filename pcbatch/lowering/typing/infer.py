@@ -17,9 +17,10 @@ from typing import Any
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.def_use import reads, terminator_reads
-from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select
 from pcbatch.lowering.typing import traced_draws
-from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join, materialise, of_example
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, materialise, of_example
+from pcbatch.lowering.typing.join_types import join
 from pcbatch.lowering.typing.trace import Traced, trace
 
 Place = tuple[str, str]  # function, variable
@@ -173,8 +174,8 @@ class _Inference:
                         return  # what follows is not reached, or looked at when more is known
                 case Print():
                     pass
-                case Select():
-                    raise NotImplementedError("selections are made after type inference")
+                case Select() | Check():
+                    raise NotImplementedError("selections and checks are made after type inference")
         self._terminator(function, block)
 
     def _prim(self, function: str, key: OpKey, op: Prim) -> None:

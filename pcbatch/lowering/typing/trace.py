@@ -15,11 +15,14 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
+from pcbatch.containers.aliasing import may_share
+from pcbatch.containers.checks import Check, collecting
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
+from pcbatch.lowering.typing.array_views import views
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
@@ -49,13 +52,35 @@ class TraceError(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
+class TracedCheck:
+    """A check that a primitive makes (see `pcbatch.containers.checks`).
+
+    `failed` is the number of the jaxpr's output that says whether the lane fails; in `message`, numbers stand for the
+    outputs that are shown.
+    """
+
+    failed: int
+    exception: str
+    message: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Traced:
-    """A primitive at given types. Output leaf k of all results is `jaxpr.outvars[k]` unless it is known."""
+    """A primitive at given types. Output leaf k of all results is `jaxpr.outvars[k]` unless it is known.
+
+    Attributes:
+        asked: whether the origin of a value has decided something.
+        weak: the outputs if no origin of an input is known.
+        checks: what the lane fails for, in order; their outputs come after those of the results.
+        aliases: pairs of a result and an input that may hold one and the same mutable object.
+    """
 
     closed: jex.ClosedJaxpr
     outs: tuple[Abstract, ...]
-    asked: bool = True  # whether the origin of a value has decided something
-    weak: tuple[Abstract, ...] = ()  # the outputs if no origin of an input is known
+    asked: bool = True
+    weak: tuple[Abstract, ...] = ()
+    checks: tuple[TracedCheck, ...] = ()
+    aliases: frozenset[tuple[int, int]] = frozenset()
 
 
 class JaxprFn:
@@ -138,6 +163,8 @@ def _may_hold_arrays(leaf: Leaf) -> bool:
 def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
     # Of each result: structure, leaves (None for an array), their origins, and these if no origin goes in.
     parts: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = []
+    found: list[TracedCheck] = []
+    aliases: set[tuple[int, int]] = set()
     dynamic = any(value.arrays for value in ins)
     origins = [v.origin(k) for v in ins for k, leaf in enumerate(v.leaves) if isinstance(leaf, ArrayType)]
 
@@ -158,11 +185,13 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
             firm = [one if is_firm(leaf) else Origin.UNKNOWN for one, leaf in zip(sources, leaves, strict=True)]
             parts.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves], sources, firm))
             arrays_out.extend(leaf for leaf in leaves if is_array(leaf))
-        return arrays_out
+        for k, value in enumerate(values):
+            aliases.update((k, j) for j, arg in enumerate(args) if may_share(value, arg))
+        return arrays_out + _check_outputs(made, found, len(arrays_out))
 
     token = _tracing.set(True)
     try:
-        with swallowed_errors.noticed(), noting() as notes:
+        with swallowed_errors.noticed(), noting() as notes, collecting() as made:
             closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
     except AssertionError as failed:
         if "ManualAxisType" in str(failed):  # what JAX says inside a `shard_map` that keeps track of what varies
@@ -191,7 +220,51 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         leaves = tuple(leaf if leaf is not None else from_aval(next(avals)) for leaf in static)
         outs.append(with_origins(tree, leaves, sources))
         weak.append(with_origins(tree, leaves, firm))
-    return Traced(closed, tuple(outs), notes.asked, tuple(weak))
+    checks = tuple(check for check in found if not _never_fails(closed.jaxpr.outvars[check.failed]))
+    shared = frozenset(aliases) | _array_aliases(closed, ins, outs)
+    return Traced(closed, tuple(outs), notes.asked, tuple(weak), checks, shared)
+
+
+def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -> list[Any]:
+    """The values of the checks that a primitive has made, as further outputs from `position` on; fills `found`."""
+    outputs: list[Any] = []
+    for check in made:
+        failed = check.failed
+        constant = all(isinstance(part, str) for part in check.message)
+        if constant and found and (found[-1].exception, found[-1].message) == (check.exception, check.message):
+            outputs[found[-1].failed - position] |= failed
+            continue
+        outputs.append(failed)
+        place, message = position + len(outputs) - 1, list[str | int]()
+        for part in check.message:
+            if is_array(part):
+                outputs.append(part)
+                message.append(position + len(outputs) - 1)
+            else:
+                message.append(str(part))
+        found.append(TracedCheck(place, check.exception, tuple(message)))
+    return outputs
+
+
+def _array_aliases(closed: jex.ClosedJaxpr, ins: Sequence[Abstract], outs: Sequence[Abstract]) -> set[tuple[int, int]]:
+    """The pairs of a result and an input of which an array of the first may be a view of one of the second."""
+    owners = [k for k, value in enumerate(ins) for _ in value.arrays]
+    if not any(type_.shape for value in ins for type_ in value.arrays):
+        return set()
+    of_var = views(closed.jaxpr)
+    found: set[tuple[int, int]] = set()
+    position = 0
+    for k, value in enumerate(outs):
+        for _ in value.arrays:
+            var = closed.jaxpr.outvars[position]
+            if isinstance(var, jex.Var):
+                found.update((k, owners[j]) for j in of_var.get(var, ()))
+            position += 1
+    return found
+
+
+def _never_fails(out: Any) -> bool:
+    return isinstance(out, jex.Literal) and not bool(out.val)
 
 
 def _equations(jaxpr: jex.Jaxpr) -> Iterator[Any]:

@@ -18,7 +18,7 @@ import numpy as np
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.def_use import block_writes, kept, reads, successors, writes
 from pcbatch.ir.liveness import live_after, live_in, live_out
-from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Print, PureOp, Return
+from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Print, PureOp, Return
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_storage, jax_dtype, storage_type, to_storage
 from pcbatch.runtime.local_strategy.uniform import Names, uniform
@@ -276,6 +276,7 @@ def _block(
         if isinstance(op, Call):
             items.append(op)
             continue
+        assert not isinstance(op, Check), "`lower_checks` has replaced them"
         pending.append(op)
         if k + 1 == len(block.ops) or isinstance(block.ops[k + 1], Call):
             items.append(_run(function, pending, after[k], shared))

@@ -1,0 +1,406 @@
+"""The elements of a list of the lane: pytrees, stored as columns with one more axis in front for each list around them.
+
+    [(1, 2.5), (3, 4.0)]      columns (i32[capacity], f32[capacity]), length 2
+    [[1, 2], [3]]             columns of the outer list: an inner list with columns i32[capacity, capacity']
+                              and lengths i32[capacity]
+
+A list in an element, a `Rows`, is a node of the pytree. Where it lies in the columns of another list its leaves, its
+length among them, have the axes of the lists around it, called its *lead* here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.capacity import capacity
+from pcbatch.errors import Refusal
+from pcbatch.origins import KINDS, Origin, kind_of, note, source_of
+
+Shape = tuple[int, ...]
+iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
+ALIKE_HELP = "keep what differs in lists of their own, or in one tuple with a field for each kind"
+
+
+@jax.tree_util.register_pytree_node_class
+class Unset:
+    """Stands for the element of a list into which nothing has been stored, so that its type is not known."""
+
+    def tree_flatten(self) -> tuple[tuple[()], None]:
+        """Return no children."""
+        return (), None
+
+    @classmethod
+    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> Unset:
+        """Return a value without children."""
+        return cls()
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+class Rows:
+    """The data of a list: columns, length and origins; a view of a list in another list has those of its place.
+
+    Attributes:
+        node: for a view, the list as it lies in the columns of the list around it.
+        place: for a view, the indices of the lists around it, each in range.
+        origins: by leaf of the element, whether its scalars are numbers of Python; lists in it count as one leaf.
+    """
+
+    __slots__ = ("_columns", "_length", "node", "origins", "place")
+
+    def __init__(self, columns: Any, length: Any, origins: tuple[Origin, ...]) -> None:
+        self._columns, self._length, self.origins = columns, length, origins
+        self.node: Rows = self
+        self.place: tuple[Any, ...] = ()
+
+    def view(self, place: tuple[Any, ...]) -> Any:
+        """Return the list at indices of the lists around this one; what is done to it is done to this one."""
+        new = object.__new__(type(self))
+        Rows.__init__(new, None, None, self.origins)
+        new.node, new.place = self, place
+        return new
+
+    @property
+    def columns(self) -> Any:
+        """The columns; those of a view are read from the list around it."""
+        node = self.node
+        if node is self:
+            return self._columns
+        return jax.tree.map(lambda leaf: leaf_at(leaf, self.place), node._columns)
+
+    @columns.setter
+    def columns(self, columns: Any) -> None:
+        if self.node is self:
+            self._columns = columns
+            return
+        node, lead = self.node, self.lead
+        whole, row = unify(node, lead, self.with_data(columns, 0, self.origins), ())
+        node._columns, node.origins = whole._columns, whole.origins
+        node._columns = jax.tree.map(lambda leaf, new: put(leaf, self.place, new), node._columns, row._columns)
+
+    @property
+    def lead(self) -> Shape:
+        """The axes of the lists around a view; none for a list that is none."""
+        return () if self.node is self else tuple(jnp.shape(self.node._length))
+
+    @property
+    def length(self) -> Any:
+        """The number of elements: int32[], or an int where it is known while compiling."""
+        return self._length if self.node is self else leaf_at(self.node._length, self.place)
+
+    @length.setter
+    def length(self, length: Any) -> None:
+        if self.node is self:
+            self._length = length
+        else:
+            self.node._length = put(self.node._length, self.place, length)
+
+    @property
+    def capacity(self) -> int:
+        """The number of elements that there is room for."""
+        size = room(self.node._columns, len(self.lead))
+        return capacity() if size is None else size
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Origin, ...]]:
+        """Return columns and length, and the origins as static data."""
+        return (self.columns, self.length), self.origins
+
+    @classmethod
+    def tree_unflatten(cls, origins: tuple[Origin, ...], children: Sequence[Any]) -> Any:
+        """Return the list of columns and length, which may be any objects."""
+        new = object.__new__(cls)
+        Rows.__init__(new, children[0], children[1], origins)
+        return new
+
+    def with_data(self, columns: Any, length: Any, origins: tuple[Origin, ...]) -> Any:
+        """Return a list of the same kind with other data."""
+        return type(self).tree_unflatten(origins, (columns, length))
+
+    @classmethod
+    def known(cls, items: list[Any]) -> Any:
+        """Return the list of these elements; raises Refusal if they are not alike."""
+        columns, origins = stacked([prepare(item) for item in items])
+        return cls.tree_unflatten(origins, (columns, len(items)))
+
+
+def is_rows(value: Any) -> bool:
+    """Whether a value is a list of the lane."""
+    return isinstance(value, Rows)
+
+
+def parts(value: Any) -> list[Any]:
+    """Return the leaves of an element, with lists of the lane as leaves."""
+    return jax.tree.leaves(value, is_leaf=is_rows)
+
+
+def room(columns: Any, axis: int) -> int | None:
+    """Return the size of the columns along an axis; None if there are none."""
+    leaf = next(iter(jax.tree.leaves(columns)), None)
+    return None if leaf is None else int(leaf.shape[axis])
+
+
+# Reading and storing one element. Indices are in range, or `put` drops what it is to store.
+
+
+def leaf_at(leaf: Any, place: tuple[Any, ...]) -> Any:
+    """Return the part of a column at some indices, which are clamped."""
+    return leaf.at[place].get(mode="clip", wrap_negative_indices=False)
+
+
+def put(leaf: Any, place: tuple[Any, ...], value: Any) -> Any:
+    """Return a column with the part at some indices replaced; an index that is out of range drops it."""
+    return leaf.at[place].set(value, mode="drop", wrap_negative_indices=False)
+
+
+def element_at(columns: Any, origins: tuple[Origin, ...], place: tuple[Any, ...]) -> Any:
+    """Return the element at some indices; a list in it is a view."""
+    leaves, tree = jax.tree.flatten(columns, is_leaf=is_rows)
+    read = [
+        leaf.view(place) if is_rows(leaf) else note(leaf_at(leaf, place), origin)
+        for leaf, origin in zip(leaves, origins, strict=True)
+    ]
+    return jax.tree.unflatten(tree, read)
+
+
+def lists_in(value: Any) -> bool:
+    """Whether a value is or holds a list."""
+    leaves = jax.tree.leaves(value, is_leaf=lambda x: isinstance(x, list | Rows))
+    return any(isinstance(leaf, list | Rows) for leaf in leaves)
+
+
+# Structures.
+
+
+def prepare(value: Any) -> Any:
+    """Return an element with the lists in it as lists of the lane."""
+    if isinstance(value, Rows):
+        return value
+    if isinstance(value, list):
+        return list_class().known(value)
+    children, tree = one_level(value)
+    return value if tree is None else jax.tree.unflatten(tree, [prepare(child) for child in children])
+
+
+def list_class() -> type[Rows]:
+    """Return the class of lists of the lane."""
+    from pcbatch.containers.lane_list import LaneList
+
+    return LaneList
+
+
+def one_level(value: Any) -> tuple[list[Any], Any]:
+    """Return the children of a node and its own structure; no structure for a leaf."""
+    children, tree = jax.tree.flatten(value, is_leaf=lambda x: x is not value)
+    return ([], None) if len(children) == 1 and children[0] is value else (children, tree)
+
+
+def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
+    """Return two elements with the type that covers both.
+
+    Args:
+        a: an element, prepared, or columns of elements.
+        a_lead: the shape of the axes in front of all its leaves.
+        b: likewise.
+        b_lead: likewise.
+
+    Raises:
+        Refusal: if there is no such type.
+    """
+    if isinstance(a, Unset) or isinstance(b, Unset):
+        return (blank(b, b_lead, a_lead) if isinstance(a, Unset) else a), (
+            blank(a, a_lead, b_lead) if isinstance(b, Unset) else b
+        )
+    if isinstance(a, Rows) and isinstance(b, Rows):
+        return _unify_rows(a, a_lead, b, b_lead)
+    (a_children, a_tree), (b_children, b_tree) = one_level(a), one_level(b)
+    if a_tree is None and b_tree is None and not isinstance(a, Rows) and not isinstance(b, Rows):
+        return _unify_leaves(a, a_lead, b, b_lead)
+    if a_tree != b_tree or isinstance(a, Rows) or isinstance(b, Rows):
+        raise _unlike(a, b)
+    pairs = [unify(x, a_lead, y, b_lead) for x, y in zip(a_children, b_children, strict=True)]
+    return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])
+
+
+def _unify_rows(a: Rows, a_lead: Shape, b: Rows, b_lead: Shape) -> tuple[Rows, Rows]:
+    if type(a) is not type(b):
+        raise _unlike(a, b)
+    sizes = [room(rows.columns, len(lead)) for rows, lead in ((a, a_lead), (b, b_lead))]
+    size = max((size for size in sizes if size is not None), default=0)
+    a_columns = padded(a.columns, len(a_lead), size)
+    b_columns = padded(b.columns, len(b_lead), size)
+    origins = join_origins(a.columns, a.origins, b.columns, b.origins)
+    a_columns, b_columns = unify(a_columns, (*a_lead, size), b_columns, (*b_lead, size))
+    return a.with_data(a_columns, a.length, origins), b.with_data(b_columns, b.length, origins)
+
+
+def join_origins(a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
+    """Return the origins, by leaf, of the type that covers two elements; they may be columns of elements."""
+    if isinstance(a, Unset) or isinstance(b, Unset):
+        return b_origins if isinstance(a, Unset) else a_origins
+    pairs = zip(parts(a), parts(b), a_origins, b_origins, strict=False)  # `unify` says if they are not alike
+    return tuple(_join_origin(x, y, one, other) for x, y, one, other in pairs)
+
+
+def _join_origin(x: Any, y: Any, one: Origin, other: Origin) -> Origin:
+    if one is not other or is_rows(x) or is_rows(y):
+        return one if one is other else Origin.UNKNOWN
+    differ = one is Origin.NUMBER and kind_of(jnp.result_type(x)) is not kind_of(jnp.result_type(y))
+    return Origin.UNKNOWN if differ else one
+
+
+def origins_of(element: Any) -> tuple[Origin, ...]:
+    """Return the origins of an element, by leaf; lists in it and arrays count as arrays."""
+    return tuple(_origin(part) for part in parts(element))
+
+
+def _origin(part: Any) -> Origin:
+    if is_rows(part) or jnp.shape(part) != ():
+        return Origin.ARRAY
+    return source_of(part) or Origin.ARRAY
+
+
+def padded(columns: Any, axis: int, size: int) -> Any:
+    """Return columns with room for at least so many elements along an axis; what is added may be anything."""
+
+    def pad(leaf: Any) -> Any:
+        extra = size - leaf.shape[axis]
+        if extra <= 0:
+            return leaf
+        if leaf.shape[axis] == 0:
+            return jnp.broadcast_to(_zero(leaf), (*leaf.shape[:axis], size, *leaf.shape[axis + 1 :]))
+        last = jax.lax.slice_in_dim(leaf, leaf.shape[axis] - 1, leaf.shape[axis], axis=axis)
+        shape = (*leaf.shape[:axis], extra, *leaf.shape[axis + 1 :])
+        return jnp.concatenate([leaf, jnp.broadcast_to(last, shape)], axis=axis)
+
+    return jax.tree.map(pad, columns)
+
+
+def _zero(leaf: Any) -> Any:
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        raise Refusal("PCB304", "a list of PRNG keys must begin with one key at least")
+    return jnp.zeros((), leaf.dtype)
+
+
+def blank(value: Any, lead: Shape, new: Shape) -> Any:
+    """Return columns with the type of `value` and another lead; they hold anything, and lists in them are empty."""
+    if isinstance(value, Unset):
+        return Unset()
+
+    def fill(leaf: Any) -> Any:
+        if is_rows(leaf):
+            size = room(leaf.columns, len(lead))
+            inner = leaf.columns if size is None else blank(leaf.columns, (*lead, size), (*new, size))
+            return leaf.with_data(inner, jnp.zeros(new, np.int32) if new else 0, leaf.origins)
+        leaf = jnp.asarray(leaf)
+        shape = (*new, *leaf.shape[len(lead) :])
+        if leaf.size == 0:
+            return jnp.broadcast_to(_zero(leaf), shape)
+        first = leaf[(0,) * len(lead)]
+        return jnp.broadcast_to(first, shape)
+
+    return jax.tree.map(fill, value, is_leaf=is_rows)
+
+
+def _unify_leaves(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
+    x, y = _array(a), _array(b)
+    x_shape, y_shape = x.shape[len(a_lead) :], y.shape[len(b_lead) :]
+    if x_shape != y_shape:
+        raise Refusal(
+            "PCB304",
+            f"the elements of a list of the lane must have one shape, not {x_shape} and {y_shape}",
+            helps=("make them of the greatest size, with the number of elements in use beside each",),
+        )
+    x, y = _promoted(x, y), _promoted(y, x)
+    for leaf in (a, b):
+        _check_fits(leaf, x.dtype)
+    return x, y
+
+
+def _check_fits(leaf: Any, dtype: Any) -> None:
+    """Refuse a number of Python that an integer dtype cannot hold."""
+    if type(leaf) is int and jnp.issubdtype(dtype, np.integer) and not iinfo(dtype).min <= leaf <= iinfo(dtype).max:
+        raise Refusal("PCB312", f"{leaf} does not fit the elements of a list, which are {dtype}")
+
+
+def _array(leaf: Any) -> Any:
+    if isinstance(leaf, jax.Array):
+        return leaf
+    if type(leaf) in KINDS or isinstance(leaf, np.ndarray | np.generic | bool | int | float | complex):
+        return jnp.asarray(leaf)
+    title = f"a list of the lane cannot hold a value of type {type(leaf).__name__}"
+    raise Refusal("PCB304", title, helps=("keep numbers, arrays, and tuples or lists of them",))
+
+
+def _promoted(x: Any, y: Any) -> Any:
+    """Return `x` with the dtype that both have together."""
+    if x.dtype == y.dtype and x.weak_type == y.weak_type:
+        return x
+    dtype, weak = _promotion(x.dtype, x.weak_type, y.dtype, y.weak_type)
+    if x.dtype == dtype and x.weak_type == weak:
+        return x
+    # `where` is the way to an array of a weak type.
+    return jnp.where(False, jnp.zeros((), y.dtype) if not y.weak_type else kind_of(y.dtype)(0), x)  # type: ignore[misc]
+
+
+@cache
+def _promotion(x: Any, x_weak: bool, y: Any, y_weak: bool) -> tuple[Any, bool]:
+    struct: Any = jax.ShapeDtypeStruct
+    out: Any = jax.eval_shape(
+        lambda a, b: jnp.where(True, a, b), struct((), x, weak_type=x_weak), struct((), y, weak_type=y_weak)
+    )
+    return out.dtype, out.weak_type
+
+
+def _unlike(a: Any, b: Any) -> Refusal:
+    return Refusal(
+        "PCB304",
+        f"the elements of a list of the lane must be alike, not {describe(a)} and {describe(b)}",
+        helps=(ALIKE_HELP,),
+    )
+
+
+def describe(value: Any) -> str:
+    """Return what a value is, in a few words."""
+    if is_rows(value):
+        return "a list"
+    children, tree = one_level(value)
+    if value is None:
+        return "None"
+    if tree is None:
+        return "a number" if jnp.shape(value) == () else f"an array of shape {jnp.shape(value)}"
+    return f"a {type(value).__name__} of {len(children)}"
+
+
+def stacked(items: list[Any]) -> tuple[Any, tuple[Origin, ...]]:
+    """Return the columns of elements, which are prepared, and the origins of an element."""
+    if not items:
+        return Unset(), ()
+    origins = origins_of(items[0])
+    if type(items[0]) in KINDS and all(type(item) is type(items[0]) for item in items):
+        return _numbers(items), origins
+    whole = items[0]
+    for item in items[1:]:
+        origins = join_origins(whole, origins, item, origins_of(item))
+        whole, _ = unify(whole, (), item, ())
+    if len(items) == 1:
+        return jax.tree.map(lambda leaf: _array(leaf)[None], whole), origins
+    alike = [unify(whole, (), item, ())[1] for item in items]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *alike), origins
+
+
+def _numbers(items: list[Any]) -> Any:
+    """Return the column of numbers of Python, all of one type."""
+    if type(items[0]) is int:
+        for extreme in (min(items), max(items)):
+            jnp.asarray(extreme)  # raises OverflowError for a number that is too large
+    if all(item == items[0] for item in items) and items[0] != 0:
+        return jnp.full((len(items),), items[0])
+    zeros = jnp.full((len(items),), type(items[0])(0))  # of a weak type, which stores keep
+    return zeros.at[:].set(jnp.asarray(np.array(items), zeros.dtype))

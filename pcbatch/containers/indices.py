@@ -1,0 +1,119 @@
+"""Indices and slices of lists of the lane, as Python understands them."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.checks import require
+
+LARGEST = 2**31 - 1
+
+
+def integer(value: Any, refusal: str) -> Any:
+    """Return an index as an int, or as a scalar of int32 or int64; raises TypeError with this text for others."""
+    if not isinstance(value, jax.Array):
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise TypeError(f"{refusal}, not {type(value).__name__}") from None
+    if value.shape != () or not (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_):
+        raise TypeError(f"{refusal}, not {value.dtype}{list(value.shape)}")
+    if value.dtype.itemsize < 4 or value.dtype == np.bool_:
+        return value.astype(np.int32)
+    if jnp.issubdtype(value.dtype, jnp.unsignedinteger):
+        return jnp.minimum(value, LARGEST).astype(np.int32)
+    return value
+
+
+def checked_index(index: Any, length: Any, capacity: int, message: str) -> tuple[Any, Any]:
+    """Return the place of an element to read and one to store to; let the lane raise IndexError if there is none.
+
+    The second is out of range, at `capacity`, where the index is: a store there is dropped.
+    """
+    index = integer(index, "list indices must be integers or slices")
+    if isinstance(index, int) and isinstance(length, int):
+        require(-length <= index < length, "IndexError", message)
+        place = index + length if index < 0 else index
+        return place, place
+    if isinstance(index, int):
+        place = index if index >= 0 else length + index
+    else:
+        place = jnp.where(index < 0, index + length, index)
+    holds = place < length if isinstance(place, int) else jnp.logical_and(place >= 0, place < length)
+    require(holds, "IndexError", message)
+    return place, jnp.where(holds, place, capacity)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The elements of a slice: `count` of them, from index `start` on, at a distance of `step`."""
+
+    start: Any
+    count: Any
+    step: Any
+
+    def holds(self, index: Any) -> Any:
+        """Whether the slice has the element at an index, or at each of an array of indices."""
+        distance = (index - self.start) * jnp.sign(self.step)
+        size = jnp.maximum(jnp.abs(self.step), 1)
+        return (distance >= 0) & (distance % size == 0) & (distance // size < self.count)
+
+
+def span(part: slice, length: Any) -> Span:
+    """Return the elements that a slice of a list of this length has."""
+    refusal = "slice indices must be integers or None or have an __index__ method"
+    start, stop, step = (
+        None if bound is None else integer(bound, refusal) for bound in (part.start, part.stop, part.step)
+    )
+    step = 1 if step is None else step
+    require(step != 0, "ValueError", "slice step cannot be zero")
+    if not any(isinstance(value, jax.Array) for value in (start, stop, step, length)):
+        known = range(*slice(start, stop, step).indices(length))
+        return Span(known.start, len(known), step)
+    forward = step > 0
+    low = _where(forward, 0, -1)
+    high = _where(forward, length, length - 1)
+    start = _where(forward, low, high) if start is None else _clamped(start, low, high, length)
+    stop = _where(forward, high, low) if stop is None else _clamped(stop, low, high, length)
+    if isinstance(step, int):
+        if step == 1 and isinstance(start, int) and start == 0:
+            return Span(0, stop, 1)
+        distance, size = (stop - start, step) if step > 0 else (start - stop, -step)
+    else:
+        distance = jnp.where(forward, stop - start, start - stop)
+        size = jnp.maximum(jnp.abs(step), 1)
+    count = jnp.maximum(distance, 0) if isinstance(size, int) and size == 1 else -(-jnp.maximum(distance, 0) // size)
+    return Span(start, count, step)
+
+
+def _clamped(bound: Any, low: Any, high: Any, length: Any) -> Any:
+    """Return the bound of a slice as an index between the least and the greatest."""
+    if isinstance(bound, int):
+        if bound >= 0:
+            return bound if bound == 0 and isinstance(low, int) and low == 0 else jnp.minimum(bound, high)
+        return jnp.maximum(bound + length, low)
+    return jnp.clip(jnp.where(bound < 0, bound + length, bound), low, high)
+
+
+def _where(condition: Any, a: Any, b: Any) -> Any:
+    if isinstance(condition, jax.Array):
+        return jnp.where(condition, a, b)
+    return a if condition else b
+
+
+def length_of_range(start: Any, stop: Any, step: Any) -> Any:
+    """Return the length of a range, of int32."""
+    bounds = [integer(value, "range() needs integers") for value in (start, stop, step)]
+    require(bounds[2] != 0, "ValueError", "range() arg 3 must not be zero")
+    if not any(isinstance(value, jax.Array) for value in bounds):
+        return len(range(*bounds))
+    start, stop, step = bounds
+    distance = _where(step > 0, stop - start, start - stop)
+    size = abs(step) if isinstance(step, int) else jnp.maximum(jnp.abs(step), 1)
+    return -(-jnp.maximum(distance, 0) // size)

@@ -1,0 +1,435 @@
+"""Lists of the lane: mutable objects with the methods of Python's lists, made of arrays.
+
+    xs = LaneList.from_list([1, 2], capacity=8)
+    xs.append(3)                    columns i32[8], length 3
+
+While one primitive is traced a list is an ordinary mutable object; between primitives its leaves are values. A store
+is one scatter into each column, so that a lane stores one row in place. What lies behind the length may be anything,
+and influences nothing. Where a check fails, the list stays as it is.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers import list_order
+from pcbatch.containers.capacity import capacity as start_capacity
+from pcbatch.containers.capacity import rounded
+from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.elements import (
+    Rows,
+    Unset,
+    blank,
+    element_at,
+    join_origins,
+    lists_in,
+    origins_of,
+    padded,
+    prepare,
+    put,
+    room,
+    stacked,
+    unify,
+)
+from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, span
+from pcbatch.errors import Refusal
+from pcbatch.origins import Origin, number
+
+SHARED_HELP = "write a comprehension, which makes a list for each: `[[] for _ in range(n)]`"
+
+
+@jax.tree_util.register_pytree_node_class
+class LaneList(Rows):
+    """A list of the lane."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    # Making lists.
+
+    @classmethod
+    def from_list(cls, items: Any, capacity: int | None = None) -> Any:
+        """Return the list of the elements of a Python sequence, with room for `capacity` elements at least."""
+        new = cls.known(list(items))
+        new._reserve(capacity or 0)
+        return new
+
+    @classmethod
+    def from_array(cls, values: Any) -> Any:
+        """Return the list of the rows of an array."""
+        values = jnp.asarray(values)
+        return cls.tree_unflatten((Origin.ARRAY,), (values, values.shape[0]))
+
+    @classmethod
+    def filled(cls, value: Any, n: Any) -> Any:
+        """Return the list `[value] * n`."""
+        if lists_in(value):
+            title = "all elements of `[xs] * n` are one list, and a change of one would be seen in all"
+            raise Refusal("PCB304", title, helps=(SHARED_HELP,))
+        n = _at_least_zero(integer(n, "can't multiply sequence by non-int"))
+        columns, origins = stacked([prepare(value)])
+        size = n if isinstance(n, int) else start_capacity()
+        require_room(n, size)
+        columns = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (size, *leaf.shape[1:])), columns)
+        return cls.tree_unflatten(origins, (columns, n))
+
+    @classmethod
+    def of_range(cls, start: Any, stop: Any, step: Any = 1) -> Any:
+        """Return the list `list(range(start, stop, step))`."""
+        n = length_of_range(start, stop, step)
+        size = n if isinstance(n, int) else start_capacity()
+        require_room(n, size)
+        values = start + step * jnp.arange(size) if size else jnp.zeros((0,), np.int32)
+        return cls.tree_unflatten((Origin.NUMBER,), (values, n))
+
+    # Room.
+
+    def _reserve(self, size: int) -> None:
+        """Give the list room for so many elements at least."""
+        here = room(self.node._columns, len(self.lead))
+        if here is not None and here < size:
+            self.node._columns = padded(self.node._columns, len(self.lead), size)
+
+    def _make_room(self, needed: Any) -> None:
+        """Give the list room for `needed` elements, or let the lane stop."""
+        self._reserve(max(start_capacity(), rounded(needed) if isinstance(needed, int) else 0))
+        if room(self.node._columns, 0) is not None:
+            require_room(needed, self.capacity)
+
+    def _fit(self, element: Any) -> Any:
+        """Give the columns a type that covers an element; return the element with that type."""
+        node, lead, element = self.node, self.lead, prepare(element)
+        if isinstance(node._columns, Unset):
+            size = max(start_capacity(), self._length if isinstance(self._length, int) else 0)
+            node.origins = origins_of(element)
+            node._columns = blank(element, (), (*lead, size))
+        else:
+            node.origins = join_origins(node._columns, node.origins, element, origins_of(element))
+        self.origins = node.origins
+        node._columns, element = unify(node._columns, (*lead, self.capacity), element, ())
+        return element
+
+    # One element. The place of an element is its index in the columns.
+
+    def _place(self, index: Any) -> Any:
+        return index
+
+    def _get(self, index: Any) -> Any:
+        return element_at(self.node._columns, self.origins, (*self.place, self._place(index)))
+
+    def _taken(self, index: Any) -> Any:
+        """The element at an index, no view: its place may be stored into afterwards."""
+        return jax.tree.map(lambda leaf: leaf, self._get(index))
+
+    def _set(self, index: Any, element: Any) -> None:
+        element = self._fit(element)
+        place = (*self.place, self._place(index))
+        self.node._columns = jax.tree.map(lambda leaf, new: put(leaf, place, new), self.node._columns, element)
+
+    def _checked(self, index: Any, message: str) -> tuple[Any, Any]:
+        """The place of an index to read, and one to store to, out of range where the index is."""
+        return checked_index(index, self.length, self.capacity, message)
+
+    def append(self, value: Any, /) -> None:
+        """Add an element at the end."""
+        n = self.length
+        value = self._fit(value)
+        self._make_room(n + 1)
+        self._set(n, value)
+        self.length = n + 1
+
+    def pop(self, index: Any = -1, /) -> Any:
+        """Remove an element and return it."""
+        n = self.length
+        require(n > 0, "IndexError", "pop from empty list")
+        if type(index) is int and index == -1:
+            last = _at_least_zero(n - 1)
+            value = self._taken(last)
+            self.length = last
+            return value
+        read, _ = self._checked(index, "pop index out of range")
+        value = self._taken(read)
+        self._delete_at(read, n, _in_range(index, n))
+        return value
+
+    def _delete_at(self, index: Any, n: Any, holds: Any) -> None:
+        """Remove the element at an index in range, where `holds`."""
+        k = self._numbers()
+        after = k >= index if holds is True else jnp.logical_and(holds, k >= index)
+        self._rearrange(k + after)
+        self.length = n - 1 if holds is True else n - jnp.where(holds, 1, 0)
+
+    def insert(self, index: Any, value: Any, /) -> None:
+        """Insert an element before an index, which may be out of range."""
+        n = self.length
+        at = span(slice(index, None), n).start
+        value = self._fit(value)
+        self._make_room(n + 1)
+        k = self._numbers()
+        self._rearrange(jnp.where(k > at, k - 1, k))
+        self._set(at, value)
+        self.length = n + 1
+
+    # All elements.
+
+    def _numbers(self) -> Any:
+        """The numbers of all places, int32[capacity]."""
+        return jnp.arange(self.capacity, dtype=np.int32)
+
+    def _valid(self) -> Any:
+        return self._numbers() < self.length
+
+    def _rearrange(self, order: Any) -> None:
+        """Put the element at `order[k]` in place k."""
+        self.columns = taken(self.columns, order)
+
+    def _new(self, columns: Any, length: Any) -> LaneList:
+        return LaneList.tree_unflatten(self.origins, (columns, length))
+
+    def _store_all(self, other: LaneList) -> None:
+        """Have the elements of another list in place of one's own."""
+        self._reserve(other.capacity if room(other.columns, 0) is not None else 0)
+        if self.node is self:
+            self._columns, self.origins = other.columns, other.origins
+        else:
+            self.columns = other.columns
+        self.length = other.length
+
+    def extend(self, values: Any, /) -> None:
+        """Add all elements of a list, an array or a Python iterable at the end."""
+        other = as_list(values)
+        if isinstance(other.length, int) and other.length == 1:
+            self.append(other._taken(0))
+        elif not (isinstance(other.length, int) and other.length == 0):
+            self._splice(self.length, 0, other)
+
+    def _splice(self, at: Any, removed: Any, other: LaneList) -> None:
+        """Replace `removed` elements from an index on by those of another list."""
+        n, m = self.length, other.length
+        if room(other.columns, 0) is None and isinstance(other.columns, Unset):
+            other = self._new(self.columns, 0)
+        if isinstance(self.node._columns, Unset):
+            self._fit(other._taken(0))
+        total = n - removed + m
+        self._make_room(total)
+        mine, theirs = unify(self._plain(), (), other._plain(), ())
+        self.origins = self.node.origins = mine.origins
+        k = jnp.arange(self.capacity, dtype=np.int32)
+        rest = taken(mine.columns, jnp.where(k < at, k, k - m + removed))
+        inserted = taken(theirs.columns, k - at)
+        here = jnp.logical_and(k >= at, k < at + m)
+        self.columns = chosen(here, inserted, rest)
+        self.length = total
+
+    def _plain(self) -> LaneList:
+        """The same list with its elements from place 0 on, and no view."""
+        return self._new(self.columns, self.length)
+
+    def clear(self) -> None:
+        """Remove all elements."""
+        self.length = 0
+
+    def copy(self) -> Any:
+        """Return a list of the same elements."""
+        return self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.length, self.origins)
+
+    def reverse(self) -> None:
+        """Reverse the order of the elements."""
+        k, n = self._numbers(), self.length
+        self._rearrange(jnp.where(k < n, n - 1 - k, k))
+
+    def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: Any = False) -> None:
+        """Sort the elements; equal ones keep their order."""
+        self._rearrange(list_order.sorted_order(self._plain(), key, reverse))
+
+    def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
+        """Return the index of the first element that equals a value."""
+        found = span(slice(start, stop), self.length)
+        k = self._numbers()
+        here = self._equal(value) & (k >= found.start) & (k < found.start + found.count)
+        require(jnp.any(here), "ValueError", "list.index(x): x not in list")
+        return number(jnp.argmax(here).astype(np.int32))
+
+    def remove(self, value: Any, /) -> None:
+        """Remove the first element that equals a value."""
+        here = self._equal(value)
+        holds = jnp.any(here)
+        require(holds, "ValueError", "list.remove(x): x not in list")
+        self._delete_at(jnp.argmax(here), self.length, holds)
+
+    def count(self, value: Any, /) -> Any:
+        """Return the number of elements that equal a value."""
+        return number(jnp.sum(self._equal(value), dtype=np.int32))
+
+    def contains(self, value: Any) -> Any:
+        """Return whether an element equals a value."""
+        return number(jnp.any(self._equal(value)))
+
+    def _equal(self, value: Any) -> Any:
+        """Which elements equal a value, bool[capacity]."""
+        return jnp.logical_and(self._valid(), list_order.equal_to(self._plain(), value))
+
+    # Subscripts.
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._slice(span(index, self.length))
+        return self._get(self._checked(index, "list index out of range")[0])
+
+    def _slice(self, part: Span) -> LaneList:
+        plain = self._plain()
+        columns = plain.columns
+        if isinstance(part.count, int) and room(columns, 0) is not None:
+            columns = taken(columns, part.start + part.step * jnp.arange(part.count, dtype=np.int32))
+        elif not (type(part.start) is int and part.start == 0 and type(part.step) is int and part.step == 1):
+            columns = taken(columns, part.start + part.step * self._numbers())
+        return plain._new(columns, part.count)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if not isinstance(index, slice):
+            self._set(self._checked(index, "list assignment index out of range")[1], value)
+            return
+        part, other = span(index, self.length), as_list(value)
+        if type(part.step) is int and part.step == 1:
+            self._splice(part.start, part.count, other)
+            return
+        if isinstance(part.step, jax.Array):
+            title = "a slice that is assigned to has a step of the lane: with a step of 1 it may change its length"
+            raise Refusal("PCB306", title, helps=("store the elements one by one, in a loop",))
+        same = part.count == other.length
+        sizes = (other.length, " to extended slice of size ", part.count)
+        require(same, "ValueError", "attempt to assign sequence of size ", *sizes)
+        mine, theirs = unify(self._plain(), (), other, ())
+        if room(theirs.columns, 0) is None:
+            return
+        k = jnp.arange(theirs.capacity, dtype=np.int32)
+        inside = k < part.count if isinstance(same, bool) else same & (k < part.count)
+        place = jnp.where(inside, part.start + part.step * k, mine.capacity)
+        self.origins = self.node.origins = mine.origins
+        self.columns = jax.tree.map(lambda leaf, new: put(leaf, (place,), new), mine.columns, theirs.columns)
+
+    def __delitem__(self, index: Any) -> None:
+        n = self.length
+        if not isinstance(index, slice):
+            read, _ = self._checked(index, "list assignment index out of range")
+            self._delete_at(read, n, _in_range(index, n))
+            return
+        part = span(index, n)
+        if type(part.step) is int and part.step == 1:
+            k = self._numbers()
+            self._rearrange(jnp.where(k < part.start, k, k + part.count))
+        else:
+            self._rearrange(jnp.argsort(part.holds(self._numbers()), stable=True))
+        self.length = n - part.count
+
+    # Operators.
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, list | LaneList) or type(other) not in (list, type(self)):
+            return NotImplemented
+        new = self.copy()
+        new.extend(other)
+        return new
+
+    def __radd__(self, other: Any) -> Any:
+        if not isinstance(other, list):
+            return NotImplemented
+        new = LaneList.from_list(other)
+        new.extend(self)
+        return new
+
+    def __iadd__(self, other: Any) -> Any:
+        self.extend(other)
+        return self
+
+    def __mul__(self, times: Any) -> Any:
+        times = _at_least_zero(integer(times, "can't multiply sequence by non-int"))
+        plain = self._plain()
+        n = plain.length
+        if lists_in(plain.columns):
+            title = "`xs * n` has each list in `xs` several times, and a change of one would be seen in all"
+            raise Refusal("PCB304", title, helps=(SHARED_HELP,))
+        if room(plain.columns, 0) is None:
+            return plain._new(plain.columns, n * times)
+        size = n * times if isinstance(n, int) and isinstance(times, int) else max(start_capacity(), self.capacity)
+        require_room(n * times, size)
+        order = jnp.arange(size, dtype=np.int32) % (max(n, 1) if isinstance(n, int) else jnp.maximum(n, 1))
+        return plain._new(taken(plain.columns, order), n * times)
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: Any) -> Any:
+        return list_order.equal(self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return list_order.not_(list_order.equal(self, other))
+
+    def __lt__(self, other: Any) -> Any:
+        return list_order.compare(operator.lt, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return list_order.compare(operator.le, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return list_order.compare(operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return list_order.compare(operator.ge, self, other)
+
+    # What Python decides itself; JAX raises its errors where the length is a value of the lane.
+
+    def __len__(self) -> int:
+        n = self.length
+        return n if isinstance(n, int) else operator.index(n)
+
+    def __bool__(self) -> bool:
+        return bool(self.length > 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self._get(k) for k in range(len(self))])
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.contains(value))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._columns!r}, length={self._length!r})"
+
+
+def as_list(values: Any) -> LaneList:
+    """Return a list of the elements of a list, an array or a Python iterable; a list itself."""
+    if isinstance(values, LaneList):
+        return values._plain()
+    if isinstance(values, jax.Array | np.ndarray):
+        return LaneList.from_array(values)  # type: ignore[no-any-return]
+    return LaneList.from_list(values)  # type: ignore[no-any-return]
+
+
+def taken(columns: Any, order: Any) -> Any:
+    """Return the rows of columns at some places, which are clamped."""
+    return jax.tree.map(lambda leaf: leaf.at[order].get(mode="clip", wrap_negative_indices=False), columns)
+
+
+def chosen(condition: Any, a: Any, b: Any) -> Any:
+    """Return the rows of `a` where a condition holds, the others of `b`; the rows have the same type."""
+
+    def choose(x: Any, y: Any) -> Any:
+        return jnp.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
+
+    return jax.tree.map(choose, a, b)
+
+
+def _in_range(index: Any, n: Any) -> Any:
+    """Whether an index is one of an element; True if that is known."""
+    if type(index) is int and type(n) is int:
+        return True
+    return jnp.logical_and(index < n, index >= -n)
+
+
+def _at_least_zero(n: Any) -> Any:
+    return max(n, 0) if isinstance(n, int) else jnp.maximum(n, 0)

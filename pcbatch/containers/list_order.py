@@ -1,0 +1,210 @@
+"""Equality and order of lists of the lane and of their elements, as Python defines them for sequences."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.checks import require
+from pcbatch.containers.elements import Rows, Unset, list_class, one_level, parts, prepare, room
+from pcbatch.containers.mapping import mapped
+from pcbatch.errors import Refusal
+
+Comparison = Callable[[Any, Any], Any]
+NAN_ORDER = "a list with NaN among its keys has no order: what Python makes of it depends on the order before"
+
+
+def equal(a: Any, b: Any) -> Any:
+    """Return whether two elements, or two lists, are equal."""
+    if isinstance(a, Rows) or isinstance(b, Rows):
+        return _equal_lists(a, b)
+    if _is_leaf(a) and _is_leaf(b):
+        return _scalar(a, b, operator.eq)
+    if _is_leaf(a) or _is_leaf(b) or not _comparable(a, b):
+        return False
+    (left, a_tree), (right, b_tree) = one_level(a), one_level(b)
+    if a_tree != b_tree:
+        return False
+    return _all(equal(x, y) for x, y in zip(left, right, strict=True))
+
+
+def _equal_lists(a: Any, b: Any) -> Any:
+    lists = _both_lists(a, b)
+    if lists is None:
+        return False
+    a, b = lists
+    same = a.length == b.length
+    pairs = _pairs(a, b, equal)
+    if pairs is None:
+        return same
+    outside = jnp.arange(pairs.shape[0]) >= a.length
+    return jnp.logical_and(same, jnp.all(jnp.logical_or(outside, pairs)))
+
+
+def _both_lists(a: Any, b: Any) -> tuple[Any, Any] | None:
+    """The two values as lists of the lane; None if one of them is no list of the same kind."""
+    kind = type(a) if isinstance(a, Rows) else type(b)
+    values = [prepare(value) if type(value) is list and kind is list_class() else value for value in (a, b)]
+    return None if any(type(value) is not kind for value in values) else (values[0]._plain(), values[1]._plain())
+
+
+def _pairs(a: Any, b: Any, compared: Callable[[Any, Any], Any]) -> Any:
+    """A comparison of the elements at the same index of two lists, bool[n]; None if one can have none."""
+    if isinstance(a.columns, Unset) or isinstance(b.columns, Unset):
+        return None
+    sizes = [size for size in (room(a.columns, 0), room(b.columns, 0)) if size is not None]
+    if not sizes or min(sizes) == 0:
+        return None
+    size = min(sizes)
+    left, right = (jax.tree.map(lambda leaf: leaf[:size], one.columns) for one in (a, b))
+
+    def compare_(x: Any, y: Any) -> Any:
+        return jnp.asarray(compared(x, y), bool)
+
+    return jax.vmap(compare_)(left, right)
+
+
+def equal_to(values: Any, value: Any) -> Any:
+    """Return which elements of a list equal a value, bool[capacity]."""
+    if isinstance(values.columns, Unset) or room(values.columns, 0) is None:
+        same = True if not isinstance(values.columns, Unset) and equal(values.columns, value) else False
+        return jnp.full((values.capacity,), same)
+    value = prepare(value)
+    return jax.vmap(lambda element: jnp.asarray(equal(element, value), bool))(values.columns)
+
+
+def compare(op: Comparison, a: Any, b: Any) -> Any:
+    """Return `op(a, b)` for two elements or lists; sequences are compared at the first elements that differ."""
+    if isinstance(a, Rows) or isinstance(b, Rows):
+        return _compare_lists(op, a, b)
+    if _is_leaf(a) and _is_leaf(b):
+        return _scalar(a, b, op)
+    if _is_leaf(a) or _is_leaf(b) or not _comparable(a, b) or not isinstance(a, tuple | list):
+        return op(a, b)  # raises Python's own error
+    result: Any = op(len(a), len(b))
+    for x, y in reversed(list(zip(a, b, strict=False))):
+        result = _where(equal(x, y), result, compare(op, x, y))
+    return result
+
+
+def _compare_lists(op: Comparison, a: Any, b: Any) -> Any:
+    lists = _both_lists(a, b)
+    if lists is None:
+        return NotImplemented
+    a, b = lists
+    by_length = op(a.length, b.length)
+    same = _pairs(a, b, equal)
+    if same is None:
+        return by_length
+    shorter = jnp.minimum(a.length, b.length)
+    differ = jnp.logical_and(jnp.arange(same.shape[0]) < shorter, jnp.logical_not(same))
+    by_element = _pairs(a, b, lambda x, y: compare(op, x, y))[jnp.argmax(differ)]
+    return jnp.where(jnp.any(differ), by_element, by_length)
+
+
+def _is_leaf(value: Any) -> bool:
+    return one_level(value)[1] is None
+
+
+def _comparable(a: Any, b: Any) -> bool:
+    """Whether two nodes are of one type, which compares as Python's own types do; raises Refusal for other types."""
+    for value in (a, b):
+        if isinstance(value, tuple | list | dict | None):
+            continue
+        if type(value).__eq__ is object.__eq__ or "__dataclass_fields__" not in vars(type(value)):
+            title = f"objects of the class {type(value).__name__} are compared by a method, or by their identity"
+            raise Refusal("PCB304", title, helps=("compare fields of theirs",))
+    return isinstance(a, tuple) and isinstance(b, tuple) or type(a) is type(b)
+
+
+def _scalar(a: Any, b: Any, op: Comparison) -> Any:
+    if jnp.shape(a) != () or jnp.shape(b) != ():
+        title = "arrays in a list are neither equal nor in an order: the comparison has an answer for each element"
+        raise Refusal("PCB308", title, helps=("compare with `jnp.array_equal`, or keep numbers and tuples of them",))
+    return op(a, b)
+
+
+def not_(value: Any) -> Any:
+    """Return the negation of a comparison."""
+    if value is NotImplemented:
+        return value
+    return not value if isinstance(value, bool) else jnp.logical_not(value)
+
+
+def _all(values: Any) -> Any:
+    result: Any = True
+    for value in values:
+        if result is True or value is False:
+            result = value
+        elif value is not True and result is not False:
+            result = jnp.logical_and(result, value)
+    return result
+
+
+def _where(condition: Any, a: Any, b: Any) -> Any:
+    if isinstance(condition, bool | np.bool_):
+        return a if condition else b
+    return jnp.where(condition, a, b)
+
+
+def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) -> Any:
+    """Return the places of a list's elements in sorted order, int32[capacity]; those behind the end stay last."""
+    places = jnp.arange(values.capacity, dtype=np.int32)
+    if room(values.columns, 0) is None:
+        return places
+    keys = values.columns if key is None else mapped(key, values)
+    inside = places < values.length
+    backwards = jnp.where(inside, values.length - 1 - places, places)
+    first = _where(reverse if not isinstance(reverse, int) else bool(reverse), backwards, places)
+    keys = jax.tree.map(lambda leaf: leaf[first], keys)
+    leaves = parts(keys)
+    if any(isinstance(leaf, Rows) for leaf in leaves):
+        order = _order_by_ranks(keys, inside)
+    else:
+        order = _order_by_keys(keys, inside)
+    if reverse is False:
+        return order
+    return first[order][first]
+
+
+def _order_by_keys(keys: Any, inside: Any) -> Any:
+    leaves = _key_leaves(keys)
+    for leaf in leaves:
+        if leaf.ndim != 1:
+            _scalar(leaf[0], leaf[0], operator.lt)
+        if jnp.issubdtype(leaf.dtype, np.inexact):
+            missing = jnp.logical_and(inside, jnp.isnan(leaf))
+            require(jnp.logical_not(jnp.any(missing)), "NotImplementedError", NAN_ORDER)
+    places = jnp.arange(inside.shape[0], dtype=np.int32)
+    sorted_: Any = jax.lax.sort((jnp.logical_not(inside), *leaves, places), num_keys=1 + len(leaves), is_stable=True)
+    return sorted_[-1]
+
+
+def _key_leaves(keys: Any) -> list[Any]:
+    """The columns of keys in the order in which Python compares them."""
+    children, tree = one_level(keys)
+    if tree is None:
+        return [keys]
+    if not isinstance(keys, tuple | list):
+        raise TypeError(f"'<' not supported between instances of '{type(keys).__name__}' and '{type(keys).__name__}'")
+    return [leaf for child in children for leaf in _key_leaves(child)]
+
+
+def _order_by_ranks(keys: Any, inside: Any) -> Any:
+    """The order of keys with lists in them, by comparing each with each."""
+
+    def less(x: Any, y: Any) -> Any:
+        return jnp.asarray(compare(operator.lt, x, y), bool)
+
+    places = jnp.arange(inside.shape[0], dtype=np.int32)
+    below: Any = jax.vmap(lambda y: jax.vmap(lambda x: less(x, y))(keys))(keys)  # [k, j]: j is less than k
+    above = below.T
+    before = below | (~above & (places[None, :] < places[:, None]))
+    before = jnp.where(inside[:, None], before & inside[None, :], places[None, :] < places[:, None])
+    ranks = jnp.sum(before, axis=1)
+    return jnp.zeros_like(places).at[ranks].set(places)

@@ -1,0 +1,35 @@
+"""A function applied to each element of a list of the lane, with its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.checks import Check, collecting, record
+from pcbatch.containers.elements import element_at, prepare
+
+
+def mapped(fn: Callable[[Any], Any], values: Any) -> Any:
+    """Return the columns of the results of a function of one element; places behind the end hold anything."""
+    found: list[Check] = []
+
+    def run(place: Any) -> Any:
+        with collecting() as checks:
+            result = jax.tree.map(jnp.asarray, prepare(fn(element_at(values.columns, values.origins, (place,)))))
+        found[:] = checks
+        shown = [[part for part in check.message if not isinstance(part, str)] for check in checks]
+        return result, [check.failed for check in checks], shown
+
+    places = jnp.arange(values.capacity, dtype=np.int32)
+    result, failed, shown = jax.vmap(run, out_axes=0)(places)
+    for check, failing, parts in zip(list(found), failed, shown, strict=True):
+        failing = jnp.logical_and(failing, places < values.length)
+        first = jnp.argmax(failing)
+        scalars = iter(part[first] for part in parts)
+        message = [part if isinstance(part, str) else next(scalars) for part in check.message]
+        record(jnp.logical_not(jnp.any(failing)), check.exception, message)
+    return result

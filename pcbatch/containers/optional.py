@@ -1,0 +1,82 @@
+"""A value that is None on some ways through the program and something else on others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.checks import require
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Optional:
+    """A value of the lane, or None.
+
+    Attributes:
+        value: the value; arbitrary where there is none.
+        present: bool[], whether there is one.
+    """
+
+    def __init__(self, value: Any, present: Any) -> None:
+        self.value, self.present = value, present
+
+    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], None]:
+        """Return the value and whether there is one."""
+        key = jax.tree_util.GetAttrKey
+        return ((key("value"), self.value), (key("present"), self.present)), None
+
+    @classmethod
+    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> Optional:
+        """Return the value that these parts make."""
+        return cls(*children)
+
+    def __repr__(self) -> str:
+        return f"{self.value} or None"
+
+    def __jax_array__(self) -> Any:
+        return jnp.asarray(unwrapped(self))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the value, which must not be None."""
+        if name.startswith("__") or "value" not in self.__dict__:
+            raise AttributeError(name)
+        require(self.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+        return getattr(self.value, name)
+
+    def tolist(self) -> list[Any]:
+        """Return the values of all lanes as Python's own, None where there is none.
+
+        Example:
+            >>> import jax.numpy as jnp
+            >>> Optional(jnp.array([3, 0]), jnp.array([True, False])).tolist()
+            [3, None]
+        """
+        present = np.asarray(self.present)
+        leaves, tree = jax.tree.flatten(self.value)
+        columns = [np.asarray(leaf) for leaf in leaves]
+        return [
+            jax.tree.unflatten(tree, [column[lane].tolist() for column in columns]) if present[lane] else None
+            for lane in range(len(present))
+        ]
+
+
+def unwrapped(value: Any) -> Any:
+    """Return a value that must not be None: the lane raises a TypeError if it is."""
+    if not isinstance(value, Optional):
+        return value
+    require(value.present, "TypeError", "None is used as a value here")
+    return value.value
+
+
+def narrowed(value: Any) -> Any:
+    """Return a value that is known not to be None where this is evaluated."""
+    return value.value if isinstance(value, Optional) else value
+
+
+def is_none(value: Any) -> Any:
+    """Return whether a value is None, bool[] for one of the lane."""
+    return jnp.logical_not(value.present) if isinstance(value, Optional) else value is None

@@ -1,0 +1,291 @@
+"""The least type that covers two: of leaves by their lattice, of structures by containers of the lane.
+
+    [] and [i32[]]                 a list of the lane, of i32[]
+    (i32[], []) and (f32[], [])    (f32[], [])
+    None and i32[]                 i32[] or None
+
+Structures that are equal are joined leaf by leaf. Where they differ, the types are put together as objects of Python
+whose leaves are `Cell`, walked side by side, and taken apart again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.containers.capacity import capacity, rounded
+from pcbatch.containers.elements import Rows, Unset, list_class, parts, prepare
+from pcbatch.containers.optional import Optional
+from pcbatch.ir.types import BOOL, ArrayType
+from pcbatch.lowering.typing.abstract_values import (
+    Abstract,
+    JoinError,
+    Leaf,
+    array_type,
+    common_tree,
+    join_leaf,
+    join_leaves,
+    with_origins,
+)
+from pcbatch.lowering.typing.pytree import flatten
+from pcbatch.origins import Origin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """One leaf of a type that is put together as an object."""
+
+    leaf: Leaf
+    origin: Origin
+
+    @property
+    def array(self) -> ArrayType:
+        """The array type of the leaf."""
+        return array_type(self.leaf)
+
+
+def join(a: Abstract, b: Abstract) -> Abstract:
+    """Return the least abstract value that covers both. Raises JoinError if there is none."""
+    try:
+        return join_leaves(a, b)
+    except JoinError as error:
+        if error.kind not in ("structure", "shape"):
+            raise
+        return _of_objects(_joined(_objects(a), _objects(b), 0, error))
+
+
+def differs(have: Abstract, want: Abstract) -> bool:
+    """Return whether a value of one type has to be converted by `convert` to be one of another."""
+    return common_tree(have.tree, want.tree) is None or any(
+        isinstance(x, ArrayType) and isinstance(y, ArrayType) and x.shape != y.shape
+        for x, y in zip(have.leaves, want.leaves, strict=True)
+    )
+
+
+def _objects(value: Abstract) -> Any:
+    cells = [Cell(leaf, value.origin(k)) for k, leaf in enumerate(value.leaves)]
+    return jax.tree.unflatten(value.tree, cells)
+
+
+def _of_objects(value: Any) -> Abstract:
+    cells, tree = flatten(value)
+    return with_origins(tree, tuple(cell.leaf for cell in cells), [cell.origin for cell in cells])
+
+
+def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
+    """Join two objects; `lead` is the number of lists that they are elements of, whose axes come first."""
+    match x, y:
+        case Cell(), Cell():
+            return _cells(x, y, lead)
+        case None, None:
+            return None
+        case (Unset(), _):
+            return y
+        case (_, Unset()):
+            return x
+        case (Optional(), _) | (_, Optional()) | (None, _) | (_, None):
+            return _optional(x, y, lead, error)
+        case (list() | Rows(), list() | Rows()) if not _alike(x, y):
+            one, other = _as_lane_list(x, error), _as_lane_list(y, error)
+            if type(one) is not type(other):
+                raise error
+            return _lists(one, other, lead, error, grown=_grown(x, y))
+    return _nodes(x, y, lead, error)
+
+
+def _nodes(x: Any, y: Any, lead: int, error: JoinError) -> Any:
+    """Join two nodes of one kind child by child."""
+    if isinstance(x, Cell) or isinstance(y, Cell):
+        raise error
+    (xs, tree), (ys, other) = _children(x), _children(y)
+    if tree != other:
+        raise error
+    if not xs and x is not None:
+        return x
+    return jax.tree.unflatten(tree, [_joined(a, b, lead, error) for a, b in zip(xs, ys, strict=True)])
+
+
+def _children(x: Any) -> tuple[list[Any], Any]:
+    return jax.tree.flatten(x, is_leaf=lambda node: node is not x)
+
+
+def _alike(x: Any, y: Any) -> bool:
+    """Whether two known lists are equally long, so that they stay known."""
+    return isinstance(x, list) and isinstance(y, list) and len(x) == len(y)
+
+
+def _grown(x: Any, y: Any) -> int:
+    """The capacity of a list that is known to grow: one of the program, at least."""
+    if isinstance(x, list) and isinstance(y, list):
+        return max(capacity(), rounded(max(len(x), len(y))))
+    return 0
+
+
+def _cells(x: Cell, y: Cell, lead: int) -> Cell:
+    if not lead:
+        one = join_leaf(x.leaf, y.leaf)
+        return Cell(one, _origin(x, y))
+    a, b = x.array, y.array
+    shape = tuple(max(m, n) for m, n in zip(a.shape[:lead], b.shape[:lead], strict=True))
+    inner = join_leaf(replace(a, shape=a.shape[lead:]), replace(b, shape=b.shape[lead:]))
+    assert isinstance(inner, ArrayType)
+    return Cell(replace(inner, shape=shape + inner.shape), Origin.ARRAY)
+
+
+def _origin(x: Cell, y: Cell) -> Origin:
+    return x.origin if x.origin is y.origin else Origin.UNKNOWN
+
+
+def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
+    parts = [part.value if isinstance(part, Optional) else part for part in (x, y) if part is not None]
+    value = reduce(lambda a, b: _joined(a, b, lead, error), parts)
+    if value is None:
+        return None
+    leaves = jax.tree.leaves(value)
+    shape = leaves[0].array.shape[:lead] if leaves and lead else ()
+    return Optional(jax.tree.map(_made_array, value), Cell(replace(BOOL, shape=shape), Origin.NUMBER))
+
+
+def _made_array(cell: Cell) -> Cell:
+    return Cell(array_type(cell.leaf), cell.origin)
+
+
+def _as_lane_list(x: Any, error: JoinError) -> Rows:
+    """The type of a list of the lane that holds what a known list holds, with as much room."""
+    if isinstance(x, Rows):
+        return x
+    elements = [_listed(element, error) for element in x]
+    element = reduce(lambda a, b: _joined(a, b, 0, error), elements) if elements else Unset()
+    return lane_list_of(element, len(x))
+
+
+def lane_list_of(element: Any, room: int) -> Rows:
+    """Return the type of a list of the lane with elements of a type, an object whose leaves are cells."""
+    origins = tuple(part.origin if isinstance(part, Cell) else Origin.ARRAY for part in parts(element))
+    columns = jax.tree.map(lambda cell: _stacked(cell, room), element)
+    length = Cell(ArrayType("int32"), Origin.NUMBER)
+    made: Rows = list_class().tree_unflatten(origins, (columns, length))
+    return made
+
+
+def _stacked(cell: Cell, room: int) -> Cell:
+    type_ = cell.array
+    return Cell(replace(type_, shape=(room, *type_.shape)), Origin.ARRAY)
+
+
+def _listed(element: Any, error: JoinError) -> Any:
+    """An element with the known lists in it as lists of the lane."""
+    if isinstance(element, list):
+        return _as_lane_list(element, error)
+    if isinstance(element, Cell | Unset | Rows) or element is None:
+        return element
+    children, tree = _children(element)
+    return jax.tree.unflatten(tree, [_listed(child, error) for child in children])
+
+
+def _lists(x: Rows, y: Rows, lead: int, error: JoinError, grown: int) -> Rows:
+    columns = _joined(x.columns, y.columns, lead + 1, error)
+    if grown:
+        columns = jax.tree.map(lambda cell: _roomier(cell, lead, grown), columns)
+    length = _cells(x.length, y.length, lead)
+    joined: Rows = type(x).tree_unflatten(_origins(x, y), (columns, length))
+    return joined
+
+
+def _roomier(cell: Cell, axis: int, room: int) -> Cell:
+    shape = list(cell.array.shape)
+    shape[axis] = max(room, shape[axis])
+    return Cell(replace(cell.array, shape=tuple(shape)), cell.origin)
+
+
+def _origins(x: Rows, y: Rows) -> tuple[Origin, ...]:
+    if isinstance(x.columns, Unset):
+        return y.origins
+    if isinstance(y.columns, Unset):
+        return x.origins
+    return tuple(a if a is b else Origin.UNKNOWN for a, b in zip(x.origins, y.origins, strict=True))
+
+
+def convert(value: Any, want: Abstract) -> Any:
+    """Return a value as one of a wider type, while a primitive is traced.
+
+    Args:
+        value: an object whose type `join` has widened to `want`.
+        want: the type, of which known leaves are those of the value.
+    """
+    restructured = _restructured(value, _objects(want))
+    leaves, _ = flatten(restructured)
+    fitted = [
+        _fitted(leaf, type_) if isinstance(type_, ArrayType) else leaf
+        for leaf, type_ in zip(leaves, want.leaves, strict=True)
+    ]
+    return jax.tree.unflatten(want.tree, fitted)
+
+
+def _restructured(value: Any, want: Any) -> Any:
+    match value, want:
+        case _, Optional():
+            if value is None:
+                return Optional(_zeros(want.value), jnp.asarray(False))
+            if isinstance(value, Optional):
+                return Optional(_restructured(value.value, want.value), value.present)
+            return Optional(_restructured(value, want.value), jnp.asarray(True))
+        case list(), Rows():
+            return _restructured(prepare(value), want)
+        case Rows(), Rows():
+            return _columns(value, want)
+        case _, Cell():
+            return value
+    children, tree = _children(value)
+    wanted, _ = _children(want)
+    return jax.tree.unflatten(tree, [_restructured(a, b) for a, b in zip(children, wanted, strict=True)])
+
+
+def _columns(columns: Any, want: Any) -> Any:
+    """Columns of one list with the structure of another's; what nothing was stored in is zero."""
+    if isinstance(columns, Unset) and not isinstance(want, Unset):
+        return _zeros(want)
+    if isinstance(want, Optional) and not isinstance(columns, Optional):
+        rows = want.present.array.shape
+        if columns is None:
+            return Optional(_zeros(want.value), jnp.zeros(rows, bool))
+        return Optional(_columns(columns, want.value), jnp.ones(rows, bool))
+    if isinstance(columns, Rows):
+        inner = _columns(columns.columns, want.columns)
+        return type(columns).tree_unflatten(want.origins, (inner, columns.length))
+    if isinstance(want, Cell):
+        return columns
+    children, tree = _children(columns)
+    wanted, _ = _children(want)
+    return jax.tree.unflatten(tree, [_columns(a, b) for a, b in zip(children, wanted, strict=True)])
+
+
+def _zeros(want: Any) -> Any:
+    return jax.tree.map(lambda cell: zeros(cell.array) if isinstance(cell.leaf, ArrayType) else cell.leaf.value, want)
+
+
+def zeros(type_: ArrayType) -> Any:
+    """Return an array of zeros of a type, or of keys made of zeros."""
+    from pcbatch.lowering.typing.jax_types import jax_dtype
+
+    dtype: Any = jax_dtype(type_)
+    if jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        key = jax.random.key(0, impl=type_.dtype.removeprefix("key<").removesuffix(">"))
+        return jnp.broadcast_to(key, type_.shape)
+    return jnp.zeros(type_.shape, dtype)
+
+
+def _fitted(leaf: Any, type_: ArrayType) -> Any:
+    """An array with the dtype of a type, padded by zeros to its shape."""
+    array = jnp.asarray(leaf)
+    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+        return array
+    array = array.astype(type_.dtype)
+    if array.shape == type_.shape:
+        return array
+    assert array.ndim == len(type_.shape), (array.shape, type_)
+    return jnp.pad(array, [(0, want - have) for have, want in zip(array.shape, type_.shape, strict=True)])
