@@ -85,6 +85,7 @@ class Options:
     modes: Any = None
     max_depth: int | None = None
     max_steps: int | None = None
+    max_length: int | None = None
     max_tape: int | None = None
     checkpoints: int | None = None
     max_memory: int | str | None = None
@@ -100,6 +101,7 @@ class Options:
         _check_modes(self.modes)
         _positive("max_depth", self.max_depth)
         _positive("max_steps", self.max_steps)
+        _positive("max_length", self.max_length)
         _positive("max_tape", self.max_tape)
         _positive("checkpoints", self.checkpoints)
         _check_memory(self.max_memory)

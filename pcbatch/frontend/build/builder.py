@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-import gast
-
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.primitives import make_expr, used_nested
 from pcbatch.frontend.source.callee import Statics, Target
@@ -75,20 +73,30 @@ class Builder:
         """Append an operation to the current block."""
         self.drafts[self.current].ops.append(op)
 
-    def prim(self, dsts: tuple[str, ...], node: Node, *, shown: Node | None = None, at: Node | None = None) -> None:
-        """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out."""
+    def prim(
+        self,
+        dsts: tuple[str, ...],
+        node: Node,
+        *,
+        shown: Node | None = None,
+        at: Node | None = None,
+        mutates: tuple[str, ...] = (),
+    ) -> None:
+        """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out.
+
+        `mutates` are variables whose objects Python would change in place; the last of `dsts` receive the changed ones.
+        """
         source = node if at is None else at
         self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
-        expr = make_expr(self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for)
+        expr = make_expr(
+            self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, mutates=mutates
+        )
         self.emit(Prim(dsts, expr, self.loc(source)))
 
     def delete(self, target: Node) -> None:
-        """Record `del target`, for a name or a pattern of names."""
-        if isinstance(target, gast.Name):
-            draft = self.drafts[self.current]
-            draft.deleted.append((len(draft.ops), target.id, target))
-        for element in getattr(target, "elts", []):
-            self.delete(element)
+        """Record `del target` of a name."""
+        draft = self.drafts[self.current]
+        draft.deleted.append((len(draft.ops), target.id, target))
 
     def define(self, name: str) -> None:
         """Record that control passes the definition of a nested function here."""

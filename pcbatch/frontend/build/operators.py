@@ -76,6 +76,11 @@ def supported(name: str, args: list[Node], at: Node) -> Node:
     return call(_function(name, at), args, at)
 
 
+def operator_name(op: Node) -> str:
+    """The name of the support function for a binary operator."""
+    return BINARY.get(type(op), "matmul")
+
+
 def rewritten(unit: Unit, node: Node, hidden: Names = frozenset()) -> Node:
     """Replace the operators and builtins of lane code by support functions; `hidden` are names of inner scopes."""
     return _rewritten(unit, node, hidden, True)
