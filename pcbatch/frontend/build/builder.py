@@ -16,6 +16,7 @@ from pcbatch.frontend.source.tree import Node, load
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
+from pcbatch.ir.message import Message
 from pcbatch.ir.ops import UNSET, Jump, Prim, Return
 
 
@@ -56,6 +57,7 @@ class Builder:
         self._next_temp = 0
         self._taken = unit.names | unit.fn.__globals__.keys()
         self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
+        self.texts: dict[str, Message] = {}  # variables that hold text, as far as they are only shown
         self.variables = unit.variables | {self.result}
         self.current = self.label()
 

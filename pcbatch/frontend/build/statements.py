@@ -14,6 +14,7 @@ from pcbatch.frontend.build.effects import build_assert, build_print, build_rais
 from pcbatch.frontend.build.element_loops import each
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
 from pcbatch.frontend.build.match import match_statement
+from pcbatch.frontend.build.texts import assign_text
 from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
@@ -40,6 +41,8 @@ def statements(b: Builder, body: Sequence[Node], loop: Loop | None = None) -> No
 def statement(b: Builder, node: Node, loop: Loop | None) -> None:
     """Build one statement; a statement that is not supported was refused before and builds nothing."""
     match type(node).__name__:
+        case "Assign" if assign_text(b, node.targets, node.value):
+            pass
         case "Assign":
             if not is_lambda_definition(node) or node.targets[0].id not in b.unit.definitions:
                 assign(b, node.targets, node.value)

@@ -54,6 +54,7 @@ from pcbatch.frontend.support.mutation import field as field
 from pcbatch.frontend.support.mutation import item as item
 from pcbatch.frontend.support.mutation import set_item as set_item
 from pcbatch.frontend.support.mutation import slice_ as slice_
+from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
 from pcbatch.frontend.support.python_numbers import divmod_ as divmod_
