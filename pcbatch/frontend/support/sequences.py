@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.containers import list_order
 from pcbatch.containers.elements import Rows, element_at, prepare, stacked
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
-from pcbatch.containers.list_order import equal
 from pcbatch.errors import Refusal
 from pcbatch.origins import Tracer, number
 
@@ -131,30 +128,6 @@ def product(multiply: Binary) -> Binary:
         return multiply(a, b) if result is None else result
 
     return run
-
-
-def comparison(name: str, compare: Binary) -> Binary:
-    """Return a comparison, also for tuples and lists that hold values of the lane."""
-    op = getattr(operator, name)
-
-    def run(a: Any, b: Any) -> Any:
-        for kind in (tuple, list):
-            if isinstance(a, kind) and isinstance(b, kind) and (_holds_tracers(a) or _holds_tracers(b)):
-                return number(_by_elements(name, op, a, b))
-        return compare(a, b)
-
-    return run
-
-
-def _holds_tracers(values: Any) -> bool:
-    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
-
-
-def _by_elements(name: str, op: Binary, a: Any, b: Any) -> Any:
-    if name in ("eq", "ne"):
-        same = equal(a, b)
-        return same if name == "eq" else list_order.not_(same)
-    return list_order.compare(op, a, b)
 
 
 def _repeated(a: Any, b: Any) -> Any:
