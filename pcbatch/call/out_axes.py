@@ -53,6 +53,14 @@ def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) ->
     return axes
 
 
+def check_containers(name: str, axes: Sequence[Axis], containers: Sequence[bool]) -> None:
+    """Raise UsageError unless lists have the lanes along their first axis; `containers`: which leaves are theirs."""
+    wrong = next((axis for axis, inside in zip(axes, containers, strict=True) if inside and axis != 0), 0)
+    if wrong != 0:
+        title = f"out_axes of {name} is {wrong} for a list, dict or set, of which each lane has its own"
+        raise usage("PCB431", title, help="leave it 0 there: lanes come first in `values` and `lengths`")
+
+
 def _broadcast(name: str, out_axes: Any, result: Abstract) -> tuple[Axis, ...]:
     """One axis for each leaf, from a prefix of the structure."""
     value = jax.tree.unflatten(result.tree, [0] * len(result.leaves))

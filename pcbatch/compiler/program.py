@@ -17,12 +17,14 @@ from jax.sharding import Mesh, NamedSharding
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
 from pcbatch.call.in_axes import is_axis
-from pcbatch.call.out_axes import checked, move_lane_axis
+from pcbatch.call.out_axes import check_containers, checked, move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
+from pcbatch.containers.host_forms import container_leaves, in_host_form
+from pcbatch.containers.ragged import shortened
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail, Print
@@ -106,7 +108,16 @@ class OutAxes:
         if is_axis(self.wanted) and self.wanted == 0:
             return (0,) * len(result.leaves)
         shared = {leaf for p in self.shared for leaf, _ in array_leaves(p, self.stages.params[p])}
-        return checked(self.function, self.wanted, result, same_results(self.stages.cfg, frozenset(shared)))
+        axes = checked(self.function, self.wanted, result, same_results(self.stages.cfg, frozenset(shared)))
+        check_containers(self.function, axes, self.containers)
+        return axes
+
+    @cached_property
+    def containers(self) -> tuple[bool, ...]:
+        """Which leaves are parts of lists, dicts or sets of the lanes."""
+        result = self.stages.result
+        assert result is not None
+        return tuple(container_leaves(jax.tree.unflatten(result.tree, list(range(len(result.leaves))))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,9 +353,10 @@ class Program:
         """The result pytree of a run."""
         assert self.stages.result is not None
         leaves = zip(outcome.values, self.out_axes, strict=True)
-        return jax.tree.unflatten(
+        value = jax.tree.unflatten(
             self.stages.result.tree, [move_lane_axis(x, axis, outcome.status) for x, axis in leaves]
         )
+        return shortened(in_host_form(value)) if any(self.axes.containers) else value
 
     def result(self, outcome: RawResult, lanes: int) -> Result:
         """Return the `Result` that users get of a run."""
