@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
 from pcbatch.call.in_axes import is_axis
-from pcbatch.call.out_axes import check_containers, checked, move_lane_axis
+from pcbatch.call.out_axes import checked, move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
@@ -108,9 +108,8 @@ class OutAxes:
         if is_axis(self.wanted) and self.wanted == 0:
             return (0,) * len(result.leaves)
         shared = {leaf for p in self.shared for leaf, _ in array_leaves(p, self.stages.params[p])}
-        axes = checked(self.function, self.wanted, result, same_results(self.stages.cfg, frozenset(shared)))
-        check_containers(self.function, axes, self.containers)
-        return axes
+        same = same_results(self.stages.cfg, frozenset(shared))
+        return checked(self.function, self.wanted, result, same, self.containers)
 
     @cached_property
     def containers(self) -> tuple[bool, ...]:
