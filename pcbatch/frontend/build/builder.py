@@ -6,10 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-import gast
-
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.frontend.build.primitives import make_expr, used_nested
+from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
@@ -75,20 +73,35 @@ class Builder:
         """Append an operation to the current block."""
         self.drafts[self.current].ops.append(op)
 
-    def prim(self, dsts: tuple[str, ...], node: Node, *, shown: Node | None = None, at: Node | None = None) -> None:
-        """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out."""
+    def prim(
+        self,
+        dsts: tuple[str, ...],
+        node: Node,
+        *,
+        shown: Node | None = None,
+        at: Node | None = None,
+        mutates: tuple[str, ...] = (),
+    ) -> None:
+        """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out.
+
+        `mutates` are variables whose objects Python would change in place; the last of `dsts` receive the changed ones.
+        """
         source = node if at is None else at
         self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
-        expr = make_expr(self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for)
+        self.drafts[self.current].nested += [(name, source) for name in used_imports(self.unit, node)]
+        expr = make_expr(
+            self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, mutates=mutates
+        )
         self.emit(Prim(dsts, expr, self.loc(source)))
 
+    def uses(self, name: str, at: Node) -> None:
+        """Record a call of a nested function that is a function of the program."""
+        self.drafts[self.current].nested.append((name, at))
+
     def delete(self, target: Node) -> None:
-        """Record `del target`, for a name or a pattern of names."""
-        if isinstance(target, gast.Name):
-            draft = self.drafts[self.current]
-            draft.deleted.append((len(draft.ops), target.id, target))
-        for element in getattr(target, "elts", []):
-            self.delete(element)
+        """Record `del target` of a name."""
+        draft = self.drafts[self.current]
+        draft.deleted.append((len(draft.ops), target.id, target))
 
     def define(self, name: str) -> None:
         """Record that control passes the definition of a nested function here."""
@@ -126,7 +139,7 @@ class Builder:
             terminator = self.drafts[label].terminator
             new = Return() if terminator is None else retarget(terminator, number.__getitem__)
             blocks.append(Block(number[label], tuple(self.drafts[label].ops), new))
-        names = [*self.unit.params, self.result]
+        names = [*self.unit.params, self.result, *self.unit.rebound]
         for block in blocks:
             for op in block.ops:
                 names += [*reads(op), *writes(op)]
@@ -134,7 +147,7 @@ class Builder:
         return Function(
             name=name,
             params=self.unit.params,
-            results=(self.result,),
+            results=(self.result, *self.unit.rebound),
             blocks=tuple(blocks),
             types=MappingProxyType(dict.fromkeys(names)),
             loc=self.unit.header,

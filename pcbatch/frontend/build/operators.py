@@ -20,6 +20,7 @@ import numpy as np
 from pcbatch.frontend.build.library_calls import is_numpy_call
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
+from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import bindings, parameters
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, call, constant, is_constant, load, rebuild
@@ -74,6 +75,11 @@ Names = frozenset[str]
 def supported(name: str, args: list[Node], at: Node) -> Node:
     """A call of a support function."""
     return call(_function(name, at), args, at)
+
+
+def operator_name(op: Node) -> str:
+    """The name of the support function for a binary operator."""
+    return BINARY.get(type(op), "matmul")
 
 
 def rewritten(unit: Unit, node: Node, hidden: Names = frozenset()) -> Node:
@@ -131,6 +137,11 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
             return rebuild(child, lambda value: _rewritten(unit, value, inner, all_))
         return _rewritten(unit, child, inner, all_, any(child is test for test in tests))
 
+    if isinstance(node, gast.FunctionDef) and any(is_cache(unit, d) for d in node.decorator_list):
+        caches = [id(d) for d in node.decorator_list if is_cache(unit, d)]
+        return rebuild(
+            node, lambda child: supported("see_through", [child], child) if id(child) in caches else change(child)
+        )
     node, before = rebuild(node, change), node
     if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
         node = _load_attribute(node)

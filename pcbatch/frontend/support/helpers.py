@@ -12,8 +12,6 @@ import ast
 import dis
 import functools
 import inspect
-import site
-import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -26,6 +24,7 @@ import jax.extend.source_info_util
 
 from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.operators import LIBRARIES, PASSING, REPLACED, SUPPORT, TREES, in_helper
+from pcbatch.frontend.source.along import CACHE, INSTALLED, PACKAGES
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
@@ -36,8 +35,6 @@ Function = Callable[..., Any]
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-_PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib")), *site.getsitepackages()})
-_INSTALLED = (*_PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
 ARRAYS = frozenset({"jax", "jaxlib", "numpy"})
 QUESTIONS = frozenset("isinstance type hasattr getattr callable isscalar iterable __class__".split())
 UNKNOWN_SOURCE = (
@@ -80,6 +77,8 @@ def substitute(fn: Any, support: ModuleType) -> Any:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
     if _is_rewritten(fn):
         return fn
+    if isinstance(fn, CACHE):
+        return _without_cache(fn, substitute(fn.__wrapped__, support))
     if not any(fn is function for function in PASSING) and _returns_arrays(fn):
         return _with_array_results(fn)
     match fn:
@@ -96,6 +95,19 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     method = inspect.getattr_static(type(fn), "__call__", None)
     copy = _copy(method, support) if isinstance(method, FunctionType) else None
     return _with_unknown_origins(fn) if copy is None else MethodType(copy, fn)
+
+
+def see_through(decorator: Function) -> Function:
+    """Return a decorator that caches as `decorator` does, but not for values of a lane, which are no keys."""
+    return lambda fn: _without_cache(decorator(fn), fn)
+
+
+def _without_cache(cached: Function, fn: Function) -> Function:
+    def run(*args: Any, **options: Any) -> Any:
+        of_lane = any(isinstance(leaf, Tracer) for leaf in leaves((args, options)))
+        return (fn if of_lane else cached)(*args, **options)
+
+    return run
 
 
 def load_attribute(value: Any, name: str, support: ModuleType) -> Any:
@@ -165,7 +177,7 @@ def _with_array_results(fn: Function) -> Function:
 def _with_unknown_origins(fn: Function) -> Function:
     """Wrap a function whose source is not known: its scalar results may be numbers of Python or arrays."""
     code = getattr(fn, "__code__", None)
-    if isinstance(code, CodeType) and code.co_filename.startswith(_PACKAGES) and _asks_types(code):
+    if isinstance(code, CodeType) and code.co_filename.startswith(PACKAGES) and _asks_types(code):
         fn = _refuse_scalars(fn, *OF_A_PACKAGE, ARRAY_HELP)
     elif _asks_types_uncopied(fn):
         fn = _refuse_scalars(fn, *UNKNOWN_SOURCE, SOURCE_HELP.format(getattr(fn, "__name__", "it")))
@@ -194,7 +206,7 @@ def _refuse_scalars(fn: Function, title: str, note: str, help: str) -> Function:
 def _asks_types_uncopied(fn: Any) -> bool:
     """Whether a function of the user's, which is called as it is, may ask for the type of a value."""
     code = getattr(fn, "__code__", None)
-    return isinstance(code, CodeType) and not code.co_filename.startswith(_INSTALLED) and _asks_types(code)
+    return isinstance(code, CodeType) and not code.co_filename.startswith(INSTALLED) and _asks_types(code)
 
 
 def _asks_types(code: CodeType) -> bool:
@@ -206,7 +218,7 @@ def _asks_types(code: CodeType) -> bool:
 
 def _copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
     """The copy of a helper, made once; None if its source is unavailable or not the user's."""
-    if fn.__code__.co_filename.startswith(_INSTALLED):
+    if fn.__code__.co_filename.startswith(INSTALLED):
         return None
     if fn not in _copies:
         _copies[fn] = _make_copy(fn, support)
