@@ -103,7 +103,7 @@ class Ragged:
         """Return Python lists of Python numbers, one for each lane; None for a lane that has failed."""
         lengths = np.asarray(self.lengths)
         if lengths.ndim > 1:
-            return [jax.tree.map(lambda leaf: leaf[k], self).tolist() for k in range(len(lengths))]
+            return [lists.tolist() for lists in self]
         if not lengths.shape[0]:
             return []
         columns = [_rows(column) for column in jax.tree.leaves(self.values, is_leaf=_is_ragged)]
@@ -128,7 +128,9 @@ class Ragged:
             raise ValueError(f"lists of lengths {shown} are no array: use `.values` and `.lengths`, or `.tolist()`")
         inner = self.values
         if isinstance(inner, Ragged):
-            inner = jax.tree.map(lambda leaf: _cut(leaf, lengths.ndim, different[0] if different else 0), inner)._dense()
+            inner = jax.tree.map(
+                lambda leaf: _cut(leaf, lengths.ndim, different[0] if different else 0), inner
+            )._dense()
         if not hasattr(inner, "shape"):
             raise ValueError("lists of tuples or other structures are no array: use `.values`")
         return _cut(inner, lengths.ndim, different[0] if different else 0)
@@ -197,7 +199,7 @@ def _ragged(rows: list[list[Any]], dtype: Any) -> Ragged:
     if not elements:
         return Ragged(np.zeros(places.shape, jax.dtypes.canonicalize_dtype(dtype or float)), lengths)
     flat = [jax.tree.flatten(element, is_leaf=_is_list) for element in elements]
-    tree = flat[0][1]
+    tree: Any = flat[0][1]
     other = next((element for element, (_, t) in zip(elements, flat, strict=True) if t != tree), None)
     if other is not None:
         raise ValueError(f"the elements of lists must be alike, not {clipped(repr(elements[0]), 40)} and {other!r}")
@@ -227,7 +229,9 @@ def _column(parts: list[Any], dtype: Any) -> Any:
     if wanted.kind in "iu" and column.dtype.kind in "iu" and column.size:
         limits, extremes = np.iinfo(wanted), (int(column.min()), int(column.max()))
         if not limits.min <= extremes[0] <= extremes[1] <= limits.max:
-            raise OverflowError(f"the numbers {extremes[0]} to {extremes[1]} do not fit {wanted}, JAX's default integer")
+            raise OverflowError(
+                f"the numbers {extremes[0]} to {extremes[1]} do not fit {wanted}, JAX's default integer"
+            )
     return column.astype(wanted)
 
 
