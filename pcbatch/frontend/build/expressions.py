@@ -9,7 +9,7 @@ copied to a temporary first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import gast
 
@@ -24,13 +24,26 @@ from pcbatch.frontend.source.nested import scope_of
 from pcbatch.frontend.source.places import Mutation, Place, mutation
 from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
 from pcbatch.frontend.source.spread import spread
-from pcbatch.frontend.source.tree import SCOPES, Node, children, compare, constant, is_constant, load, rebuild
+from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    SCOPES,
+    Node,
+    children,
+    compare,
+    constant,
+    is_constant,
+    load,
+    rebuild,
+)
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
 
 
 def has_control(b: Builder, node: Node) -> bool:
     """Whether an expression contains a part that needs control flow: a call, a choice or an assignment."""
+    if expands(b.unit, node) or any(map(_is_listed(b, node), children(node))):
+        return True
     if isinstance(node, SCOPES):
         return False
     if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
@@ -46,6 +59,8 @@ def lower(b: Builder, node: Node) -> Node:
     """The expression with every part that needs control flow replaced by a temporary that holds its value."""
     if not has_control(b, node):
         return node
+    if expands(b.unit, node):
+        return _looped(b, node)
     function = callee(b.unit, node)
     if function is not None:
         return b.held(_call_into(b, None, node, function), node)
@@ -63,8 +78,24 @@ def lower(b: Builder, node: Node) -> Node:
     if found is not None:
         return b.held(mutate(b, node, found), node)
     parts = list(children(node))
+    listed = _is_listed(b, node)
+    if any(map(listed, parts)):
+        return lower(b, rebuild(node, lambda child: as_list(child) if listed(child) else child))
     lowered = {id(part): new for part, new in zip(parts, in_order(b, parts), strict=True)}
     return rebuild(node, lambda child: lowered[id(child)])
+
+
+def _looped(b: Builder, node: Node) -> Node:
+    dst = b.temp()
+    b.loops.expand(b, dst, node)
+    return b.held(dst, node)
+
+
+def _is_listed(b: Builder, node: Node) -> Callable[[Node], bool]:
+    """Whether a part of a node is a stream that becomes a list, because a method such as `extend` takes it whole."""
+    if not takes_list(b.unit, node):
+        return lambda part: False
+    return lambda part: becomes_list(b.unit, part)
 
 
 def _power_of(b: Builder, node: Node) -> tuple[Node, Node] | None:
@@ -114,6 +145,8 @@ def in_order(b: Builder, nodes: Sequence[Node]) -> list[Node]:
 
 def assigned(b: Builder, node: Node) -> frozenset[str]:
     """The variables that the evaluation of an expression changes, by `:=` or in place."""
+    if isinstance(node, (*COMPREHENSIONS, gast.comprehension)):
+        return frozenset[str]().union(*(assigned(b, child) for child in children(node)))
     if isinstance(node, SCOPES):
         return frozenset()
     own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
@@ -133,7 +166,7 @@ def mutate(b: Builder, node: Node, found: Mutation) -> str:
 
 def operands(b: Builder, nodes: Sequence[Node]) -> list[Node]:
     """Evaluate several expressions, in this order; return them as variables, or as they are if they read none."""
-    lowered = in_order(b, nodes)
+    lowered = in_order(b, [as_list(node) if becomes_list(b.unit, node) else node for node in nodes])
     return [node if not lane_reads(b.unit, node, b.variables) else _operand(b, node) for node in lowered]
 
 
@@ -222,6 +255,8 @@ def variable(b: Builder, node: Node) -> str:
 
 def condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     """Close the current block: continue at one of two labels, as `if node:` would."""
+    if expands(b.unit, node) and b.loops.expand_condition(b, node, on_true, on_false):
+        return
     if is_constant(node):
         b.jump(on_true if node.value else on_false)
     elif isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):

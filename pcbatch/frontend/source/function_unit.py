@@ -11,6 +11,7 @@ import gast
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
+from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.imports import imported
 from pcbatch.frontend.source.locate import Source, locate
 from pcbatch.frontend.source.nested import lift, scope_of, to_lift
@@ -26,7 +27,7 @@ class Unit:
     the functions defined inside (`def` or `name = lambda`), which have no value at run time: each use is inlined in the
     primitive that uses it. `statics` are parameters that are never assigned and whose object is known: a function, a
     string, `self`. `names` are all identifiers that occur, so that names of temporaries can avoid them. `batched` gives
-    the target of a call of a batched object, None for other objects.
+    the target of a call of a batched object, None for other objects. `decisions` are those of type inference so far.
 
     `lifted` are nested functions that are functions of the program, `definitions` the nodes of all functions that are
     defined in the body. `params` end with variables of functions around this one (see `source.nested`); `rebound` are
@@ -46,6 +47,7 @@ class Unit:
     names: frozenset[str]
     batched: BatchedTest
     statics: Statics
+    decisions: Decisions = NONE
     along: Along | None = None
     lifted: Mapping[str, Target] = field(default_factory=dict)
     definitions: Mapping[str, Node] = field(default_factory=dict)
@@ -68,7 +70,13 @@ class Unit:
         return statements
 
 
-def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, target: Target | None = None) -> Unit:
+def make_unit(
+    fn: FunctionType,
+    batched: BatchedTest,
+    statics: Statics,
+    target: Target | None = None,
+    decisions: Decisions = NONE,
+) -> Unit:
     """Find the source of `fn` and classify its names; raises CompileError if there is no source.
 
     `target` is that of the calls of `fn`; it tells whether `fn` is a nested function.
@@ -110,6 +118,7 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, target: 
         names=names if outer is None else names | outer.names,
         batched=_with_itself(fn, batched),
         statics={name: value for name, value in statics.items() if not bound.get(name, [fn])},
+        decisions=decisions,
         along=batched if isinstance(batched, Along) else None,
         lifted=lifted,
         definitions=defined,
