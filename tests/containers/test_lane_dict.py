@@ -172,7 +172,8 @@ def test_keys_of_other_types_are_equal_as_in_python() -> None:
     assert d.contains(jnp.float32(1.0)) and d.contains(jnp.asarray(True)) and d.contains(0.0) and d.contains(-0.0)
     assert not d.contains(jnp.float32(1.5)) and not d.contains(2**40) and not d.contains(float("nan"))
     assert not d.contains(jnp.float32(2.0**31)) and not d.contains((1, 0)) and not d.contains(None)
-    d[jnp.float32(2.5)] = 30
+    with jax.numpy_dtype_promotion("standard"):
+        d[jnp.float32(2.5)] = 30
     assert tolist(d.items_list()) == [(1.0, 10), (0.0, 20), (2.5, 30)]
     assert d.contains(jnp.int32(1)) and not d.contains(jnp.int32(2)) and not d.contains(jnp.int32(2**31 - 1))
 
