@@ -41,18 +41,21 @@ def make_expr(
     arity: int = 1,
     shown: Node | None = None,
     parts: Mapping[str, Node] = MappingProxyType({}),
+    mutates: tuple[str, ...] = (),
 ) -> Expr:
     """The primitive that evaluates `node`.
 
     `variables` are the lane variables in scope, temporaries included. With `arity` other than one the value is
     unpacked into that many. `shown` is the expression whose source becomes the text, when `node` differs from
-    it by calls of support functions. `parts` are the user's expressions that temporaries stand for.
+    it by calls of support functions. `parts` are the user's expressions that temporaries stand for. `mutates` are
+    variables whose objects Python changes in place.
     """
     nested = used_nested(unit, node)
     ins = lane_reads(unit, node, variables)
     shown = node if shown is None else shown
     text = one_line(shown)
-    return Expr(text, ins, _compile(unit, node, nested, ins, arity), _written(text, shown, ins, parts))
+    written = _written(text, shown, ins, parts)
+    return Expr(text, ins, _compile(unit, node, nested, ins, arity), written, tuple(map(ins.index, mutates)))
 
 
 def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:
@@ -78,6 +81,11 @@ def used_nested(unit: Unit, node: Node) -> tuple[str, ...]:
     return tuple(name for name in unit.nested if name in used)
 
 
+def used_imports(unit: Unit, node: Node) -> tuple[str, ...]:
+    """The names read by `node` that an `import` in the body of the user's function binds."""
+    return tuple(name for name in free_names(node) if name in unit.imports) if unit.imports else ()
+
+
 def nested_reads(unit: Unit, name: str) -> tuple[str, ...]:
     """The free names of the definition of a nested function."""
     node = unit.nested[name]
@@ -100,7 +108,7 @@ def default_expr(text: str, value: object) -> Expr:
 def _compile(unit: Unit, node: Node, nested: tuple[str, ...], ins: tuple[str, ...], arity: int) -> Callable[..., Any]:
     body = [gast.gast_to_ast(rewritten(unit, unit.nested[name])) for name in nested]
     body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
-    primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, {SUPPORT: operators})
+    primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, {**unit.imports, SUPPORT: operators})
     assert primitive is not None  # all that it reads is a parameter, a global or a cell
     return primitive
 
