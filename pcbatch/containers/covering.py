@@ -8,8 +8,8 @@ import jax
 
 from pcbatch.containers.elements import join_origins, unify
 from pcbatch.containers.entries import Entries
-from pcbatch.containers.hash_table import Table
 from pcbatch.containers.lane_dict import LaneDict
+from pcbatch.containers.lane_set import LaneSet
 from pcbatch.errors import Refusal
 
 
@@ -28,13 +28,12 @@ def covered(a: Any, b: Any) -> Entries:
     Raises:
         Refusal: if there is no such type.
     """
-    one, other = _of_lane(a, b), _of_lane(b, a)
+    one, other = _of_lane(a), _of_lane(b)
     if type(one) is not type(other):
         title = f"a {one.python_name} on one way and a {other.python_name} on another"
         raise Refusal("PCB304", title, helps=("make them one kind of container",))
-    if one.missing != other.missing and {None} != {one.missing, other.missing}:
-        known = [each for each in (one, other) if each.table is not None or each.missing is not None]
-        raise Refusal("PCB304", f"{_named(known[0])} on one way and {_named(known[-1])} on another")
+    if one.missing != other.missing:
+        raise Refusal("PCB304", f"{_named(one)} on one way and {_named(other)} on another")
     made = type(one).tree_unflatten((one.key_origins, one.value_origins, one.missing), (one.table,))
     if other.table is None:
         return made
@@ -52,10 +51,10 @@ def covered(a: Any, b: Any) -> Entries:
     return made
 
 
-def _of_lane(value: Any, other: Any) -> Entries:
+def _of_lane(value: Any) -> Entries:
     if isinstance(value, Entries):
         return value
-    return LaneDict.from_dict(value, other.missing if isinstance(other, LaneDict) else None)
+    return LaneSet.from_items(list(value)) if isinstance(value, set) else LaneDict.from_dict(value)
 
 
 def _named(value: Entries) -> str:
@@ -64,8 +63,3 @@ def _named(value: Entries) -> str:
 
 def _example(columns: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf[0, 0], columns)
-
-
-def table_of(value: Entries) -> Table | None:
-    """Return the table of a dict or set."""
-    return value.table
