@@ -7,11 +7,13 @@ from types import FunctionType
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
+from pcbatch.frontend.build import consumers
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.statements import return_none, statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
 from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
+from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
@@ -44,8 +46,9 @@ class Symbols:
     functions it calls in turn.
     """
 
-    def __init__(self, batched: BatchedTest) -> None:
+    def __init__(self, batched: BatchedTest, decisions: Decisions) -> None:
         self.batched = batched
+        self.decisions = decisions
         self.functions: dict[str, Request] = {}
 
     def __call__(self, target: Target, statics: Statics) -> str:
@@ -68,7 +71,12 @@ class Symbols:
 
 
 def compile_functions(
-    entry: FunctionType, batched: BatchedTest, statics: Statics, *, names: bool = False
+    entry: FunctionType,
+    batched: BatchedTest,
+    statics: Statics,
+    *,
+    names: bool = False,
+    decisions: Decisions = NONE,
 ) -> CfgProgram:
     """Compile `entry`, and every batched function that its calls reach, to a CFG program.
 
@@ -78,16 +86,17 @@ def compile_functions(
         statics: The arguments of `entry` that are known objects.
         names: Whether undefined names are always looked for; else only where there are other faults, because tracing
             finds them too and knows which are reached.
+        decisions: What type inference has found out in earlier rounds.
 
     Raises:
         CompileError: With the diagnostics of all functions.
     """
     check_tracers()
     try:
-        return _compile(Symbols(batched), entry, statics, names)
+        return _compile(Symbols(batched, decisions), entry, statics, names)
     except RecursionError:  # an expression of hundreds of terms
         with deep_trees():
-            return _compile(Symbols(batched), entry, statics, names)
+            return _compile(Symbols(batched, decisions), entry, statics, names)
 
 
 def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
@@ -123,7 +132,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     """
     request = symbols.functions[name]
     unit = make_unit(request.fn, symbols.batched, request.statics, request.target)
-    unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
+    unit = replace(unit, is_entry=name == next(iter(symbols.functions)), decisions=symbols.decisions)
     faults = Faults(unit.source)
     check(unit, faults)
     codes = {fault.code for fault in faults.found}
@@ -131,7 +140,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         check_defined(unit, faults)
     if not codes <= HARMLESS:
         return None, faults.found
-    builder = Builder(unit, faults, symbols)
+    builder = Builder(unit, faults, symbols, consumers)
     statements(builder, unit.body)
     if builder.current in builder.reachable() and not unit.is_entry:
         return_none(builder, falling_statement(unit.body))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Protocol
 
 import gast
 
@@ -17,7 +18,7 @@ from pcbatch.frontend.source.tree import Node, load
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
-from pcbatch.ir.ops import Jump, Prim, Return
+from pcbatch.ir.ops import UNSET, Jump, Prim, Return
 
 
 @dataclass(slots=True)
@@ -34,16 +35,28 @@ class Draft:
     terminator: Terminator | None = None
 
 
+class Loops(Protocol):
+    """Builds what `source/streams.py` says becomes a loop; a module that uses the builder, hence given to it."""
+
+    def expand(self, b: Builder, dst: str, node: Node) -> None:
+        """Build `dst = node` for a comprehension, a stream (as a list) or a call of a consumer."""
+
+    def expand_condition(self, b: Builder, node: Node, on_true: str, on_false: str) -> bool:
+        """Build `if any(...)` or `if all(...)`; False for other nodes, which build nothing."""
+
+
 class Builder:
     """Appends operations to the current block. After a jump the current block is a new, unreachable one."""
 
-    def __init__(self, unit: Unit, faults: Faults, symbol: Callable[[Target, Statics], str]) -> None:
+    def __init__(self, unit: Unit, faults: Faults, symbol: Callable[[Target, Statics], str], loops: Loops) -> None:
         self.unit = unit
         self.faults = faults
         self.symbol = symbol
+        self.loops = loops
         self.drafts: dict[str, Draft] = {}
         self.result = _fresh("r", unit.names)
         self._next_temp = 0
+        self._taken = unit.names | unit.fn.__globals__.keys()
         self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
         self.variables = unit.variables | {self.result}
         self.current = self.label()
@@ -56,7 +69,7 @@ class Builder:
 
     def temp(self) -> str:
         """Return a new variable, different from every name of the user's function."""
-        while (name := f"t{self._next_temp}") in self.unit.names:
+        while (name := f"t{self._next_temp}") in self._taken:
             self._next_temp += 1
         self._next_temp += 1
         self.variables |= {name}
@@ -86,6 +99,10 @@ class Builder:
     def uses(self, name: str, at: Node) -> None:
         """Record a call of a nested function that is a function of the program."""
         self.drafts[self.current].nested.append((name, at))
+
+    def unset(self, name: str, at: Node) -> None:
+        """Append that a variable has no value yet, whatever its type will be; nothing may read it then."""
+        self.emit(Prim((name,), UNSET, self.loc(at)))
 
     def delete(self, target: Node) -> None:
         """Record `del target`, for a name or a pattern of names."""

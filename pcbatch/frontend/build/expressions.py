@@ -8,7 +8,7 @@ than Python would, but for parts that read a variable which a later `:=` assigns
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import gast
 
@@ -21,13 +21,26 @@ from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.nested import scope_of
 from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
 from pcbatch.frontend.source.spread import spread
-from pcbatch.frontend.source.tree import SCOPES, Node, children, compare, constant, is_constant, load, rebuild
+from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    SCOPES,
+    Node,
+    children,
+    compare,
+    constant,
+    is_constant,
+    load,
+    rebuild,
+)
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
 
 
 def has_control(b: Builder, node: Node) -> bool:
     """Whether an expression contains a part that needs control flow: a call, a choice or an assignment."""
+    if expands(b.unit, node) or any(map(_is_listed(b, node), children(node))):
+        return True
     if isinstance(node, SCOPES):
         return False
     if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
@@ -41,6 +54,8 @@ def lower(b: Builder, node: Node) -> Node:
     """The expression with every part that needs control flow replaced by a temporary that holds its value."""
     if not has_control(b, node):
         return node
+    if expands(b.unit, node):
+        return _looped(b, node)
     function = callee(b.unit, node)
     if function is not None:
         return b.held(_call_into(b, None, node, function), node)
@@ -55,8 +70,24 @@ def lower(b: Builder, node: Node) -> Node:
     if power is not None:
         return _power(b, node, *power)
     parts = list(children(node))
+    listed = _is_listed(b, node)
+    if any(map(listed, parts)):
+        return lower(b, rebuild(node, lambda child: as_list(child) if listed(child) else child))
     lowered = {id(part): new for part, new in zip(parts, in_order(b, parts), strict=True)}
     return rebuild(node, lambda child: lowered[id(child)])
+
+
+def _looped(b: Builder, node: Node) -> Node:
+    dst = b.temp()
+    b.loops.expand(b, dst, node)
+    return b.held(dst, node)
+
+
+def _is_listed(b: Builder, node: Node) -> Callable[[Node], bool]:
+    """Whether a part of a node is a stream that becomes a list, because a method such as `extend` takes it whole."""
+    if not takes_list(b.unit, node):
+        return lambda part: False
+    return lambda part: becomes_list(b.unit, part)
 
 
 def _power_of(b: Builder, node: Node) -> tuple[Node, Node] | None:
@@ -106,6 +137,8 @@ def in_order(b: Builder, nodes: Sequence[Node]) -> list[Node]:
 
 def assigned(node: Node) -> frozenset[str]:
     """The variables that the evaluation of an expression assigns by `:=`."""
+    if isinstance(node, (*COMPREHENSIONS, gast.comprehension)):
+        return frozenset().union(*(assigned(child) for child in children(node)))
     if isinstance(node, SCOPES):
         return frozenset()
     own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
@@ -204,6 +237,8 @@ def variable(b: Builder, node: Node) -> str:
 
 def condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     """Close the current block: continue at one of two labels, as `if node:` would."""
+    if expands(b.unit, node) and b.loops.expand_condition(b, node, on_true, on_false):
+        return
     if is_constant(node):
         b.jump(on_true if node.value else on_false)
     elif isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):

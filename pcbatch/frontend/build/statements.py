@@ -11,11 +11,13 @@ from pcbatch.frontend.build import loops
 from pcbatch.frontend.build.assignments import assign, augment
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.effects import build_assert, build_print, build_raise, is_print
+from pcbatch.frontend.build.element_loops import each
 from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.match import match_statement
 from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.resolve import callee
 from pcbatch.frontend.source.scope import bindings
+from pcbatch.frontend.source.streams import is_special, needs_loop
 from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant
 from pcbatch.ir.ops import Return
 
@@ -124,6 +126,9 @@ def _while(b: Builder, node: Node, loop: Loop | None) -> None:
 
 
 def _for(b: Builder, node: Node, loop: Loop | None) -> None:
+    if is_special(b.unit, node.iter) and needs_loop(b.unit, node.iter):
+        _for_stream(b, node, loop)
+        return
     head, body, orelse, after = b.label(), b.label(), b.label(), b.label()
     iteration = loops.begin(b, node)
     b.jump(body if iteration.sure else head)
@@ -132,6 +137,20 @@ def _for(b: Builder, node: Node, loop: Loop | None) -> None:
     b.start(body)
     iteration.step()
     _bodies(b, node, loop, head, orelse, after)
+
+
+def _for_stream(b: Builder, node: Node, loop: Loop | None) -> None:
+    """Build a loop over a generator expression, or over a call such as `map(f, xs)`."""
+    after = b.label()
+
+    def step(element: Node, following: str) -> None:
+        assign(b, [node.target], element)
+        statements(b, node.body, Loop(after, following))
+
+    each(b, node.iter, step)
+    statements(b, node.orelse, loop)
+    b.jump(after)
+    b.start(after)
 
 
 def _bodies(b: Builder, node: Node, loop: Loop | None, head: str, orelse: str, after: str) -> None:

@@ -30,7 +30,6 @@ class Target:
     rebound: tuple[str, ...] = ()
     nested: Any = None  # a `Nested`, which `function_unit` makes
 
-
     def passed_as(self, parameter: str) -> Target:
         """The target as another function knows it that gets this function as an argument."""
         captured = tuple((inner, f"{parameter}.{inner}") for inner, _ in self.captured)

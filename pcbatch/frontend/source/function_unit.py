@@ -11,6 +11,7 @@ import gast
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
+from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.imports import imported
 from pcbatch.frontend.source.locate import Source, locate
 from pcbatch.frontend.source.nested import lift, scope_of, to_lift
@@ -26,7 +27,7 @@ class Unit:
     the functions defined inside (`def` or `name = lambda`), which have no value at run time: each use is inlined in the
     primitive that uses it. `statics` are parameters that are never assigned and whose object is known: a function, a
     string, `self`. `names` are all identifiers that occur, so that names of temporaries can avoid them. `batched` gives
-    the target of a call of a batched object, None for other objects.
+    the target of a call of a batched object, None for other objects. `decisions` are those of type inference so far.
 
     `lifted` are nested functions that are functions of the program, `definitions` the nodes of all functions that are
     defined in the body. `params` end with variables of functions around this one (see `source.nested`); `rebound` are
@@ -53,6 +54,7 @@ class Unit:
     is_entry: bool = False
     shape: Mapping[str, str] = field(default_factory=dict)
     imports: Mapping[str, object] = field(default_factory=dict)
+    decisions: Decisions = NONE
 
     @property
     def header(self) -> Loc:
@@ -89,7 +91,11 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, target: 
         bound.setdefault(name, []).append(place)
     defined = {name: d for name, d in definitions(body) if len(bound[name]) == 1 and name not in params}
     # Functions that are defined around this one are known here as they are there.
-    nested = {} if outer is None else {name: d for name, d in outer.nested.items() if name not in bound and _pure(outer, name)}
+    nested = (
+        {}
+        if outer is None
+        else {name: d for name, d in outer.nested.items() if name not in bound and _pure(outer, name)}
+    )
     lifted = {} if outer is None else {name: t for name, t in outer.lifted.items() if name not in bound}
     imports = {} if outer is None else {name: v for name, v in outer.imports.items() if name not in bound}
     imports |= imported(fn, {name: p[0] for name, p in bound.items() if len(p) == 1 and name not in params})

@@ -26,8 +26,9 @@ from pcbatch.frontend.source.impure import impure
 from pcbatch.frontend.source.nested import function_of, hidden_variables, nonlocals
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.source.scope import bindings, outside, parameters
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 from pcbatch.frontend.source.spread import spread
+from pcbatch.frontend.source.streams import becomes_list, expands, is_stream, needs_loop, takes_list
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
 from pcbatch.frontend.subset.check_names import check_names, check_returns
 from pcbatch.frontend.subset.in_place import (
@@ -89,6 +90,7 @@ class Checker:
         self.printed: Node = None  # the current statement's call of `print`
         loops = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.For | gast.While))
         self.looped = {id(part) for loop in loops for part in gast.walk(loop)}  # the nodes inside loops
+        self.written_out: set[int] = set()  # comprehensions, lambdas and functions that become loops of the lane
         self.given_to: Node = None  # the function that gets the current node as an argument
 
     def run(self) -> None:
@@ -114,6 +116,8 @@ class Checker:
         kind = type(node).__name__
         self._table(node, kind, where)
         self._private(node)
+        if isinstance(node, gast.For) and not where.scope:
+            self._iterable(node.iter)
         if isinstance(node, gast.For | gast.comprehension):
             self._choice(node.iter, where, (tuple, list))  # of a dict, a loop takes the keys
         if kind == "ClassDef" and not where.scope:
@@ -123,8 +127,11 @@ class Checker:
         if isinstance(node, FUNCTIONS) or kind == "Lambda":
             self._function(node, where)
         elif isinstance(node, COMPREHENSIONS):
+            if not where.scope and expands(self.unit, node):
+                self._write_out(node)
             bound = frozenset(n for g in node.generators for n, _ in bindings([g.target]))
-            self._below(node, replace(where, scope="a comprehension", hidden=where.hidden | bound))
+            scope = "" if id(node) in self.written_out else where.scope or "a comprehension"
+            self._below(node, replace(where, scope=scope, hidden=where.hidden | bound))
         elif kind == "Call":
             self._call(node, where)
         elif kind in ("Name", "Attribute"):
@@ -176,6 +183,9 @@ class Checker:
             self.unit.along.want_nested(self.unit.fn.__code__, definition, self.unit.source.loc(node), why)
 
     def _function(self, node: Node, where: Where) -> None:
+        if id(node) in self.written_out and isinstance(node, gast.Lambda):
+            self.visit(node.body, replace(where, hidden=where.hidden | frozenset(parameters(node.args))))
+            return
         if self._lifted(node):
             return
         definition = where.definition
@@ -195,6 +205,8 @@ class Checker:
 
     def _call(self, node: Node, where: Where) -> None:
         target = callee(self.unit, node, where.hidden)
+        if not where.scope and target is None:
+            self._consumed(node)
         if not where.scope and node is not self.printed and is_print(self.unit, node):
             title, label = "`print` has no value", "only a statement of its own can print"
             self.faults.add("PCB119", title, node, label, helps=("write it on a line of its own",))
@@ -220,10 +232,35 @@ class Checker:
         elif not where.scope:
             bind(self.faults, starred(spread(self.unit, node), target, lambda value, _k, _count: value), target)
         for child in (*node.args, *(k.value for k in node.keywords)):
+            if id(child) in self.written_out and not isinstance(child, (*COMPREHENSIONS, gast.Lambda, gast.Call)):
+                continue  # a function that the loop calls
             if target is None or self._batched(child, where) is None:  # a function may be an argument
                 self.given_to = node.func
                 self.visit(child, where)
                 self.given_to = None
+
+    def _consumed(self, node: Node) -> None:
+        """Note what becomes a loop because a call takes all elements of it."""
+        if expands(self.unit, node):
+            self._write_out(node)
+        elif takes_list(self.unit, node):
+            for arg in node.args:
+                if becomes_list(self.unit, arg):
+                    self._write_out(arg)
+
+    def _write_out(self, node: Node) -> None:
+        """Note that a comprehension or a consumer becomes a loop, with the streams and functions that it is made of."""
+        self.written_out.add(id(node))
+        if isinstance(node, COMPREHENSIONS):
+            for generator in node.generators:
+                if is_stream(self.unit, generator.iter):
+                    self._write_out(generator.iter)
+        elif isinstance(node, gast.Call):
+            for part in (*node.args, *(k.value for k in node.keywords)):
+                if is_stream(self.unit, part):
+                    self._write_out(part)
+                else:
+                    self.written_out.add(id(part))
 
     def _batched(self, node: Node, where: Where) -> Target | None:
         value = resolve(self.unit, node, where.hidden)
@@ -283,8 +320,6 @@ class Checker:
             check_no_walrus(self.faults, node)
         elif kind == "Assert" and node.msg is not None:
             check_no_walrus(self.faults, node.msg)
-        if kind == "For":
-            self._iterable(node.iter)
 
     def _deleted(self, node: Node) -> None:
         if isinstance(node, gast.Tuple | gast.List):
@@ -355,6 +390,8 @@ class Checker:
         return method and not isinstance(resolve(self.unit, func.value), ModuleType)  # `np.add` is no method
 
     def _iterable(self, node: Node) -> None:
+        if is_stream(self.unit, node) and needs_loop(self.unit, node):
+            self._write_out(node)
         name = builtin_name(self.unit, node.func, LAZY) if isinstance(node, gast.Call) else None
         if name is not None:
             self._loop_arguments(node, name)

@@ -87,6 +87,11 @@ def _greater(a: Any, b: Any, builtin: Callable[..., Any]) -> Any:
     return greater
 
 
+def greater(a: Any, b: Any, name: str) -> Any:
+    """The comparison `a > b` of the builtin `max` or `min`, as a value of the lane."""
+    return number(_greater(a, b, getattr(builtins, name)))
+
+
 def _either(condition: Any, a: Any, b: Any) -> Any:
     if not isinstance(condition, jax.Array):
         return a if condition else b
