@@ -9,7 +9,8 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build import consumers
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.statements import return_none, statements
+from pcbatch.frontend.build.expressions import lower_into
+from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
 from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
@@ -17,11 +18,12 @@ from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
-from pcbatch.frontend.subset.check_names import fall_helps, falling_statement, never_returns, returns_value
 from pcbatch.frontend.subset.undefined import check_defined
 from pcbatch.frontend.support.tracer_operators import check_tracers
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.ops import Return
 
 # The codes of faults that leave control flow as it is: those of expressions, and of statements without effect on it.
 HARMLESS = frozenset(
@@ -131,8 +133,8 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    unit = make_unit(request.fn, symbols.batched, request.statics, request.target)
-    unit = replace(unit, is_entry=name == next(iter(symbols.functions)), decisions=symbols.decisions)
+    unit = make_unit(request.fn, symbols.batched, request.statics, request.target, symbols.decisions)
+    unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
     check(unit, faults)
     codes = {fault.code for fault in faults.found}
@@ -142,16 +144,9 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         return None, faults.found
     builder = Builder(unit, faults, symbols, consumers)
     statements(builder, unit.body)
-    if builder.current in builder.reachable() and not unit.is_entry:
-        return_none(builder, falling_statement(unit.body))
-    elif builder.current in builder.reachable() and not returns_value(unit):
-        if "PCB110" not in codes:
-            never_returns(unit, faults)
-    elif builder.current in builder.reachable() and "PCB110" not in codes:
-        cause = (unit.header, "this function returns a value on other paths")
-        title, label = "not every path returns a value", "control can leave the function after this"
-        last = falling_statement(unit.body)
-        faults.add("PCB111", title, last, label, helps=fall_helps(last), cause=cause)
+    if builder.current in builder.reachable():  # control falls off the end, which returns None
+        lower_into(builder, builder.result, constant(None, unit.body[-1]))
+        builder.end(Return())
     check_nested(builder)
     check_deleted(builder)
     return builder.finish(name, request.inline), faults.found

@@ -26,12 +26,16 @@ class Expr:
     destinations than one, a sequence of as many values. A parsed program has no `fn`; the interpreters then evaluate
     `text`. Passes rename variables in `text`, while `written` is the user's own expression; None where the compiler
     made the expression.
+
+    `mutates` are positions in `ins`: variables whose objects Python changes in place. The last destinations of the
+    operation, one for each, receive the changed objects; a check of ownership reads it, and nothing after that.
     """
 
     text: str
     ins: tuple[str, ...]
     fn: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
     written: Written | None = field(default=None, compare=False, repr=False)
+    mutates: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def says(self, text: str) -> bool:
         """Whether the source of the expression contains `text`."""

@@ -59,7 +59,8 @@ _FORK = re.compile(rf"branch ({_NAME}), *")
 _COMMA = re.compile(r", *")
 _EDGE_CALL = re.compile(rf"call ({_LABEL}) +ret=({_LABEL})")
 _EDGE_LABEL = re.compile(_LABEL)
-_MESSAGE = re.compile(rf"(?:print|fail (\w+) ({_NAME}))(?=\()")
+_FAIL = re.compile(rf"fail (\w+) ({_NAME})(?=\()")
+_MESSAGE = re.compile(rf"(?:print|(?:fail|check {_NAME},) \w+ {_NAME})(?=\()")
 _PUSHJUMP = re.compile(rf"pushjump ({_LABEL}), *ret=({_LABEL})")
 
 
@@ -352,7 +353,7 @@ def _terminator(line: _Line) -> StackTerminator:
         return Jump(match[1])
     if match := _PUSHJUMP.fullmatch(line.text):
         return PushJump(match[1], match[2])
-    if match := _MESSAGE.match(line.text):
+    if match := _FAIL.match(line.text):
         return Fail(match[1], match[2], _whole_message(line, match.end()))
     if _FORK.match(line.text):
         edge, end = _fork(line, 0)

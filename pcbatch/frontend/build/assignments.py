@@ -1,4 +1,4 @@
-"""Assignments: one or more targets, each a name or a pattern of names."""
+"""Assignments: one or more targets, each a name, a part of a variable, or a pattern of these."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from collections.abc import Sequence
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import copied, in_order, lower, lower_into, store
-from pcbatch.frontend.build.operators import supported
+from pcbatch.frontend.build.expressions import assigned, atom, copied, in_order, lower, lower_into, operands, store
+from pcbatch.frontend.build.mutations import augment_place, delete_place, path, set_place
+from pcbatch.frontend.build.operators import operator_name, supported
+from pcbatch.frontend.source.places import Place, place_of
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, subscript
+
+PARTS = (gast.Subscript, gast.Attribute)
 
 
 def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
@@ -30,25 +34,61 @@ def assign_value(b: Builder, target: Node, value: Node) -> None:
         store(b, target.id, value)
     elif isinstance(target, gast.Tuple | gast.List):
         _unpack(b, target, value, _last_occurrences(target))
+    elif isinstance(target, PARTS) and (place := place_of(b.unit, target)) is not None:
+        value = _stored(b, value)
+        set_place(b, place, operands(b, place.operands), value, target)
+
+
+def _stored(b: Builder, value: Node) -> Node:
+    """A value to be stored in a part of a variable, as a variable or a literal."""
+    return value if isinstance(value, gast.Constant) else atom(b, value)
 
 
 def augment(b: Builder, node: Node) -> None:
-    """`x += value`: the binary operator, and an error for values that Python would change in place."""
-    if not isinstance(node.target, gast.Name):
+    """`x += value`: the binary operator, or a change in place of what Python would change so."""
+    if isinstance(node.target, gast.Name):
+        name = node.target.id
+        old, value = in_order(b, [load(name, node.target), node.value])
+        changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
+        read = isinstance(old, gast.Name) and old.id == name
+        b.prim((name,), changed, shown=binary(old, node.op, value, node), mutates=(name,) if read else ())
+    elif (place := place_of(b.unit, node.target)) is not None:
+        _augment_place(b, node, place)
+
+
+def _augment_place(b: Builder, node: Node, place: Place) -> None:
+    if place.name not in assigned(b, node.value):
+        *keys, value = operands(b, [*place.operands, node.value])
+        augment_place(b, place, keys, node.op, value, node)
         return
-    name = node.target.id
-    old, value = in_order(b, [load(name, node.target), node.value])
-    checked = supported("inplace", [old], node.target)
-    b.prim((name,), binary(checked, node.op, value, node), shown=binary(old, node.op, value, node))
+    # Python reads the old value first, and the right side changes the variable.
+    keys = operands(b, place.operands)
+    old = copied(b, supported("item", [load(place.name, node), path(place, keys, node)], node))
+    value = operands(b, [node.value])[0]
+    new = copied(b, supported("augmented", [constant(operator_name(node.op), node), old, value], node))
+    set_place(b, place, keys, new, node)
+
+
+def delete(b: Builder, target: Node) -> None:
+    """`del target`, for a name, a part of a variable, or a pattern of these."""
+    if isinstance(target, gast.Name):
+        b.delete(target)
+    elif isinstance(target, PARTS) and (place := place_of(b.unit, target)) is not None:
+        delete_place(b, place, operands(b, place.operands), target)
+    for element in getattr(target, "elts", []):
+        delete(b, element)
 
 
 def _unpack(b: Builder, target: Node, value: Node, last: set[int]) -> None:
     """Names of a flat pattern become the destinations of one primitive; patterns inside it follow.
 
-    A name that stands twice keeps the value of its last occurrence, so the earlier ones get a temporary.
+    A name that stands twice keeps the value of its last occurrence, so the earlier ones get a temporary. So do all
+    names where a part of a variable is a target, because its index may read them.
     """
     elements = [e.value if isinstance(e, gast.Starred) else e for e in target.elts]
-    dsts = tuple(e.id if isinstance(e, gast.Name) and id(e) in last else b.temp() for e in elements)
+    ordered = _has_parts(target)
+    direct = [isinstance(e, gast.Name) and id(e) in last and not ordered for e in elements]
+    dsts = tuple(e.id if plain else b.temp() for e, plain in zip(elements, direct, strict=True))
     star = next((k for k, e in enumerate(target.elts) if isinstance(e, gast.Starred)), None)
     if star is not None:
         _unpack_star(b, dsts, star, value, target)
@@ -59,7 +99,15 @@ def _unpack(b: Builder, target: Node, value: Node, last: set[int]) -> None:
         b.prim(dsts, value)
     for element, dst in zip(elements, dsts, strict=True):
         if isinstance(element, gast.Tuple | gast.List):
-            _unpack(b, element, load(dst, element), last)
+            _unpack(b, element, load(dst, element), last if not ordered else set())
+        elif isinstance(element, PARTS) or ordered:
+            assign_value(b, element, load(dst, element))
+
+
+def _has_parts(target: Node) -> bool:
+    """Whether a pattern assigns a part of a variable."""
+    parts = [e.value if isinstance(e, gast.Starred) else e for e in target.elts]
+    return any(isinstance(e, PARTS) or (hasattr(e, "elts") and _has_parts(e)) for e in parts)
 
 
 def _unpack_star(b: Builder, dsts: tuple[str, ...], star: int, value: Node, at: Node) -> None:

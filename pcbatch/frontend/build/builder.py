@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-import gast
-
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
 from pcbatch.frontend.source.callee import Statics, Target
@@ -18,6 +16,7 @@ from pcbatch.frontend.source.tree import Node, load
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
+from pcbatch.ir.message import Message
 from pcbatch.ir.ops import UNSET, Jump, Prim, Return
 
 
@@ -58,6 +57,7 @@ class Builder:
         self._next_temp = 0
         self._taken = unit.names | unit.fn.__globals__.keys()
         self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
+        self.texts: dict[str, Message] = {}  # variables that hold text, as far as they are only shown
         self.variables = unit.variables | {self.result}
         self.current = self.label()
 
@@ -88,12 +88,25 @@ class Builder:
         """Append an operation to the current block."""
         self.drafts[self.current].ops.append(op)
 
-    def prim(self, dsts: tuple[str, ...], node: Node, *, shown: Node | None = None, at: Node | None = None) -> None:
-        """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out."""
+    def prim(
+        self,
+        dsts: tuple[str, ...],
+        node: Node,
+        *,
+        shown: Node | None = None,
+        at: Node | None = None,
+        mutates: tuple[str, ...] = (),
+    ) -> None:
+        """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out.
+
+        `mutates` are variables whose objects Python would change in place; the last of `dsts` receive the changed ones.
+        """
         source = node if at is None else at
         self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
         self.drafts[self.current].nested += [(name, source) for name in used_imports(self.unit, node)]
-        expr = make_expr(self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for)
+        expr = make_expr(
+            self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, mutates=mutates
+        )
         self.emit(Prim(dsts, expr, self.loc(source)))
 
     def uses(self, name: str, at: Node) -> None:
@@ -105,12 +118,9 @@ class Builder:
         self.emit(Prim((name,), UNSET, self.loc(at)))
 
     def delete(self, target: Node) -> None:
-        """Record `del target`, for a name or a pattern of names."""
-        if isinstance(target, gast.Name):
-            draft = self.drafts[self.current]
-            draft.deleted.append((len(draft.ops), target.id, target))
-        for element in getattr(target, "elts", []):
-            self.delete(element)
+        """Record `del target` of a name."""
+        draft = self.drafts[self.current]
+        draft.deleted.append((len(draft.ops), target.id, target))
 
     def define(self, name: str) -> None:
         """Record that control passes the definition of a nested function here."""

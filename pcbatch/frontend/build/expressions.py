@@ -2,8 +2,9 @@
 
 An expression without control flow is one primitive, however large. What needs control flow is taken out of it
 first, in evaluation order, and leaves a temporary in its place: calls of batched functions, `and`, `or`,
-ternaries, chained comparisons and `:=`. Since primitives are pure, the rest of the expression may be evaluated later
-than Python would, but for parts that read a variable which a later `:=` assigns: those are copied to a temporary first.
+ternaries, chained comparisons, `:=` and methods such as `pop`. Since primitives are pure, the rest of the expression
+may be evaluated later than Python would, but for parts that read a variable which a later part changes: those are
+copied to a temporary first.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 import gast
 
 from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.mutations import call_mutation
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.nested import scope_of
+from pcbatch.frontend.source.places import Mutation, Place, mutation
 from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
 from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
@@ -47,6 +50,8 @@ def has_control(b: Builder, node: Node) -> bool:
         return True
     if (isinstance(node, gast.Compare) and len(node.ops) > 1) or _power_of(b, node) is not None:
         return True
+    if mutation(b.unit, node) is not None:
+        return True
     return any(has_control(b, child) for child in children(node))
 
 
@@ -69,6 +74,9 @@ def lower(b: Builder, node: Node) -> Node:
     power = _power_of(b, node)
     if power is not None:
         return _power(b, node, *power)
+    found = mutation(b.unit, node)
+    if found is not None:
+        return b.held(mutate(b, node, found), node)
     parts = list(children(node))
     listed = _is_listed(b, node)
     if any(map(listed, parts)):
@@ -128,32 +136,42 @@ def in_order(b: Builder, nodes: Sequence[Node]) -> list[Node]:
     """Lower several expressions, which Python evaluates in this order."""
     lowered: list[Node] = []
     for node in nodes:
-        names = _written(b, node)
-        # The parts before this one read their variables first, so a `:=` in this one must not change what they read.
+        names = assigned(b, node)
+        # The parts before this one read their variables first, so this one must not change what they read.
         lowered = [_frozen(b, part, names) for part in lowered] if names else lowered
         lowered.append(lower(b, node))
     return lowered
 
 
-def assigned(node: Node) -> frozenset[str]:
-    """The variables that the evaluation of an expression assigns by `:=`."""
+def assigned(b: Builder, node: Node) -> frozenset[str]:
+    """The variables that the evaluation of an expression changes, by `:=` or in place."""
     if isinstance(node, (*COMPREHENSIONS, gast.comprehension)):
-        return frozenset().union(*(assigned(child) for child in children(node)))
+        return frozenset[str]().union(*(assigned(b, child) for child in children(node)))
     if isinstance(node, SCOPES):
         return frozenset()
     own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
-    return own.union(*(assigned(child) for child in children(node)))
+    found = mutation(b.unit, node)
+    if found is not None:
+        own |= {found.place.name}
+    elif (target := callee(b.unit, node)) is not None:
+        own |= {place.name for place in _changed_places(b, node, target)}
+        own |= {outer for _, outer in _rebound(b, node, target)}
+    return own.union(*(assigned(b, child) for child in children(node)))
 
 
-def _written(b: Builder, node: Node) -> frozenset[str]:
-    """The variables that the evaluation of an expression assigns: by `:=`, and in functions that it calls."""
-    if not b.unit.lifted and not b.unit.rebound:
-        return assigned(node)
-    if isinstance(node, SCOPES):
-        return frozenset()
-    target = callee(b.unit, node)
-    own = frozenset() if target is None else frozenset(name for _, name in _rebound(b, node, target))
-    return own.union(assigned(node), *(_written(b, child) for child in children(node)))
+def mutate(b: Builder, node: Node, found: Mutation) -> str:
+    """Build a call that changes a place; return the variable that holds its value."""
+    return call_mutation(b, found, operands(b, [*found.place.operands, *found.args]), node)
+
+
+def operands(b: Builder, nodes: Sequence[Node]) -> list[Node]:
+    """Evaluate several expressions, in this order; return them as variables, or as they are if they read none."""
+    lowered = in_order(b, [as_list(node) if becomes_list(b.unit, node) else node for node in nodes])
+    return [node if not lane_reads(b.unit, node, b.variables) else _operand(b, node) for node in lowered]
+
+
+def _operand(b: Builder, node: Node) -> Node:
+    return node if isinstance(node, gast.Lambda) else atom(b, node)
 
 
 def _rebound(b: Builder, node: Node, target: Target) -> tuple[tuple[str, str], ...]:
@@ -195,7 +213,7 @@ def lower_into(b: Builder, dst: str, node: Node) -> None:
     """Build `dst = node` for any expression."""
     if isinstance(node, gast.IfExp) or callee(b.unit, node) is not None:
         _control_into(b, dst, node)
-    elif _is_control(b, node) and dst not in {*lane_reads(b.unit, node, b.variables), *_written(b, node)}:
+    elif _is_control(b, node) and dst not in {*lane_reads(b.unit, node, b.variables), *assigned(b, node)}:
         _control_into(b, dst, node)  # writes `dst` before all operands are read, hence the condition
     else:
         store(b, dst, lower(b, node))
@@ -315,7 +333,7 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
         if isinstance(value, Target):
             captured |= {f"{name}.{inner}": outer for inner, outer in value.captured}
             known[name] = value.passed_as(name)
-    statics |= known | binding.shape
+    statics |= {**known, **binding.shape}
     statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
     nested = {name for name, value in known.items() if isinstance(value, Target)}
     values = in_order(b, [constant(None, value) if name in nested else value for name, value in binding.given])
@@ -340,6 +358,11 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     else:
         b.emit(Call((dst, *written), b.symbol(target, statics), args, b.loc(node)))
     return dst
+
+
+def _changed_places(b: Builder, node: Node, target: Target) -> list[Place]:
+    """The places among the arguments of a call that its callee changes."""
+    return []
 
 
 def _check_apart(b: Builder, node: Node, captured: Mapping[str, str], rebound: Mapping[str, str]) -> None:

@@ -41,18 +41,21 @@ def make_expr(
     arity: int = 1,
     shown: Node | None = None,
     parts: Mapping[str, Node] = MappingProxyType({}),
+    mutates: tuple[str, ...] = (),
 ) -> Expr:
     """The primitive that evaluates `node`.
 
     `variables` are the lane variables in scope, temporaries included. With `arity` other than one the value is
     unpacked into that many. `shown` is the expression whose source becomes the text, when `node` differs from
-    it by calls of support functions. `parts` are the user's expressions that temporaries stand for.
+    it by calls of support functions. `parts` are the user's expressions that temporaries stand for. `mutates` are
+    variables whose objects Python changes in place.
     """
     nested = used_nested(unit, node)
     ins = lane_reads(unit, node, variables)
     shown = node if shown is None else shown
     text = one_line(shown)
-    return Expr(text, ins, _compile(unit, node, nested, ins, arity), _written(text, shown, ins, parts))
+    written = _written(text, shown, ins, parts)
+    return Expr(text, ins, _compile(unit, node, nested, ins, arity), written, tuple(map(ins.index, mutates)))
 
 
 def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:

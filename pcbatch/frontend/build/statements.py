@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import gast
 
 from pcbatch.frontend.build import loops
-from pcbatch.frontend.build.assignments import assign, augment
+from pcbatch.frontend.build.assignments import assign, augment, delete
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.effects import build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.build.element_loops import each
-from pcbatch.frontend.build.expressions import condition, lower, lower_into
+from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
 from pcbatch.frontend.build.match import match_statement
+from pcbatch.frontend.build.texts import assign_text
 from pcbatch.frontend.source.function_unit import is_lambda_definition
+from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
 from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.streams import is_special, needs_loop
@@ -39,6 +41,8 @@ def statements(b: Builder, body: Sequence[Node], loop: Loop | None = None) -> No
 def statement(b: Builder, node: Node, loop: Loop | None) -> None:
     """Build one statement; a statement that is not supported was refused before and builds nothing."""
     match type(node).__name__:
+        case "Assign" if assign_text(b, node.targets, node.value):
+            pass
         case "Assign":
             if not is_lambda_definition(node) or node.targets[0].id not in b.unit.definitions:
                 assign(b, node.targets, node.value)
@@ -54,10 +58,8 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
             _while(b, node, loop)
         case "For":
             _for(b, node, loop)
-        case "Return" if node.value is not None:
-            _return(b, node.value)
-        case "Return" if not b.unit.is_entry:
-            return_none(b, node)
+        case "Return":
+            _return(b, constant(None, node) if node.value is None else node.value)
         case "Break" if loop is not None:
             b.jump(loop.on_break)
         case "Continue" if loop is not None:
@@ -68,9 +70,11 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
             match_statement(b, node, lambda body: statements(b, body, loop))
         case "Delete":
             for target in node.targets:
-                b.delete(target)
+                delete(b, target)
         case "Expr" if callee(b.unit, node.value) is not None:
             lower_into(b, b.temp(), node.value)
+        case "Expr" if (found := mutation(b.unit, node.value, statement=True)) is not None:
+            mutate(b, node.value, found)
         case "Expr" if is_print(b.unit, node.value):
             if not b.faults.inside(node):
                 build_print(b, node.value)

@@ -47,6 +47,7 @@ class Unit:
     names: frozenset[str]
     batched: BatchedTest
     statics: Statics
+    decisions: Decisions = NONE
     along: Along | None = None
     lifted: Mapping[str, Target] = field(default_factory=dict)
     definitions: Mapping[str, Node] = field(default_factory=dict)
@@ -54,7 +55,6 @@ class Unit:
     is_entry: bool = False
     shape: Mapping[str, str] = field(default_factory=dict)
     imports: Mapping[str, object] = field(default_factory=dict)
-    decisions: Decisions = NONE
 
     @property
     def header(self) -> Loc:
@@ -70,7 +70,13 @@ class Unit:
         return statements
 
 
-def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, target: Target | None = None) -> Unit:
+def make_unit(
+    fn: FunctionType,
+    batched: BatchedTest,
+    statics: Statics,
+    target: Target | None = None,
+    decisions: Decisions = NONE,
+) -> Unit:
     """Find the source of `fn` and classify its names; raises CompileError if there is no source.
 
     `target` is that of the calls of `fn`; it tells whether `fn` is a nested function.
@@ -112,6 +118,7 @@ def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, target: 
         names=names if outer is None else names | outer.names,
         batched=_with_itself(fn, batched),
         statics={name: value for name, value in statics.items() if not bound.get(name, [fn])},
+        decisions=decisions,
         along=batched if isinstance(batched, Along) else None,
         lifted=lifted,
         definitions=defined,

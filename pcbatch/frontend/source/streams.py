@@ -17,6 +17,7 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
 from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children
@@ -166,7 +167,7 @@ def _stepwise(unit: Unit, node: Node) -> Iterator[tuple[Node, frozenset[str]]]:
 
 
 def _has_control(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
-    """Whether the evaluation of an expression calls a batched function or assigns by `:=`."""
+    """Whether the evaluation of an expression calls a batched function, assigns by `:=` or changes a variable in place."""
     if isinstance(node, gast.NamedExpr):
         return True
     target = callee(unit, node, hidden)
@@ -174,6 +175,9 @@ def _has_control(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
         return True
     if isinstance(node, (*FUNCTIONS, gast.Lambda)):
         return False
+    change = mutation(unit, node)
+    if change is not None and change.place.name not in hidden:
+        return True
     if isinstance(node, COMPREHENSIONS):
         inner = hidden | frozenset(name for g in node.generators for name, _ in bindings([g.target]))
         return any(_has_control(unit, part, inner) for part in children(node))

@@ -24,24 +24,16 @@ from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import impure
 from pcbatch.frontend.source.nested import function_of, hidden_variables, nonlocals
+from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.source.scope import bindings, outside, parameters
 from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import becomes_list, expands, is_stream, needs_loop, takes_list
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
-from pcbatch.frontend.subset.check_names import check_names, check_returns
-from pcbatch.frontend.subset.in_place import (
-    METHODS,
-    attribute_help,
-    delete_helps,
-    element_helps,
-    method_helps,
-    swap_help,
-)
+from pcbatch.frontend.subset.check_names import check_names
+from pcbatch.frontend.subset.outside import refuse_change
 from pcbatch.frontend.subset.rules import (
-    ATTRIBUTE_HELP,
-    DELETE_HELPS,
     EXPRESSIONS,
     FORBIDDEN_BUILTINS,
     KNOWN_EXPRESSIONS,
@@ -108,8 +100,6 @@ class Checker:
         check_names(self.unit, self.faults)
         for statement in self.unit.body:
             self.visit(statement, Where())
-        if not any(fault.code == "PCB105" for fault in self.faults.found):  # a generator need not return
-            check_returns(self.unit, self.faults)
 
     def visit(self, node: Node, where: Where) -> None:
         """Check a node and all nodes below it."""
@@ -183,10 +173,10 @@ class Checker:
             self.unit.along.want_nested(self.unit.fn.__code__, definition, self.unit.source.loc(node), why)
 
     def _function(self, node: Node, where: Where) -> None:
+        if self._lifted(node):
+            return
         if id(node) in self.written_out and isinstance(node, gast.Lambda):
             self.visit(node.body, replace(where, hidden=where.hidden | frozenset(parameters(node.args))))
-            return
-        if self._lifted(node):
             return
         definition = where.definition
         if definition is None and any(function_of(d) is node for d in self.unit.definitions.values()):
@@ -301,18 +291,13 @@ class Checker:
             self.faults.add("PCB122", title, node, helps=("use one leading underscore",))
 
     def _statement(self, node: Node, kind: str) -> None:
-        if kind == "Assign" and (help := swap_help(node)) is not None:
-            self._element(node.targets[0], (help,))
-        elif kind == "Assign":
+        if kind == "Assign":
             for target in node.targets:
-                self._target(target, node)
-        elif kind == "Delete":
-            for target in node.targets:
-                self._deleted(target)
+                self._target(target)
         elif kind in ("AnnAssign", "For"):
-            self._target(node.target, node)
-        elif kind == "AugAssign" and not isinstance(node.target, gast.Name):
-            self._target(node.target, node)
+            self._target(node.target)
+        elif kind == "AugAssign":
+            self._target(node.target)
         elif kind == "Expr":
             self._effect(node.value)
         elif kind == "Raise":
@@ -325,28 +310,25 @@ class Checker:
         if isinstance(node, gast.Tuple | gast.List):
             for element in node.elts:
                 self._deleted(element)
+        elif isinstance(node, gast.Subscript | gast.Attribute):
+            self._place(node)
         elif not isinstance(node, gast.Name) or node.id in self.unit.nested:
-            title, label = "only variables can be deleted", "a lane's values cannot be changed in place"
-            helps = delete_helps(node) or DELETE_HELPS.get(type(node).__name__, ("leave the `del` out",))
-            self.faults.add("PCB113", title, node, label, helps=helps)
+            title, label = "only variables and their parts can be deleted", "it is no value of the lane"
+            self.faults.add("PCB113", title, node, label, helps=("leave the `del` out",))
 
-    def _target(self, node: Node, statement: Node) -> None:
+    def _target(self, node: Node) -> None:
         if isinstance(node, gast.Tuple | gast.List):
             for element in node.elts:
-                self._target(element, statement)
+                self._target(element)
         elif isinstance(node, gast.Starred):
-            self._target(node.value, statement)
-        elif isinstance(node, gast.Subscript):
-            self._element(node, element_helps(node, statement, self.unit.variables))
-        elif isinstance(node, gast.Attribute):
-            title = "assignment to an attribute is not supported"
-            label = "a lane's values cannot be changed in place"
-            help = attribute_help(node, statement) or ATTRIBUTE_HELP
-            self.faults.add("PCB118", title, node, label, helps=(help,))
+            self._target(node.value)
+        elif isinstance(node, gast.Subscript | gast.Attribute):
+            self._place(node)
 
-    def _element(self, node: Node, helps: tuple[str, ...]) -> None:
-        title = "assignment to an element is not supported"
-        self.faults.add("PCB117", title, node, "a lane's values cannot be changed in place", helps=helps)
+    def _place(self, node: Node) -> None:
+        """Refuse a change of what is no part of a variable of the lane."""
+        if place_of(self.unit, node) is None:
+            refuse_change(self.unit, self.faults, node, node.value)
 
     def _effect(self, value: Node) -> None:
         refused = type(value).__name__ in EXPRESSIONS  # reported by the table already
@@ -358,10 +340,10 @@ class Checker:
             check_no_walrus(self.faults, value)
             return
         is_call = isinstance(value, gast.Call)
+        if mutation(self.unit, value, statement=True) is not None:
+            return
         if is_call and self._changes_in_place(value.func):
-            title = f"`.{value.func.attr}(...)` would change a value in place"
-            label = "a lane's values cannot be changed in place"
-            self.faults.add("PCB119", title, value, label, helps=method_helps(value, id(value) in self.looped))
+            refuse_change(self.unit, self.faults, value, value.func.value)
             return
         if is_call and self._called_for_effect(value):
             return
@@ -386,8 +368,9 @@ class Checker:
         return fn is not None and along.want(fn.__code__, self.unit.source.loc(node), why)
 
     def _changes_in_place(self, func: Node) -> bool:
-        method = isinstance(func, gast.Attribute) and func.attr in METHODS
-        return method and not isinstance(resolve(self.unit, func.value), ModuleType)  # `np.add` is no method
+        if not is_mutating_method(func, statement=True) or _is_at(func.value):
+            return False
+        return not isinstance(resolve(self.unit, func.value), ModuleType)  # `np.add` is no method
 
     def _iterable(self, node: Node) -> None:
         if is_stream(self.unit, node) and needs_loop(self.unit, node):
@@ -413,3 +396,8 @@ class Checker:
     def _lazy(self, node: Node) -> str | None:
         names = frozenset(REVERSED_HELPS)
         return builtin_name(self.unit, node.func, names) if isinstance(node, gast.Call) else None
+
+
+def _is_at(node: Node) -> bool:
+    """Whether a node is `x.at[i]`, whose methods make new arrays."""
+    return isinstance(node, gast.Subscript) and isinstance(node.value, gast.Attribute) and node.value.attr == "at"

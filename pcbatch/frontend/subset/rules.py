@@ -84,15 +84,6 @@ FORBIDDEN_BUILTINS = {
     "breakpoint": "leave it out, and step through one example with `f.plain(...)` under a debugger",
 }
 
-DELETE_HELPS = {
-    "Subscript": (
-        "make a new value: `d = {k: v for k, v in d.items() if k != key}` for a dict",
-        "`xs = [*xs[:i], *xs[i + 1 :]]` for a list",
-    )
-}
-ATTRIBUTE_HELP = (
-    "make a new value: `s = s._replace(f=v)` for a namedtuple, `dataclasses.replace(s, f=v)` for a dataclass"
-)
 LOOP_HELPS = {
     "range": "write `range(stop)`, `range(start, stop)` or `range(start, stop, step)`",
     "enumerate": "write `enumerate(xs)` or `enumerate(xs, start)`",

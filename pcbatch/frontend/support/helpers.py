@@ -28,6 +28,10 @@ from pcbatch.frontend.source.along import CACHE, INSTALLED, PACKAGES
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.support.math_functions.arguments import of_lane
+from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
+from pcbatch.frontend.support.number_methods import ATTRIBUTES, part
+from pcbatch.frontend.support.sequence_operators import count, index
 from pcbatch.frontend.support.type_questions import type_
 from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, origin_of
 
@@ -73,8 +77,12 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     replacement = next((name for function, name in REPLACED if fn is function), None)
     if replacement is not None:
         return getattr(support, replacement)
+    if (of_lanes := math_replacement(fn)) is not None:
+        return of_lanes
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
+    if (method := _of_sequence(fn)) is not None:
+        return method
     if _is_rewritten(fn):
         return fn
     if isinstance(fn, CACHE):
@@ -112,6 +120,8 @@ def _without_cache(cached: Function, fn: Function) -> Function:
 
 def load_attribute(value: Any, name: str, support: ModuleType) -> Any:
     """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
+    if isinstance(value, Tracer) and name in ATTRIBUTES:
+        return part(value, name)
     if not is_noting() or isinstance(value, PLAIN) or _package(type(value)) in LIBRARIES:
         return getattr(value, name)
     match inspect.getattr_static(type(value), name, None):
@@ -120,6 +130,17 @@ def load_attribute(value: Any, name: str, support: ModuleType) -> Any:
         case functools.cached_property(func=FunctionType() as getter) if name not in vars(value):
             return substitute(getter, support)(value)
     return getattr(value, name)
+
+
+def _of_sequence(fn: Any) -> Function | None:
+    """The method `count` or `index` of a tuple or list, which compare values of a lane."""
+    owner = getattr(fn, "__self__", None)
+    if not isinstance(fn, BuiltinFunctionType) or not isinstance(owner, tuple | list):
+        return None
+    method = {"count": count, "index": index}.get(fn.__name__)
+    if method is None:
+        return None
+    return lambda item, *ends: method(owner, item, *ends) if of_lane((owner, item)) else fn(item, *ends)
 
 
 def _constructor(cls: type, support: ModuleType) -> Function:

@@ -18,7 +18,7 @@ from pcbatch.containers.optional import Optional
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support import helpers
+from pcbatch.frontend.support import helpers, mutation
 from pcbatch.frontend.support.builtins import all_ as all_
 from pcbatch.frontend.support.builtins import any_ as any_
 from pcbatch.frontend.support.builtins import ascii_ as ascii_
@@ -49,6 +49,12 @@ from pcbatch.frontend.support.match import is_sequence as is_sequence
 from pcbatch.frontend.support.match import positional as positional
 from pcbatch.frontend.support.match import same as same
 from pcbatch.frontend.support.match import without as without
+from pcbatch.frontend.support.mutation import delete_item as delete_item
+from pcbatch.frontend.support.mutation import field as field
+from pcbatch.frontend.support.mutation import item as item
+from pcbatch.frontend.support.mutation import set_item as set_item
+from pcbatch.frontend.support.mutation import slice_ as slice_
+from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
 from pcbatch.frontend.support.python_numbers import divmod_ as divmod_
@@ -78,7 +84,6 @@ MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known len
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
 STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
-IN_PLACE = {"list": "`x = [*x, *items]`", "dict": "`x = {**x, **items}`", "set": "`x = x | items`"}  # `x += items`
 
 
 def substitute(fn: Any) -> Any:
@@ -156,17 +161,19 @@ def _any_equal(item: Any, candidates: tuple[Any, ...]) -> Any:
     return equal
 
 
-def inplace(value: Any) -> Any:
-    """The left side of `x += ...`: refuses values that Python would change in place."""
-    if isinstance(value, list | dict | set | bytearray):
-        kind = type(value).__name__
-        raise Refusal(
-            "PCB304",
-            f"augmented assignment would change a {kind} in place",
-            "a lane's values cannot be changed in place: other lanes are elsewhere in the program",
-            helps=(f"make a new {kind}: {IN_PLACE.get(kind, 'convert it to a tuple first')}",),
-        )
-    return value
+def augmented(name: str, old: Any, operand: Any) -> Any:
+    """The value of `x` after `x += operand`, or another operator by its name here."""
+    return mutation.augmented(name, old, operand, sys.modules[__name__])
+
+
+def augment_item(value: Any, path: tuple[Any, ...], name: str, operand: Any) -> Any:
+    """The value of `x` after `x[path] += operand`, or another operator by its name here."""
+    return mutation.augment_item(value, path, name, operand, sys.modules[__name__])
+
+
+def call_method(value: Any, path: tuple[Any, ...], name: str, args: tuple[Any, ...], names: tuple[str, ...]) -> Any:
+    """The result of `x[path].name(*args)` and the value of `x` after it (see `mutation.call_method`)."""
+    return mutation.call_method(value, path, name, args, names, substitute)
 
 
 def range_start(value: Any) -> Any:

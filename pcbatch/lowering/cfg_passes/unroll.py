@@ -51,7 +51,7 @@ def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram
         for name, keys in asked.items()
     }
     unrolled = replace(source, functions=tuple(new.get(f.name, f) for f in source.functions))
-    if unrolled != source or not (inferred.errors or inferred.conflicts):
+    if unrolled != source or not (inferred.errors or inferred.conflicts or inferred.widened):
         return unrolled
     return replace(source, functions=tuple(_prune(f, split_functions[f.name], inferred) for f in source.functions))
 

@@ -20,7 +20,7 @@ from pcbatch.ir.def_use import reads, terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
 from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, materialise, of_example
-from pcbatch.lowering.typing.join_types import join
+from pcbatch.lowering.typing.join_types import differs, join
 from pcbatch.lowering.typing.trace import Traced, trace
 
 Place = tuple[str, str]  # function, variable
@@ -47,7 +47,8 @@ class Inferred:
 
     `args` gives the entry's parameters as the caller typed them, `types` has no variable that no reachable code
     assigns, `sources` says where a type first came from. An operation is in `traced` or in `errors`, or not at all
-    if the type of an operand is not known. `reachable` has the blocks of each function that control may reach.
+    if the type of an operand is not known. `widened` are variables whose structure has become that of a container of
+    the lane. `reachable` has the blocks of each function that control may reach.
     """
 
     args: Mapping[str, Abstract] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class Inferred:
     reachable: dict[str, set[str]] = field(default_factory=dict)
     errors: dict[OpKey, Exception] = field(default_factory=dict)
     conflicts: dict[Place, Conflict] = field(default_factory=dict)
+    widened: set[Place] = field(default_factory=set)
     results: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def returns(self, call: Call) -> bool:
@@ -153,6 +155,8 @@ class _Inference:
                 self.inferred.conflicts.setdefault(place, conflict)
                 return
         if new != old:
+            if old is not None and differs(old, new):
+                self.inferred.widened.add(place)
             self.inferred.types[place] = new
             for (user, label), k in self.users.get(place, {}).items():
                 if label in self.inferred.reachable.get(user, ()):

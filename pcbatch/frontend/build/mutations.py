@@ -1,0 +1,80 @@
+"""Changes in place become assignments to the variable at the root of a place.
+
+    grid[i][j] = v        ==>      grid = support.set_item(grid, (i, j), v)
+    t = stack.pop()       ==>      t, stack = support.call_method(stack, (), "pop", (), ())
+
+All operands are variables or literals, so that an analysis sees which variables share an object afterwards
+(`lowering/diagnose/check_ownership.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import gast
+
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.operators import operator_name, supported
+from pcbatch.frontend.source.places import Mutation, Place
+from pcbatch.frontend.source.tree import Node, call, constant, display, load
+
+
+def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node) -> None:
+    """Build `place = value` for a part of a variable; `operands` are those of the place, evaluated."""
+    _change(b, "set_item", place, [load(place.name, at), path(place, operands, at), value], at)
+
+
+def augment_place(b: Builder, place: Place, operands: Sequence[Node], op: Node, value: Node, at: Node) -> None:
+    """Build `place += value`, or another operator, for a part of a variable."""
+    args = [load(place.name, at), path(place, operands, at), constant(operator_name(op), at), value]
+    _change(b, "augment_item", place, args, at)
+
+
+def delete_place(b: Builder, place: Place, operands: Sequence[Node], at: Node) -> None:
+    """Build `del place` for a part of a variable."""
+    _change(b, "delete_item", place, [load(place.name, at), path(place, operands, at)], at)
+
+
+def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: Node) -> str:
+    """Build a call that changes a place, with its operands evaluated; return the variable that holds its value."""
+    place, count = found.place, len(found.place.operands)
+    args = [
+        load(place.name, node),
+        path(place, operands[:count], node),
+        constant(found.method, node),
+        display(list(operands[count:]), node),
+        display([constant(name, node) for name in found.names], node),
+    ]
+    result = b.temp()
+    changed = supported("call_method", args, node)
+    b.prim((result, place.name), changed, shown=node, at=node, mutates=(place.name,))
+    return result
+
+
+def path(place: Place, operands: Sequence[Node], at: Node) -> Node:
+    """The keys of a place as a tuple, for the support functions; `operands` are its expressions, evaluated."""
+    values = iter(operands)
+    keys = [
+        _index(key.slice, values)
+        if isinstance(key, gast.Subscript)
+        else supported("field", [constant(key.attr, key)], key)
+        for key in place.keys
+    ]
+    return display(keys, at)
+
+
+def _index(index: Node, values: Iterator[Node]) -> Node:
+    match index:
+        case gast.Slice():
+            parts = (index.lower, index.upper, index.step)
+            bounds = [constant(None, index) if part is None else next(values) for part in parts]
+            return supported("slice_", bounds, index)
+        case gast.Tuple():
+            return display([_index(element, values) for element in index.elts], index)
+        case _:
+            return next(values)
+
+
+def _change(b: Builder, name: str, place: Place, args: list[Node], at: Node) -> None:
+    shown = call(load(name, at), args, at)
+    b.prim((place.name,), supported(name, args, at), shown=shown, at=at, mutates=(place.name,))

@@ -1,0 +1,123 @@
+"""Places: variables and parts of them, `grid[i].rows`, and the expressions that change what is there.
+
+Python changes lists, dicts, arrays and objects in place. Lanes hold values, so a change of a place becomes an
+assignment to the variable at its root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import gast
+
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.tree import Node
+
+METHODS = frozenset(
+    "append appendleft extend extendleft insert pop popleft popitem remove discard clear sort reverse rotate update "
+    "setdefault add fill intersection_update difference_update symmetric_difference_update".split()
+)
+"""Methods of lists, dicts, sets, deques and arrays that change the object."""
+
+AMBIGUOUS = frozenset({"sort", "add", "update", "fill"})
+"""Those that other objects have as functions with a value: used as a value, they change nothing here."""
+
+FUNCTIONS = {
+    "heapq": frozenset("heappush heappop heapify heappushpop heapreplace".split()),
+    "bisect": frozenset("insort insort_left insort_right".split()),
+}
+"""Functions that change their first argument, by the module that users find them in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A variable, `root`, or a part of it; `keys` are the subscriptions and attributes on the way, from the root on."""
+
+    root: Node
+    keys: tuple[Node, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the variable."""
+        name: str = self.root.id
+        return name
+
+    @property
+    def operands(self) -> tuple[Node, ...]:
+        """The expressions inside the keys, in the order in which Python evaluates them."""
+        subscripts = (key.slice for key in self.keys if isinstance(key, gast.Subscript))
+        return tuple(part for index in subscripts for part in index_parts(index))
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A call that changes a place: `method` is its name, `module.name` for a function; `names` are those of keywords,
+    whose values stand last in `args`."""
+
+    place: Place
+    method: str
+    args: tuple[Node, ...]
+    names: tuple[str, ...]
+
+
+def index_parts(index: Node) -> Iterator[Node]:
+    """The expressions of an index: the bounds of slices, the elements of a tuple, or the index itself."""
+    if isinstance(index, gast.Slice):
+        yield from (part for part in (index.lower, index.upper, index.step) if part is not None)
+    elif isinstance(index, gast.Tuple):
+        for element in index.elts:
+            yield from index_parts(element)
+    else:
+        yield index
+
+
+def place_of(unit: Unit, node: Node) -> Place | None:
+    """The place that a node names; None if its root is no variable of the lane, or it is `x.at[i]`."""
+    keys: list[Node] = []
+    while isinstance(node, gast.Subscript | gast.Attribute):
+        if isinstance(node, gast.Attribute) and node.attr == "at" and keys and isinstance(keys[-1], gast.Subscript):
+            return None  # JAX's arrays: what follows makes a new value
+        keys.append(node)
+        node = node.value
+    if not isinstance(node, gast.Name) or node.id not in unit.variables or node.id in unit.statics:
+        return None
+    return Place(node, tuple(reversed(keys)))
+
+
+def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | None:
+    """The change that a call makes; `statement`: the call is a statement, so that its value is not used."""
+    if not isinstance(node, gast.Call) or any(isinstance(arg, gast.Starred) for arg in node.args):
+        return None
+    names = tuple(keyword.arg for keyword in node.keywords)
+    if None in names:
+        return None
+    values = tuple(keyword.value for keyword in node.keywords)
+    function = _function(unit, node.func)
+    if function is not None and node.args:
+        place = place_of(unit, node.args[0])
+        return None if place is None else Mutation(place, function, (*node.args[1:], *values), names)
+    if not is_mutating_method(node.func, statement=statement):
+        return None
+    place = place_of(unit, node.func.value)
+    return None if place is None else Mutation(place, node.func.attr, (*node.args, *values), names)
+
+
+def is_mutating_method(func: Node, *, statement: bool) -> bool:
+    """Whether a callee is a method that changes its object, by its name."""
+    named = isinstance(func, gast.Attribute) and func.attr in METHODS
+    return named and (statement or func.attr not in AMBIGUOUS)
+
+
+def _function(unit: Unit, func: Node) -> str | None:
+    """The name, with the module, of a function that changes its first argument."""
+    function = resolve(unit, func)
+    if function is MISSING or not callable(function):
+        return None
+    name = getattr(function, "__name__", None)
+    modules = (module for module, names in FUNCTIONS.items() if name in names)
+    module = next(modules, None)
+    if module is None or str(getattr(function, "__module__", "")).removeprefix("_") != module:
+        return None
+    return f"{module}.{name}"

@@ -1,0 +1,32 @@
+"""The refusal of changes in place of objects that do not belong to a lane: captured ones, and those without a name."""
+
+from __future__ import annotations
+
+import gast
+
+from pcbatch.frontend.source.faults import Faults
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.tree import Node, one_line
+
+SHARED = "all lanes, and all later calls, would share the change"
+NAMELESS = "no variable holds the object that this changes"
+
+
+def refuse_change(unit: Unit, faults: Faults, node: Node, changed: Node) -> None:
+    """Record that `node` changes the object `changed`, which is no part of a variable of the lane."""
+    root = changed
+    while isinstance(root, gast.Subscript | gast.Attribute):
+        root = root.value
+    if isinstance(root, gast.Name) and root.id not in unit.nested:
+        name = root.id
+        title, label = f"`{name}` does not belong to a lane, so a lane cannot change it", SHARED
+        known = name in unit.statics
+        helps = (
+            (f"pass the values of `{name}` that change as arguments, and return them",)
+            if known
+            else (f"make a copy in the function, `own = {name}.copy()`, or pass `{name}` as an argument and return it",)
+        )
+    else:
+        title, label = "a change of an object without a name", NAMELESS
+        helps = (f"assign it to a variable first: `value = {one_line(root)}`",)
+    faults.add("PCB117", title, node, label, helps=helps)

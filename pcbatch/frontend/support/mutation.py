@@ -1,0 +1,274 @@
+"""Changes in place, as functions of values: each works on a copy of a variable's value and returns the changed copy.
+
+A path is a tuple of keys from the value to the part that changes: indices, slices, and `Field` for an attribute. Lists,
+dicts and objects are changed as Python does; arrays as NumPy does (`array_items`).
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+import numpy as np
+
+from pcbatch.errors import Refusal
+from pcbatch.frontend.support import array_items, heaps
+from pcbatch.frontend.support.helpers import load_attribute
+from pcbatch.frontend.support.truth import ARRAYS
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+Path = tuple[Any, ...]
+Substitute = Callable[[Any], Any]
+KEY_HELP = "use numbers as keys, or a list with an element for every key"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Field:
+    """The key of an attribute."""
+
+    name: str
+
+
+def field(name: str) -> Field:
+    """Return the key of an attribute."""
+    return Field(name)
+
+
+def slice_(start: Any, stop: Any, step: Any) -> slice:
+    """Return the slice `start:stop:step`."""
+    return slice(start, stop, step)
+
+
+def item(value: Any, path: Path) -> Any:
+    """Return the part of a value at a path."""
+    for key in path:
+        value = _read(value, key)
+    return value
+
+
+def set_item(value: Any, path: Path, new: Any) -> Any:
+    """Return the value after `value[path] = new`."""
+    return _changed_item(_copy(value), path, lambda part, key: _store(part, key, new))
+
+
+def augment_item(value: Any, path: Path, name: str, operand: Any, operators: ModuleType) -> Any:
+    """Return the value after `value[path] += operand`, or another operator of the support module `operators`."""
+
+    def change(part: Any, key: Any) -> Any:
+        if isinstance(part, ARRAYS):
+            return array_items.augment(part, key, lambda old: augmented(name, old, operand, operators))
+        part = _indexable(part, key)
+        return _store(part, key, augmented(name, _read(part, key), operand, operators))
+
+    return _changed_item(_copy(value), path, change)
+
+
+def delete_item(value: Any, path: Path) -> Any:
+    """Return the value after `del value[path]`."""
+
+    def change(part: Any, key: Any) -> Any:
+        if isinstance(key, Field):
+            delattr(part, key.name)
+            return part
+        part = _indexable(part, key)
+        del part[key]
+        return part
+
+    return _changed_item(_copy(value), path, change)
+
+
+def call_method(
+    value: Any, path: Path, name: str, args: Sequence[Any], names: Sequence[str], substitute: Substitute
+) -> tuple[Any, Any]:
+    """Return the result of `value[path].name(*args)`, and the value after it; `names` are those of the last arguments.
+
+    A name with a dot is that of a function which changes its first argument, `heapq.heappush`.
+    """
+    count = len(args) - len(names)
+    plain, options = args[:count], dict(zip(names, args[count:], strict=True))
+    results: list[Any] = []
+
+    def change(part: Any) -> Any:
+        part, result = _call(part, name, plain, options, substitute)
+        results.append(result)
+        return part
+
+    changed = _changed(_copy(value), path, change)
+    return results[0], changed
+
+
+def augmented(name: str, old: Any, operand: Any, operators: ModuleType) -> Any:
+    """Return the value of `x` after `x += operand`: a list, a dict or a set is changed as Python would in place."""
+    match old:
+        case list() if name == "add":
+            return _call(_copy(old), "extend", (operand,), {}, lambda fn: fn)[0]
+        case list() if name == "mul" and isinstance(operand, int):
+            return [*old] * operand
+        case dict() if name == "or_":
+            return {**old, **dict(operand)}
+        case set() | frozenset():
+            return getattr(operators, name)(old, operand)
+    method = getattr(type(old), _in_place(name), None)
+    if method is not None and not isinstance(old, (*ARRAYS, int, float, complex, str, tuple)):
+        return method(_copy(old), operand)
+    if name == "matmul":
+        return old @ operand
+    return getattr(operators, name)(old, operand)
+
+
+def _in_place(name: str) -> str:
+    """The name of the method that Python calls for an operator in place."""
+    return f"__i{'pow' if name == 'power' else name.rstrip('_')}__"
+
+
+def _call(
+    part: Any, name: str, args: Sequence[Any], options: dict[str, Any], substitute: Substitute
+) -> tuple[Any, Any]:
+    """Call a method of an object that may be changed; return the object after it, and the result."""
+    if "." in name:
+        return heaps.call(part, name, args, options)
+    if isinstance(part, ARRAYS):
+        return array_items.call(part, name, args, options), None
+    part = _with_lane_arguments(part, name, args, options)
+    if type(part) is list and name == "sort":
+        part[:] = _sorted(part, options, substitute)
+        return part, None
+    method = getattr(part, name)
+    return part, (method if isinstance(part, list | dict | set) else substitute(method))(*args, **options)
+
+
+def _sorted(part: list[Any], options: dict[str, Any], substitute: Substitute) -> list[Any]:
+    from pcbatch.frontend.support.builtins import sorted_
+
+    return list(sorted_(part, **options))
+
+
+def _with_lane_arguments(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Return a list whose structure is known as a list of the lane where a method needs values of the lane."""
+    if type(part) is not list:
+        return part
+    index = name in ("pop", "insert") and args and isinstance(args[0], jax.Array)
+    lookup = name == "remove" and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args]))
+    foreign = name == "extend" and not isinstance(args[0], list | tuple | range | dict | str | np.ndarray | jax.Array)
+    if name == "extend" and isinstance(args[0], jax.Array) and args[0].ndim == 0:
+        raise TypeError("'int' object is not iterable")
+    return _lane_list(part) if index or lookup or (foreign and _is_lane_list(args[0])) else part
+
+
+def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> Any:
+    """Return a value after `change(part, key)` for the last key of a path, which returns the part after it."""
+    *before, key = path
+    for k in range(len(before)):
+        part = item(value, path[:k])
+        merged = array_items.merged(path[k:]) if isinstance(part, ARRAYS) else None
+        if merged is not None:
+            return _changed(value, path[:k], lambda part, key=merged: change(part, key))
+    return _changed(value, tuple(before), lambda part: change(part, key))
+
+
+def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
+    """Return a value after `change` of its part at a path, which returns the part after it: that one, or another."""
+    if not path:
+        return change(value)
+    key, *rest = path
+    if isinstance(value, ARRAYS):
+        return array_items.changed(value, key, lambda part: _changed(part, tuple(rest), change))
+    value = _indexable(value, key)
+    part = _read(value, key)
+    new = _changed(part, tuple(rest), change)
+    if new is part or isinstance(key, slice):  # a slice of a list is a new list
+        return value
+    return _replaced(value, key, new)
+
+
+def _replaced(value: Any, key: Any, new: Any) -> Any:
+    """Return a value with another part at a key, for a part that Python changes in place and lanes do not."""
+    if isinstance(value, tuple):
+        items = [*value]
+        if isinstance(key, Field):
+            return value._replace(**{key.name: new})  # type: ignore[attr-defined]
+        items[key] = new
+        return type(value)._make(items) if hasattr(value, "_make") else tuple(items)
+    if isinstance(key, Field):
+        object.__setattr__(value, key.name, new)
+        return value
+    value[key] = new
+    return value
+
+
+def _read(value: Any, key: Any) -> Any:
+    if isinstance(key, Field):
+        import pcbatch.frontend.support.operators as operators
+
+        return load_attribute(value, key.name, operators)
+    return value[key]
+
+
+def _store(part: Any, key: Any, new: Any) -> Any:
+    """Return a part after `part[key] = new`."""
+    if isinstance(part, ARRAYS):
+        return array_items.store(part, key, new)
+    if isinstance(key, Field):
+        setattr(part, key.name, new)
+        return part
+    part = _indexable(part, key)
+    part[key] = new
+    return part
+
+
+def _indexable(value: Any, key: Any) -> Any:
+    """Return a list whose structure is known as a list of the lane, where the key is a value of the lane."""
+    keys = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
+    if not any(isinstance(part, jax.Array) for part in keys):
+        return value
+    if type(value) is list:
+        return _lane_list(value)
+    if type(value) is dict:
+        return _lane_dict(value)
+    return value
+
+
+def _lane_list(value: list[Any]) -> Any:
+    from pcbatch.containers.lane_list import LaneList
+
+    return LaneList.from_list(value)
+
+
+def _is_lane_list(value: Any) -> bool:
+    return type(value).__name__ == "LaneList"
+
+
+def _lane_dict(value: dict[Any, Any]) -> Any:
+    title = "a dict takes no value of a lane as a key"
+    raise Refusal("PCB304", title, helps=(KEY_HELP,))
+
+
+def _copy(value: Any) -> Any:
+    """Return a value of new objects, all that can be changed: the leaves are the same."""
+    if isinstance(value, (*ARRAYS, bool, int, float, complex, str, bytes, type)) or value is None:
+        return value
+    kind = type(value)
+    if kind is list:
+        return [_copy(part) for part in value]
+    if kind is tuple:
+        return tuple(_copy(part) for part in value)
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        return kind._make(_copy(part) for part in value)
+    if isinstance(value, dict):
+        new = copy.copy(value)
+        for key, part in value.items():
+            new[key] = _copy(part)
+        return new
+    leaves, tree = jax.tree.flatten(value)
+    if not jax.tree_util.treedef_is_leaf(tree):
+        return jax.tree.unflatten(tree, leaves)
+    new = copy.copy(value)
+    for name, part in getattr(new, "__dict__", {}).items():
+        object.__setattr__(new, name, _copy(part))
+    return new
