@@ -25,6 +25,9 @@ from pcbatch.report.schedule import BlockPlan as BlockPlan
 from pcbatch.report.schedule import Explanation as Explanation
 from pcbatch.report.tape import BlockTapeUse as BlockTapeUse
 from pcbatch.report.tape import TapeUse as TapeUse
+from pcbatch.records.files import load_packed as load_packed
+from pcbatch.records.pack import pack as pack
+from pcbatch.records.packed import Packed as Packed
 from pcbatch.runs.interrupts import Interrupted as Interrupted
 from pcbatch.runs.run_handle import Machine as Machine
 from pcbatch.runtime.vm.blocks import Blocks as Blocks
@@ -47,6 +50,7 @@ __all__ = [
     "Interrupted",
     "Machine",
     "NonFiniteError",
+    "Packed",
     "PcbatchError",
     "Policy",
     "Profile",
@@ -61,6 +65,8 @@ __all__ = [
     "UsageError",
     "batch",
     "inline",
+    "load_packed",
+    "pack",
     "unroll",
     "use_cpu_devices",
 ]

@@ -28,7 +28,7 @@ SUPPORT = "__pcbatch__"  # the name under which primitives find the support modu
 
 NAMES = (
     "max min int float bool complex any all sorted pow range str repr ascii format abs round divmod sum "
-    "isinstance type hasattr getattr callable dir id hash"
+    "isinstance type hasattr getattr callable dir id hash len"
 )
 BINARY = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",

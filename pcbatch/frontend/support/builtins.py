@@ -18,6 +18,8 @@ from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.python_numbers import power
 from pcbatch.frontend.support.truth import truth
+from pcbatch.records import questions
+from pcbatch.records.questions import RECORDS, RecordList
 from pcbatch.origins import either, note, number
 
 _NOTHING: Any = object()
@@ -226,6 +228,11 @@ def format_(value: Any, *spec: Any) -> str:
     return format(shown(value), *spec)
 
 
+def len_(value: Any, /) -> Any:
+    """The builtin `len`; the length of a list of a record is a value of the lane."""
+    return value.length if isinstance(value, RecordList) else len(value)
+
+
 def shown(value: Any) -> Any:
     """Return a value that becomes text; refuses values of a lane, which have no text while compiling."""
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
@@ -243,6 +250,8 @@ def shown(value: Any) -> Any:
 def is_(a: Any, b: Any) -> Any:
     """The operator `a is b`; refuses a comparison of a value of a lane with a number or an array."""
     plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
+    if isinstance(a, RECORDS) or isinstance(b, RECORDS):
+        return questions.is_(a, b)
     if isinstance(a, Optional) and b is None:
         return number(is_none(a))
     if any(isinstance(one, jax.core.Tracer) and isinstance(other, plain) for one, other in ((a, b), (b, a))):

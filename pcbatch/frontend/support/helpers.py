@@ -30,6 +30,8 @@ from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.support.type_questions import type_
+from pcbatch.records import questions
+from pcbatch.records.questions import RECORDS
 from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, origin_of
 
 Function = Callable[..., Any]
@@ -100,6 +102,8 @@ def substitute(fn: Any, support: ModuleType) -> Any:
 
 def load_attribute(value: Any, name: str, support: ModuleType) -> Any:
     """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
+    if isinstance(value, RECORDS):
+        return questions.load_attribute(value, name, lambda fn: substitute(fn, support))
     if not is_noting() or isinstance(value, PLAIN) or _package(type(value)) in LIBRARIES:
         return getattr(value, name)
     match inspect.getattr_static(type(value), name, None):

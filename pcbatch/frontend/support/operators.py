@@ -28,6 +28,7 @@ from pcbatch.frontend.support.builtins import float_ as float_
 from pcbatch.frontend.support.builtins import format_ as format_
 from pcbatch.frontend.support.builtins import int_ as int_
 from pcbatch.frontend.support.builtins import is_ as is_
+from pcbatch.frontend.support.builtins import len_ as len_
 from pcbatch.frontend.support.builtins import is_not as is_not
 from pcbatch.frontend.support.builtins import max_ as max_
 from pcbatch.frontend.support.builtins import min_ as min_
@@ -77,6 +78,8 @@ from pcbatch.frontend.support.type_questions import type_ as type_
 from pcbatch.frontend.support.type_questions import type_test as type_test
 from pcbatch.origins import array as array
 from pcbatch.origins import number as number
+from pcbatch.records import questions
+from pcbatch.records.questions import RECORDS, RecordList
 
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
@@ -117,8 +120,9 @@ def decided(value: Any) -> bool:
 
 def not_(value: Any) -> Any:
     """The operator `not value`."""
-    if isinstance(value, Optional):
-        return number(jnp.logical_not(truth(value)))
+    if isinstance(value, (Optional, *RECORDS)):
+        holds = truth(value)
+        return number(jnp.logical_not(holds)) if isinstance(holds, jax.Array) else not holds
     if not isinstance(value, ARRAYS):
         return not value
     return number(jnp.logical_not(truth(value))) if isinstance(value, jax.Array) else np.logical_not(truth(value))
@@ -250,7 +254,7 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
-    if isinstance(value, (*ARRAYS, tuple, list)):
+    if isinstance(value, (*ARRAYS, tuple, list, *RECORDS)):
         return value
     if isinstance(value, set | frozenset):
         title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
@@ -263,8 +267,10 @@ def rows(value: Any) -> Any:
         raise Refusal("PCB314", title, helps=(help,)) from None
 
 
-def iter_length(value: Any) -> int:
+def iter_length(value: Any) -> Any:
     """The number of elements that a `for` loop goes over: for arrays, the size of the leading axis."""
+    if isinstance(value, RecordList):
+        return value.length
     if isinstance(value, ARRAYS) and value.shape == ():
         title, note = (
             "a `for` loop cannot go over a scalar",
@@ -296,6 +302,8 @@ def row(values: Any, index: Any) -> Any:
     """The element `values[index]`, also for a NumPy array with a traced index."""
     if not isinstance(index, jax.Array):
         return values[index]
+    if isinstance(values, RECORDS):
+        return questions.element(values, index)
     if not isinstance(values, ARRAYS):
         raise NeedsUnrolling(len(values))
     return jnp.asarray(values)[index]

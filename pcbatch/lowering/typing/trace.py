@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -26,6 +26,7 @@ from pcbatch.lowering.typing.array_views import views
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
+from pcbatch.records.arguments import mentions
 
 COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
@@ -72,6 +73,7 @@ class Traced:
         asked: whether the origin of a value has decided something.
         weak: the outputs if no origin of an input is known.
         checks: what the lane fails for, in order; their outputs come after those of the results.
+        tables: whether it reads the tables of records, which are a last operand.
         aliases: pairs of a result and an input that may hold one and the same mutable object.
     """
 
@@ -80,7 +82,16 @@ class Traced:
     asked: bool = True
     weak: tuple[Abstract, ...] = ()
     checks: tuple[TracedCheck, ...] = ()
+    tables: bool = False
     aliases: frozenset[tuple[int, int]] = frozenset()
+
+
+def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
+    """Return a primitive whose last operand are the tables of records: what is read of these belongs to the records."""
+    last = len(ins) - 1
+    owners = [k for k, value in enumerate(ins[:-1]) if mentions(value.tree)]
+    aliases = {(out, k) for out, j in traced.aliases for k in (owners if j == last else [j])}
+    return replace(traced, tables=True, aliases=frozenset(aliases))
 
 
 class JaxprFn:
