@@ -98,9 +98,7 @@ class Programs:
         """The types of the parameters that `fixed` stands for."""
         return types_of_fixed(self.fn, self.options, self.fixed)
 
-    def of_call(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True
-    ) -> tuple[Program, Arguments]:
+    def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True) -> tuple[Program, Arguments]:
         """The program that a call runs, and the call's arguments as leaves; see `program`."""
         call = self.prepare(args, kwargs)
         return self.program(call, repeats), call

@@ -13,10 +13,14 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 from pcbatch import frontend
+from pcbatch.compiler import expand
+from pcbatch.compiler.along import Again, look
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import CompileError, InternalError
+from pcbatch.frontend.source.along import Along, Reason
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
+from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.export import to_dot, to_json
 from pcbatch.ir.printer import print_program
@@ -27,6 +31,7 @@ from pcbatch.lowering.cfg_passes import (
     copy_propagation,
     dead_code,
     enter_loops,
+    fail_unbound,
     flatten,
     forward_destinations,
     if_conversion,
@@ -112,6 +117,7 @@ class Stages:
     params: Mapping[str, Abstract]  # inferred types of the entry's parameters, in order
     result: Abstract | None  # structure of one lane's result
     captures: Mapping[str, Any] = field(default_factory=dict)  # further parameters of `opt`, of an outer trace
+    along: tuple[Reason, ...] = ()  # the functions without a decorator that were compiled along
 
 
 def checked(program: ProgramT, name: str, user_faults: tuple[str, ...] = ()) -> ProgramT:
@@ -146,8 +152,27 @@ def compile_stages(
     (by their names in the program). `schedule` is a policy, or "auto". Raises CompileError for errors of the user's
     program, InternalError for those of a pass.
     """
+    along, decisions = Along(is_batched), NONE
+    while True:
+        try:
+            return _compile(fn, along, decisions, args, shared_args, schedule, apart)
+        except Again:
+            along = along.grown()
+        except expand.Expand as more:
+            decisions = more.decisions
+
+
+def _compile(
+    fn: FunctionType,
+    is_batched: Along,
+    decisions: Decisions,
+    args: Mapping[str, Abstract] | None,
+    shared_args: frozenset[str],
+    schedule: str,
+    apart: frozenset[str],
+) -> Stages:
     statics = _statics(args or {})
-    source = checked(frontend.compile_functions(fn, is_batched, statics, names=args is None), "frontend", ("defined",))
+    source = checked(_front_end(fn, is_batched, decisions, statics, args is None), "frontend", ("defined",))
     source = checked(inline.run(source), "inline", ("defined",))
     result, params = None, dict[str, Abstract]()
     shared_leaves: frozenset[str] = frozenset()
@@ -157,7 +182,7 @@ def compile_stages(
         cfg = checked(split_live_ranges.run(entered), "split_ranges", ("defined",))
         check_types.run_untyped(cfg)
     else:
-        cfg, inferred = _inferred(source, args)
+        cfg, inferred = _inferred(source, args, is_batched, decisions)
         try:
             check_types.run(cfg, inferred)
         except CompileError as error:
@@ -182,7 +207,22 @@ def compile_stages(
     # Last, because it makes draws look more expensive than they are. It changes only the jaxprs of primitives.
     for draws in (unroll_threefry, rng_by_lane):
         optimised, opt = draws.run_cfg(optimised), draws.run(opt)
-    return Stages(cfg, optimised, inlined, stack, opt, schedule, params, result, captures)
+    return Stages(
+        cfg, optimised, inlined, stack, opt, schedule, params, result, captures, tuple(is_batched.reasons.values())
+    )
+
+
+def _front_end(fn: FunctionType, along: Along, decisions: Decisions, statics: Statics, names: bool) -> CfgProgram:
+    """The program that the front end makes; raises Again if it found that more functions have to be compiled along."""
+    try:
+        source = frontend.compile_functions(fn, along, statics, names=names, decisions=decisions)
+    except CompileError:
+        if along.wanted:
+            raise Again from None
+        raise
+    if along.wanted:
+        raise Again
+    return source
 
 
 def _inlined(program: CfgProgram) -> CfgProgram:
@@ -200,22 +240,33 @@ def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
     return {n: leaf.value for n, leaf in leaves.items() if isinstance(leaf, Known) and is_static(leaf.value)}
 
 
-def _inferred(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, infer.Inferred]:
+def _inferred(
+    source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
+) -> tuple[CfgProgram, infer.Inferred]:
     """The typed program and its types: loops and branches that only types can decide are rewritten first."""
-    source, cfg, inferred = _unrolled(source, args)
+    source, cfg, inferred = _unrolled(source, args, along, decisions)
     if any(differs(v, inferred.types.get((source.entry, name), v)) for name, v in args.items()):
         # The function goes on with another structure in a parameter than it is given, a list that grows: a new entry
         # has the types of the arguments, and converts them where it calls the function.
-        source, cfg, inferred = _unrolled(checked(wrap_entry.run(source), "wrap_entry"), args)
+        source, cfg, inferred = _unrolled(checked(wrap_entry.run(source), "wrap_entry"), args, along, decisions)
     entered = checked(enter_loops.run(source, cfg, inferred), "enter_loops", ("defined",))
-    return (cfg, inferred) if entered == source else _unrolled(entered, args)[1:]
+    if entered != source:
+        cfg, inferred = _unrolled(entered, args, along, decisions)[1:]
+    if inferred.errors or inferred.conflicts:
+        return cfg, inferred
+    flagged = checked(fail_unbound.run(cfg, inferred), "fail_unbound", ("defined",))
+    return (cfg, inferred) if flagged == cfg else (flagged, infer.run(flagged, args))
 
 
-def _unrolled(source: CfgProgram, args: Mapping[str, Abstract]) -> tuple[CfgProgram, CfgProgram, infer.Inferred]:
+def _unrolled(
+    source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
+) -> tuple[CfgProgram, CfgProgram, infer.Inferred]:
     """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types."""
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
         inferred = infer.run(cfg, args)
+        expand.look(cfg, inferred, decisions)
+        look(cfg, inferred, along)
         unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))
         if unrolled == source:
             return source, cfg, inferred

@@ -23,6 +23,8 @@ from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
+from pcbatch.containers.number_rules import NumberRules
+from pcbatch.containers.number_rules import using as using_rules
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail, Print
@@ -371,7 +373,8 @@ def compile_signature(
         given: the call.
         recompile: compiles it again; what it says of captured values holds for this program too.
     """
-    stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), recompile.captured)
+    with using_rules(NumberRules(options.overflow, options.math_errors)):
+        stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), recompile.captured)
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
+from pcbatch.frontend.build import consumers
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
+from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
+from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
@@ -35,6 +38,7 @@ class Request:
     fn: FunctionType
     statics: Statics
     inline: bool
+    target: Target
 
 
 class Symbols:
@@ -44,8 +48,9 @@ class Symbols:
     functions it calls in turn.
     """
 
-    def __init__(self, batched: BatchedTest) -> None:
+    def __init__(self, batched: BatchedTest, decisions: Decisions) -> None:
         self.batched = batched
+        self.decisions = decisions
         self.functions: dict[str, Request] = {}
 
     def __call__(self, target: Target, statics: Statics) -> str:
@@ -55,7 +60,9 @@ class Symbols:
                 return name
         fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
-        self.functions[name] = Request(fn, statics, target.inline)
+        self.functions[name] = Request(fn, statics, target.inline, target)
+        if isinstance(self.batched, Along):
+            self.batched.names[name] = key_of(fn.__code__)
         return name
 
     def _unique(self, name: str) -> str:
@@ -66,7 +73,12 @@ class Symbols:
 
 
 def compile_functions(
-    entry: FunctionType, batched: BatchedTest, statics: Statics, *, names: bool = False
+    entry: FunctionType,
+    batched: BatchedTest,
+    statics: Statics,
+    *,
+    names: bool = False,
+    decisions: Decisions = NONE,
 ) -> CfgProgram:
     """Compile `entry`, and every batched function that its calls reach, to a CFG program.
 
@@ -76,16 +88,17 @@ def compile_functions(
         statics: The arguments of `entry` that are known objects.
         names: Whether undefined names are always looked for; else only where there are other faults, because tracing
             finds them too and knows which are reached.
+        decisions: What type inference has found out in earlier rounds.
 
     Raises:
         CompileError: With the diagnostics of all functions.
     """
     check_tracers()
     try:
-        return _compile(Symbols(batched), entry, statics, names)
+        return _compile(Symbols(batched, decisions), entry, statics, names)
     except RecursionError:  # an expression of hundreds of terms
         with deep_trees():
-            return _compile(Symbols(batched), entry, statics, names)
+            return _compile(Symbols(batched, decisions), entry, statics, names)
 
 
 def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
@@ -120,7 +133,8 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    unit = make_unit(request.fn, symbols.batched, request.statics)
+    unit = make_unit(request.fn, symbols.batched, request.statics, request.target, symbols.decisions)
+    unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
     check(unit, faults)
     codes = {fault.code for fault in faults.found}
@@ -128,7 +142,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         check_defined(unit, faults)
     if not codes <= HARMLESS:
         return None, faults.found
-    builder = Builder(unit, faults, symbols)
+    builder = Builder(unit, faults, symbols, consumers)
     statements(builder, unit.body)
     if builder.current in builder.reachable():  # control falls off the end, which returns None
         lower_into(builder, builder.result, constant(None, unit.body[-1]))

@@ -42,6 +42,13 @@ class Expr:
         return text in self.text or (self.written is not None and self.written.says(text))
 
 
+def unset() -> None:
+    """Stand for no value: a variable that has none yet gets its type from its other definitions, and zeros."""
+
+
+UNSET = Expr("unset", (), unset)
+
+
 @dataclass(frozen=True, slots=True)
 class Prim:
     """A primitive `dsts = expr`: straight-line computation without control flow."""

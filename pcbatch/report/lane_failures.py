@@ -158,7 +158,10 @@ def _list_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
         help = "check that it does not grow for ever for these inputs; keep so many values in an array"
     else:
         where = "inside `jit`" if report.traced else "in a run that cannot be repeated"
-        notes = (f"{where} lists have room for {most:,} elements and do not grow, unless `max_length` says more", *notes)
+        notes = (
+            f"{where} lists have room for {most:,} elements and do not grow, unless `max_length` says more",
+            *notes,
+        )
         help = f"give them room with {wider}"
     return Diagnostic("PCB906", title, primary, secondary, notes, (f"{help}, {ways_out}",))
 

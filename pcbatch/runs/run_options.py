@@ -79,7 +79,6 @@ class RunOptions:
         values = {"save_to": self.save_to, "timeout": self.timeout, "progress": self.progress}
         return next(name for name, value in values.items() if value is not None)
 
-
     def after(self, elapsed: float) -> RunOptions:
         """Return the options of the rest of a run that has taken so many seconds."""
         return self if self.timeout is None else replace(self, timeout=max(0.0, self.timeout - elapsed))

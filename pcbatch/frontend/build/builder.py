@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Protocol
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.frontend.build.primitives import make_expr, used_nested
+from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
@@ -15,7 +16,8 @@ from pcbatch.frontend.source.tree import Node, load
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
-from pcbatch.ir.ops import Jump, Prim, Return
+from pcbatch.ir.message import Message
+from pcbatch.ir.ops import UNSET, Jump, Prim, Return
 
 
 @dataclass(slots=True)
@@ -32,17 +34,30 @@ class Draft:
     terminator: Terminator | None = None
 
 
+class Loops(Protocol):
+    """Builds what `source/streams.py` says becomes a loop; a module that uses the builder, hence given to it."""
+
+    def expand(self, b: Builder, dst: str, node: Node) -> None:
+        """Build `dst = node` for a comprehension, a stream (as a list) or a call of a consumer."""
+
+    def expand_condition(self, b: Builder, node: Node, on_true: str, on_false: str) -> bool:
+        """Build `if any(...)` or `if all(...)`; False for other nodes, which build nothing."""
+
+
 class Builder:
     """Appends operations to the current block. After a jump the current block is a new, unreachable one."""
 
-    def __init__(self, unit: Unit, faults: Faults, symbol: Callable[[Target, Statics], str]) -> None:
+    def __init__(self, unit: Unit, faults: Faults, symbol: Callable[[Target, Statics], str], loops: Loops) -> None:
         self.unit = unit
         self.faults = faults
         self.symbol = symbol
+        self.loops = loops
         self.drafts: dict[str, Draft] = {}
         self.result = _fresh("r", unit.names)
         self._next_temp = 0
+        self._taken = unit.names | unit.fn.__globals__.keys()
         self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
+        self.texts: dict[str, Message] = {}  # variables that hold text, as far as they are only shown
         self.variables = unit.variables | {self.result}
         self.current = self.label()
 
@@ -54,7 +69,7 @@ class Builder:
 
     def temp(self) -> str:
         """Return a new variable, different from every name of the user's function."""
-        while (name := f"t{self._next_temp}") in self.unit.names:
+        while (name := f"t{self._next_temp}") in self._taken:
             self._next_temp += 1
         self._next_temp += 1
         self.variables |= {name}
@@ -88,10 +103,19 @@ class Builder:
         """
         source = node if at is None else at
         self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
+        self.drafts[self.current].nested += [(name, source) for name in used_imports(self.unit, node)]
         expr = make_expr(
             self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, mutates=mutates
         )
         self.emit(Prim(dsts, expr, self.loc(source)))
+
+    def uses(self, name: str, at: Node) -> None:
+        """Record a call of a nested function that is a function of the program."""
+        self.drafts[self.current].nested.append((name, at))
+
+    def unset(self, name: str, at: Node) -> None:
+        """Append that a variable has no value yet, whatever its type will be; nothing may read it then."""
+        self.emit(Prim((name,), UNSET, self.loc(at)))
 
     def delete(self, target: Node) -> None:
         """Record `del target` of a name."""
@@ -134,7 +158,7 @@ class Builder:
             terminator = self.drafts[label].terminator
             new = Return() if terminator is None else retarget(terminator, number.__getitem__)
             blocks.append(Block(number[label], tuple(self.drafts[label].ops), new))
-        names = [*self.unit.params, self.result]
+        names = [*self.unit.params, self.result, *self.unit.rebound]
         for block in blocks:
             for op in block.ops:
                 names += [*reads(op), *writes(op)]
@@ -142,7 +166,7 @@ class Builder:
         return Function(
             name=name,
             params=self.unit.params,
-            results=(self.result,),
+            results=(self.result, *self.unit.rebound),
             blocks=tuple(blocks),
             types=MappingProxyType(dict.fromkeys(names)),
             loc=self.unit.header,

@@ -9,7 +9,7 @@ copied to a temporary first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import gast
 
@@ -19,15 +19,31 @@ from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
+from pcbatch.frontend.source.faults import Faults
+from pcbatch.frontend.source.nested import scope_of
 from pcbatch.frontend.source.places import Mutation, Place, mutation
 from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
-from pcbatch.frontend.source.tree import SCOPES, Node, children, compare, constant, is_constant, load, rebuild
+from pcbatch.frontend.source.spread import spread
+from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    SCOPES,
+    Node,
+    children,
+    compare,
+    constant,
+    is_constant,
+    load,
+    rebuild,
+)
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
 
 
 def has_control(b: Builder, node: Node) -> bool:
     """Whether an expression contains a part that needs control flow: a call, a choice or an assignment."""
+    if expands(b.unit, node) or any(map(_is_listed(b, node), children(node))):
+        return True
     if isinstance(node, SCOPES):
         return False
     if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
@@ -43,6 +59,8 @@ def lower(b: Builder, node: Node) -> Node:
     """The expression with every part that needs control flow replaced by a temporary that holds its value."""
     if not has_control(b, node):
         return node
+    if expands(b.unit, node):
+        return _looped(b, node)
     function = callee(b.unit, node)
     if function is not None:
         return b.held(_call_into(b, None, node, function), node)
@@ -60,8 +78,24 @@ def lower(b: Builder, node: Node) -> Node:
     if found is not None:
         return b.held(mutate(b, node, found), node)
     parts = list(children(node))
+    listed = _is_listed(b, node)
+    if any(map(listed, parts)):
+        return lower(b, rebuild(node, lambda child: as_list(child) if listed(child) else child))
     lowered = {id(part): new for part, new in zip(parts, in_order(b, parts), strict=True)}
     return rebuild(node, lambda child: lowered[id(child)])
+
+
+def _looped(b: Builder, node: Node) -> Node:
+    dst = b.temp()
+    b.loops.expand(b, dst, node)
+    return b.held(dst, node)
+
+
+def _is_listed(b: Builder, node: Node) -> Callable[[Node], bool]:
+    """Whether a part of a node is a stream that becomes a list, because a method such as `extend` takes it whole."""
+    if not takes_list(b.unit, node):
+        return lambda part: False
+    return lambda part: becomes_list(b.unit, part)
 
 
 def _power_of(b: Builder, node: Node) -> tuple[Node, Node] | None:
@@ -111,6 +145,8 @@ def in_order(b: Builder, nodes: Sequence[Node]) -> list[Node]:
 
 def assigned(b: Builder, node: Node) -> frozenset[str]:
     """The variables that the evaluation of an expression changes, by `:=` or in place."""
+    if isinstance(node, (*COMPREHENSIONS, gast.comprehension)):
+        return frozenset[str]().union(*(assigned(b, child) for child in children(node)))
     if isinstance(node, SCOPES):
         return frozenset()
     own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
@@ -119,6 +155,7 @@ def assigned(b: Builder, node: Node) -> frozenset[str]:
         own |= {found.place.name}
     elif (target := callee(b.unit, node)) is not None:
         own |= {place.name for place in _changed_places(b, node, target)}
+        own |= {outer for _, outer in _rebound(b, node, target)}
     return own.union(*(assigned(b, child) for child in children(node)))
 
 
@@ -129,12 +166,27 @@ def mutate(b: Builder, node: Node, found: Mutation) -> str:
 
 def operands(b: Builder, nodes: Sequence[Node]) -> list[Node]:
     """Evaluate several expressions, in this order; return them as variables, or as they are if they read none."""
-    lowered = in_order(b, nodes)
+    lowered = in_order(b, [as_list(node) if becomes_list(b.unit, node) else node for node in nodes])
     return [node if not lane_reads(b.unit, node, b.variables) else _operand(b, node) for node in lowered]
 
 
 def _operand(b: Builder, node: Node) -> Node:
     return node if isinstance(node, gast.Lambda) else atom(b, node)
+
+
+def _rebound(b: Builder, node: Node, target: Target) -> tuple[tuple[str, str], ...]:
+    """The variables that a call assigns, each with its name in the function that is called."""
+    pairs = [(inner, outer) for inner, outer in target.captured if inner in target.rebound]
+    for name, value in _function_arguments(b, node, target):
+        pairs += [(f"{name}.{inner}", outer) for inner, outer in value.captured if inner in value.rebound]
+    return tuple(pairs)
+
+
+def _function_arguments(b: Builder, node: Node, target: Target) -> list[tuple[str, Target]]:
+    """The nested functions among the arguments of a call, each with its parameter."""
+    given = bind(Faults(b.unit.source), spread(b.unit, node), target).given if b.unit.lifted or b.unit.rebound else ()
+    values = [(name, static_value(b.unit, arg)) for name, arg in given]
+    return [(name, value) for name, value in values if isinstance(value, Target)]
 
 
 def _frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
@@ -203,6 +255,8 @@ def variable(b: Builder, node: Node) -> str:
 
 def condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     """Close the current block: continue at one of two labels, as `if node:` would."""
+    if expands(b.unit, node) and b.loops.expand_condition(b, node, on_true, on_false):
+        return
     if is_constant(node):
         b.jump(on_true if node.value else on_false)
     elif isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
@@ -269,12 +323,20 @@ def _control_into(b: Builder, dst: str, node: Node) -> None:
 
 
 def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
+    node = spread(b.unit, node)
     variables: dict[str, str] = {}  # parameter -> variable
     binding = bind(b.faults, _without_star(b, node, target), target)
     statics = {name: value for name, _, value in binding.defaults if is_static(value)}
-    statics |= {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
-    statics |= binding.shape
-    values = in_order(b, [value for _, value in binding.given])
+    known = {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
+    captured, rebound = dict(target.captured), dict(_rebound(b, node, target))
+    for name, value in known.items():
+        if isinstance(value, Target):
+            captured |= {f"{name}.{inner}": outer for inner, outer in value.captured}
+            known[name] = value.passed_as(name)
+    statics |= {**known, **binding.shape}
+    statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
+    nested = {name for name, value in known.items() if isinstance(value, Target)}
+    values = in_order(b, [constant(None, value) if name in nested else value for name, value in binding.given])
     for (name, _), value in zip(binding.given, values, strict=True):
         variables[name] = variable(b, value)
     for name, text, default in binding.defaults:
@@ -282,13 +344,35 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
         b.emit(Prim((variables[name],), default_expr(text, default), b.loc(node)))
     args = tuple(variables[name] for name in binding.order if name in variables)
     dst = b.temp() if dst is None else dst
-    b.emit(Call((dst,), b.symbol(target, statics), args, b.loc(node)))
+    further, results = scope_of(target, statics)
+    args += tuple(captured[name] for name in further if name not in variables)
+    for each in (target, *(value for value in known.values() if isinstance(value, Target))):
+        if each.nested is not None:
+            b.uses(each.nested.name, node)
+    _check_apart(b, node, captured, rebound)
+    written = tuple(rebound[name] for name in results)
+    if dst in written:  # the statement assigns it after the call
+        result = b.temp()
+        b.emit(Call((result, *written), b.symbol(target, statics), args, b.loc(node)))
+        b.emit(Move(dst, result, b.loc(node)))
+    else:
+        b.emit(Call((dst, *written), b.symbol(target, statics), args, b.loc(node)))
     return dst
 
 
 def _changed_places(b: Builder, node: Node, target: Target) -> list[Place]:
     """The places among the arguments of a call that its callee changes."""
     return []
+
+
+def _check_apart(b: Builder, node: Node, captured: Mapping[str, str], rebound: Mapping[str, str]) -> None:
+    """Refuse a call in which a function assigns a variable around it while another function of the call reads it."""
+    passed = list(captured.values())
+    for outer in dict.fromkeys(rebound.values()):
+        if passed.count(outer) > 1:
+            title = f"two functions of this call use the variable `{outer}`, and one of them assigns it"
+            help = "pass it as an argument and return it"
+            b.faults.add("PCB107", title, node, "each would have a value of its own", helps=(help,))
 
 
 def _without_star(b: Builder, node: Node, target: Target) -> Node:

@@ -16,6 +16,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import atom, condition, copied, in_order, lower
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.source.resolve import builtin_name
+from pcbatch.frontend.source.streams import as_list, becomes_list
 from pcbatch.frontend.source.tree import Node, binary, call, compare, constant, display, integer, load, subscript
 from pcbatch.ir.ops import ERROR, Fail
 
@@ -106,6 +107,19 @@ def _range(b: Builder, node: Node) -> Iterable:
     )
 
 
+def fixed_range(b: Builder, node: Node) -> Iterable:
+    """Build the parts of a `range` whose loop is unrolled if its bounds are known while compiling."""
+    start, stop, step = (kept(b, arg) for arg in range_bounds(b, node))
+    count = range_count([start, stop, step], node)
+    length = supported("range_size", [start, stop, step], node)
+
+    def element(i: Node) -> Element:
+        shown = binary(start, gast.Add(), binary(i, gast.Mult(), step, node), node)
+        return Element(supported("range_element", [start, step, i, length], node), shown)
+
+    return Iterable(Element(length, count.shown), element)
+
+
 def _enumerate(b: Builder, node: Node) -> Iterable:
     inner = iterable(b, node.args[0])
     start = next((k.value for k in node.keywords), node.args[1] if len(node.args) > 1 else constant(0, node))
@@ -120,8 +134,13 @@ def _enumerate(b: Builder, node: Node) -> Iterable:
 
 
 def _zip(b: Builder, node: Node) -> Iterable:
-    inner = [iterable(b, arg) for arg in node.args]
-    name = "same_length" if _is_strict(node) else "shortest"
+    return zipped(b, node.args, node, strict=_is_strict(node))
+
+
+def zipped(b: Builder, sources: list[Node], node: Node, strict: bool = False) -> Iterable:
+    """Build the parts of several iterables that are gone over together."""
+    inner = [iterable(b, arg) for arg in sources]
+    name = "same_length" if strict else "shortest"
     length = supported(name, [each.length.value for each in inner], node)
     shown = call(load("min", node), [each.length.shown for each in inner], node)
     only = inner[0].length
@@ -144,7 +163,7 @@ def _reversed(b: Builder, node: Node) -> Iterable:
 
 
 def _rows(b: Builder, node: Node) -> Iterable:
-    value = lower(b, node)
+    value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
     temp = b.temp()
     b.prim((temp,), supported("rows", [value], node), shown=value)
     rows = load(temp, node)

@@ -14,7 +14,7 @@ import gast
 from pcbatch.frontend.build.assignments import assign_value
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import condition, store
-from pcbatch.frontend.build.iterables import Element, iterable, kept, range_bounds, range_count
+from pcbatch.frontend.build.iterables import Element, Iterable, fixed_range, iterable, kept, range_bounds, range_count
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load
 
@@ -32,9 +32,11 @@ class Iteration:
     sure: bool = False
 
 
-def begin(b: Builder, node: Node) -> Iteration:
+def begin(b: Builder, node: Node, fixed: bool = False) -> Iteration:
     """Evaluate the iterable of a loop, once, and return the parts of the loop."""
     if isinstance(node.iter, gast.Call) and is_builtin(b.unit, node.iter.func, "range"):
+        if fixed:
+            return _over_iterable(b, node.target, fixed_range(b, node.iter), node.iter)
         return _over_range(b, node.target, node.iter)
     return _over_elements(b, node.target, node.iter)
 
@@ -68,7 +70,10 @@ def _is_sure(args: list[Node]) -> bool:
 
 
 def _over_elements(b: Builder, target: Node, node: Node) -> Iteration:
-    source = iterable(b, node)
+    return _over_iterable(b, target, iterable(b, node), node)
+
+
+def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> Iteration:
     count, index = b.temp(), b.temp()
     b.prim((count,), source.length.value, shown=source.length.shown)
     b.prim((index,), constant(0, node))

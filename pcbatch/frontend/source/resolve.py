@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import builtins
 import inspect
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 import gast
 
+from pcbatch.frontend.source.along import bound_function
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.tree import Node
@@ -25,12 +26,16 @@ def resolve(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Any
     if isinstance(node, gast.Name):
         if node.id in unit.statics and node.id not in hidden:
             return unit.statics[node.id]
+        if node.id in unit.lifted and node.id not in hidden:
+            return unit.lifted[node.id]
+        if node.id in unit.imports and node.id not in hidden:
+            return unit.imports[node.id]
         if node.id in unit.bound or node.id in hidden:
             return MISSING
         return _look_up(unit.fn, node.id)
     if isinstance(node, gast.Attribute):
         base = resolve(unit, node.value, hidden)
-        return MISSING if base is MISSING else _attribute(base, node.attr)
+        return MISSING if base is MISSING else _attribute(unit, base, node.attr)
     if isinstance(node, gast.Subscript):
         return _item(resolve(unit, node.value, hidden), _index(unit, node.slice, hidden))
     return MISSING
@@ -87,7 +92,7 @@ def _look_up(fn: FunctionType, name: str) -> Any:
     return getattr(builtins, name, MISSING)
 
 
-def _attribute(base: object, name: str) -> Any:
+def _attribute(unit: Unit, base: object, name: str) -> Any:
     if isinstance(base, ModuleType):
         try:
             return getattr(base, name, MISSING)
@@ -99,7 +104,11 @@ def _attribute(base: object, name: str) -> Any:
     # Only batched functions are bound: the `__get__` of another object may run code of the user.
     if isinstance(value, classmethod):
         owner = base if isinstance(base, type) else type(base)
+        if isinstance(value.__func__, FunctionType) and unit.batched(value.__func__) is not None:
+            return MethodType(value.__func__, owner)
         return value.__func__.__get__(owner, type) if _is_of_pcbatch(value.__func__) else value
+    if (method := bound_function(base, name)) is not None and unit.batched(method) is not None:
+        return method
     is_method = _is_of_pcbatch(value) and not isinstance(base, type) and name not in getattr(base, "__dict__", ())
     return value.__get__(base, type(base)) if is_method else value
 

@@ -26,6 +26,7 @@ from pcbatch.frontend.support.builtins import bool_ as bool_
 from pcbatch.frontend.support.builtins import complex_ as complex_
 from pcbatch.frontend.support.builtins import float_ as float_
 from pcbatch.frontend.support.builtins import format_ as format_
+from pcbatch.frontend.support.builtins import greater
 from pcbatch.frontend.support.builtins import int_ as int_
 from pcbatch.frontend.support.builtins import is_ as is_
 from pcbatch.frontend.support.builtins import len_ as len_
@@ -54,6 +55,7 @@ from pcbatch.frontend.support.mutation import field as field
 from pcbatch.frontend.support.mutation import item as item
 from pcbatch.frontend.support.mutation import set_item as set_item
 from pcbatch.frontend.support.mutation import slice_ as slice_
+from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
 from pcbatch.frontend.support.python_numbers import divmod_ as divmod_
@@ -81,6 +83,7 @@ from pcbatch.origins import number as number
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS, RecordList
 
+MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
 STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
@@ -98,6 +101,9 @@ add, sub, mul, truediv, floordiv, mod, power, checked_power, lshift, rshift, and
 )
 eq, ne, lt, le, gt, ge = (binary(name, substitute) for name in "eq ne lt le gt ge".split())
 neg, pos, abs_, invert = (unary(name, substitute) for name in "neg pos abs_ invert".split())
+
+
+see_through = helpers.see_through
 
 
 def load_attribute(value: Any, name: str) -> Any:
@@ -315,6 +321,28 @@ def star_item(values: Any, k: int, count: int) -> Any:
     if len(items) != count:
         raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")
     return items[k]
+
+
+def range_element(start: Any, step: Any, index: Any, length: Any) -> Any:
+    """The element of a `range` whose loop makes a list: where the length is known, so is that of the list."""
+    known = not any(isinstance(value, jax.Array) for value in (start, step, length))
+    if known and isinstance(index, jax.Array) and length <= MOST_COPIES:
+        raise NeedsUnrolling(length)
+    return add(start, mul(index, step))
+
+
+def appended(items: Any, item: Any) -> Any:
+    """The list after `items.append(item)`."""
+    if isinstance(items, list):
+        return [*items, item]
+    items = items.copy()
+    items.append(item)
+    return items
+
+
+def exceeds(a: Any, b: Any, name: str) -> Any:
+    """Whether `a > b` as the builtin `max` or `min` compares."""
+    return greater(a, b, name)
 
 
 def all_items(value: Any) -> list[Any]:

@@ -23,7 +23,22 @@ from pcbatch.containers import checks as containers
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
 from pcbatch.ir.message import Field
-from pcbatch.ir.ops import CAPACITY, ERROR, RETURN, Branch, Check, Expr, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.ops import (
+    CAPACITY,
+    ERROR,
+    RETURN,
+    Branch,
+    Check,
+    Expr,
+    Fail,
+    Jump,
+    Move,
+    Prim,
+    Print,
+    Return,
+    Select,
+    unset,
+)
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
@@ -31,7 +46,7 @@ from pcbatch.lowering.typing import pytree
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Inferred, branch_targets
-from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
 from pcbatch.lowering.typing.join_types import convert, differs
 from pcbatch.records.tables import TABLES
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
@@ -115,6 +130,8 @@ class _Flattener:
         ops: list[Op] = []
         for k, op in enumerate(block.ops):
             match op:
+                case Prim() if op.expr.fn is unset:
+                    ops += self.unset(op.dsts[0], op.loc)
                 case Prim():
                     ops += self.prim(op, self.inferred.traced.get((self.source.name, block.label, k)))
                 case Move():
@@ -131,6 +148,11 @@ class _Flattener:
                     assert_never(op)
         terminator = self.terminator(block.terminator)
         return Block(block.label, tuple(ops), terminator)
+
+    def unset(self, name: str, loc: Loc | None) -> list[Op]:
+        """Operations that give a variable without a value zeros; nothing reads them."""
+        value = self.inferred.types.get((self.source.name, name))
+        return [] if value is None else [no_value(leaf, type_, loc) for leaf, type_ in array_leaves(name, value)]
 
     def terminator(self, terminator: Terminator) -> Terminator:
         if isinstance(terminator, Fail):
@@ -313,6 +335,13 @@ def constant(dst: str, value: Known, type_: ArrayType, loc: Loc | None) -> Prim:
     number: Any = value.value
     closed = jax.make_jaxpr(lambda: jax.numpy.full((), number, jax.numpy.dtype(type_.dtype)))()
     return Prim((dst,), Expr(repr(value.value), (), JaxprFn(closed, [None])), loc)
+
+
+def no_value(dst: str, type_: ArrayType, loc: Loc | None) -> Prim:
+    """Return an operation that stores zeros in a variable which has no value yet."""
+    stored = storage_type(type_)
+    closed = jax.make_jaxpr(lambda: from_storage(zeros(stored, ()), type_))()
+    return Prim((dst,), Expr("unset", (), JaxprFn(closed, [None])), loc)
 
 
 def cast(dst: str, src: str, have: ArrayType, want: ArrayType, loc: Loc | None) -> Prim:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.ir import message as messages
 from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
-from pcbatch.ir.dataflow import reachable, solve
-from pcbatch.ir.def_use import may_return, predecessors, reads, terminator_reads, writes
-from pcbatch.ir.liveness import live_in
-from pcbatch.ir.ops import RETURN, Branch, Fail, Prim
+from pcbatch.ir.dataflow import reachable
+from pcbatch.ir.def_use import may_return, writes
+from pcbatch.ir.ops import RETURN, Fail, Prim
+from pcbatch.lowering.analysis.unbound_reads import unbound_reads
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.diagnose import check_literals
 from pcbatch.lowering.diagnose.primitive_errors import diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.format_messages import Show
-from pcbatch.lowering.typing.infer import Conflict, Inferred, branch_targets
+from pcbatch.lowering.typing.infer import Conflict, Inferred
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
 NEVER_HELP = "give every loop a way out that leads to a `return`"
@@ -135,68 +133,18 @@ def _conflict(program: CfgProgram, conflict: Conflict) -> Diagnostic:
 
 
 def _unbound(function: Function, inferred: Inferred) -> list[tuple[Loc | None, Diagnostic]]:
-    """Diagnostics for reads of variables that some reachable path does not assign, with their locations.
+    """Diagnostics for reads that find no value on any path, and for paths without a result, with their locations.
 
-    This is definite assignment, a forward intersection.
+    Where another path assigns the variable, lanes fail (`cfg_passes/fail_unbound.py`).
     """
-    if live_in(function)[function.blocks[0].label].issubset(function.params):
-        return []  # not even on paths that are never taken
-    reachable = inferred.reachable[function.name]
-    blocks = [block for block in function.blocks if block.label in reachable]
-    everything = frozenset(v for b in blocks for op in b.ops for v in writes(op)) | frozenset(function.params)
-    edges = _reachable_edges(function, inferred)
-    entry = function.blocks[0].label
-    written = {b.label: frozenset(v for op in b.ops for v in writes(op)) for b in blocks}
-    solution = solve(
-        edges,
-        join=lambda label, values: frozenset(function.params) if label == entry else everything.intersection(*values),
-        transfer=lambda label, bound: bound | written[label],
-        start=everything,
-    )
-    diagnostics = []
-
-    def unbound(label: str, v: str, loc: Loc | None) -> tuple[Loc | None, Diagnostic]:
-        return loc, _unbound_diagnostic(function, v, loc, any(v in written[b] for b in _before(label, edges)))
-
-    for block in blocks:
-        bound = set(solution.entering[block.label])
-        for op in block.ops:
-            diagnostics += [unbound(block.label, v, op.loc) for v in reads(op) if v not in bound]
-            bound.update(writes(op))
-        loc = block.terminator.loc if isinstance(block.terminator, Branch | Fail) else function.loc
-        end = terminator_reads(block.terminator)
-        end += function.results if may_return(block.terminator) else ()
-        diagnostics += [unbound(block.label, v, loc) for v in end if v not in bound]
-    return diagnostics
+    return [
+        (read.loc, _unbound_diagnostic(function, read.name, read.loc))
+        for read in unbound_reads(function, inferred)
+        if not read.assigned_before or read.name in function.results
+    ]
 
 
-def _before(label: str, edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """The blocks from which some path leads to a block; `edges` go to predecessors."""
-    return reachable(edges[label], edges)
-
-
-def _reachable_edges(function: Function, inferred: Inferred) -> dict[str, tuple[str, ...]]:
-    """The predecessors of each reachable block, along edges that inference found possible."""
-    reachable = inferred.reachable[function.name]
-    preds = predecessors(function.blocks)
-    blocks = {block.label: block for block in function.blocks}
-
-    def possible(source: str, target: str) -> bool:
-        if inferred.types and any(isinstance(op, Call) and not inferred.returns(op) for op in blocks[source].ops):
-            return False
-        terminator = blocks[source].terminator
-        if isinstance(terminator, Branch) and inferred.types:
-            return target in branch_targets(terminator, inferred.types.get((function.name, terminator.cond)))
-        return True
-
-    return {
-        label: tuple(p for p in preds[label] if p in reachable and possible(p, label))
-        for label in blocks
-        if label in reachable
-    }
-
-
-def _unbound_diagnostic(function: Function, name: str, loc: Loc | None, on_some_path: bool) -> Diagnostic:
+def _unbound_diagnostic(function: Function, name: str, loc: Loc | None) -> Diagnostic:
     shown = original_name(name)
     if name in function.results:
         title, help = f"`{function.name}` may end without returning a value", "return a value on every path"
@@ -204,12 +152,8 @@ def _unbound_diagnostic(function: Function, name: str, loc: Loc | None, on_some_
     read = loc and narrowed(loc, shown)
     assigned = [op.loc for block in function.blocks for op in block.ops if op.loc and _assigns(op, shown)]
     other_lines = sorted(span for span in assigned if read is None or span.line != read.line)
-    if on_some_path:
-        title, label = "may be read before it is assigned", "is not assigned on every path to here"
-        help = f"assign `{shown}` before the branch or loop that may skip its assignment"
-    else:
-        title, label = "is read before it is assigned", "is not assigned on any path to here"
-        help = f"assign `{shown}` before; what a function assigns anywhere is its own, not a global of that name"
+    title, label = "is read before it is assigned", "is not assigned on any path to here"
+    help = f"assign `{shown}` before; what a function assigns anywhere is its own, not a global of that name"
     return Diagnostic(
         "PCB201",
         f"variable `{shown}` {title}",

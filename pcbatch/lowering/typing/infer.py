@@ -17,7 +17,7 @@ from typing import Any
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.def_use import reads, terminator_reads
-from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
 from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, materialise, of_example
 from pcbatch.lowering.typing.join_types import differs, join
@@ -185,6 +185,8 @@ class _Inference:
         self._terminator(function, block)
 
     def _prim(self, function: str, key: OpKey, op: Prim) -> None:
+        if op.expr.fn is unset:
+            return  # its other definitions tell the type
         ins = tuple(self.inferred.types.get((function, v)) for v in op.expr.ins)
         self.inferred.errors.pop(key, None)
         if any(value is None for value in ins):

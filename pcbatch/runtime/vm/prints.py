@@ -87,9 +87,7 @@ def emit(ops: Sequence[Print], active: jax.Array, lanes: jax.Array, shown: Shown
     jax.debug.callback(partial(_write, tuple(op.message for op in ops), repeats), active, lanes, shown)
 
 
-def in_turn(
-    ops: Sequence[Print], active: jax.Array, shown: Shown, turn: jax.Array, repeats: bool = False
-) -> jax.Array:
+def in_turn(ops: Sequence[Print], active: jax.Array, shown: Shown, turn: jax.Array, repeats: bool = False) -> jax.Array:
     """Print for the active lanes after all prints with an earlier `turn` (int32[]); return the next turn."""
 
     def body(turn: jax.Array) -> jax.Array:

@@ -1,0 +1,54 @@
+"""Decides, from the errors of type inference, which comprehensions and consumers of iterables become loops."""
+
+from __future__ import annotations
+
+import jax
+
+from pcbatch.errors import NeedsUnrolling, Refusal
+from pcbatch.frontend.source.decisions import Decisions
+from pcbatch.frontend.source.streams import CONSUMERS, LAZY
+from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.ops import Prim
+from pcbatch.lowering.diagnose.primitive_errors import NOT_CONSTANT, NOT_CONSTANT_TEXTS
+from pcbatch.lowering.diagnose.traceback_spans import below, user_frames
+from pcbatch.lowering.typing.infer import Inferred
+
+CODES = frozenset({"PCB304", "PCB305", "PCB306", "PCB308", "PCB314", "PCB315"})
+"""Codes of refusals of what one primitive cannot do for all elements, and a loop may do for each."""
+SIGNS = (" for ", *(f"{name}(" for name in (*CONSUMERS, *LAZY)))
+"""Texts of which an expression has one if it may become a loop."""
+
+
+class Expand(Exception):
+    """Ends a compilation that has to start again, with further decisions."""
+
+    def __init__(self, decisions: Decisions) -> None:
+        super().__init__()
+        self.decisions = decisions
+
+
+def look(program: CfgProgram, inferred: Inferred, decisions: Decisions) -> None:
+    """Raise Expand if errors of inference stand where a comprehension, or a consumer of an iterable, may become a
+    loop."""
+    places = set()
+    for key, error in inferred.errors.items():
+        op = program.function(key[0]).block(key[1]).ops[key[2]]
+        if isinstance(op, Prim) and op.loc is not None and _concerns_traces(error) and _may_loop(op):
+            frame = below(user_frames(error), op.loc)[0]
+            places.add(op.loc if frame is None or not frame.exact else frame.loc)
+    if not places <= decisions.expanded:
+        raise Expand(Decisions(decisions.expanded | places))
+
+
+def _may_loop(op: Prim) -> bool:
+    return any(op.expr.says(sign) for sign in SIGNS)
+
+
+def _concerns_traces(error: Exception) -> bool:
+    """Whether a primitive failed because it is traced once, for values that are not known while compiling."""
+    match error:
+        case NeedsUnrolling() | jax.errors.TracerBoolConversionError():
+            return True
+        case Refusal():
+            return error.code in CODES
+    return isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS)

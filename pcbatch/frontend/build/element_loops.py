@@ -1,0 +1,189 @@
+"""The loops that go over the elements of a stream: of a comprehension, of `map`, of functions of `itertools`.
+
+    each(b, <(e for x in xs if c)>, consume)      ==>      for x in xs:
+                                                               if c:
+                                                                   consume(e)
+
+The names of a comprehension are its own: they become temporaries, shown in messages as the user wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import gast
+
+from pcbatch.frontend.build import loops
+from pcbatch.frontend.build.assignments import assign
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.expressions import condition, copied, lower, lower_into
+from pcbatch.frontend.build.inner_names import Names, applied, own_name, renamed
+from pcbatch.frontend.build.iterables import zipped
+from pcbatch.frontend.build.itertools_loops import ITERTOOLS, Consume, indexed
+from pcbatch.frontend.source.scope import bindings
+from pcbatch.frontend.source.streams import is_special, lazy
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    Node,
+    binary,
+    call,
+    constant,
+    display,
+    is_none,
+    load,
+    subscript,
+)
+
+
+def each(b: Builder, node: Node, consume: Consume) -> None:
+    """Build loops that hand each element of an iterable to `consume`, as an expression that is evaluated once."""
+    if isinstance(node, COMPREHENSIONS):
+        elements = display([node.key, node.value], node) if isinstance(node, gast.DictComp) else node.elt
+        _generators(
+            b,
+            node.generators,
+            {},
+            lambda names, after: consume(renamed(elements, names), after),
+            isinstance(node, gast.ListComp),
+        )
+        return
+    name = lazy(b.unit, node)
+    if name is None or not is_special(b.unit, node):
+        _plain(b, node, consume)
+    elif name in PYTHON:
+        PYTHON[name](b, node, consume)
+    else:
+        ITERTOOLS[name](each, b, node, consume)
+
+
+def _generators(
+    b: Builder, generators: Sequence[Node], names: Names, body: Callable[[Names, str], None], fixed: bool
+) -> None:
+    """Build the `for` and `if` parts of a comprehension; `names` are what its variables have become so far."""
+    first, *rest = generators
+    source = renamed(first.iter, names)
+    own = {name: own_name(b, name, place) for name, place in bindings([first.target])}
+    inner = {**names, **own}
+    target = renamed(first.target, own)
+
+    def inside(following: str) -> None:
+        for test in first.ifs:
+            holds = b.label()
+            condition(b, renamed(test, inner), holds, following)
+            b.start(holds)
+        if rest:
+            _generators(b, rest, inner, body, fixed and not first.ifs)
+        else:
+            body(inner, following)
+
+    def step(element: Node, following: str) -> None:
+        assign(b, [target], element)
+        inside(following)
+
+    if is_special(b.unit, source):
+        each(b, source, step)
+    else:
+        loop(b, target, source, inside, fixed and not first.ifs)
+
+
+def loop(b: Builder, target: Node, source: Node, body: Callable[[str], None], fixed: bool = False) -> None:
+    """Build `for target in source: body`; `body` gets the label of the next element.
+
+    With `fixed`, a loop over a `range` of known length is unrolled, so that what it makes has a known length.
+    """
+    head, inside, after = b.label(), b.label(), b.label()
+    at = gast.copy_location(gast.For(target=target, iter=source, body=[], orelse=[], type_comment=None), source)
+    iteration = loops.begin(b, at, fixed)
+    b.jump(inside if iteration.sure else head)
+    b.start(head)
+    iteration.test(inside, after)
+    b.start(inside)
+    iteration.step()
+    body(head)
+    b.jump(head)
+    b.start(after)
+
+
+def _plain(b: Builder, node: Node, consume: Consume) -> None:
+    value = load(b.temp(), node)
+    loop(b, store_of(value), node, lambda following: consume(value, following))
+
+
+def store_of(node: Node) -> Node:
+    """The target that assigns the variable which `node` reads."""
+    return gast.copy_location(gast.Name(id=node.id, ctx=gast.Store(), annotation=None, type_comment=None), node)
+
+
+def _map(b: Builder, node: Node, consume: Consume) -> None:
+    function, *sources = node.args
+    if len(sources) == 1:
+        each(b, sources[0], lambda value, after: consume(applied(b, function, [value], node), after))
+        return
+    together = zipped(b, sources, node)
+
+    def step(_: Node, value: Node, after: str) -> None:
+        parts = [subscript(value, constant(k, node), node) for k in range(len(sources))]
+        consume(applied(b, function, parts, node), after)
+
+    indexed(b, together, constant(0, node), node, step)
+
+
+def _starmap(b: Builder, node: Node, consume: Consume) -> None:
+    function, source = node.args
+    if isinstance(function, gast.Lambda):
+        count = len(function.args.args)
+        targets = [load(b.temp(), node) for _ in range(count)]
+        pattern = gast.copy_location(gast.Tuple(elts=[store_of(t) for t in targets], ctx=gast.Store()), node)
+
+        def step(value: Node, after: str) -> None:
+            assign(b, [pattern], value)
+            consume(applied(b, function, list(targets), node), after)
+
+        each(b, source, step)
+        return
+
+    def called(value: Node, after: str) -> None:
+        star = gast.copy_location(gast.Starred(value=copied(b, lower(b, value)), ctx=gast.Load()), node)
+        consume(call(function, [star], node), after)
+
+    each(b, source, called)
+
+
+def _filter(b: Builder, node: Node, consume: Consume, wanted: bool = True) -> None:
+    function, source = node.args
+
+    def step(value: Node, after: str) -> None:
+        kept_value = copied(b, lower(b, value))
+        holds = b.label()
+        test = kept_value if is_none(function) else applied(b, function, [kept_value], node)
+        condition(b, test, *((holds, after) if wanted else (after, holds)))
+        b.start(holds)
+        consume(kept_value, after)
+
+    each(b, source, step)
+
+
+def _filterfalse(b: Builder, node: Node, consume: Consume) -> None:
+    _filter(b, node, consume, wanted=False)
+
+
+def _enumerate(b: Builder, node: Node, consume: Consume) -> None:
+    start = next((k.value for k in node.keywords), node.args[1] if len(node.args) > 1 else constant(0, node))
+    count, number = b.temp(), b.temp()
+    lower_into(b, count, start)
+
+    def step(value: Node, after: str) -> None:
+        lower_into(b, number, load(count, node))
+        b.prim((count,), binary(load(count, node), gast.Add(), constant(1, node), node))
+        consume(display([load(number, node), value], node), after)
+
+    each(b, node.args[0], step)
+
+
+PYTHON: Mapping[str, Callable[[Builder, Node, Consume], None]] = {
+    "map": _map,
+    "starmap": _starmap,
+    "filter": _filter,
+    "filterfalse": _filterfalse,
+    "enumerate": _enumerate,
+}

@@ -1,0 +1,30 @@
+"""The decisions about the user's source that only type inference can make; with each new one compiling starts again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pcbatch.diagnostics.diagnostic import Loc
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Facts that inference has found out about the user's source.
+
+    `expanded` are places that could not be traced: a comprehension around one of them, or a builtin that consumes an
+    iterable there, becomes a loop.
+    """
+
+    expanded: frozenset[Loc] = frozenset()
+
+    def expands(self, span: Loc) -> bool:
+        """Return whether a construct at this span becomes a loop."""
+        return any(_inside(place, span) for place in self.expanded)
+
+
+NONE = Decisions()
+
+
+def _inside(place: Loc, span: Loc) -> bool:
+    start, end = (span.line, span.col), (span.end_line, span.end_col)
+    return place.file == span.file and start <= (place.line, place.col) and (place.end_line, place.end_col) <= end

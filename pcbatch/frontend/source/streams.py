@@ -1,0 +1,187 @@
+"""Expressions that Python evaluates element by element, and which of them become loops of the lane.
+
+A *stream* is a comprehension, a generator expression, or a call such as `map(f, xs)`; a *consumer* is a call of a
+builtin that takes all elements of one, such as `any(...)`. Both stay in one primitive, as plain Python, unless that
+cannot be: they call a batched function, assign by `:=`, or type inference has decided so (`Decisions.expanded`).
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import gast
+
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.places import mutation
+from pcbatch.frontend.source.resolve import MISSING, callee, resolve
+from pcbatch.frontend.source.scope import bindings
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children
+
+CONSUMERS: dict[str, Any] = {
+    **{
+        name: getattr(builtins, name)
+        for name in "sum any all max min list tuple set frozenset sorted dict next".split()
+    },
+    "prod": math.prod,
+}
+LAZY: dict[str, Any] = {
+    **{name: getattr(builtins, name) for name in "map filter zip enumerate reversed range".split()},
+    **{
+        name: getattr(itertools, name)
+        for name in (
+            "product combinations combinations_with_replacement permutations pairwise accumulate chain takewhile "
+            "dropwhile filterfalse islice count repeat starmap"
+        ).split()
+    },
+    "from_iterable": itertools.chain.from_iterable,
+}
+INSIDE_OUT = frozenset({"zip", "enumerate", "reversed", "range"})
+"""Streams that the head of a loop takes as they are."""
+
+COLLECTED = (collections.Counter, collections.deque)
+ELEMENT = "element"  # the variable of a comprehension that the compiler makes
+METHODS = frozenset({"extend", "update", "join", "extendleft", "union", "intersection", "difference"})
+"""Methods that take an iterable and give what they would give for a list of its elements."""
+
+
+def consumer(unit: Unit, node: Node) -> str | None:
+    """The name of the builtin that takes all elements of its first argument; None for other nodes."""
+    if not isinstance(node, gast.Call) or not node.args or isinstance(node.args[0], gast.Starred):
+        return None
+    name = _name(unit, node, CONSUMERS)
+    if name in ("max", "min") and len(node.args) != 1:
+        return None
+    return name
+
+
+def lazy(unit: Unit, node: Node) -> str | None:
+    """The name of the function whose call makes a stream, such as "map"; None for other nodes."""
+    return _name(unit, node, LAZY) if isinstance(node, gast.Call) else None
+
+
+def _name(unit: Unit, node: Node, table: dict[str, Any]) -> str | None:
+    function = resolve(unit, node.func)
+    if function is MISSING:
+        return None
+    return next((name for name, value in table.items() if function is value or _equal(function, value)), None)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    # A bound method, such as `chain.from_iterable`, is a new object at each look-up.
+    return type(a) is type(b) is type(itertools.chain.from_iterable) and a == b
+
+
+def is_stream(unit: Unit, node: Node) -> bool:
+    """Whether a node is a comprehension or a call that makes a stream."""
+    return isinstance(node, COMPREHENSIONS) or lazy(unit, node) is not None
+
+
+def is_special(unit: Unit, node: Node) -> bool:
+    """Whether a node is a stream that the head of a loop does not take as it is."""
+    name = lazy(unit, node)
+    if name == "enumerate" and node.args:
+        return not _is_odd(node) and is_special(unit, node.args[0])
+    return isinstance(node, COMPREHENSIONS) or (name is not None and name not in INSIDE_OUT and not _is_odd(node))
+
+
+def _is_odd(node: Node) -> bool:
+    return any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords)
+
+
+def takes_list(unit: Unit, node: Node) -> bool:
+    """Whether a node is a call that gives the same for a generator as for a list of its elements."""
+    if not isinstance(node, gast.Call):
+        return False
+    if isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
+        return True
+    function = resolve(unit, node.func)
+    return any(function is one for one in COLLECTED)
+
+
+def expands(unit: Unit, node: Node) -> bool:
+    """Whether a comprehension, or a consumer of a stream, becomes a loop.
+
+    A generator expression, or `map(f, xs)`, becomes one only where it is consumed.
+    """
+    if isinstance(node, gast.ListComp | gast.SetComp | gast.DictComp):
+        return needs_loop(unit, node)
+    return consumer(unit, node) is not None and needs_loop(unit, node)
+
+
+def becomes_list(unit: Unit, node: Node) -> bool:
+    """Whether a generator expression, or a call such as `map(f, xs)`, becomes a list where one is as good."""
+    return not expands(unit, node) and is_stream(unit, node) and needs_loop(unit, node)
+
+
+def as_list(node: Node) -> Node:
+    """A comprehension that makes a list of the elements of a stream."""
+    if isinstance(node, gast.GeneratorExp):
+        return gast.copy_location(gast.ListComp(elt=node.elt, generators=node.generators), node)
+    element = gast.copy_location(gast.Name(id=ELEMENT, ctx=gast.Load(), annotation=None, type_comment=None), node)
+    target = gast.copy_location(gast.Name(id=ELEMENT, ctx=gast.Store(), annotation=None, type_comment=None), node)
+    generator = gast.comprehension(target=target, iter=node, ifs=[], is_async=0)
+    return gast.copy_location(gast.ListComp(elt=element, generators=[generator]), node)
+
+
+def needs_loop(unit: Unit, node: Node) -> bool:
+    """Whether a node contains what a primitive cannot hold: see `Decisions`, and control flow inside of a stream."""
+    if not is_stream_inside(unit, node):
+        spans = [unit.source.loc(keyword.value) for keyword in node.keywords]
+        return unit.source.loc(node) in unit.decisions.expanded or any(map(unit.decisions.expands, spans))
+    if unit.decisions.expands(unit.source.loc(node)):
+        return True
+    return any(_has_control(unit, part, hidden) for part, hidden in _stepwise(unit, node))
+
+
+def is_stream_inside(unit: Unit, node: Node) -> bool:
+    """Whether a node is a stream, or consumes one."""
+    return is_stream(unit, node) or (consumer(unit, node) is not None and is_stream(unit, node.args[0]))
+
+
+def _stepwise(unit: Unit, node: Node) -> Iterator[tuple[Node, frozenset[str]]]:
+    """The parts of a node that are evaluated for each element, with the names that comprehensions bind there."""
+    if isinstance(node, COMPREHENSIONS):
+        bound = frozenset(name for g in node.generators for name, _ in bindings([g.target]))
+        first, *rest = node.generators
+        yield first.iter, frozenset()
+        parts = [*first.ifs, *(part for g in rest for part in (g.iter, *g.ifs))]
+        parts += [node.key, node.value] if isinstance(node, gast.DictComp) else [node.elt]
+        yield from ((part, bound) for part in parts)
+        return
+    if not isinstance(node, gast.Call):
+        return
+    for part in (*node.args, *(k.value for k in node.keywords)):
+        if isinstance(part, gast.Lambda):
+            yield part.body, frozenset(arg.id for arg in part.args.args)
+        elif is_stream(unit, part):
+            yield from _stepwise(unit, part)
+        elif lazy(unit, node) is not None or consumer(unit, node) is not None:
+            target = resolve(unit, part)
+            if target is not MISSING and (batched := unit.batched(target)) is not None and not batched.inline:
+                yield gast.copy_location(gast.Call(func=part, args=[], keywords=[]), part), frozenset()
+
+
+def _has_control(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
+    """Whether the evaluation of an expression calls a batched function, assigns by `:=` or changes a variable in place."""
+    if isinstance(node, gast.NamedExpr):
+        return True
+    target = callee(unit, node, hidden)
+    if target is not None and not target.inline:
+        return True
+    if isinstance(node, (*FUNCTIONS, gast.Lambda)):
+        return False
+    change = mutation(unit, node)
+    if change is not None and change.place.name not in hidden:
+        return True
+    if isinstance(node, COMPREHENSIONS):
+        inner = hidden | frozenset(name for g in node.generators for name, _ in bindings([g.target]))
+        return any(_has_control(unit, part, inner) for part in children(node))
+    if isinstance(node, gast.Call) and consumer(unit, node) is not None and is_stream(unit, node.args[0]):
+        if any(_has_control(unit, part, hidden | more) for part, more in _stepwise(unit, node)):
+            return True
+    return any(_has_control(unit, child, hidden) for child in children(node))
