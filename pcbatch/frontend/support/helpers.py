@@ -182,6 +182,8 @@ def _returns_arrays(fn: Any) -> bool:
     owner = getattr(fn, "__self__", None)
     if isinstance(owner, Tracer):
         return origin_of(owner) is Origin.ARRAY
+    if isinstance(owner, RECORDS):
+        return False  # a method of the user's
     if isinstance(fn, BuiltinFunctionType | MethodType) and not isinstance(owner, ModuleType | None):
         return _package(type(owner)) in LIBRARIES
     # A wrapper that JAX has made, by `jax.vmap` say, may have the `__module__` of the function in it.
