@@ -23,10 +23,12 @@ from pcbatch.errors import Refusal
 from pcbatch.frontend.support.math_functions.integers import modular_power
 from pcbatch.frontend.support.math_functions.reals import to_integer
 from pcbatch.frontend.support.python_numbers import power
-from pcbatch.frontend.support.sequences import as_lane_list
 from pcbatch.frontend.support.sequence_operators import ordered
+from pcbatch.frontend.support.sequences import as_lane_list
 from pcbatch.frontend.support.truth import truth
 from pcbatch.origins import either, note, number
+from pcbatch.records import questions
+from pcbatch.records.questions import RECORDS
 
 _NOTHING: Any = object()
 
@@ -263,6 +265,8 @@ def shown(value: Any) -> Any:
 def is_(a: Any, b: Any) -> Any:
     """The operator `a is b`; refuses a comparison of a value of a lane with a number or an array."""
     plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
+    if isinstance(a, RECORDS) or isinstance(b, RECORDS):
+        return questions.is_(a, b)
     if isinstance(a, Optional) and b is None:
         return number(is_none(a))
     if any(isinstance(one, jax.core.Tracer) and isinstance(other, plain) for one, other in ((a, b), (b, a))):
