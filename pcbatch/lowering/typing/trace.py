@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from pcbatch.containers.aliasing import Alias, Parts, aliases
 from pcbatch.containers.checks import Check, collecting
+from pcbatch.containers.lane_list import unpacked
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
@@ -26,6 +27,7 @@ from pcbatch.lowering.typing.array_views import views
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
+from pcbatch.records.arguments import mentions
 
 COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
@@ -74,6 +76,7 @@ class Traced:
         checks: what the lane fails for, in order; their outputs come after those of the results.
         aliases: the results and inputs that may hold one and the same mutable object.
         repeated: the results in which one mutable object stands at several places.
+        tables: whether it reads the tables of records, which are a last operand.
     """
 
     closed: jex.ClosedJaxpr
@@ -83,6 +86,17 @@ class Traced:
     checks: tuple[TracedCheck, ...] = ()
     aliases: frozenset[Alias] = frozenset()
     repeated: frozenset[int] = frozenset()
+    tables: bool = False
+
+
+def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
+    """Return a primitive whose last operand are the tables of records: what is read of these belongs to the records."""
+    last = len(ins) - 1
+    owners = [k for k, value in enumerate(ins[:-1]) if mentions(value.tree)]
+    aliases = {
+        one._replace(source=k) for one in traced.aliases for k in (owners if one.source == last else [one.source])
+    }
+    return replace(traced, tables=True, aliases=frozenset(aliases))
 
 
 class JaxprFn:
@@ -179,7 +193,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         before = [flatten(arg) for arg in args]  # a list or dict that the function changes would be lost
         out = fn(*args)
         _check_not_mutated(before, [flatten(arg) for arg in args])
-        values = (out,) if results == 1 else tuple(out)
+        values = (out,) if results == 1 else unpacked(out, results)
         arrays_out: list[Any] = []
         for value in values:
             _check_not_iterator(value)
