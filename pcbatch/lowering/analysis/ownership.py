@@ -261,7 +261,7 @@ class Ownership:
             found = Levels(False, False) if value is None else levels(value)
             fresh = _fresh(label, k, j, found)
             holds = Holds(_mapped(summary.own, given), _mapped(summary.inner, given))
-            if j:  # a parameter that the callee changes
+            if j and result in callee.changed:
                 holds = Holds(given[result].own, holds.inner | given[result].inner | fresh.inner)
             else:
                 holds |= fresh
@@ -315,7 +315,7 @@ def _changed(
     stored = NONE.union(*(holds.all for holds in others))
     if is_root:
         twice = {TWICE} if any(not holds.own.isdisjoint(root.inner) for holds in others) else set[Mark]()
-        return Holds(root.own or fresh.own, root.inner | stored | fresh.inner | twice)
+        return Holds(root.own, root.inner | stored | fresh.inner | twice)
     if exclusive:
         return Holds(fresh.own, root.inner | fresh.inner)
     inner = root.inner | stored
