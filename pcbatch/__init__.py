@@ -18,6 +18,9 @@ from pcbatch.errors import UsageError as UsageError
 from pcbatch.options import Dense as Dense
 from pcbatch.options import Few as Few
 from pcbatch.options import Strips as Strips
+from pcbatch.records.files import load_packed as load_packed
+from pcbatch.records.pack import pack as pack
+from pcbatch.records.packed import Packed as Packed
 from pcbatch.report.profile import BlockProfile as BlockProfile
 from pcbatch.report.profile import Profile as Profile
 from pcbatch.report.profile import Timeline as Timeline
@@ -25,9 +28,6 @@ from pcbatch.report.schedule import BlockPlan as BlockPlan
 from pcbatch.report.schedule import Explanation as Explanation
 from pcbatch.report.tape import BlockTapeUse as BlockTapeUse
 from pcbatch.report.tape import TapeUse as TapeUse
-from pcbatch.records.files import load_packed as load_packed
-from pcbatch.records.pack import pack as pack
-from pcbatch.records.packed import Packed as Packed
 from pcbatch.runs.interrupts import Interrupted as Interrupted
 from pcbatch.runs.run_handle import Machine as Machine
 from pcbatch.runtime.vm.blocks import Blocks as Blocks

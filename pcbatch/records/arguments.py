@@ -77,5 +77,7 @@ def erased(tree: Any) -> Any:
     if not mentions(tree):
         return tree
     nodes = jax.tree.unflatten(tree, range(tree.num_leaves))
-    plain = jax.tree.map(lambda n: (n.pcbatch_id,) if isinstance(n, Ref) else n, nodes, is_leaf=lambda n: isinstance(n, Ref))
+    plain = jax.tree.map(
+        lambda n: (n.pcbatch_id,) if isinstance(n, Ref) else n, nodes, is_leaf=lambda n: isinstance(n, Ref)
+    )
     return jax.tree.structure(plain)

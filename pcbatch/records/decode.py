@@ -137,14 +137,18 @@ class MemberValue:
         return not equal if isinstance(equal, bool) else number(jnp.logical_not(equal))
 
     def __hash__(self) -> int:
-        raise Refusal("PCB320", "a member of an enumeration has no hash in a lane", helps=("compare it: `op == Op.ADD`",))
+        raise Refusal(
+            "PCB320", "a member of an enumeration has no hash in a lane", helps=("compare it: `op == Op.ADD`",)
+        )
 
     @property
     def value(self) -> Any:
         """The value of the member, if all members are numbers."""
         values = [member.value for member in self.members]
         if not all(type(one) is type(values[0]) and isinstance(one, int | float) for one in values):
-            raise Refusal("PCB320", "the values of this enumeration are no numbers", helps=("compare the member itself",))
+            raise Refusal(
+                "PCB320", "the values of this enumeration are no numbers", helps=("compare the member itself",)
+            )
         return number(gather(jnp.asarray(values), self.index))
 
 
@@ -214,7 +218,9 @@ class RecordList:
             raise Refusal("PCB320", "a list of a record cannot be sliced", helps=("go over `range(a, b)`: `xs[k]`",))
         length, name = self.parts[1], self.list_type.type.__name__
         known = isinstance(index, int)
-        place = index if known and index >= 0 else index + length if known else jnp.where(index < 0, index + length, index)
+        place = (
+            index if known and index >= 0 else index + length if known else jnp.where(index < 0, index + length, index)
+        )
         require((place >= 0) & (place < length), "IndexError", f"{name} index out of range")
         return self.element(place)
 

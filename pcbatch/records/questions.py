@@ -46,7 +46,9 @@ def truth(value: Any) -> Any:
         case RecordList():
             return number(value.parts[1] > 0)
     if "__bool__" in value.members.__dict__ or issubclass(value.members, int):
-        raise _refused("the members of this enumeration say themselves whether they are true", "compare: `op == Op.ADD`")
+        raise _refused(
+            "the members of this enumeration say themselves whether they are true", "compare: `op == Op.ADD`"
+        )
     return True
 
 
@@ -99,7 +101,9 @@ def is_sequence(value: Any, count: int, more: bool) -> Any:
         case Ref() if not any(issubclass(cls, tuple) for cls in value.pcbatch_type.types):
             return False
         case Ref():
-            raise _refused("a record is matched with a pattern of elements", "match its class: `case Node(left, right)`")
+            raise _refused(
+                "a record is matched with a pattern of elements", "match its class: `case Node(left, right)`"
+            )
         case RecordList():
             length = value.length
             return number(length >= count if more else length == count)
@@ -118,9 +122,7 @@ def element(values: Any, index: Any) -> Any:
 
 def load_attribute(value: Any, name: str, substitute: Callable[[Any], Any]) -> Any:
     """The attribute `value.name`, which may be a property or a method; `substitute` makes what runs in their place."""
-    if isinstance(value, Ref) and not any(
-        value.pcbatch_type.schema.place(c, name) for c in value.pcbatch_type.classes
-    ):
+    if isinstance(value, Ref) and not any(value.pcbatch_type.schema.place(c, name) for c in value.pcbatch_type.classes):
         match reference.static_attribute(value, name):
             case property(fget=FunctionType() as getter):
                 return substitute(getter)(value)

@@ -118,7 +118,8 @@ class Ref:
         if isinstance(other, Ref) and all(cls.__eq__ is object.__eq__ for cls in self.pcbatch_type.types):
             return same(self, other)
         raise _refused(
-            "`==` of records would compare all that they lead to", "write `a is b`, or compare fields: `a.word == b.word`"
+            "`==` of records would compare all that they lead to",
+            "write `a is b`, or compare fields: `a.word == b.word`",
         )
 
     def __ne__(self, other: object) -> Any:
@@ -206,14 +207,18 @@ def is_in(ref: Ref, classes: Sequence[int]) -> Any:
     if len(asked) == len(type_.classes):
         return number(ref.pcbatch_id >= 0) if type_.optional else True
     first = type_.schema.first
-    return number(reduce(jnp.logical_or, [(ref.pcbatch_id >= first[c]) & (ref.pcbatch_id < first[c + 1]) for c in asked]))
+    return number(
+        reduce(jnp.logical_or, [(ref.pcbatch_id >= first[c]) & (ref.pcbatch_id < first[c + 1]) for c in asked])
+    )
 
 
 def isinstance_(ref: Ref, cls: Any) -> Any:
     """The builtin `isinstance` for a reference."""
     if _is_array(ref):
         return issubclass(list, cls)
-    inside = is_in(ref, [c for c in ref.pcbatch_type.classes if issubclass(ref.pcbatch_type.schema.classes[c].cls, cls)])
+    inside = is_in(
+        ref, [c for c in ref.pcbatch_type.classes if issubclass(ref.pcbatch_type.schema.classes[c].cls, cls)]
+    )
     if ref.pcbatch_type.optional and isinstance(None, cls):
         return number(jnp.logical_or(inside, ref.pcbatch_id < 0))
     return inside
@@ -273,7 +278,9 @@ def attribute(ref: Ref, name: str) -> Any:
         if hasattr(_cls(type_, c), name):
             raise _refused(f"`{name}` is a field of some classes of {ref!r}, and not of others", "use `match`")
         inside = is_in(ref, [c])
-        require(jnp.logical_not(inside), "AttributeError", f"'{_cls(type_, c).__name__}' object has no attribute '{name}'")
+        require(
+            jnp.logical_not(inside), "AttributeError", f"'{_cls(type_, c).__name__}' object has no attribute '{name}'"
+        )
     columns = columns_of(type_.table)
     values = [
         decode.value(kind, columns, column, _row(ref, c), type_.table, type_.schema) for c, (kind, column) in places

@@ -22,9 +22,9 @@ from pcbatch.frontend.support.math_functions.reals import to_integer
 from pcbatch.frontend.support.python_numbers import power
 from pcbatch.frontend.support.sequence_operators import ordered
 from pcbatch.frontend.support.truth import truth
+from pcbatch.origins import either, note, number
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS, RecordList
-from pcbatch.origins import either, note, number
 
 _NOTHING: Any = object()
 

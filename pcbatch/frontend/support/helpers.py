@@ -33,9 +33,9 @@ from pcbatch.frontend.support.math_functions.table import replacement as math_re
 from pcbatch.frontend.support.number_methods import ATTRIBUTES, part
 from pcbatch.frontend.support.sequence_operators import count, index
 from pcbatch.frontend.support.type_questions import type_
+from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, origin_of
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS
-from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, origin_of
 
 Function = Callable[..., Any]
 

@@ -8,12 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from pcbatch.errors import Refusal
 from pcbatch.containers.optional import Optional
+from pcbatch.errors import Refusal
 from pcbatch.frontend.support.builtins import is_
+from pcbatch.frontend.support.type_questions import hasattr_, isinstance_
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS
-from pcbatch.frontend.support.type_questions import hasattr_, isinstance_
 
 NUMBERS = (jax.Array, np.ndarray, np.generic, int, float, complex)
 WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)  # `int(n)` matches n itself

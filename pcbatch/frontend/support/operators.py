@@ -29,8 +29,8 @@ from pcbatch.frontend.support.builtins import format_ as format_
 from pcbatch.frontend.support.builtins import greater
 from pcbatch.frontend.support.builtins import int_ as int_
 from pcbatch.frontend.support.builtins import is_ as is_
-from pcbatch.frontend.support.builtins import len_ as len_
 from pcbatch.frontend.support.builtins import is_not as is_not
+from pcbatch.frontend.support.builtins import len_ as len_
 from pcbatch.frontend.support.builtins import max_ as max_
 from pcbatch.frontend.support.builtins import min_ as min_
 from pcbatch.frontend.support.builtins import pow_ as pow_

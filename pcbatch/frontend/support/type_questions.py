@@ -17,9 +17,9 @@ import numpy as np
 
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.python_numbers import attribute
+from pcbatch.origins import KINDS, Origin, Tracer, kind_of, origin_of
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS
-from pcbatch.origins import KINDS, Origin, Tracer, kind_of, origin_of
 
 EXAMPLES: dict[type, tuple[Any, ...]] = {
     bool: (False, True),

@@ -48,8 +48,8 @@ from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
 from pcbatch.lowering.typing.join_types import convert, differs
-from pcbatch.records.tables import TABLES
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
+from pcbatch.records.tables import TABLES
 
 
 def run(program: CfgProgram, inferred: Inferred) -> CfgProgram:

@@ -73,8 +73,8 @@ class Traced:
         asked: whether the origin of a value has decided something.
         weak: the outputs if no origin of an input is known.
         checks: what the lane fails for, in order; their outputs come after those of the results.
-        tables: whether it reads the tables of records, which are a last operand.
         aliases: pairs of a result and an input that may hold one and the same mutable object.
+        tables: whether it reads the tables of records, which are a last operand.
     """
 
     closed: jex.ClosedJaxpr
@@ -82,8 +82,8 @@ class Traced:
     asked: bool = True
     weak: tuple[Abstract, ...] = ()
     checks: tuple[TracedCheck, ...] = ()
-    tables: bool = False
     aliases: frozenset[tuple[int, int]] = frozenset()
+    tables: bool = False
 
 
 def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
