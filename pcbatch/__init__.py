@@ -8,6 +8,8 @@ from pcbatch.call.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.call.results import BlockStats as BlockStats
 from pcbatch.call.results import Result as Result
 from pcbatch.call.results import Stats as Stats
+from pcbatch.containers.ragged import Ragged as Ragged
+from pcbatch.containers.ragged import ragged as ragged
 from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
 from pcbatch.errors import NonFiniteError as NonFiniteError
@@ -54,6 +56,7 @@ __all__ = [
     "PcbatchError",
     "Policy",
     "Profile",
+    "Ragged",
     "Result",
     "StateError",
     "Stats",
@@ -67,6 +70,7 @@ __all__ = [
     "inline",
     "load_packed",
     "pack",
+    "ragged",
     "unroll",
     "use_cpu_devices",
 ]

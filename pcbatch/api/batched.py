@@ -16,11 +16,13 @@ from pcbatch.api.map import MapOptions, run_map
 from pcbatch.api.programs import Programs
 from pcbatch.api.public import public
 from pcbatch.api.stages import Lowered, Traced, avals_of
-from pcbatch.call.arguments import Arguments, as_jax, checked_names, signature
+from pcbatch.call.arguments import Arguments, checked_names, signature
 from pcbatch.call.placement import without_explicit_axes
+from pcbatch.call.plain_arguments import plain_arguments
 from pcbatch.call.results import Result
 from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
+from pcbatch.frontend import assigned_items
 from pcbatch.frontend.source.callee import Target
 from pcbatch.options import Options, checked_lanes
 from pcbatch.report.lane_failures import raise_failures
@@ -351,7 +353,8 @@ class Batched(Generic[P, R]):
 
         Args:
             *args, **kwargs: of one example, without an axis of lanes. Arrays of NumPy among them become arrays of JAX,
-                as in a call of the batch.
+                as in a call of the batch; but arrays of a parameter to whose items the function assigns become
+                copies of NumPy, which allow it. A `Ragged` becomes a list of lists.
 
         Returns:
             The value that the function itself returns.
@@ -367,7 +370,7 @@ class Batched(Generic[P, R]):
             >>> fib.plain(10)
             55
         """
-        converted, named = as_jax((args, kwargs))
+        converted, named = plain_arguments(self.fn, args, kwargs, assigned_items(self.fn))
         token = _plainly.set(True)
         try:
             return self.fn(*converted, **named)  # type: ignore[no-any-return]

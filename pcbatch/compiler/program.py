@@ -23,8 +23,10 @@ from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
+from pcbatch.containers.host_forms import container_leaves, in_host_form
 from pcbatch.containers.number_rules import NumberRules
 from pcbatch.containers.number_rules import using as using_rules
+from pcbatch.containers.ragged import shortened
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail, Print
@@ -109,7 +111,15 @@ class OutAxes:
         if is_axis(self.wanted) and self.wanted == 0:
             return (0,) * len(result.leaves)
         shared = {leaf for p in self.shared for leaf, _ in array_leaves(p, self.stages.params[p])}
-        return checked(self.function, self.wanted, result, same_results(self.stages.cfg, frozenset(shared)))
+        same = same_results(self.stages.cfg, frozenset(shared))
+        return checked(self.function, self.wanted, result, same, self.containers)
+
+    @cached_property
+    def containers(self) -> tuple[bool, ...]:
+        """Which leaves are parts of lists, dicts or sets of the lanes."""
+        result = self.stages.result
+        assert result is not None
+        return tuple(container_leaves(jax.tree.unflatten(result.tree, list(range(len(result.leaves))))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +357,9 @@ class Program:
         leaves = zip(outcome.values, self.out_axes, strict=True)
         tree = self.stages.result.tree
         value = jax.tree.unflatten(tree, [move_lane_axis(x, axis, outcome.status) for x, axis in leaves])
-        return with_packed(value, given.tables) if given is not None and mentions(tree) else value
+        if given is not None and mentions(tree):
+            value = with_packed(value, given.tables)
+        return shortened(in_host_form(value)) if any(self.axes.containers) else value
 
     def result(self, outcome: RawResult, lanes: int, given: Arguments | None = None) -> Result:
         """Return the `Result` that users get of a run."""

@@ -57,7 +57,8 @@ def _operand(var: Any, known: Mapping[Any, Expression | None]) -> Expression | N
 
 def _is_exact(eqn: Any) -> bool:
     """Whether a comparison is of whole numbers, since a NaN is neither less nor greater, and a connective of bools."""
-    name, aval = eqn.primitive.name, eqn.invars[0].aval if eqn.invars else None
+    name = eqn.primitive.name
+    aval: Any = eqn.invars[0].aval if eqn.invars else None
     if name in NEGATED:
         return aval.shape == () and np.issubdtype(aval.dtype, np.integer)
     return name not in ("and", "or", "not") or (aval.shape == () and aval.dtype == np.bool_)
@@ -93,12 +94,12 @@ def holds(condition: Expression, facts: Facts) -> bool | None:
     """Return whether a condition is known to hold, or not to hold; None if neither."""
     match condition:
         case ("lit", bool() as value):
-            return value
+            return bool(value)
         case ("not", _, inner):
-            value = holds(inner, facts)
-            return None if value is None else not value
+            negated = holds(inner, facts)
+            return None if negated is None else not negated
         case (("and" | "or") as name, _, a, b):
-            one, other, decides = holds(a, facts), holds(b, facts), name == "or"
+            one, other, decides = holds(a, facts), holds(b, facts), bool(name == "or")
             if decides in (one, other):
                 return decides
             return None if None in (one, other) else not decides
