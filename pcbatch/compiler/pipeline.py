@@ -38,6 +38,7 @@ from pcbatch.lowering.cfg_passes import (
     inline,
     lift_captures,
     lower_checks,
+    prove_checks,
     simplify_cfg,
     split_live_ranges,
     unroll,
@@ -64,6 +65,7 @@ ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
 CFG_PASSES = (
     simplify_cfg.run,
     copy_propagation.run,
+    prove_checks.run,
     forward_destinations.run,
     dead_code.run,
     simplify_cfg.run,
