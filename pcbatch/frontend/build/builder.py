@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol

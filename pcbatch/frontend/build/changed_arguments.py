@@ -1,6 +1,6 @@
 """Arguments of calls whose objects the callee changes in place: they are further results of the call.
 
-    sort(grid[i])        ==>      t0 = grid[i];  t1, t0 = call @sort(t0);  grid = support.set_item(grid, (i,), t0)
+sort(grid[i])        ==>      t0 = grid[i];  t1, t0 = call @sort(t0);  grid = support.set_item(grid, (i,), t0)
 """
 
 from __future__ import annotations

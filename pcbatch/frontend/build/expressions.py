@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.mutations import call_mutation
 from pcbatch.frontend.build.changed_arguments import given_places
+from pcbatch.frontend.build.mutations import call_mutation
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
