@@ -302,7 +302,27 @@ def _then(b: Builder, node: Node, on_false: str) -> None:
 def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     cond = b.temp()
     b.prim((cond,), supported("truth", [node], node), shown=node)
-    b.end(Branch(cond, on_true, on_false, b.loc(node)))
+    tested = _none_test(b, node)
+    if tested is None:
+        b.end(Branch(cond, on_true, on_false, b.loc(node)))
+        return
+    # On the way where the variable is not None, it has the type of its value from here on.
+    name, holds = tested
+    present, value_side = b.label(), on_true if holds else on_false
+    b.end(Branch(cond, *((present, on_false) if holds else (on_true, present)), b.loc(node)))
+    b.start(present)
+    b.prim((name,), supported("narrowed", [load(name, node)], node), shown=load(name, node))
+    b.jump(value_side)
+
+
+def _none_test(b: Builder, node: Node) -> tuple[str, bool] | None:
+    """The variable that a condition compares with None, and whether it is not None where the condition holds."""
+    match node:
+        case gast.Compare(left=gast.Name(id=name), ops=[op], comparators=[gast.Constant(value=None)]):
+            known = name in b.unit.statics or name not in b.variables
+            if not known and isinstance(op, gast.Is | gast.IsNot | gast.Eq | gast.NotEq):
+                return name, isinstance(op, gast.IsNot | gast.NotEq)
+    return None
 
 
 def _is_control(b: Builder, node: Node) -> bool:

@@ -306,9 +306,7 @@ def _plain(traced: Traced, j: int, given: list[Holds], fresh: Holds) -> Holds:
     return Holds(own if tied else fresh.own, inner)
 
 
-def _changed(
-    given: list[Holds], change: Change, is_root: bool, fresh: Holds, *, exclusive: bool, plain: bool
-) -> Holds:
+def _changed(given: list[Holds], change: Change, is_root: bool, fresh: Holds, *, exclusive: bool, plain: bool) -> Holds:
     """What a result of an operation that changes a variable may hold: the variable, or the value of the method."""
     root = given[change.position]
     others = [holds for k, holds in enumerate(given) if k != change.position]
