@@ -20,6 +20,9 @@ from pcbatch.errors import UsageError as UsageError
 from pcbatch.options import Dense as Dense
 from pcbatch.options import Few as Few
 from pcbatch.options import Strips as Strips
+from pcbatch.records.files import load_packed as load_packed
+from pcbatch.records.pack import pack as pack
+from pcbatch.records.packed import Packed as Packed
 from pcbatch.report.profile import BlockProfile as BlockProfile
 from pcbatch.report.profile import Profile as Profile
 from pcbatch.report.profile import Timeline as Timeline
@@ -49,6 +52,7 @@ __all__ = [
     "Interrupted",
     "Machine",
     "NonFiniteError",
+    "Packed",
     "PcbatchError",
     "Policy",
     "Profile",
@@ -64,6 +68,8 @@ __all__ = [
     "UsageError",
     "batch",
     "inline",
+    "load_packed",
+    "pack",
     "ragged",
     "unroll",
     "use_cpu_devices",

@@ -85,7 +85,7 @@ class Batched(Generic[P, R]):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         program, call, raw = self._run(args, kwargs)
         raise_failures(self.fn.__name__, program, raw, call)
-        return program.value(report_when_run(program, self.fn.__name__, raw))  # type: ignore[no-any-return]
+        return program.value(report_when_run(program, self.fn.__name__, raw), call)  # type: ignore[no-any-return]
 
     @public
     def run(self, /, *args: Any, **kwargs: Any) -> Result:
@@ -122,7 +122,7 @@ class Batched(Generic[P, R]):
             ['OK', 'STEP_LIMIT', 'OK']
         """
         program, call, raw = self._run(args, kwargs)
-        return program.result(raw, call.lanes)
+        return program.result(raw, call.lanes, call)
 
     @public
     def map(

@@ -103,7 +103,7 @@ def _map_at_once(programs: Programs, call: Arguments, options: MapOptions) -> Re
     else:
         lanes = options.lanes or STREAM
         program, raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes)
-    return program.result(raw, call.lanes)
+    return program.result(raw, call.lanes, call)
 
 
 def _chunk_size(call: Arguments, options: MapOptions) -> int | None:
@@ -293,7 +293,7 @@ def _map_parts(
 
     program = resumed_program(program, options.run_options)
     program, raw = run_growing(program, run) if repeats else (program, run(program))
-    return program.result(raw, len(raw.status))
+    return program.result(raw, len(raw.status), call)
 
 
 def regroup(

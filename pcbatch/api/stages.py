@@ -269,7 +269,7 @@ class CompiledBatch(Stage):
         read = self.program.executable.outcome
         raw = self.program.attempt(call, lambda: read(self.executable(values), self.depth, call.lanes, self.mesh))
         raise_failures(self.fn.__name__, self.program, raw, call)
-        return self.program.value(raw)
+        return self.program.value(raw, call)
 
     def as_text(self) -> str:
         """Print the HLO that XLA has optimised."""

@@ -26,6 +26,8 @@ from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
 from pcbatch.origins import Origin
+from pcbatch.records.arguments import with_references
+from pcbatch.records.tables import TABLES, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,14 @@ class Arguments:
     mapped: Mapping[str, tuple[bool, ...]]  # parameter -> which of its array leaves have lanes
     lanes: int
     objects: tuple[int, ...] = ()  # the identities of static leaves that have no hash
+
+    @property
+    def tables(self) -> list[Any]:
+        """The tables of packed objects among the arguments."""
+        if TABLES not in self.types:
+            return []
+        tables: list[Any] = jax.tree.unflatten(self.types[TABLES].tree, self.arrays[TABLES])
+        return tables
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -114,6 +124,7 @@ def prepare(
     mapped: dict[str, tuple[bool, ...]] = {}
     sizes: dict[str, int] = {}
     objects: tuple[int, ...] = ()
+    tables: list[Table] = []
     for name, value in bound.arguments.items():
         if name in options.static_argnames or name not in passed:  # a default is shared by all lanes
             declared = name in options.static_argnames
@@ -124,6 +135,7 @@ def prepare(
             continue
         if ragged_in(value):
             value = _with_lists(name, value, axes[name])
+        value = with_references(value, tables)
         _, tree = _flattened(name, value)
         paths_and_leaves = jax.tree_util.tree_leaves_with_path(value)  # in the same order
         axes_of_leaves = leaf_axes(name, axes[name], value)
@@ -143,6 +155,11 @@ def prepare(
         mapped[name] = tuple(is_mapped for _, is_mapped in lane_arrays)
         if all(axis is None for axis in axes_of_leaves):
             shared.add(name)
+    if tables:
+        leaves, tree = flatten(tables)
+        arrays[TABLES], mapped[TABLES] = tuple(leaves), (False,) * len(leaves)
+        types[TABLES] = Abstract(tree, tuple(_type_of("tables", leaf, 0) for leaf in leaves))
+        shared.add(TABLES)
     return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes), objects)
 
 

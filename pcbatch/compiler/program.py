@@ -36,6 +36,7 @@ from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
+from pcbatch.records.arguments import mentions, with_packed
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
@@ -309,21 +310,22 @@ class Program:
         """Whether a lane may print."""
         return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
-    def value(self, outcome: RawResult) -> Any:
-        """The result pytree of a run."""
+    def value(self, outcome: RawResult, given: Arguments | None = None) -> Any:
+        """The result pytree of a run. `given`: its arguments, whose tables results may lead into."""
         assert self.stages.result is not None
         leaves = zip(outcome.values, self.out_axes, strict=True)
-        value = jax.tree.unflatten(
-            self.stages.result.tree, [move_lane_axis(x, axis, outcome.status) for x, axis in leaves]
-        )
+        tree = self.stages.result.tree
+        value = jax.tree.unflatten(tree, [move_lane_axis(x, axis, outcome.status) for x, axis in leaves])
+        if given is not None and mentions(tree):
+            value = with_packed(value, given.tables)
         return shortened(in_host_form(value)) if any(self.axes.containers) else value
 
-    def result(self, outcome: RawResult, lanes: int) -> Result:
+    def result(self, outcome: RawResult, lanes: int, given: Arguments | None = None) -> Result:
         """Return the `Result` that users get of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
         known = None if is_symbolic(lanes) else lanes
         stats = Stats(outcome.trips, visits, active, offered, known, self.infos)
-        return Result(self.value(outcome), outcome.status, stats)
+        return Result(self.value(outcome, given), outcome.status, stats)
 
 
 def compile_signature(

@@ -14,6 +14,7 @@ from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.errors import Refusal
 from pcbatch.origins import Tracer, number
+from pcbatch.records.decode import RecordList
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -81,7 +82,7 @@ def slice_(*bounds: Any) -> slice:
 
 def len_(value: Any, /) -> Any:
     """The builtin `len`."""
-    return number(value.length) if isinstance(value, Rows | LaneRange) else len(value)
+    return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
 
 
 def list_(*args: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -27,6 +27,7 @@ from pcbatch.lowering.typing.array_views import views
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
+from pcbatch.records.arguments import mentions
 
 COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
@@ -75,6 +76,7 @@ class Traced:
         checks: what the lane fails for, in order; their outputs come after those of the results.
         aliases: the results and inputs that may hold one and the same mutable object.
         repeated: the results in which one mutable object stands at several places.
+        tables: whether it reads the tables of records, which are a last operand.
     """
 
     closed: jex.ClosedJaxpr
@@ -84,6 +86,17 @@ class Traced:
     checks: tuple[TracedCheck, ...] = ()
     aliases: frozenset[Alias] = frozenset()
     repeated: frozenset[int] = frozenset()
+    tables: bool = False
+
+
+def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
+    """Return a primitive whose last operand are the tables of records: what is read of these belongs to the records."""
+    last = len(ins) - 1
+    owners = [k for k, value in enumerate(ins[:-1]) if mentions(value.tree)]
+    aliases = {
+        one._replace(source=k) for one in traced.aliases for k in (owners if one.source == last else [one.source])
+    }
+    return replace(traced, tables=True, aliases=frozenset(aliases))
 
 
 class JaxprFn:
@@ -269,7 +282,7 @@ def _array_aliases(closed: jex.ClosedJaxpr, ins: Sequence[Abstract], outs: Seque
 
 
 def _is_leaf(value: Abstract) -> bool:
-    return bool(jax.tree_util.treedef_is_leaf(value.tree))
+    return len(value.leaves) == 1 and bool(jax.tree_util.treedef_is_leaf(value.tree))
 
 
 def _never_fails(out: Any) -> bool:
