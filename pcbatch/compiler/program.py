@@ -126,6 +126,7 @@ class Program:
         recompile: compiles it for lanes that share less, or whose containers have more room.
         notices: of failing lanes, inside `jit`.
         room_notes: why containers of its last run could not have more room, if lanes have needed it.
+        may_be_full: whether a lane may end because a container of it has no room.
     """
 
     stages: Stages
@@ -136,16 +137,12 @@ class Program:
     recompile: Recompile
     notices: dict[str, Notice] = field(default_factory=dict, compare=False)
     room_notes: tuple[str, ...] = ()
+    may_be_full: bool = False
 
     @property
     def capacity(self) -> int:
         """The elements that containers of a lane have room for, unless their size is that of an argument."""
         return self.recompile.capacity
-
-    @property
-    def may_be_full(self) -> bool:
-        """Whether a lane may end because a container of it has no room."""
-        return any(isinstance(end, Fail) and end.kind == CAPACITY for end in self.ends)
 
     @property
     def ends(self) -> Iterator[object]:
@@ -349,11 +346,15 @@ def compile_signature(
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
-        return Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile)
+        return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     donated = frozenset(_leaves(stages, options.donate_argnames))
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated)
-    return Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
+    return _complete(Program(stages, options, executable, block_infos(stages.opt), axes, recompile))
+
+
+def _complete(program: Program) -> Program:
+    return replace(program, may_be_full=any(isinstance(end, Fail) and end.kind == CAPACITY for end in program.ends))
 
 
 def _owners(stages: Stages) -> list[str]:
