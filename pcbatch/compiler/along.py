@@ -7,20 +7,26 @@ cured by giving each call a copy of it, with types of its own.
 
 from __future__ import annotations
 
+from types import CodeType, FunctionType
+
 import jax
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.source.along import Along, is_kept, is_users
+from pcbatch.frontend.source.along import Along, callee_of, is_kept, is_users
 from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.diagnose.primitive_errors import NOT_CONSTANT, NOT_CONSTANT_TEXTS
 from pcbatch.lowering.diagnose.traceback_spans import Frame, below, user_frames
 from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.trace import ChangedArgument
 
 CODES = frozenset({"PCB304", "PCB305", "PCB306"})
 """Codes of refusals that concern only code that is traced: as a function of the program it may do the same."""
+
+
+IMMUTABLE = "JAX arrays are immutable"  # in the message of a TypeError of JAX
 
 
 class Again(Exception):
@@ -32,6 +38,10 @@ def look(program: CfgProgram, inferred: Inferred, along: Along) -> None:
     for key, error in inferred.errors.items():
         op = program.function(key[0]).block(key[1]).ops[key[2]]
         if isinstance(op, Prim) and op.loc is not None and (why := _why(error)):
+            if isinstance(error, ChangedArgument):  # its traceback does not show who has changed it
+                for code in _helpers(op):
+                    along.want(code, op.loc, why)
+                continue
             chain = below(user_frames(error), op.loc)[1]
             for frame in _callable(chain):
                 along.want(frame.code, op.loc, f"{why} ({_line(chain[-1].loc)})")
@@ -49,11 +59,26 @@ def _why(error: Exception) -> str:
             return "it branches on a value of the lane"
         case RecursionError():
             return "it calls itself"
+        case TypeError() if IMMUTABLE in str(error):
+            return "it changes an array in place"
+        case ChangedArgument():
+            return "it changes an argument in place"
         case Refusal() if error.code in CODES:
             return str(error)
     if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
         return "it needs the number of a value of the lane"
     return ""
+
+
+def _helpers(op: Prim) -> list[CodeType]:
+    """The functions of the user that a primitive names."""
+    fn = op.expr.fn
+    if not isinstance(fn, FunctionType):
+        return []
+    cells = [cell.cell_contents for cell in fn.__closure__ or ()]
+    values = [*(fn.__globals__.get(name) for name in fn.__code__.co_names), *cells]
+    functions = (callee_of(value)[0] for value in values if value is not None)
+    return [function.__code__ for function in functions if function is not None and is_users(function.__code__)]
 
 
 def _line(loc: Loc) -> str:
