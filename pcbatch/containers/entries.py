@@ -104,7 +104,9 @@ class Entries(Container):
 
     def _noted_key(self, key: Any) -> Any:
         leaves, tree = jax.tree.flatten(key)
-        return jax.tree.unflatten(tree, [note(leaf, origin) for leaf, origin in zip(leaves, self.key_origins, strict=True)])
+        return jax.tree.unflatten(
+            tree, [note(leaf, origin) for leaf, origin in zip(leaves, self.key_origins, strict=True)]
+        )
 
     # Changing.
 

@@ -83,7 +83,9 @@ class Table:
         shape = (rounded(-(-SPARE * capacity // WIDTH)), WIDTH)
         zero = jnp.int32(0)
         stamps = jnp.full(shape, -1, jnp.int32)
-        return cls(blank(lane_keys.plain(key), (), shape), blank(prepare(value), (), shape), stamps, zero, zero, capacity)
+        return cls(
+            blank(lane_keys.plain(key), (), shape), blank(prepare(value), (), shape), stamps, zero, zero, capacity
+        )
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], int]:
         """Return the arrays, and the capacity as static data."""
@@ -165,7 +167,9 @@ class Table:
         at = (jnp.where(new | (place.present & where), place.bucket, self.shape[0]), place.column)
         values = jax.tree.map(lambda column, leaf: put(column, at, leaf), self.values, value)
         one = new.astype(jnp.int32)
-        return self.replace(keys=keys, values=values, stamps=stamps, count=self.count + one, clock=self.clock + one), full
+        return self.replace(
+            keys=keys, values=values, stamps=stamps, count=self.count + one, clock=self.clock + one
+        ), full
 
     def remove(self, place: Place, where: Any = True) -> Table:
         """Return a table without the entry at a place; nothing changes where its key is not present."""
@@ -237,9 +241,7 @@ class Table:
             values: the values with leaves [buckets, WIDTH, ...].
             capacity: the number of entries that there is to be room for.
         """
-        flat_keys, flat_values = jax.tree.map(
-            lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (keys, values)
-        )
+        flat_keys, flat_values = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (keys, values))
         example: Any = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
         stamps = self.stamps.reshape(-1)
         table = Table.empty(*example, capacity)

@@ -76,7 +76,7 @@ def require_no_nan(key: Any) -> None:
         if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.inexact):
             require(jnp.logical_not(jnp.isnan(leaf)), "ValueError", "a key of a dict or set of the lane is NaN")
         elif isinstance(leaf, float | complex):
-            require(leaf == leaf, "ValueError", "a key of a dict or set of the lane is NaN")  # noqa: PLR0124
+            require(leaf == leaf, "ValueError", "a key of a dict or set of the lane is NaN")
 
 
 def like(leaf: Any, dtype: Any) -> tuple[Any, Any]:
@@ -114,7 +114,7 @@ def _is_integer(dtype: Any) -> bool:
 
 def _known_like(number: Any, dtype: Any) -> tuple[Any, bool]:
     if isinstance(number, float) and jnp.issubdtype(dtype, jnp.floating):
-        return jnp.asarray(number, dtype), number == number  # noqa: PLR0124 - floats are rounded as everywhere
+        return jnp.asarray(number, dtype), number == number
     try:
         with np.errstate(all="ignore"), jax.ensure_compile_time_eval():
             new = jnp.asarray(number).astype(dtype)

@@ -262,7 +262,9 @@ def _is_computed(index: Node) -> bool:
 
 def _entries(node: Node) -> list[Node]:
     """The keys and values of a dict display in turn; a dict that is spread has `SPREAD` for a key."""
-    keys = [_function("SPREAD", value) if key is None else key for key, value in zip(node.keys, node.values, strict=True)]
+    keys = [
+        _function("SPREAD", value) if key is None else key for key, value in zip(node.keys, node.values, strict=True)
+    ]
     return [part for pair in zip(keys, node.values, strict=True) for part in pair]
 
 

@@ -67,7 +67,6 @@ from pcbatch.frontend.support.mutation import delete_item as delete_item
 from pcbatch.frontend.support.mutation import field as field
 from pcbatch.frontend.support.mutation import item as item
 from pcbatch.frontend.support.mutation import set_item as set_item
-from pcbatch.frontend.support.mutation import slice_ as slice_
 from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
@@ -100,6 +99,9 @@ from pcbatch.frontend.support.type_questions import type_ as type_
 from pcbatch.frontend.support.type_questions import type_test as type_test
 from pcbatch.origins import array as array
 from pcbatch.origins import number as number
+from pcbatch.records import questions
+from pcbatch.records.decode import RecordList
+from pcbatch.records.questions import RECORDS
 
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
@@ -145,7 +147,7 @@ def decided(value: Any) -> bool:
 
 def not_(value: Any) -> Any:
     """The operator `not value`."""
-    if isinstance(value, Optional | Rows | LaneRange) or mappings.is_mapping(value):
+    if isinstance(value, (Optional, Rows, LaneRange, *RECORDS)) or mappings.is_mapping(value):
         holds = truth(value)
         return number(jnp.logical_not(holds)) if isinstance(holds, jax.Array) else not holds
     if not isinstance(value, ARRAYS):
@@ -290,7 +292,7 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
-    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange)):
+    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, *RECORDS)):
         return value
     if mappings.is_mapping(value):
         return mappings.gone_over(value)
@@ -307,6 +309,8 @@ def rows(value: Any) -> Any:
 
 def iter_length(value: Any) -> Any:
     """The number of elements that a `for` loop goes over: for arrays, the size of the leading axis."""
+    if isinstance(value, RecordList):
+        return value.length
     if isinstance(value, ARRAYS) and value.shape == ():
         title, note = (
             "a `for` loop cannot go over a scalar",
@@ -340,6 +344,8 @@ def row(values: Any, index: Any) -> Any:
         return values.element(index)
     if not isinstance(index, jax.Array):
         return values[index]
+    if isinstance(values, RECORDS):
+        return questions.element(values, index)
     if not isinstance(values, ARRAYS):
         raise NeedsUnrolling(len(values))
     return jnp.asarray(values)[index]

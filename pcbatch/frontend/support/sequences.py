@@ -15,6 +15,7 @@ from pcbatch.containers.lane_range import LaneRange
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.origins import Tracer, number
+from pcbatch.records.decode import RecordList
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -84,7 +85,7 @@ def len_(value: Any, /) -> Any:
     """The builtin `len`."""
     if mappings.is_mapping(value):
         return value.length()
-    return number(value.length) if isinstance(value, Rows | LaneRange) else len(value)
+    return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
 
 
 def list_(*args: Any) -> Any:
@@ -156,5 +157,3 @@ def _repeated(a: Any, b: Any) -> Any:
 def mapped_key(key: Any, substitute: Callable[[Any], Any]) -> Any:
     """The key function of an order, as a copy that means the same for values of the lane."""
     return None if key is None else substitute(key)
-
-
