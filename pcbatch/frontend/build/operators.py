@@ -9,6 +9,7 @@ functions, lambdas and comprehensions are rewritten too.
 from __future__ import annotations
 
 import builtins
+import collections
 import operator
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -39,6 +40,7 @@ SUPPORT = "__pcbatch__"  # the name under which primitives find the support modu
 
 NAMES = (
     "max min int float bool complex any all sorted pow range str repr ascii format abs round divmod sum len list tuple reversed "
+    "set frozenset dict "
     "isinstance type hasattr getattr callable dir id hash"
 )
 BINARY = {
@@ -54,6 +56,8 @@ COMPARISONS = {
 OPERATORS = (*BINARY.values(), *UNARY.values(), "eq", "ne", "lt", "le", "gt", "ge", "contains", "is_", "is_not")
 REPLACED = [
     *((getattr(builtins, name), f"{name}_") for name in NAMES.split()),
+    (collections.Counter, "counter"),
+    (collections.defaultdict, "defaultdict"),
     (np.isscalar, "isscalar_"),
     (np.iterable, "iterable_"),
     *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),
@@ -232,6 +236,10 @@ def _operator(node: Node, all_: bool) -> Node:
             return supported(COMPARISONS[type(node.ops[0])], [node.left, _as_tuple(node.comparators[0], node)], node)
         case gast.Subscript() if isinstance(node.ctx, gast.Load) and _is_computed(node.slice):
             return supported("get_item", [node.value, _index(node.slice)], node)
+        case gast.Set():
+            return supported("set_display", node.elts, node)
+        case gast.Dict() if not all(isinstance(key, gast.Constant) for key in node.keys):
+            return supported("dict_display", _entries(node), node)
         case gast.Attribute(attr=name) if isinstance(node.ctx, gast.Load) and name in PARTS:
             return supported("attribute", [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
@@ -246,7 +254,18 @@ def _is_computed(index: Node) -> bool:
     """Whether an index may be a value of the lane that a list takes, too: no literal, and none of several axes."""
     if isinstance(index, gast.Slice):
         return any(bound is not None and _is_computed(bound) for bound in (index.lower, index.upper, index.step))
-    return not isinstance(index, gast.Tuple) and not is_constant(index) and integer(index) is None
+    if isinstance(index, gast.Tuple):  # the key of a dict, or the index of an array
+        axes = (gast.Slice, gast.Starred)
+        return not any(isinstance(part, axes) or is_constant(part) for part in index.elts)
+    return not is_constant(index) and integer(index) is None
+
+
+def _entries(node: Node) -> list[Node]:
+    """The keys and values of a dict display in turn; a dict that is spread has `SPREAD` for a key."""
+    keys = [
+        _function("SPREAD", value) if key is None else key for key, value in zip(node.keys, node.values, strict=True)
+    ]
+    return [part for pair in zip(keys, node.values, strict=True) for part in pair]
 
 
 def _index(node: Node) -> Node:
@@ -259,9 +278,10 @@ def _index(node: Node) -> Node:
 
 def _as_tuple(node: Node, comparison: Node) -> Node:
     """A set after `in` as a tuple: values of a lane have no hash."""
-    if not isinstance(node, gast.Set) or not isinstance(comparison.ops[0], gast.In | gast.NotIn):
+    display = isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute) and node.func.attr == "set_display"
+    if not display or not isinstance(comparison.ops[0], gast.In | gast.NotIn):
         return node
-    return gast.copy_location(gast.Tuple(elts=node.elts, ctx=gast.Load()), node)
+    return gast.copy_location(gast.Tuple(elts=node.args, ctx=gast.Load()), node)
 
 
 def _sign(node: Node) -> Node:

@@ -21,7 +21,7 @@ from pcbatch.containers.optional import Optional
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support import helpers, mutation
+from pcbatch.frontend.support import helpers, mappings, mutation
 from pcbatch.frontend.support.builtins import all_ as all_
 from pcbatch.frontend.support.builtins import any_ as any_
 from pcbatch.frontend.support.builtins import ascii_ as ascii_
@@ -43,6 +43,17 @@ from pcbatch.frontend.support.builtins import shown as shown
 from pcbatch.frontend.support.builtins import sorted_ as sorted_
 from pcbatch.frontend.support.builtins import str_ as str_
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
+from pcbatch.frontend.support.mappings import SPREAD as SPREAD
+from pcbatch.frontend.support.mappings import added as added
+from pcbatch.frontend.support.mappings import counter as counter
+from pcbatch.frontend.support.mappings import defaultdict as defaultdict
+from pcbatch.frontend.support.mappings import dict_ as dict_
+from pcbatch.frontend.support.mappings import dict_display as dict_display
+from pcbatch.frontend.support.mappings import empty_set as empty_set
+from pcbatch.frontend.support.mappings import frozenset_ as frozenset_
+from pcbatch.frontend.support.mappings import set_ as set_
+from pcbatch.frontend.support.mappings import set_display as set_display
+from pcbatch.frontend.support.mappings import with_item as with_item
 from pcbatch.frontend.support.match import between as between
 from pcbatch.frontend.support.match import equals as equals
 from pcbatch.frontend.support.match import has as has
@@ -136,7 +147,7 @@ def decided(value: Any) -> bool:
 
 def not_(value: Any) -> Any:
     """The operator `not value`."""
-    if isinstance(value, (Optional, Rows, LaneRange, *RECORDS)):
+    if isinstance(value, (Optional, Rows, LaneRange, *RECORDS)) or mappings.is_mapping(value):
         holds = truth(value)
         return number(jnp.logical_not(holds)) if isinstance(holds, jax.Array) else not holds
     if not isinstance(value, ARRAYS):
@@ -152,6 +163,8 @@ def contains(item: Any, container: Any) -> Any:
 def _contains(item: Any, container: Any) -> Any:
     if isinstance(container, LaneList | LaneRange):
         return container.contains(item)
+    if mappings.is_mapping(container):
+        return container.contains(item)
     if isinstance(container, jax.Array):
         return jnp.any(container == item)
     if isinstance(item, jax.Array) and isinstance(container, range | np.ndarray):
@@ -162,6 +175,8 @@ def _contains(item: Any, container: Any) -> Any:
         return _any_equal(item, tuple(container))
     if isinstance(item, jax.Array) and isinstance(container, set | frozenset | Mapping):
         return _any_equal(item, tuple(x for x in container if isinstance(x, bool | int | float | complex)))
+    if _of_lane(item) and isinstance(container, set | frozenset | Mapping):
+        return _any_equal(item, tuple(x for x in container if isinstance(x, tuple)))
     return item in container
 
 
@@ -279,6 +294,8 @@ def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
     if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, *RECORDS)):
         return value
+    if mappings.is_mapping(value):
+        return mappings.gone_over(value)
     if isinstance(value, set | frozenset):
         title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
         raise Refusal("PCB314", title, note, helps=("use a tuple or a list",))
@@ -366,8 +383,8 @@ def exceeds(a: Any, b: Any, name: str) -> Any:
 
 def all_items(value: Any) -> list[Any]:
     """The value of `x` after `*x, = value`."""
-    if isinstance(value, LaneList):
-        return list_(value)
+    if isinstance(value, LaneList) or mappings.is_mapping(value):
+        return list_(value)  # type: ignore[no-any-return]
     return list(value)
 
 

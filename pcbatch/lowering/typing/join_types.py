@@ -18,8 +18,12 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.containers.capacity import capacity, rounded
+from pcbatch.containers.checks import collecting
+from pcbatch.containers.covering import covered
 from pcbatch.containers.elements import Rows, Unset, list_class, parts, prepare
+from pcbatch.containers.entries import Entries
 from pcbatch.containers.optional import Optional
+from pcbatch.errors import Refusal
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
@@ -31,8 +35,9 @@ from pcbatch.lowering.typing.abstract_values import (
     join_leaves,
     with_origins,
 )
+from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import flatten
-from pcbatch.origins import Origin
+from pcbatch.origins import Origin, note, noting
 from pcbatch.records import reference as references
 from pcbatch.records.arguments import erased
 from pcbatch.records.reference import Ref
@@ -97,12 +102,50 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return joined_references(y, x, error)
         case (Optional(), _) | (_, Optional()) | (None, _) | (_, None):
             return _optional(x, y, lead, error)
+        case (Entries(), _) | (_, Entries()):
+            return _entries(x, y, error)
+        case (dict(), dict()) if x.keys() != y.keys():
+            return _entries(x, y, error)
         case (list() | Rows(), list() | Rows()) if not _alike(x, y):
             one, other = _as_lane_list(x, error), _as_lane_list(y, error)
             if type(one) is not type(other):
                 raise error
             return _lists(one, other, lead, error, grown=_grown(x, y))
     return _nodes(x, y, lead, error)
+
+
+def _entries(x: Any, y: Any, error: JoinError) -> Any:
+    """Join two dicts or sets, of which one is of the lane or which differ in their keys."""
+    for value in (x, y):
+        text = isinstance(value, dict) and any(isinstance(key, str) for key in value)
+        if text or not isinstance(value, dict | Entries | Cell):
+            raise error
+    if isinstance(x, Cell) and isinstance(y, Cell):
+        raise error
+    (xs, tree), (ys, other) = jax.tree.flatten(x), jax.tree.flatten(y)
+
+    def run(x_leaves: list[Any], y_leaves: list[Any]) -> Any:
+        with noting(), collecting():
+            return covered(_put_together(tree, xs, x_leaves), _put_together(other, ys, y_leaves))
+
+    try:
+        made: Any = jax.eval_shape(run, [_aval(cell) for cell in xs], [_aval(cell) for cell in ys])
+    except (Refusal, TypeError) as cause:
+        raise JoinError(str(cause), "structure") from None
+    return jax.tree.map(lambda aval: Cell(from_aval(aval), Origin.ARRAY), made)
+
+
+def _aval(cell: Cell) -> Any:
+    return to_aval(cell.leaf) if isinstance(cell.leaf, ArrayType) else None
+
+
+def _put_together(tree: Any, cells: list[Cell], leaves: list[Any]) -> Any:
+    """The object whose leaves are tracers with the origins of cells, or known values."""
+    values = [
+        note(leaf, cell.origin) if isinstance(cell.leaf, ArrayType) else cell.leaf.value
+        for cell, leaf in zip(cells, leaves, strict=True)
+    ]
+    return jax.tree.unflatten(tree, values)
 
 
 def joined_references(x: Ref, y: Ref | None, error: JoinError) -> Ref:
@@ -256,6 +299,8 @@ def _restructured(value: Any, want: Any) -> Any:
             if isinstance(value, Optional):
                 return Optional(_restructured(value.value, want.value), value.present)
             return Optional(_restructured(value, want.value), jnp.asarray(True))
+        case _, Entries():
+            return covered(value, _zeros(want))
         case None, Ref():
             return Ref(jnp.int32(NONE), want.pcbatch_type)
         case Ref(), Ref():
