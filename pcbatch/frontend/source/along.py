@@ -86,6 +86,8 @@ class Along:
         fn, args, keywords = callee_of(obj)
         if fn is None or key_of(fn.__code__) not in self.reasons or is_kept(fn.__code__):
             return None
+        if inspect.isgeneratorfunction(fn):  # written out where it is gone over
+            return None
         return Target(fn, args, keywords, inline=key_of(fn.__code__) in self.copied, along=True)
 
     def covers(self, code: CodeType) -> bool:
