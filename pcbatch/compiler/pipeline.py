@@ -217,10 +217,10 @@ def _front_end(fn: FunctionType, along: Along, decisions: Decisions, statics: St
     try:
         source = frontend.compile_functions(fn, along, statics, names=names, decisions=decisions)
     except CompileError:
-        if along.wanted:
+        if along.asks:
             raise Again from None
         raise
-    if along.wanted:
+    if along.asks:
         raise Again
     return source
 

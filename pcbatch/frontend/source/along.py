@@ -66,15 +66,18 @@ class Reason:
 class Along:
     """A `BatchedTest` to which functions of the set `reasons` count as batched, beside those that `batched` knows.
 
-    Calls of those in `copied` are replaced by copies. `wanted` collects, while the front end and type inference work,
+    Calls of those in `copied` are replaced by copies; `changed` are variables around a nested function that it changes
+    in place. `wanted` collects, while the front end and type inference work,
     functions that have to be compiled along as well; `names` tells of which code the functions of the program are.
     """
 
     batched: BatchedTest
     reasons: Mapping[CodeKey, Reason] = field(default_factory=dict)
     copied: frozenset[CodeKey] = frozenset()
+    changed: Mapping[CodeKey, frozenset[str]] = field(default_factory=dict)
     wanted: dict[CodeKey, Reason] = field(default_factory=dict)
     to_copy: set[CodeKey] = field(default_factory=set)
+    to_change: dict[CodeKey, frozenset[str]] = field(default_factory=dict)
     names: dict[str, CodeKey] = field(default_factory=dict)
 
     def __call__(self, obj: object) -> Target | None:
@@ -120,7 +123,18 @@ class Along:
 
     def grown(self) -> Along:
         """Return the test for the next compilation, with what this one has asked for."""
-        return Along(self.batched, {**self.reasons, **self.wanted}, self.copied | self.to_copy)
+        changed = {key: self.changed.get(key, frozenset()) | names for key, names in self.to_change.items()}
+        return Along(
+            self.batched,
+            {**self.reasons, **self.wanted},
+            self.copied | self.to_copy,
+            {**self.changed, **changed},
+        )
+
+    @property
+    def asks(self) -> bool:
+        """Whether compilation has to start again."""
+        return bool(self.wanted or self.to_copy or self.to_change)
 
 
 def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tuple[tuple[str, object], ...]]:

@@ -119,6 +119,8 @@ def _scope(unit: Unit, name: str, definitions: Mapping[str, Node]) -> tuple[tupl
         node = function_of(definitions[used])
         names += [*free_names(node), *nonlocals(node)]
         assigned |= nonlocals(node)
+        if unit.along is not None:
+            assigned |= unit.along.changed.get(code_key(unit.source.file, node), frozenset())
     known = [read for read in dict.fromkeys(names) if read in unit.variables]
     # A function that is an argument of the one around it comes with the variables that it needs itself.
     targets = [unit.statics[read] for read in known if read in unit.statics]
