@@ -10,13 +10,13 @@ from __future__ import annotations
 import jax
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.errors import NeedsUnrolling, Refusal
+from pcbatch.errors import NeedsUnrolling, Refusal, UsageError
 from pcbatch.frontend.source.along import Along, is_kept, is_users
 from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.diagnose.primitive_errors import NOT_CONSTANT, NOT_CONSTANT_TEXTS
-from pcbatch.lowering.diagnose.traceback_spans import Frame, below, user_frames
+from pcbatch.lowering.diagnose.traceback_spans import Frame, called, user_frames
 from pcbatch.lowering.typing.infer import Inferred
 
 CODES = frozenset({"PCB304", "PCB305", "PCB306"})
@@ -32,9 +32,11 @@ def look(program: CfgProgram, inferred: Inferred, along: Along) -> None:
     for key, error in inferred.errors.items():
         op = program.function(key[0]).block(key[1]).ops[key[2]]
         if isinstance(op, Prim) and op.loc is not None and (why := _why(error)):
-            chain = below(user_frames(error), op.loc)[1]
+            chain = called(user_frames(error), op.loc)
             for frame in _callable(chain):
                 along.want(frame.code, op.loc, f"{why} ({_line(chain[-1].loc)})")
+            for code in () if chain else getattr(error, "called", ()):  # found when all calls had returned
+                along.want(code, op.loc, why)
     if along.wanted:
         raise Again
     _copy(program, inferred, along)
@@ -51,6 +53,8 @@ def _why(error: Exception) -> str:
             return "it calls itself"
         case Refusal() if error.code in CODES:
             return str(error)
+        case UsageError() if any(diagnostic.code == "PCB412" for diagnostic in error.diagnostics):
+            return "it calls a batched function"
     if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
         return "it needs the number of a value of the lane"
     return ""

@@ -155,7 +155,8 @@ def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tup
             return fn, (*args, *obj.args), tuple({**dict(keywords), **obj.keywords}.items())
         case CACHE():
             return callee_of(obj.__wrapped__)
-    return None, (), ()
+    call = None if isinstance(obj, type) else inspect.getattr_static(type(obj), "__call__", None)
+    return (call, (obj,), ()) if isinstance(call, FunctionType) else (None, (), ())
 
 
 def bound_function(base: object, name: str) -> Any:
