@@ -60,6 +60,15 @@ class Reason:
     place: str  # file and line of its definition
     call: Loc | None
     why: str
+    file: str = ""
+    lines: tuple[int, int] = (0, 0)
+
+    def holds(self, loc: Loc) -> bool:
+        """Whether a span is in this function."""
+        return loc.file == self.file and self.lines[0] <= loc.line <= self.lines[1]
+
+    def __str__(self) -> str:
+        return f"`{self.name}` ({self.place}): {self.why}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +111,8 @@ class Along:
         if self.covers(code) or not is_users(code) or is_kept(code):
             return False
         place = f"{Path(code.co_filename).name}:{code.co_firstlineno}"
-        self.wanted.setdefault(key_of(code), Reason(code.co_name, place, call, why))
+        lines = (code.co_firstlineno, _last_line(code))
+        self.wanted.setdefault(key_of(code), Reason(code.co_name, place, call, why, code.co_filename, lines))
         return True
 
     def want_nested(self, outer: CodeType, definition: Any, call: Loc | None, why: str) -> bool:
@@ -157,6 +167,11 @@ def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tup
             return callee_of(obj.__wrapped__)
     call = None if isinstance(obj, type) else inspect.getattr_static(type(obj), "__call__", None)
     return (call, (obj,), ()) if isinstance(call, FunctionType) else (None, (), ())
+
+
+def _last_line(code: CodeType) -> int:
+    inner = [_last_line(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return max([code.co_firstlineno, *inner, *(line for *_, line in code.co_lines() if line is not None)])
 
 
 def bound_function(base: object, name: str) -> Any:
