@@ -91,7 +91,8 @@ from pcbatch.frontend.support.type_questions import type_test as type_test
 from pcbatch.origins import array as array
 from pcbatch.origins import number as number
 from pcbatch.records import questions
-from pcbatch.records.questions import RECORDS, RecordList
+from pcbatch.records.decode import RecordList
+from pcbatch.records.questions import RECORDS
 
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
