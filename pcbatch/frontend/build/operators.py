@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from pcbatch.frontend.build.library_calls import is_numpy_call
+from pcbatch.frontend.build.outside_changes import changes_outside
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.nested import is_cache
@@ -59,6 +60,7 @@ REPLACED = [
     (collections.Counter, "counter"),
     (collections.defaultdict, "defaultdict"),
     (np.isscalar, "isscalar_"),
+    (print, "print_"),
     (np.iterable, "iterable_"),
     *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),
     (operator.abs, "abs_"),
@@ -159,6 +161,8 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
             node, lambda child: supported("see_through", [child], child) if id(child) in caches else change(child)
         )
     node, before = rebuild(node, change), node
+    if changes_outside(unit, before, hidden):
+        node = _kept_outside(node)
     if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
         node = _load_attribute(node)
     if asks_type:
@@ -186,6 +190,14 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         args = [supported("substitute", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
         node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
     return _text(node) if all_ else node
+
+
+def _kept_outside(node: Node) -> Node:
+    """Rewrite what a helper puts into a container outside of it."""
+    if isinstance(node, gast.Call):
+        args = [arg if isinstance(arg, gast.Starred) else supported("kept_outside", [arg], arg) for arg in node.args]
+        return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
+    return rebuild(node, lambda child: supported("kept_outside", [child], child) if child is node.value else child)
 
 
 def _load_attribute(node: Node) -> Node:

@@ -83,6 +83,8 @@ from pcbatch.frontend.support.sequences import product
 from pcbatch.frontend.support.sequences import reversed_ as reversed_
 from pcbatch.frontend.support.sequences import slice_ as slice_
 from pcbatch.frontend.support.sequences import tuple_ as tuple_
+from pcbatch.frontend.support.traced_effects import kept_outside as kept_outside
+from pcbatch.frontend.support.traced_effects import print_ as print_
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth
 from pcbatch.frontend.support.type_questions import callable_ as callable_
