@@ -57,6 +57,7 @@ from pcbatch.lowering.stack_passes import (
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.join_types import differs
+from pcbatch.records.tables import TABLES
 
 ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
 
@@ -189,6 +190,7 @@ def _compile(
         entry = cfg.function(cfg.entry)
         result = inferred.types[entry.name, entry.results[0]]
         params = {p: inferred.types[entry.name, p] for p in entry.params}
+        params |= {p: value for p, value in args.items() if p == TABLES}
         shared_leaves = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
         cfg = checked(flatten.run(cfg, inferred), "flatten")
     optimised = cfg

@@ -69,11 +69,18 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
+class Maybe:
+    """A kind of field: values of another kind, or None. A column of bools says which."""
+
+    element: Number | Member
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """A kind of field: always None."""
 
 
-Kind = Number | Member | Pointer | Sequence | Fixed | Nothing
+Kind = Number | Member | Maybe | Pointer | Sequence | Fixed | Nothing
 
 
 def width(kind: Kind) -> int:
@@ -83,6 +90,8 @@ def width(kind: Kind) -> int:
             return 2 + width(element)
         case Fixed(items=items):
             return sum(map(width, items))
+        case Maybe():
+            return 2
         case Nothing():
             return 0
         case _:
@@ -100,10 +109,9 @@ class Record:
 
 @dataclass(frozen=True)
 class Schema:
-    """All classes of packed objects. `roots` says what the roots refer to."""
+    """All classes of packed objects."""
 
     classes: tuple[Record, ...]
-    roots: Pointer
 
     @cached_property
     def first(self) -> tuple[int, ...]:
@@ -133,7 +141,7 @@ class Schema:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.classes, self.roots))
+        return hash(self.classes)
 
     def __hash__(self) -> int:
         return self._hash  # it is looked up in every call
@@ -152,6 +160,8 @@ def _parts(kind: Kind) -> Iterator[str]:
             yield from ("_start", "_length", *(f"_items{part}" for part in _parts(element)))
         case Fixed(items=items):
             yield from (f"_{k}{part}" for k, item in enumerate(items) for part in _parts(item))
+        case Maybe():
+            yield from ("_present", "")
         case Nothing():
             return
         case _:

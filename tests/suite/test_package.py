@@ -27,6 +27,7 @@ LONG_FILES = {  # files that are longer, and the reason why each is one thing
 PUBLIC = {
     "batch",
     "inline",
+    "ragged",
     "unroll",
     "Batched",
     "BatchRuntimeError",
@@ -45,6 +46,7 @@ PUBLIC = {
     "PcbatchError",
     "Policy",
     "Profile",
+    "Ragged",
     "Result",
     "StateError",
     "Stats",

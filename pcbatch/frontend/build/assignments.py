@@ -51,7 +51,7 @@ def augment(b: Builder, node: Node) -> None:
         old, value = in_order(b, [load(name, node.target), node.value])
         changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
         read = isinstance(old, gast.Name) and old.id == name
-        b.prim((name,), changed, shown=binary(old, node.op, value, node), mutates=(name,) if read else ())
+        b.prim((name,), changed, shown=binary(old, node.op, value, node), changes=name if read else None, sure=False)
     elif (place := place_of(b.unit, node.target)) is not None:
         _augment_place(b, node, place)
 

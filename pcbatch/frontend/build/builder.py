@@ -95,17 +95,28 @@ class Builder:
         *,
         shown: Node | None = None,
         at: Node | None = None,
-        mutates: tuple[str, ...] = (),
+        changes: str | None = None,
+        inner: bool = False,
+        sure: bool = True,
     ) -> None:
         """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out.
 
-        `mutates` are variables whose objects Python would change in place; the last of `dsts` receive the changed ones.
+        `changes` is a variable whose object, or with `inner` one inside it, Python would change in place, for `sure` or
+        by its type; the last of `dsts` receives the changed one.
         """
         source = node if at is None else at
         self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
         self.drafts[self.current].nested += [(name, source) for name in used_imports(self.unit, node)]
         expr = make_expr(
-            self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, mutates=mutates
+            self.unit,
+            node,
+            self.variables,
+            arity=len(dsts),
+            shown=shown,
+            parts=self.stands_for,
+            changes=changes,
+            inner=inner,
+            sure=sure,
         )
         self.emit(Prim(dsts, expr, self.loc(source)))
 

@@ -47,7 +47,7 @@ def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: N
     ]
     result = b.temp()
     changed = supported("call_method", args, node)
-    b.prim((result, place.name), changed, shown=node, at=node, mutates=(place.name,))
+    b.prim((result, place.name), changed, shown=node, at=node, changes=place.name, inner=bool(place.keys))
     return result
 
 
@@ -77,4 +77,5 @@ def _index(index: Node, values: Iterator[Node]) -> Node:
 
 def _change(b: Builder, name: str, place: Place, args: list[Node], at: Node) -> None:
     shown = call(load(name, at), args, at)
-    b.prim((place.name,), supported(name, args, at), shown=shown, at=at, mutates=(place.name,))
+    inner = len(place.keys) > 1
+    b.prim((place.name,), supported(name, args, at), shown=shown, at=at, changes=place.name, inner=inner)

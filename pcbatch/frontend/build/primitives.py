@@ -27,7 +27,7 @@ from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.tree import Node, one_line, rebuild
 from pcbatch.frontend.support import operators
 from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.ops import Expr
+from pcbatch.ir.ops import Change, Expr
 from pcbatch.ir.written import Written
 
 PRIMITIVE = "__prim__"
@@ -41,21 +41,24 @@ def make_expr(
     arity: int = 1,
     shown: Node | None = None,
     parts: Mapping[str, Node] = MappingProxyType({}),
-    mutates: tuple[str, ...] = (),
+    changes: str | None = None,
+    inner: bool = False,
+    sure: bool = True,
 ) -> Expr:
     """The primitive that evaluates `node`.
 
     `variables` are the lane variables in scope, temporaries included. With `arity` other than one the value is
     unpacked into that many. `shown` is the expression whose source becomes the text, when `node` differs from
-    it by calls of support functions. `parts` are the user's expressions that temporaries stand for. `mutates` are
-    variables whose objects Python changes in place.
+    it by calls of support functions. `parts` are the user's expressions that temporaries stand for. `changes` is a
+    variable whose object, or with `inner` one inside it, Python changes in place (see `ir.ops.Change`).
     """
     nested = used_nested(unit, node)
     ins = lane_reads(unit, node, variables)
     shown = node if shown is None else shown
     text = one_line(shown)
     written = _written(text, shown, ins, parts)
-    return Expr(text, ins, _compile(unit, node, nested, ins, arity), written, tuple(map(ins.index, mutates)))
+    found = () if changes is None else (Change(ins.index(changes), inner, sure),)
+    return Expr(text, ins, _compile(unit, node, nested, ins, arity), written, found)
 
 
 def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:

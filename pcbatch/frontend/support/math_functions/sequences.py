@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,6 +50,14 @@ def _is_integers(array: Any) -> bool:
 
 def prod(values: Any, *, start: Any = 1) -> Any:
     """The function `math.prod`; of integers it is exact, or the lane raises OverflowError."""
+    if isinstance(values, Tracer) and values.ndim == 1:
+        return _prod(values, start)
+    if any(isinstance(value, Tracer) and value.ndim for value in values):
+        return math.prod(values, start=start)  # an array, computed by the operator of arrays
+    return _prod(values, start)
+
+
+def _prod(values: Any, start: Any) -> Any:
     items = column("math.prod", values)
     first = scalar("math.prod", start)
     both = jnp.result_type(items, first) if isinstance(first, Tracer) or items.size else items.dtype
@@ -139,6 +148,9 @@ def mean(data: Any) -> Any:
     items = column("statistics.mean", data)
     if not items.size:
         raise ValueError("mean requires at least one data point")
+    if kind_of(items.dtype) is bool:
+        title = "the mean of bools is a bool in `statistics`"
+        raise Refusal("PCB306", title, helps=("count them: `sum(values) / len(values)`",))
     if _is_integers(items):
         total: Any = functools.reduce(add, list(items))
     else:
