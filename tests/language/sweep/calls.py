@@ -157,7 +157,7 @@ def math_calls() -> Iterator[str]:
         patterns = ("{f}({v})", "{f}({v}, {v})", "{f}({v}, 2)", "{f}(2, {v})", "{f}([{v}, {v}])",
                     "{f}([{v}, 1], [{v}, 2])", "{f}({v}, 1, {v})", "{f}({v}, {v}, {v})", "{f}(*[{v}, 4])",
                     "{f}({v}, 2, rel_tol=0.5)", "{f}(({v}, 2.0), (1.0, {v}))", "{f}(t for t in ({v}, 2, {v}))",
-                    "list(map({f}, [{v}, 2]))", "{f}({v} * 1.5)", "{f}({v} + 40)", "{f}(0.1 * {v}, 3)")  # fmt: skip
+                    "list(map({f}, [{v}, 2]))", "{f}({v} * 1.5)", "{f}({v} + 4)", "{f}(-{v})", "{f}({v} * 100.0)", "{f}({v} - {v})", "{f}(0.1 * {v}, 3)")  # fmt: skip
         yield from _calls(names, patterns, "n x c xs ns")
 
 
