@@ -44,7 +44,7 @@ from pcbatch.lowering.cfg_passes import (
     unroll,
     wrap_entry,
 )
-from pcbatch.lowering.diagnose import check_types
+from pcbatch.lowering.diagnose import check_ownership, check_types
 from pcbatch.lowering.jaxpr_passes import rng_by_lane, unroll_threefry
 from pcbatch.lowering.stack_passes import (
     block_layout,
@@ -187,6 +187,7 @@ def _compile(
         cfg, inferred = _inferred(source, args, is_batched, decisions)
         try:
             check_types.run(cfg, inferred)
+            check_ownership.run(cfg, inferred)
         except CompileError as error:
             raise _with_names(error, fn, is_batched, statics) from None
         entry = cfg.function(cfg.entry)

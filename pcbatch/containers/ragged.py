@@ -20,6 +20,7 @@ from pcbatch.containers.capacity import rounded
 from pcbatch.containers.elements import Rows, Unset
 from pcbatch.containers.host_forms import register
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.optional import Optional
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import clipped
 from pcbatch.errors import UsageError
@@ -268,7 +269,18 @@ def _is_key(column: Any) -> bool:
 
 def _elements(tree: Any, columns: list[Callable[[int, int], list[Any]]], lane: int, length: int) -> list[Any]:
     parts = [column(lane, length) for column in columns]
-    return [jax.tree.unflatten(tree, [part[k] for part in parts]) for k in range(length)]
+    elements = [jax.tree.unflatten(tree, [part[k] for part in parts]) for k in range(length)]
+    return [jax.tree.map(_or_none, element, is_leaf=_is_optional) for element in elements]
+
+
+def _or_none(part: Any) -> Any:
+    if not isinstance(part, Optional):
+        return part
+    return jax.tree.map(_or_none, part.value, is_leaf=_is_optional) if part.present else None
+
+
+def _is_optional(value: object) -> bool:
+    return isinstance(value, Optional)
 
 
 def _cut(leaf: Any, axis: int, size: int) -> Any:

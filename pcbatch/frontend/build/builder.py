@@ -17,7 +17,7 @@ from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
 from pcbatch.ir.message import Message
-from pcbatch.ir.ops import UNSET, Jump, Prim, Return
+from pcbatch.ir.ops import UNSET, Change, Jump, Prim, Return
 
 
 @dataclass(slots=True)
@@ -95,14 +95,12 @@ class Builder:
         *,
         shown: Node | None = None,
         at: Node | None = None,
-        changes: str | None = None,
-        inner: bool = False,
-        sure: bool = True,
+        changes: tuple[str, Change] | None = None,
     ) -> None:
         """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out.
 
-        `changes` is a variable whose object, or with `inner` one inside it, Python would change in place, for `sure` or
-        by its type; the last of `dsts` receives the changed one.
+        `changes` is a variable whose object Python would change in place, and how; the last of `dsts` receives the
+        changed object.
         """
         source = node if at is None else at
         self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
@@ -115,8 +113,6 @@ class Builder:
             shown=shown,
             parts=self.stands_for,
             changes=changes,
-            inner=inner,
-            sure=sure,
         )
         self.emit(Prim(dsts, expr, self.loc(source)))
 

@@ -282,7 +282,7 @@ def _array_aliases(closed: jex.ClosedJaxpr, ins: Sequence[Abstract], outs: Seque
 
 
 def _is_leaf(value: Abstract) -> bool:
-    return bool(jax.tree_util.treedef_is_leaf(value.tree))
+    return len(value.leaves) == 1 and bool(jax.tree_util.treedef_is_leaf(value.tree))
 
 
 def _never_fails(out: Any) -> bool:
