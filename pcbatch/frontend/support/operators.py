@@ -134,6 +134,11 @@ def load_attribute(value: Any, name: str) -> Any:
     return helpers.load_attribute(value, name, sys.modules[__name__])
 
 
+def named_part(value: Any, cls: Any, name: str) -> Any:
+    """The attribute of a value that a keyword of a class pattern is matched with."""
+    return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else load_attribute(value, name)
+
+
 def right_operand(value: Any) -> Any:
     """The right side of `x += ...` in a helper, unchanged.
 
