@@ -14,6 +14,8 @@ from pcbatch.errors import UsageError
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
 EMITTERS = ("auto", "guard", "port", "mask")
+OVERFLOW = ("wrap", "fail")
+MATH_ERRORS = ("raise", "nan")
 ON_FAILURE = ("warn", "error", "ignore")
 
 
@@ -85,11 +87,14 @@ class Options:
     modes: Any = None
     max_depth: int | None = None
     max_steps: int | None = None
+    max_length: int | None = None
     max_tape: int | None = None
     checkpoints: int | None = None
     max_memory: int | str | None = None
     devices: Any = None
     stats: bool = False
+    overflow: str = "wrap"
+    math_errors: str = "raise"
     on_failure: str | None = None
 
     def __post_init__(self) -> None:
@@ -100,9 +105,12 @@ class Options:
         _check_modes(self.modes)
         _positive("max_depth", self.max_depth)
         _positive("max_steps", self.max_steps)
+        _positive("max_length", self.max_length)
         _positive("max_tape", self.max_tape)
         _positive("checkpoints", self.checkpoints)
         _check_memory(self.max_memory)
+        _one_of("overflow", self.overflow, OVERFLOW)
+        _one_of("math_errors", self.math_errors, MATH_ERRORS)
         if self.on_failure is not None:
             checked_on_failure("on_failure", self.on_failure)
 

@@ -66,6 +66,8 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
             at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
             `jit`: 64).
         max_steps: blocks that a lane may run before it ends with `Status.STEP_LIMIT`. None: no limit.
+        max_length: elements that lists, dicts and sets of a lane may have (rounded up to a power of two); a lane that
+            needs more ends with `Status.LIST_FULL`. None: they grow as needed (inside `jit`: 32).
         max_tape: records of each block that a gradient inside `jit` has room for, for each lane on average. None: 256,
             or fewer of large records. Outside `jit` the tape grows unless this is set. See `f.tape`.
         checkpoints: states of the machine that a gradient keeps instead of a tape, running the trips between
@@ -75,6 +77,10 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
             lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/users/jax.md.
         stats: count visits and active lanes per block; see `Result.stats`.
+        overflow: what becomes of an integer of Python that leaves the range of its dtype: "wrap" (it wraps around, as in
+            JAX) or "fail" (the lane ends with OverflowError). Exact functions such as `math.comb` fail in any case.
+        math_errors: what a function of `math` does where Python's raises ValueError or OverflowError: "raise" (the lane
+            ends with that error) or "nan" (it goes on with NaN or infinity, as in JAX).
         on_failure: what a call inside `jit` does when lanes fail or the tape of a gradient is full: "warn" (once for a
             program), "error" or "ignore". None: as the environment says (PCBATCH_ON_FAILURE), else "warn", unless JAX's
             persistent cache is on, which keeps no programs that can warn. See docs/users/jax.md.

@@ -19,6 +19,7 @@ from pcbatch.api.stages import Lowered, Traced, avals_of
 from pcbatch.call.arguments import Arguments, as_jax, checked_names, signature
 from pcbatch.call.placement import without_explicit_axes
 from pcbatch.call.results import Result
+from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.frontend.source.callee import Target
 from pcbatch.options import Options, checked_lanes
@@ -341,7 +342,7 @@ class Batched(Generic[P, R]):
             ShapeDtypeStruct(shape=(8,), dtype=float32)
         """
         devices = self._programs.pop_devices(kwargs)
-        program, call = self._compiled(args, kwargs)
+        program, call = self._programs.of_call(args, kwargs, repeats=False)
         avals = avals_of(program, call.lanes, signature(self.fn), (*self._programs.fixed, *args), kwargs)
         return Lowered(avals, self.fn, program, call, without_explicit_axes(program.placed(call, devices)))
 
@@ -399,8 +400,10 @@ class Batched(Generic[P, R]):
         run_options = RunOptions.pop_from(kwargs, signature(self.fn).parameters) if kwargs else None
         program, call = self._compiled(args, kwargs)
         if run_options is None:
-            return program, call, program.execute(call, devices)
-        return program, call, monitored.run_monitored(self.__name__, program, call, devices, run_options)
+            program, raw = run_growing(program, lambda program: program.execute(call, devices))
+        else:
+            program, raw = monitored.run_monitored(self.__name__, program, call, devices, run_options)
+        return program, call, raw
 
     def _of_method(self, instance: object) -> Batched[..., R]:
         """This function with `instance` before the arguments of every call."""

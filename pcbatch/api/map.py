@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,18 +16,19 @@ from pcbatch.api.programs import Programs
 from pcbatch.call.arguments import Arguments, on_device, usage
 from pcbatch.call.placement import mesh_for_sharding
 from pcbatch.call.results import Result
+from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.runs.monitored import run_monitored
-from pcbatch.runs.monitored_chunks import run_chunks_monitored
+from pcbatch.runs.monitored_chunks import resumed_program, run_chunks_monitored
 from pcbatch.runs.run_options import RunOptions
 from pcbatch.runtime.costs.plan_modes import STREAM
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
-from pcbatch.runtime.vm.raw_result import debug_checks, is_tracing
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_tracing
 
 AT_ONCE = 2**28  # bytes of arguments on the host that are sent in one go
 TRANSFER = 2**26  # bytes of a chunk of more
@@ -95,9 +97,10 @@ def _needs_host(what: str) -> UsageError:
 def _map_at_once(programs: Programs, call: Arguments, options: MapOptions) -> Result:
     program = programs.program(call)
     if options.run_options is None:
-        return program.result(program.stream(call, options.lanes, options.mesh), call.lanes)
-    lanes = options.lanes or STREAM
-    raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes)
+        program, raw = run_growing(program, lambda program: program.stream(call, options.lanes, options.mesh))
+    else:
+        lanes = options.lanes or STREAM
+        program, raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes)
     return program.result(raw, call.lanes)
 
 
@@ -166,8 +169,20 @@ def _map_iterator(programs: Programs, args: tuple[Any, ...], kwargs: dict[str, A
         yield first
         yield from chunks
 
+    program = programs.program(first)
+    if program.may_be_full:
+        if options.run_options is None:
+            return _map_each(programs, parts(), options)
+        program = programs.program(first, repeats=False)
     plan = ChunkPlan(options.multiple(size), None, options.lanes)
-    return _map_parts(programs.program(first), first, parts, plan, options)
+    return _map_parts(program, first, parts, plan, options, repeats=False)
+
+
+def _map_each(programs: Programs, chunks: Iterator[Arguments], options: MapOptions) -> Result:
+    """Send the chunks of an iterator one by one: the run of each may be repeated with more room for lists, and an
+    iterator gives it only once."""
+    results = [jax.tree.map(_on_host, _map_at_once(programs, on_device(chunk), options)) for chunk in chunks]
+    return _joined_results(results)
 
 
 def _prepared(programs: Programs, chunks: Iterator[Any], kwargs: dict[str, Any]) -> Iterator[Arguments]:
@@ -223,18 +238,32 @@ def _joined(parts: list[Arguments]) -> Arguments:
 
 
 def _map_parts(
-    program: Program, call: Arguments, parts: Callable[[], Iterator[Arguments]], plan: ChunkPlan, options: MapOptions
+    program: Program,
+    call: Arguments,
+    parts: Callable[[], Iterator[Arguments]],
+    plan: ChunkPlan,
+    options: MapOptions,
+    repeats: bool = True,
 ) -> Result:
-    """Run `parts` of the inputs one after the other; `call` has the values that they share."""
+    """Run `parts` of the inputs one after the other; `call` has the values that they share.
 
-    def chunks(stopped: Callable[[], bool] = lambda: False) -> Iterator[Chunk]:
-        return regroup(((program.mapped(part), part.lanes) for part in parts()), plan.size, stopped)
-
+    `repeats`: whether `parts` gives the same when it is called again, so that a run may be repeated.
+    """
     mesh = mesh_for_sharding(options.mesh)
-    if options.run_options is None:
-        raw = program.stream_chunks(call, chunks, plan, mesh)
-    else:
-        raw = run_chunks_monitored(program, call, chunks, plan, mesh, options.run_options)
+    began, ran = time.monotonic(), list[Program]()
+
+    def run(program: Program) -> RawResult:
+        def chunks(stopped: Callable[[], bool] = lambda: False) -> Iterator[Chunk]:
+            return regroup(((program.mapped(part), part.lanes) for part in parts()), plan.size, stopped)
+
+        if options.run_options is None:
+            return program.stream_chunks(call, chunks, plan, mesh)
+        ran.append(program)
+        rest = options.run_options.after(time.monotonic() - began)
+        return run_chunks_monitored(program, call, chunks, plan, mesh, rest, again=len(ran) > 1)
+
+    program = resumed_program(program, options.run_options)
+    program, raw = run_growing(program, run) if repeats else (program, run(program))
     return program.result(raw, len(raw.status))
 
 

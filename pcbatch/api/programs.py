@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import RLock
 from types import FunctionType
 from typing import Any
@@ -12,8 +13,10 @@ import jax
 
 from pcbatch.call.arguments import Arguments, checked_names, prepare, signature, types_of_fixed, usage
 from pcbatch.call.placement import requested_devices
-from pcbatch.compiler.program import Program, compile_signature
+from pcbatch.compiler.program import Program, Recompile, compile_signature
+from pcbatch.containers.capacity import LARGEST, START_CAPACITY, FullError, next_capacities, rounded, using_capacity
 from pcbatch.diagnostics.short_repr import short
+from pcbatch.errors import UsageError
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import settings
@@ -21,6 +24,7 @@ from pcbatch.lowering.typing.trace import inside_primitive
 from pcbatch.options import Options
 from pcbatch.runtime.sharding.ambient_mesh import without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices
+from pcbatch.runtime.vm.raw_result import is_tracing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +41,7 @@ class Programs:
     cache: dict[Any, Program] = field(default_factory=dict)
     methods: dict[str, Programs] = field(default_factory=dict)  # by what the object is to the program
     compiling: RLock = field(default_factory=RLock)  # a second thread waits for the first
+    capacities: dict[Any, int] = field(default_factory=dict)  # of containers, that runs of a signature have needed
 
     @property
     def name(self) -> str:
@@ -66,7 +71,7 @@ class Programs:
                 self.methods[kind] = self.with_options(**_method_options(self.fn, self.options, kind))
             m = self.methods[kind]
         # Not by `dataclasses.replace`, which is slower: every call of a method comes by here.
-        return Programs(m.fn, m.options, m.is_batched, (instance,), m.cache, m.methods, m.compiling)
+        return Programs(m.fn, m.options, m.is_batched, (instance,), m.cache, m.methods, m.compiling, m.capacities)
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
         """Take `devices=` and `mesh=` out of the keyword arguments of a call, unless the function has such parameters.
@@ -93,37 +98,95 @@ class Programs:
         """The types of the parameters that `fixed` stands for."""
         return types_of_fixed(self.fn, self.options, self.fixed)
 
-    def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, Arguments]:
-        """The program that a call runs, and the call's arguments as leaves."""
+    def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True) -> tuple[Program, Arguments]:
+        """The program that a call runs, and the call's arguments as leaves; see `program`."""
         call = self.prepare(args, kwargs)
-        return self.program(call), call
+        return self.program(call, repeats), call
 
-    def program(self, call: Arguments) -> Program:
+    def program(self, call: Arguments, repeats: bool = True) -> Program:
         """The program for the signature of a call; compiles it if it is new.
+
+        Args:
+            call: the call.
+            repeats: whether a run of it may be repeated with more room for containers, unless JAX traces it.
 
         Raises:
             CompileError: the function cannot be compiled for these types.
-            UsageError: `out_axes` does not fit the result.
+            UsageError: `out_axes` does not fit the result, or `max_length` is less than the function always needs.
         """
-        program = self.compile(call)
+        program = self.compile(call, repeats=repeats)
         program.places()  # refuses a wrong `out_axes` before anything runs
         return program
 
-    def compile(self, call: Arguments, varying: frozenset[str] = frozenset()) -> Program:
+    def compile(
+        self,
+        call: Arguments,
+        varying: frozenset[str] = frozenset(),
+        capacity: int | None = None,
+        repeats: bool = True,
+    ) -> Program:
         """Compile for the signature of a call without a look at `out_axes`, which transformations of a run change.
 
-        `varying` names the captured values of an outer trace that differ between lanes.
+        Args:
+            call: the call.
+            varying: the captured values of an outer trace that differ between lanes, by name.
+            capacity: of containers; None: that with which a run of the call begins.
+            repeats: whether a run may be repeated, so that it may begin with a small capacity.
         """
         # Reloading tools put new code into old functions, and settings of JAX change what its types are.
-        key = (call.key, settings(), self.fn.__code__, varying)
+        signature = (call.key, settings(), self.fn.__code__, varying)
         with self.compiling:
+            if capacity is None:
+                capacity = self._first_capacity(signature, call, repeats)
+            key = (*signature, capacity)
             program = self.cache.get(key)
             if program is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
-                    program = compile_signature(self.fn, self.is_batched, self.options, call, self.compile, varying)
+                    program = self._compiled(call, varying, capacity, partial(self._remember, signature))
                 if not program.captures:  # captured values belong to one trace of the user's
                     self.cache[key] = program
             return program
+
+    def _compiled(
+        self, call: Arguments, varying: frozenset[str], capacity: int, remember: Callable[[int], None]
+    ) -> Program:
+        """Compile with room for so many elements in containers, or for as many as it turns out that they need."""
+        limit = LARGEST if self.options.max_length is None else rounded(self.options.max_length)
+        while True:
+            recompile = Recompile(self.compile, replace(call, arrays={}, mapped={}), varying, capacity, remember)
+            try:
+                with using_capacity(capacity):
+                    return compile_signature(self.fn, self.is_batched, self.options, call, recompile)
+            except FullError as full:
+                larger = next_capacities(capacity, full.needed, limit)
+                if not larger or larger[0] < full.needed:
+                    raise _always_full(full.needed, self.options.max_length) from None
+                capacity = larger[0]
+
+    def _first_capacity(self, signature: Any, call: Arguments, repeats: bool) -> int:
+        """The capacity with which a run begins; the only one inside a trace, where no run is repeated."""
+        limit = self.options.max_length
+        if limit is None and not self.capacities:
+            return START_CAPACITY
+        if is_tracing(call.arrays):
+            return START_CAPACITY if limit is None else rounded(limit)
+        if limit is not None and not repeats:
+            return rounded(limit)
+        first = START_CAPACITY if limit is None else min(START_CAPACITY, rounded(limit))
+        return max(first, self.capacities.get(signature, 0))
+
+    def _remember(self, signature: Any, capacity: int) -> None:
+        with self.compiling:
+            self.capacities[signature] = max(capacity, self.capacities.get(signature, 0))
+
+
+def _always_full(needed: int, limit: int | None) -> UsageError:
+    """The error for a container that is known to need more room than it may have."""
+    if limit is None:
+        title = f"a list, dict or set needs room for {needed:,} elements, and {LARGEST:,} are the most that it can have"
+        return usage("PCB401", title, help="keep so many values in an array, which has a size of its own")
+    title = f"max_length={limit} is too small: a list, dict or set of every lane needs room for {needed:,} elements"
+    return usage("PCB401", title, help=f"raise it with `max_length={rounded(needed)}`, or leave it out")
 
 
 def check_option_names(options: Mapping[str, Any]) -> None:

@@ -23,9 +23,11 @@ from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
+from pcbatch.containers.number_rules import NumberRules
+from pcbatch.containers.number_rules import using as using_rules
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
-from pcbatch.ir.ops import Print
+from pcbatch.ir.ops import CAPACITY, Fail, Print
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.divergence import same_results
 from pcbatch.lowering.cfg_passes.flatten import array_leaves
@@ -111,25 +113,34 @@ class OutAxes:
 
 @dataclass(frozen=True, slots=True)
 class Recompile:
-    """Compiles a program again for lanes that share less.
+    """Compiles a program again, for lanes that share less or whose containers have more room.
 
     Attributes:
-        compile: compiles the function for the types of a call, and names of an outer trace whose values lanes do not
-            share.
+        compile: compiles the function for the types of a call, names of an outer trace whose values lanes do not
+            share, and a capacity of containers.
         types: the types of the call.
         captured: names of an outer trace whose values lanes do not share already.
+        capacity: the capacity of the containers of the program.
+        remember: lets later runs of this signature begin with a capacity.
     """
 
-    compile: Callable[[Arguments, frozenset[str]], Program]
+    compile: Callable[[Arguments, frozenset[str], int], Program]
     types: Arguments
     captured: frozenset[str]
+    capacity: int
+    remember: Callable[[int], None]
 
     def __call__(self, program: Program, names: frozenset[str]) -> Program:
         """Return the program for lanes that share none of these arguments of `program`, captured ones included."""
         stages = program.stages
         owner = dict(zip(program.params, _owners(stages), strict=False))
         shared = self.types.shared - {owner[v] for v in names if v in owner}
-        return self.compile(replace(self.types, shared=shared), self.captured | (names & set(stages.captures)))
+        apart = self.captured | (names & set(stages.captures))
+        return self.compile(replace(self.types, shared=shared), apart, self.capacity)
+
+    def with_capacity(self, elements: int) -> Program:
+        """Return the program whose containers have room for so many elements."""
+        return self.compile(self.types, self.captured, elements)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +153,9 @@ class Program:
         executable: the last of them, ready to run.
         infos: where every block comes from.
         axes: the axes of the lanes in the result.
-        recompile: compiles it for lanes that share less.
+        recompile: compiles it for lanes that share less, or whose containers have more room.
         notices: of failing lanes, inside `jit`.
+        room_notes: why containers of its last run could not have more room, if lanes have needed it.
     """
 
     stages: Stages
@@ -153,6 +165,24 @@ class Program:
     axes: OutAxes
     recompile: Recompile
     notices: dict[str, Notice] = field(default_factory=dict, compare=False)
+    room_notes: tuple[str, ...] = ()
+
+    @property
+    def capacity(self) -> int:
+        """The elements that containers of a lane have room for, unless their size is that of an argument."""
+        return self.recompile.capacity
+
+    @property
+    def may_be_full(self) -> bool:
+        """Whether a lane may end because a container of it has no room."""
+        return any(isinstance(end, Fail) and end.kind == CAPACITY for end in self.ends)
+
+    @property
+    def ends(self) -> Iterator[object]:
+        """The terminators of the program that runs."""
+        if isinstance(self.executable, PcExecutable):
+            return (block.terminator for block in self.stages.opt.blocks)
+        return (block.terminator for f in self.stages.optimised_cfg.functions for block in f.blocks)
 
     @property
     def params(self) -> tuple[str, ...]:
@@ -331,8 +361,7 @@ def compile_signature(
     is_batched: BatchedTest,
     options: Options,
     given: Arguments,
-    compile: Callable[[Arguments, frozenset[str]], Program],
-    apart: frozenset[str] = frozenset(),
+    recompile: Recompile,
 ) -> Program:
     """Compile a function for the types of a call.
 
@@ -341,13 +370,11 @@ def compile_signature(
         is_batched: tells batched functions among what it calls.
         options: its options.
         given: the call.
-        compile: compiles it for other types.
-        apart: names of an outer trace whose values lanes do not share.
+        recompile: compiles it again; what it says of captured values holds for this program too.
     """
-    types = replace(given, arrays={}, mapped={})
-    stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), apart)
+    with using_rules(NumberRules(options.overflow, options.math_errors)):
+        stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), recompile.captured)
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
-    recompile = Recompile(compile, types, apart)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile)

@@ -32,6 +32,8 @@ def mutable_parts(value: Any) -> Iterator[Any]:
         part: Container | None = value
         while part is not None:
             yield part
+            for element in part.held:
+                yield from mutable_parts(element)
             part = part.parent
         return
     if isinstance(value, dict):

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 
 START_CAPACITY = 32  # first guess, a power of two
+LARGEST = 2**24  # elements, beyond which no container gets more room by itself
+FACTORS = (4, 2, 1)  # by how much the capacity grows, each time a program to compile: the first that memory allows
 
 _capacity: ContextVar[int] = ContextVar("pcbatch_capacity", default=START_CAPACITY)
 
 
-class FullError(Exception):
+class FullError(BaseException):  # no error of the program, and no `except Exception` may take it for one
     """A container is known, while compiling, to need more room than it has; `needed` is the number of its elements."""
 
     def __init__(self, needed: int) -> None:
@@ -35,6 +37,18 @@ def using_capacity(elements: int) -> Iterator[None]:
         yield
     finally:
         _capacity.reset(token)
+
+
+def next_capacities(elements: int, needed: int, limit: int) -> tuple[int, ...]:
+    """Return the capacities that may follow one of this many elements, the best first; none if it may not grow.
+
+    Args:
+        elements: the capacity that was too small.
+        needed: the largest number of elements that lanes are known to need.
+        limit: the largest capacity.
+    """
+    wanted = [min(max(factor * elements, rounded(needed)), limit) for factor in FACTORS]
+    return tuple(dict.fromkeys(capacity for capacity in wanted if capacity > elements))
 
 
 def rounded(elements: int) -> int:

@@ -9,6 +9,8 @@ class Container:
 
     Attributes:
         parent: the container that this one is a view of; None if it has storage of its own.
+        held: the mutable objects that have become elements while this primitive is traced.
     """
 
     parent: Container | None = None
+    held: tuple[object, ...] = ()

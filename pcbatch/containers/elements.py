@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.capacity import capacity
+from pcbatch.containers.container import Container
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, Origin, kind_of, note, source_of
 
@@ -44,40 +45,58 @@ class Unset:
         return "?"
 
 
-class Rows:
+class Rows(Container):
     """The data of a list: columns, length and origins; a view of a list in another list has those of its place.
 
     Attributes:
-        node: for a view, the list as it lies in the columns of the list around it.
-        place: for a view, the indices of the lists around it, each in range.
         origins: by leaf of the element, whether its scalars are numbers of Python; lists in it count as one leaf.
+        held: the mutable objects that have become elements of the list while this primitive is traced.
+        place: for a view, the indices of the lists around it, each in range.
     """
 
-    __slots__ = ("_columns", "_length", "node", "origins", "place")
+    __slots__ = ("_columns", "_length", "_node", "held", "origins", "place")
 
     def __init__(self, columns: Any, length: Any, origins: tuple[Origin, ...]) -> None:
         self._columns, self._length, self.origins = columns, length, origins
-        self.node: Rows = self
+        self._node: Rows = self
         self.place: tuple[Any, ...] = ()
+        self.held: tuple[Any, ...] = ()
 
-    def view(self, place: tuple[Any, ...]) -> Any:
+    def view(self, place: tuple[Any, ...], parent: Rows) -> Any:
         """Return the list at indices of the lists around this one; what is done to it is done to this one."""
         new = object.__new__(type(self))
         Rows.__init__(new, None, None, self.origins)
-        new.node, new.place = self, place
+        new._node, new.place, new.parent = self, place, parent
         return new
+
+    @property
+    def node(self) -> Rows:
+        """The list itself; for a view, the list as it lies in the columns of the list around it."""
+        parent = self.parent
+        if isinstance(parent, Rows) and not any(part is self._node for part in parts(parent.node._columns)):
+            raise Refusal(
+                "PCB304",
+                "a list that was read from another list is used after the other one has changed",
+                helps=("read it again, `row = rows[i]`, after the change",),
+            )
+        return self._node
+
+    def hold(self, values: Any) -> None:
+        """Remember the mutable objects among values that have become elements, or whose elements have."""
+        if lists_in(values):
+            self.held = (*self.held, values)
+            if isinstance(self.parent, Rows):
+                self.parent.hold(values)
 
     @property
     def columns(self) -> Any:
         """The columns; those of a view are read from the list around it."""
         node = self.node
-        if node is self:
-            return self._columns
-        return jax.tree.map(lambda leaf: leaf_at(leaf, self.place), node._columns)
+        return node._columns if node is self else jax.tree.map(lambda leaf: leaf_at(leaf, self.place), node._columns)
 
     @columns.setter
     def columns(self, columns: Any) -> None:
-        if self.node is self:
+        if self._node is self:
             self._columns = columns
             return
         node, lead = self.node, self.lead
@@ -88,16 +107,16 @@ class Rows:
     @property
     def lead(self) -> Shape:
         """The axes of the lists around a view; none for a list that is none."""
-        return () if self.node is self else tuple(jnp.shape(self.node._length))
+        return () if self._node is self else tuple(jnp.shape(self.node._length))
 
     @property
     def length(self) -> Any:
         """The number of elements: int32[], or an int where it is known while compiling."""
-        return self._length if self.node is self else leaf_at(self.node._length, self.place)
+        return self._length if self._node is self else leaf_at(self.node._length, self.place)
 
     @length.setter
     def length(self, length: Any) -> None:
-        if self.node is self:
+        if self._node is self:
             self._length = length
         else:
             self.node._length = put(self.node._length, self.place, length)
@@ -127,7 +146,9 @@ class Rows:
     def known(cls, items: list[Any]) -> Any:
         """Return the list of these elements; raises Refusal if they are not alike."""
         columns, origins = stacked([prepare(item) for item in items])
-        return cls.tree_unflatten(origins, (columns, len(items)))
+        new = cls.tree_unflatten(origins, (columns, len(items)))
+        new.hold(items)
+        return new
 
 
 def is_rows(value: Any) -> bool:
@@ -159,12 +180,13 @@ def put(leaf: Any, place: tuple[Any, ...], value: Any) -> Any:
     return leaf.at[place].set(value, mode="drop", wrap_negative_indices=False)
 
 
-def element_at(columns: Any, origins: tuple[Origin, ...], place: tuple[Any, ...]) -> Any:
-    """Return the element at some indices; a list in it is a view."""
-    leaves, tree = jax.tree.flatten(columns, is_leaf=is_rows)
+def element_at(values: Rows, index: Any) -> Any:
+    """Return the element of a list in one place of its columns; a list in it is a view."""
+    node, place = values.node, (*values.place, index)
+    leaves, tree = jax.tree.flatten(node._columns, is_leaf=is_rows)
     read = [
-        leaf.view(place) if is_rows(leaf) else note(leaf_at(leaf, place), origin)
-        for leaf, origin in zip(leaves, origins, strict=True)
+        leaf.view(place, values) if is_rows(leaf) else note(leaf_at(leaf, place), origin)
+        for leaf, origin in zip(leaves, node.origins, strict=True)
     ]
     return jax.tree.unflatten(tree, read)
 

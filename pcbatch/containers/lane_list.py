@@ -121,7 +121,7 @@ class LaneList(Rows):
         return index
 
     def _get(self, index: Any) -> Any:
-        return element_at(self.node._columns, self.origins, (*self.place, self._place(index)))
+        return element_at(self, self._place(index))
 
     def _taken(self, index: Any) -> Any:
         """The element at an index, no view: its place may be stored into afterwards."""
@@ -139,6 +139,7 @@ class LaneList(Rows):
     def append(self, value: Any, /) -> None:
         """Add an element at the end."""
         n = self.length
+        self.hold(value)
         value = self._fit(value)
         self._make_room(n + 1)
         self._set(n, value)
@@ -169,6 +170,7 @@ class LaneList(Rows):
         """Insert an element before an index, which may be out of range."""
         n = self.length
         at = span(slice(index, None), n).start
+        self.hold(value)
         value = self._fit(value)
         self._make_room(n + 1)
         k = self._numbers()
@@ -204,6 +206,7 @@ class LaneList(Rows):
     def extend(self, values: Any, /) -> None:
         """Add all elements of a list, an array or a Python iterable at the end."""
         other = as_list(values)
+        self.hold(values)
         if isinstance(other.length, int) and other.length == 1:
             self.append(other._taken(0))
         elif not (isinstance(other.length, int) and other.length == 0):
@@ -237,7 +240,10 @@ class LaneList(Rows):
 
     def copy(self) -> Any:
         """Return a list of the same elements."""
-        return self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.length, self.origins)
+        new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.length, self.origins)
+        if lists_in(new.columns):
+            new.hold([self])
+        return new
 
     def reverse(self) -> None:
         """Reverse the order of the elements."""
@@ -289,9 +295,13 @@ class LaneList(Rows):
             columns = taken(columns, part.start + part.step * jnp.arange(part.count, dtype=np.int32))
         elif not (type(part.start) is int and part.start == 0 and type(part.step) is int and part.step == 1):
             columns = taken(columns, part.start + part.step * self._numbers())
-        return plain._new(columns, part.count)
+        new = plain._new(columns, part.count)
+        if lists_in(columns):
+            new.hold([self])
+        return new
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        self.hold(value)
         if not isinstance(index, slice):
             self._set(self._checked(index, "list assignment index out of range")[1], value)
             return

@@ -19,7 +19,7 @@ def mapped(fn: Callable[[Any], Any], values: Any) -> Any:
 
     def run(place: Any) -> Any:
         with collecting() as checks:
-            result = jax.tree.map(jnp.asarray, prepare(fn(element_at(values.columns, values.origins, (place,)))))
+            result = jax.tree.map(jnp.asarray, prepare(fn(element_at(values, place))))
         found[:] = checks
         shown = [[part for part in check.message if not isinstance(part, str)] for check in checks]
         return result, [check.failed for check in checks], shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 
 from pcbatch.diagnostics.diagnostic import Diagnostic
@@ -38,6 +38,7 @@ class Request:
     fn: FunctionType
     statics: Statics
     inline: bool
+    target: Target
 
 
 class Symbols:
@@ -59,7 +60,7 @@ class Symbols:
                 return name
         fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
-        self.functions[name] = Request(fn, statics, target.inline)
+        self.functions[name] = Request(fn, statics, target.inline, target)
         if isinstance(self.batched, Along):
             self.batched.names[name] = key_of(fn.__code__)
         return name
@@ -132,7 +133,8 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    unit = make_unit(request.fn, symbols.batched, request.statics, symbols.decisions)
+    unit = make_unit(request.fn, symbols.batched, request.statics, request.target, symbols.decisions)
+    unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
     check(unit, faults)
     codes = {fault.code for fault in faults.found}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import numpy as np
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
 from pcbatch.compiler.program import Program
+from pcbatch.containers.capacity import LARGEST, rounded
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import BatchRuntimeError
 from pcbatch.ir import message as messages
@@ -38,6 +40,9 @@ class FailedRun:
     call: Arguments
     locate: Locate
     growth_notes: tuple[str, ...] = ()  # why stacks could not grow, if it was for memory
+    capacity: int = 0  # of containers
+    room_notes: tuple[str, ...] = ()  # why it could not be larger, if it was for memory
+    traced: bool = False  # whether JAX has traced the run
 
     def lanes(self, kind: Status) -> list[int]:
         """The numbers of the lanes that ended with this status."""
@@ -91,7 +96,8 @@ def raise_failures(name: str, program: Program, raw: RawResult, call: Arguments)
 
     executable = program.executable if isinstance(program.executable, PcExecutable) else None
     notes = () if executable is None or replaying() else executable.growth_notes(raw.depth)
-    diagnostics = failure_diagnostics(FailedRun(name, raw, program.options, call, locate, notes))
+    room = program.capacity, program.room_notes
+    diagnostics = failure_diagnostics(FailedRun(name, raw, program.options, call, locate, notes, *room))
     if diagnostics:
         raise BatchRuntimeError(diagnostics)
 
@@ -99,6 +105,7 @@ def raise_failures(name: str, program: Program, raw: RawResult, call: Arguments)
 def failure_diagnostics(report: FailedRun) -> list[Diagnostic]:
     """Return one diagnostic for every kind of failure."""
     kinds = {Status.STACK_FULL: _stack_full, Status.STEP_LIMIT: _step_limit, Status.RUNNING: _running}
+    kinds[Status.LIST_FULL] = _list_full
     by_status = [describe(report, lanes) for kind, describe in kinds.items() if (lanes := report.lanes(kind))]
     return [*by_status, *_failures(report)]
 
@@ -130,6 +137,40 @@ def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
     else:
         help = f"raise it with `max_depth={2 * depth}`, {way_out}"
     return Diagnostic("PCB901", title, primary, secondary, notes, (help,))
+
+
+def _list_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
+    """The diagnostic of lanes of which a list, dict or set was full."""
+    most, needed = report.capacity, max(map(partial(_needed, report), lanes))
+    primary, secondary = report.spans(lanes, "there is no room for one more here")
+    notes = (*report.room_notes, *report.notes(lanes))
+    title = f"{report.counted(lanes)} need a list, dict or set of more than {most:,} elements"
+    ways_out = f"or call `{report.name}.run(...)` for a per-lane status"
+    wider = f"`max_length={rounded(max(needed, 2 * most))}`"
+    if report.room_notes:
+        fewer = len(np.asarray(report.raw.status)) // 2
+        help = "check that it does not grow for ever for these inputs; then give the machine more with `max_memory=`"
+        help += f", run fewer lanes at a time, `{report.name}.map(..., lanes={fewer})`" if fewer else ""
+    elif report.options.max_length is not None:
+        title += f" (max_length={report.options.max_length})"
+        help = f"raise it with {wider}, or leave it out"
+    elif most >= LARGEST:
+        help = "check that it does not grow for ever for these inputs; keep so many values in an array"
+    else:
+        where = "inside `jit`" if report.traced else "in a run that cannot be repeated"
+        notes = (
+            f"{where} lists have room for {most:,} elements and do not grow, unless `max_length` says more",
+            *notes,
+        )
+        help = f"give them room with {wider}"
+    return Diagnostic("PCB906", title, primary, secondary, notes, (f"{help}, {ways_out}",))
+
+
+def _needed(report: FailedRun, lane: int) -> int:
+    """The number of elements that a lane had no room for."""
+    fail = report.locate(lane).fail
+    names = () if fail is None else messages.variables(fail.message)
+    return max((int(np.asarray(report.raw.shown[name])[lane]) for name in names), default=1)
 
 
 def _failures(report: FailedRun) -> Iterator[Diagnostic]:

@@ -13,12 +13,13 @@ import numpy as np
 
 from pcbatch.call.arguments import Arguments, usage
 from pcbatch.call.results import Result
+from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import bars, number, ranges, shortened, table
 from pcbatch.report.profile_source import SourceLines, source_lines
 from pcbatch.report.schedule import BlockPlan, Explanation, explain_call
 from pcbatch.runtime.sharding.lane_sharding import Devices
-from pcbatch.runtime.vm.raw_result import is_tracing
+from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
 
 TEXT = 44  # characters of a block's text
 BARS = 64  # characters of a line over time
@@ -226,10 +227,16 @@ def profile_call(name: str, compiled: Program, given: Arguments, lanes: int | No
     if is_tracing(compiled.args(given)):
         help = "call it outside of `jax.jit` and other transformations"
         raise usage("PCB421", "`profile` runs the program, and cannot be traced", help=help)
-    timed = replace(compiled, executable=compiled.with_pc("profile").profiling())
     streamed = lanes is not None and given.lanes > 0
-    raw = timed.stream(given, lanes, mesh) if streamed else timed.execute(given, mesh)
-    result = timed.result(raw, given.lanes)
+
+    def run(program: Program) -> RawResult:
+        timed = replace(program, executable=program.with_pc("profile").profiling())
+        return timed.stream(given, lanes, mesh) if streamed else timed.execute(given, mesh)
+
+    program, raw = run_growing(compiled, run)
+    if program.capacity != compiled.capacity:
+        plan, compiled = explain_call(name, program, given, lanes, mesh), program
+    result = compiled.result(raw, given.lanes)
     line = raw.line or (np.zeros((1, len(plan.rows), 3)), np.zeros((1, 2)), np.ones((1,)), np.zeros((1,)))
     return profile_of(plan, line, result, source_lines(compiled.stages.opt))
 

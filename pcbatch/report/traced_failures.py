@@ -31,7 +31,7 @@ def report_when_run(program: Program, name: str, raw: RawResult) -> RawResult:
         return raw
     rest, tree = jax.tree.flatten((raw.pc, raw.depths, raw.back, raw.shown))
     if name not in program.notices:
-        describe = partial(_diagnostics, name, program.options, program.where, tree, raw.depth)
+        describe = partial(_diagnostics, name, program.options, program.where, tree, raw.depth, program.capacity)
         program.notices.setdefault(name, Notice(describe))
     flags = (raw.status, *rest)
     values = notify_if(program.notices[name], failure_mode(program.options), flags, raw.values)
@@ -43,16 +43,13 @@ def _may_fail(program: Program) -> bool:
     options, executable = program.options, program.executable
     if options.max_steps is not None:
         return True
-    ends: list[object]
     if isinstance(executable, PcExecutable):
         deepest = executable.static_depth
         opens = executable.machine.layout.frames is not None  # calls in tail position are jumps
         too_deep = opens and (deepest is None or deepest > executable.traced_depth())
-        ends = [block.terminator for block in program.stages.opt.blocks]
     else:
         too_deep = options.max_depth is not None
-        ends = [block.terminator for f in program.stages.optimised_cfg.functions for block in f.blocks]
-    return too_deep or any(isinstance(end, Fail) for end in ends)
+    return too_deep or any(isinstance(end, Fail) for end in program.ends)
 
 
 def _diagnostics(
@@ -61,6 +58,7 @@ def _diagnostics(
     where: Callable[[int, int | None], Site],
     tree: Any,
     depth: int,
+    capacity: int,
     status: Any,
     *rest: Any,
 ) -> Sequence[Diagnostic]:
@@ -75,7 +73,7 @@ def _diagnostics(
     def locate(lane: int) -> Site:
         return where(int(pc[lane]), None if back is None else int(back[lane]))
 
-    return failure_diagnostics(FailedRun(name, raw, options, NO_INPUTS, locate))
+    return failure_diagnostics(FailedRun(name, raw, options, NO_INPUTS, locate, capacity=capacity, traced=True))
 
 
 def _by_lane(x: Any, ndim: int, front: tuple[int, ...]) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from pcbatch.compiler.growth import limit_of
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import StateError
@@ -31,7 +32,15 @@ def header(compiled: Program, kind: str) -> dict[str, Any]:
         "jax": jax.__version__,
         "program": fingerprint.of_compiled(compiled),
         "settings": [str(value) for value in settings()],
+        **({"capacity": compiled.capacity} if compiled.may_be_full else {}),
     }
+
+
+def with_saved_capacity(compiled: Program, found: Mapping[str, Any]) -> Program:
+    """Return the program whose containers have as much room as those of the run in a checkpoint with this header."""
+    capacity = found.get("capacity", compiled.capacity)
+    known = compiled.may_be_full and isinstance(capacity, int) and 0 < capacity <= limit_of(compiled.options)
+    return compiled.recompile.with_capacity(capacity) if known and capacity != compiled.capacity else compiled
 
 
 def _version() -> str:

@@ -17,7 +17,7 @@ from pcbatch.compiler.program import Program
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import to_aval
 from pcbatch.runs import checkpoint_file, fingerprint
-from pcbatch.runs.checkpoint_header import check, check_kind, refused
+from pcbatch.runs.checkpoint_header import check, check_kind, refused, with_saved_capacity
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.progress import reporting
 from pcbatch.runs.run_handle import Machine, checkpointing, traced
@@ -82,7 +82,7 @@ def _dealt(compiled: Program, given: Arguments, mesh: Devices, what: str) -> Mes
 
 def run_monitored(
     name: str, compiled: Program, given: Arguments, mesh: Devices, options: RunOptions, lanes: int | None = None
-) -> RawResult:
+) -> tuple[Program, RawResult]:
     """Run to the end, or as far as the options allow.
 
     Args:
@@ -92,6 +92,9 @@ def run_monitored(
         mesh: the devices.
         options: progress, time limit and checkpoints.
         lanes: the lanes that `f.map` was asked for; None: a plain call.
+
+    Returns:
+        The program that ran last (lists may have needed more room), and what it left.
 
     Raises:
         Interrupted: Ctrl-C was pressed; it holds the machine.
@@ -103,7 +106,7 @@ def run_monitored(
         if report is not None and machine.standing is not None:
             report(machine.standing)
         if options.save_to is not None:
-            watch.save, watch.every = checkpointing(machine, options.save_to), options.every
+            watch.save, watch.every = checkpointing(options.save_to), options.every
         machine = machine.moved(watch)
         if options.save_to is not None:
             machine.write(options.save_to, checkpoint_file.write_if_possible)
@@ -113,8 +116,8 @@ def run_monitored(
         raise Interrupted(machine)
     outcome = machine.outcome()
     if debug_checks() and non_finite_lanes(outcome):
-        return compiled.execute(given, mesh)  # which says where they come from
-    return outcome
+        return machine.program, machine.program.execute(given, mesh)  # which says where they come from
+    return machine.program, outcome
 
 
 def _begun(
@@ -126,6 +129,7 @@ def _begun(
     if not path.exists():
         return start(name, compiled, given, mesh, options.first_given, lanes).recognisable()
     about, arrays = checkpoint_file.read(path)
+    compiled = with_saved_capacity(compiled, about)
     mesh, digest = _dealt(compiled, given, mesh, options.first_given), fingerprint.of_arguments(given)
     devices = LaneSharding(mesh, 0).devices if given.lanes else 1
     check(path, about, compiled, "run", inputs=(given.lanes, "inputs"), arguments=(digest, "arguments"),
@@ -153,7 +157,7 @@ def load(programs: Loadable, path: Any, args: tuple[Any, ...], kwargs: dict[str,
         given = programs.prepare(args, kwargs)
     else:
         given = _described(file, programs, about)
-    compiled = programs.program(given)
+    compiled = with_saved_capacity(programs.program(given), about)
     mesh = mesh_for_sharding(mesh, "load")
     devices = LaneSharding(mesh, 0).devices if about["inputs"] else 1
     if devices != about["devices"]:

@@ -13,7 +13,7 @@ import numpy as np
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.program import Program
 from pcbatch.runs import checkpoint_file, fingerprint
-from pcbatch.runs.checkpoint_header import check, header, refused
+from pcbatch.runs.checkpoint_header import check, header, refused, with_saved_capacity
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.progress import reporting
 from pcbatch.runs.run_options import RunOptions, deadline
@@ -30,6 +30,7 @@ def run_chunks_monitored(
     flow: ChunkPlan,
     mesh: Devices,
     options: RunOptions,
+    again: bool = False,
 ) -> RawResult:
     """Run inputs that come in chunks to their end, or as far as the options allow.
 
@@ -40,10 +41,11 @@ def run_chunks_monitored(
         flow: how they come.
         mesh: the devices.
         options: progress, time limit and checkpoints.
+        again: whether the run is a repetition with more room for lists, which begins from the start.
     """
     path, held = options.save_to, None
     about = _about(compiled, given, flow, mesh) if path is not None else {}
-    if path is not None and path.exists():
+    if path is not None and path.exists() and not again:
         held = _checkpoint(path, compiled, about)
     with reporting(options.progress, "inputs") as report, interruptible() as interrupted:
         watch = HostLoop(TripBudget(), until=deadline(options.timeout), report=report, interrupted=interrupted)
@@ -64,6 +66,13 @@ def run_chunks_monitored(
     if watch.why == "interrupted":
         raise _interrupted(path)
     return outcome
+
+
+def resumed_program(compiled: Program, options: RunOptions | None) -> Program:
+    """Return the program that a run with these options goes on with: its file tells how much room lists have."""
+    if options is None or options.save_to is None or not options.save_to.exists() or not compiled.may_be_full:
+        return compiled
+    return with_saved_capacity(compiled, checkpoint_file.read(options.save_to)[0])
 
 
 def _interrupted(path: Path | None) -> Interrupted:

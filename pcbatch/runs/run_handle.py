@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,17 +12,18 @@ import numpy as np
 
 from pcbatch.call.arguments import Arguments, usage
 from pcbatch.call.results import Result
+from pcbatch.compiler import growth
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.diagnostics.tables import ranges, table
-from pcbatch.errors import UsageError
+from pcbatch.errors import TooLargeError, UsageError
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_header import header
 from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.progress import reporting
 from pcbatch.runs.run_options import deadline, whole_number
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
-from pcbatch.runtime.execute.run_state import RunState, shape_of
+from pcbatch.runtime.execute.run_state import QueueRun, RunState, begin, shape_of
 from pcbatch.runtime.execute.state_arrays import named
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
@@ -116,8 +117,13 @@ class Machine:
 
     @property
     def done(self) -> bool:
-        """Whether every lane has ended."""
-        return self._paused is None or self._paused.ended
+        """Whether every lane has ended, and none is to be run again with more room for its lists."""
+        return self._paused is None or (self._paused.ended and not self._room_needed())
+
+    @property
+    def program(self) -> Program:
+        """The program that runs."""
+        return self._compiled
 
     @property
     def standing(self) -> RunCounts | None:
@@ -157,18 +163,60 @@ class Machine:
         return later
 
     def moved(self, watch: HostLoop, donate: bool = True) -> Machine:
-        """Return the machine after a monitored run. `donate`: its buffers become those of the new one."""
-        state = self._usable()
+        """Return the machine after a monitored run. `donate`: its buffers become those of the new one.
+
+        Where a lane has had no room in a list, another machine with more room begins from the start.
+        """
         if is_tracing(()):
             raise traced("advance")
-        if state is None or state.ended:
+        machine = self if self._usable() is None else self._moved(watch, donate)
+        while not watch.stopped and (roomier := machine.with_room(watch)) is not None:
+            machine = roomier._moved(watch, True)
+        return machine
+
+    def _moved(self, watch: HostLoop, donate: bool) -> Machine:
+        state, save = self._usable(), watch.save
+        assert state is not None
+        if state.ended:
             return self
+        if save is not None:
+            watch.save = lambda snapshot: save(lambda: replace(self, _paused=snapshot()))
         with self._compiled.mapping_errors(self._given), _unchecked(), run_without_mesh():
             with watch.untimed():
                 own = state if donate else state.copied()
             later = own.advanced(watch)
+        watch.save = save
         self._compiled.flush()
         return replace(self, _paused=later)
+
+    def with_room(self, watch: HostLoop | None = None) -> Machine | None:
+        """Return a machine of the same call with more room for lists, before its first trip; None if no lane needs it,
+        or if it may not have it."""
+        needed = self._room_needed()
+        for capacity in growth.capacities_after(self._compiled, needed) if needed else ():
+            larger = self._compiled.recompile.with_capacity(capacity)
+            try:
+                with nullcontext() if watch is None else watch.untimed():
+                    return self.begun(larger)
+            except TooLargeError:
+                continue
+        return None
+
+    def begun(self, compiled: Program) -> Machine:
+        """Return a machine for the same call, run by another program, before its first trip."""
+        old, given = self._paused, self._given
+        assert old is not None
+        asked = old.lanes if isinstance(old, QueueRun) else None
+        with compiled.mapping_errors(given), _unchecked(), run_without_mesh():
+            executable = compiled.with_pc("advance")
+            state = begin(executable, compiled.args(given), given.lanes, asked, old.sharding.mesh)
+        return replace(self, _compiled=compiled, _paused=state)
+
+    def _room_needed(self) -> int:
+        """The elements that lanes have had no room for, if they may have more; 0 for none."""
+        if self._paused is None or not growth.may_grow(self._compiled) or self._arguments_gone:
+            return 0
+        return growth.lanes_full(self._compiled, self.outcome())
 
     def result(self) -> Result:
         """Return the result, as `f.run(...)` does; `Status.RUNNING`, and no value, in lanes that have not ended."""
@@ -240,9 +288,14 @@ class Machine:
     def recognisable(self) -> Machine:
         """Return the machine with a digest of the arguments that it was started with, if they are still there: a call
         with the same ones may continue its checkpoint."""
+        known = self._digest or self._arguments_gone
+        return self if known else replace(self, _digest=fingerprint.of_arguments(self._given))
+
+    @property
+    def _arguments_gone(self) -> bool:
+        """Whether the arguments are not there: a loaded machine has their types only, and a call may use them up."""
         leaves = [x for leaves in self._given.arrays.values() for x in leaves]
-        gone = any(isinstance(x, jax.ShapeDtypeStruct) or getattr(x, "is_deleted", bool)() for x in leaves)
-        return self if self._digest or gone else replace(self, _digest=fingerprint.of_arguments(self._given))
+        return any(isinstance(x, jax.ShapeDtypeStruct) or getattr(x, "is_deleted", bool)() for x in leaves)
 
     def _given_away(self) -> bool:
         return self._paused is not None and any(x.is_deleted() for x in jax.tree.leaves(self._paused.state))
@@ -277,11 +330,11 @@ def traced(what: str) -> UsageError:
     return usage("PCB441", title, note, help=help)
 
 
-def checkpointing(machine: Machine, path: Any) -> Callable[[Any], None]:
-    """Return the function that a `HostLoop` calls to save a run of this machine."""
+def checkpointing(path: Any) -> Callable[[Any], None]:
+    """Return the function that a monitored run calls to save its machine."""
 
-    def keep(snapshot: Callable[[], RunState]) -> None:
-        replace(machine, _paused=snapshot()).write(path, checkpoint_file.write_if_possible)
+    def keep(snapshot: Callable[[], Machine]) -> None:
+        snapshot().write(path, checkpoint_file.write_if_possible)
 
     return keep
 

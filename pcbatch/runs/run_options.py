@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,10 @@ class RunOptions:
         """The name of one option that was given, for messages."""
         values = {"save_to": self.save_to, "timeout": self.timeout, "progress": self.progress}
         return next(name for name, value in values.items() if value is not None)
+
+    def after(self, elapsed: float) -> RunOptions:
+        """Return the options of the rest of a run that has taken so many seconds."""
+        return self if self.timeout is None else replace(self, timeout=max(0.0, self.timeout - elapsed))
 
 
 NAMES = tuple(RunOptions.__dataclass_fields__)

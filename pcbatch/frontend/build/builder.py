@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.frontend.build.primitives import make_expr, used_nested
+from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
@@ -16,6 +16,7 @@ from pcbatch.frontend.source.tree import Node, load
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
+from pcbatch.ir.message import Message
 from pcbatch.ir.ops import UNSET, Jump, Prim, Return
 
 
@@ -56,6 +57,7 @@ class Builder:
         self._next_temp = 0
         self._taken = unit.names | unit.fn.__globals__.keys()
         self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
+        self.texts: dict[str, Message] = {}  # variables that hold text, as far as they are only shown
         self.variables = unit.variables | {self.result}
         self.current = self.label()
 
@@ -101,10 +103,15 @@ class Builder:
         """
         source = node if at is None else at
         self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
+        self.drafts[self.current].nested += [(name, source) for name in used_imports(self.unit, node)]
         expr = make_expr(
             self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, mutates=mutates
         )
         self.emit(Prim(dsts, expr, self.loc(source)))
+
+    def uses(self, name: str, at: Node) -> None:
+        """Record a call of a nested function that is a function of the program."""
+        self.drafts[self.current].nested.append((name, at))
 
     def unset(self, name: str, at: Node) -> None:
         """Append that a variable has no value yet, whatever its type will be; nothing may read it then."""
@@ -151,7 +158,7 @@ class Builder:
             terminator = self.drafts[label].terminator
             new = Return() if terminator is None else retarget(terminator, number.__getitem__)
             blocks.append(Block(number[label], tuple(self.drafts[label].ops), new))
-        names = [*self.unit.params, self.result]
+        names = [*self.unit.params, self.result, *self.unit.rebound]
         for block in blocks:
             for op in block.ops:
                 names += [*reads(op), *writes(op)]
@@ -159,7 +166,7 @@ class Builder:
         return Function(
             name=name,
             params=self.unit.params,
-            results=(self.result,),
+            results=(self.result, *self.unit.rebound),
             blocks=tuple(blocks),
             types=MappingProxyType(dict.fromkeys(names)),
             loc=self.unit.header,

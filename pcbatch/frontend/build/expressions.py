@@ -9,7 +9,7 @@ copied to a temporary first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import gast
 
@@ -19,8 +19,11 @@ from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
+from pcbatch.frontend.source.faults import Faults
+from pcbatch.frontend.source.nested import scope_of
 from pcbatch.frontend.source.places import Mutation, Place, mutation
 from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
+from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
@@ -152,6 +155,7 @@ def assigned(b: Builder, node: Node) -> frozenset[str]:
         own |= {found.place.name}
     elif (target := callee(b.unit, node)) is not None:
         own |= {place.name for place in _changed_places(b, node, target)}
+        own |= {outer for _, outer in _rebound(b, node, target)}
     return own.union(*(assigned(b, child) for child in children(node)))
 
 
@@ -168,6 +172,21 @@ def operands(b: Builder, nodes: Sequence[Node]) -> list[Node]:
 
 def _operand(b: Builder, node: Node) -> Node:
     return node if isinstance(node, gast.Lambda) else atom(b, node)
+
+
+def _rebound(b: Builder, node: Node, target: Target) -> tuple[tuple[str, str], ...]:
+    """The variables that a call assigns, each with its name in the function that is called."""
+    pairs = [(inner, outer) for inner, outer in target.captured if inner in target.rebound]
+    for name, value in _function_arguments(b, node, target):
+        pairs += [(f"{name}.{inner}", outer) for inner, outer in value.captured if inner in value.rebound]
+    return tuple(pairs)
+
+
+def _function_arguments(b: Builder, node: Node, target: Target) -> list[tuple[str, Target]]:
+    """The nested functions among the arguments of a call, each with its parameter."""
+    given = bind(Faults(b.unit.source), spread(b.unit, node), target).given if b.unit.lifted or b.unit.rebound else ()
+    values = [(name, static_value(b.unit, arg)) for name, arg in given]
+    return [(name, value) for name, value in values if isinstance(value, Target)]
 
 
 def _frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
@@ -304,12 +323,20 @@ def _control_into(b: Builder, dst: str, node: Node) -> None:
 
 
 def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
+    node = spread(b.unit, node)
     variables: dict[str, str] = {}  # parameter -> variable
     binding = bind(b.faults, _without_star(b, node, target), target)
     statics = {name: value for name, _, value in binding.defaults if is_static(value)}
-    statics |= {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
-    statics |= binding.shape
-    values = in_order(b, [value for _, value in binding.given])
+    known = {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
+    captured, rebound = dict(target.captured), dict(_rebound(b, node, target))
+    for name, value in known.items():
+        if isinstance(value, Target):
+            captured |= {f"{name}.{inner}": outer for inner, outer in value.captured}
+            known[name] = value.passed_as(name)
+    statics |= {**known, **binding.shape}
+    statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
+    nested = {name for name, value in known.items() if isinstance(value, Target)}
+    values = in_order(b, [constant(None, value) if name in nested else value for name, value in binding.given])
     for (name, _), value in zip(binding.given, values, strict=True):
         variables[name] = variable(b, value)
     for name, text, default in binding.defaults:
@@ -317,13 +344,35 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
         b.emit(Prim((variables[name],), default_expr(text, default), b.loc(node)))
     args = tuple(variables[name] for name in binding.order if name in variables)
     dst = b.temp() if dst is None else dst
-    b.emit(Call((dst,), b.symbol(target, statics), args, b.loc(node)))
+    further, results = scope_of(target, statics)
+    args += tuple(captured[name] for name in further if name not in variables)
+    for each in (target, *(value for value in known.values() if isinstance(value, Target))):
+        if each.nested is not None:
+            b.uses(each.nested.name, node)
+    _check_apart(b, node, captured, rebound)
+    written = tuple(rebound[name] for name in results)
+    if dst in written:  # the statement assigns it after the call
+        result = b.temp()
+        b.emit(Call((result, *written), b.symbol(target, statics), args, b.loc(node)))
+        b.emit(Move(dst, result, b.loc(node)))
+    else:
+        b.emit(Call((dst, *written), b.symbol(target, statics), args, b.loc(node)))
     return dst
 
 
 def _changed_places(b: Builder, node: Node, target: Target) -> list[Place]:
     """The places among the arguments of a call that its callee changes."""
     return []
+
+
+def _check_apart(b: Builder, node: Node, captured: Mapping[str, str], rebound: Mapping[str, str]) -> None:
+    """Refuse a call in which a function assigns a variable around it while another function of the call reads it."""
+    passed = list(captured.values())
+    for outer in dict.fromkeys(rebound.values()):
+        if passed.count(outer) > 1:
+            title = f"two functions of this call use the variable `{outer}`, and one of them assigns it"
+            help = "pass it as an argument and return it"
+            b.faults.add("PCB107", title, node, "each would have a value of its own", helps=(help,))
 
 
 def _without_star(b: Builder, node: Node, target: Target) -> Node:

@@ -8,18 +8,25 @@ primitive it could only show JAX's tracers.
 
 from __future__ import annotations
 
+import re
 import string
 
 import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import variable
+from pcbatch.frontend.build.operators import supported
+from pcbatch.frontend.build.primitives import lane_reads
+from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, is_constant
 from pcbatch.ir.message import Field, Message, joined
 
 CONVERSIONS = {-1: "", 115: "s", 114: "r", 97: "a"}  # as the tree writes `!s`, `!r`, `!a`
 
 Slot = tuple[str, str, str]  # argument (its position or name), conversion, spec
+# Flags, width, precision and kind of a slot of `%` that has neither a name nor a star.
+_PERCENT = re.compile(r"%([-+ #0]*)(\d*)((?:\.\d+)?)([sradiufFeEgGxXo%])")
+
 Template = tuple[str | Slot, ...]
 
 
@@ -31,7 +38,101 @@ def message(b: Builder, node: Node) -> Message:
         return joined(tuple(part for value in node.values for part in _piece(b, value)))
     if is_format_call(node):
         return filled(b, template(node.func.value.value), node)
+    if isinstance(node, gast.Name) and node.id in b.texts:
+        return b.texts[node.id]
+    if isinstance(node, gast.BinOp) and is_text(b, node):
+        if isinstance(node.op, gast.Add):
+            return joined((*message(b, node.left), *message(b, node.right)))
+        return _percent(b, node)
+    conversion = _text_call(b, node)
+    if conversion is not None:
+        return _shown(b, node, conversion)
     return (Field(variable(b, node)),)
+
+
+def is_text(b: Builder, node: Node) -> bool:
+    """Whether an expression makes text that can be a message."""
+    match node:
+        case gast.Constant(value=str()) | gast.JoinedStr():
+            return True
+        case gast.Name(id=name):
+            return name in b.texts
+        case gast.BinOp(op=gast.Add()):
+            return is_text(b, node.left) and is_text(b, node.right)
+        case gast.BinOp(op=gast.Mod(), left=gast.Constant(value=str() as text)):
+            slots = percent_slots(text)
+            return slots is not None and sum(map(bool, slots)) == len(_operands(node.right))
+    return is_format_call(node) or _text_call(b, node) is not None
+
+
+def shows_lanes(b: Builder, node: Node) -> bool:
+    """Whether a text may show values of a lane, so that it is no text known while compiling."""
+    return bool(lane_reads(b.unit, node, b.variables))
+
+
+def _text_call(b: Builder, node: Node) -> str | None:
+    """The conversion that a call such as `str(x)` or `repr(x)` makes; None for any other node."""
+    match node:
+        case gast.Call(args=[gast.expr()], keywords=[]) if not isinstance(node.args[0], gast.Starred):
+            names = {"str": "s", "repr": "r", "ascii": "a", "format": ""}
+        case gast.Call(args=[gast.expr(), gast.Constant(value=str())], keywords=[]):
+            names = {"format": ""}
+        case _:
+            return None
+    return next((conversion for name, conversion in names.items() if is_builtin(b.unit, node.func, name)), None)
+
+
+def _shown(b: Builder, node: Node, conversion: str) -> Message:
+    spec = joined((node.args[1].value,)) if len(node.args) > 1 else ()
+    if conversion == "s" and is_text(b, node.args[0]):
+        return message(b, node.args[0])
+    return (Field(variable(b, node.args[0]), conversion if conversion != "s" else "", spec),)
+
+
+def percent_slots(text: str) -> tuple[str, ...] | None:
+    """Split the left side of `%`: an empty text for constant text, else the slot; None if it cannot be a message."""
+    slots = _PERCENT.findall(text)
+    if "%" in _PERCENT.sub("", text):
+        return None
+    return tuple("" if kind == "%" else kind for *_, kind in slots)
+
+
+def _operands(node: Node) -> list[Node]:
+    return list(node.elts) if isinstance(node, gast.Tuple) else [node]
+
+
+def _percent(b: Builder, node: Node) -> Message:
+    """The message of `"..." % values`."""
+    operands = iter(_operands(node.right))
+    parts: list[str | Field] = []
+    end = 0
+    text = node.left.value
+    for slot in _PERCENT.finditer(text):
+        parts.append(text[end : slot.start()])
+        end = slot.end()
+        flags, width, precision, kind = slot.groups()
+        if kind == "%":
+            parts.append("%")
+            continue
+        parts += _percent_field(b, next(operands), flags, width, precision, kind)
+    return joined((*parts, text[end:]))
+
+
+def _percent_field(b: Builder, node: Node, flags: str, width: str, precision: str, kind: str) -> Message:
+    """The field of one slot, with the format spec that means the same."""
+    align = "<" if "-" in flags else ">" if width else ""
+    sign = "+" if "+" in flags else " " if " " in flags else ""
+    zero = "0" if "0" in flags and "-" not in flags else ""
+    if kind in "sra":
+        if not width and not precision:
+            return message(b, node) if kind == "s" else (Field(variable(b, node), kind),)
+        return (Field(variable(b, node), kind, joined((f"{align}{width}{precision}",))),)
+    if kind in "diu":
+        node = supported("int_", [node], node)
+        kind, precision = "d", ""
+    align = "" if zero else align
+    alternate = "#" if "#" in flags else ""
+    return (Field(variable(b, node), "", joined((f"{align}{sign}{alternate}{zero}{width}{precision}{kind}",))),)
 
 
 def _piece(b: Builder, node: Node) -> Message:

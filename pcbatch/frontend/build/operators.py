@@ -20,6 +20,7 @@ import numpy as np
 from pcbatch.frontend.build.library_calls import is_numpy_call
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
+from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import bindings, parameters
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, call, constant, is_constant, load, rebuild
@@ -65,6 +66,8 @@ TREES = frozenset({jax.tree.map.__module__, jax.tree_util.tree_map.__module__}) 
 
 TYPE_TESTS = (gast.Is, gast.IsNot, gast.Eq, gast.NotEq, gast.In, gast.NotIn)
 PARTS = ("real", "imag")
+METHODS = frozenset("bit_length bit_count is_integer conjugate as_integer_ratio hex to_bytes".split())
+"""The methods of numbers that traced values lack."""
 
 BUILTIN_TYPES = tuple(value for value in vars(builtins).values() if isinstance(value, type))
 
@@ -136,6 +139,11 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
             return rebuild(child, lambda value: _rewritten(unit, value, inner, all_))
         return _rewritten(unit, child, inner, all_, any(child is test for test in tests))
 
+    if isinstance(node, gast.FunctionDef) and any(is_cache(unit, d) for d in node.decorator_list):
+        caches = [id(d) for d in node.decorator_list if is_cache(unit, d)]
+        return rebuild(
+            node, lambda child: supported("see_through", [child], child) if id(child) in caches else change(child)
+        )
     node, before = rebuild(node, change), node
     if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
         node = _load_attribute(node)
@@ -156,6 +164,9 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
             function = _function(replacement, node.func)
         elif _is_builtin_type(target) or _is_nested(unit, node.func, hidden):
             function = node.func  # a nested function is rewritten where it is defined
+        elif isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
+            function = supported("method", [node.func.value, constant(node.func.attr, node.func)], node.func)
+            function = supported("substitute", [function], node.func)
         else:
             function = supported("substitute", [node.func], node.func)
         args = [supported("substitute", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
@@ -208,7 +219,7 @@ def _operator(node: Node, all_: bool) -> Node:
         case gast.BinOp() if type(node.op) in BINARY and not (isinstance(node.op, gast.Mod) and _is_text(node.left)):
             return supported(BINARY[type(node.op)], [node.left, node.right], node)
         case gast.Compare() if len(node.ops) == 1:
-            return supported(COMPARISONS[type(node.ops[0])], [node.left, node.comparators[0]], node)
+            return supported(COMPARISONS[type(node.ops[0])], [node.left, _as_tuple(node.comparators[0], node)], node)
         case gast.Attribute(attr=name) if isinstance(node.ctx, gast.Load) and name in PARTS:
             return supported("attribute", [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
@@ -217,6 +228,13 @@ def _operator(node: Node, all_: bool) -> Node:
             value = supported("right_operand", [node.value], node.value)
             return gast.copy_location(gast.AugAssign(target=node.target, op=node.op, value=value), node)
     return _text(node) if all_ else node
+
+
+def _as_tuple(node: Node, comparison: Node) -> Node:
+    """A set after `in` as a tuple: values of a lane have no hash."""
+    if not isinstance(node, gast.Set) or not isinstance(comparison.ops[0], gast.In | gast.NotIn):
+        return node
+    return gast.copy_location(gast.Tuple(elts=node.elts, ctx=gast.Load()), node)
 
 
 def _sign(node: Node) -> Node:

@@ -81,6 +81,11 @@ def used_nested(unit: Unit, node: Node) -> tuple[str, ...]:
     return tuple(name for name in unit.nested if name in used)
 
 
+def used_imports(unit: Unit, node: Node) -> tuple[str, ...]:
+    """The names read by `node` that an `import` in the body of the user's function binds."""
+    return tuple(name for name in free_names(node) if name in unit.imports) if unit.imports else ()
+
+
 def nested_reads(unit: Unit, name: str) -> tuple[str, ...]:
     """The free names of the definition of a nested function."""
     node = unit.nested[name]
@@ -103,7 +108,7 @@ def default_expr(text: str, value: object) -> Expr:
 def _compile(unit: Unit, node: Node, nested: tuple[str, ...], ins: tuple[str, ...], arity: int) -> Callable[..., Any]:
     body = [gast.gast_to_ast(rewritten(unit, unit.nested[name])) for name in nested]
     body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
-    primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, {SUPPORT: operators})
+    primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, {**unit.imports, SUPPORT: operators})
     assert primitive is not None  # all that it reads is a parameter, a global or a cell
     return primitive
 

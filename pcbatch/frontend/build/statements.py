@@ -14,9 +14,11 @@ from pcbatch.frontend.build.effects import build_assert, build_print, build_rais
 from pcbatch.frontend.build.element_loops import each
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
 from pcbatch.frontend.build.match import match_statement
+from pcbatch.frontend.build.texts import assign_text
 from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
+from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.streams import is_special, needs_loop
 from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant
 from pcbatch.ir.ops import Return
@@ -39,8 +41,10 @@ def statements(b: Builder, body: Sequence[Node], loop: Loop | None = None) -> No
 def statement(b: Builder, node: Node, loop: Loop | None) -> None:
     """Build one statement; a statement that is not supported was refused before and builds nothing."""
     match type(node).__name__:
+        case "Assign" if assign_text(b, node.targets, node.value):
+            pass
         case "Assign":
-            if not is_lambda_definition(node) or node.targets[0].id not in b.unit.nested:
+            if not is_lambda_definition(node) or node.targets[0].id not in b.unit.definitions:
                 assign(b, node.targets, node.value)
             else:
                 b.define(node.targets[0].id)
@@ -78,10 +82,19 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
             build_assert(b, node)
         case "Raise":
             build_raise(b, node)
-        case "FunctionDef" if node.name in b.unit.nested:
+        case "FunctionDef" if node.name in b.unit.definitions:
             b.define(node.name)
+        case "Import" | "ImportFrom":
+            for name, _ in bindings([node]):
+                b.define(name)
         case _:
-            assert not isinstance(node, FUNCTIONS) or node.name not in b.unit.nested
+            assert not isinstance(node, FUNCTIONS) or node.name not in b.unit.definitions
+
+
+def return_none(b: Builder, at: Node) -> None:
+    """Build the end of a function that returns no value, as Python does: None is returned."""
+    b.prim((b.result,), constant(None, at))
+    b.end(Return())
 
 
 def _return(b: Builder, value: Node) -> None:

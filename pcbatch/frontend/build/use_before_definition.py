@@ -26,14 +26,17 @@ def check_nested(b: Builder) -> None:
         for name, use in b.drafts[label].nested:
             if use is None:
                 defined.add(name)
-            elif name not in defined:
+            elif name not in defined and name in b.unit.definitions:
                 b.faults.add(
                     "PCB201",
                     f"the nested function `{name}` is used before its definition",
                     use,
-                    cause=(b.unit.nested[name], "defined here"),
+                    cause=(b.unit.definitions[name], "defined here"),
                     helps=("move the definition up, before every use",),
                 )
+            elif name not in defined and name in b.unit.bound and name in b.unit.imports:
+                title, cause = f"`{name}` is used before it is imported", (b.unit.bound[name][0], "imported here")
+                b.faults.add("PCB201", title, use, cause=cause, helps=("move the `import` up, before every use",))
 
 
 def _predecessors(b: Builder) -> dict[str, tuple[str, ...]]:
@@ -45,7 +48,7 @@ def _defined_at_entry(b: Builder) -> Mapping[str, Names]:
     sources = _predecessors(b)
     entry = next(iter(sources))
     defined = {label: frozenset(n for n, use in b.drafts[label].nested if use is None) for label in sources}
-    everything = frozenset(b.unit.nested)
+    everything = frozenset((*b.unit.definitions, *b.unit.imports))
 
     def join(label: str, paths: list[Names]) -> Names:
         return Names() if label == entry else everything.intersection(*paths)

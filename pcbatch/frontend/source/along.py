@@ -26,7 +26,7 @@ CodeKey = tuple[str, int, str]
 PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib")), *site.getsitepackages()})
 INSTALLED = (*PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
 _OURS = str(Path(__file__).parents[2]) + "/"
-_CACHE = type(functools.lru_cache(lambda: None))
+CACHE = type(functools.lru_cache(lambda: None))
 
 _primitives: set[CodeKey] = set()
 
@@ -100,6 +100,14 @@ class Along:
         self.wanted.setdefault(key_of(code), Reason(code.co_name, place, call, why))
         return True
 
+    def want_nested(self, outer: CodeType, definition: Any, call: Loc | None, why: str) -> bool:
+        """Ask for a function defined in `outer`, by its `def` or lambda, to be compiled along."""
+        lines = [definition.lineno, *(decorator.lineno for decorator in getattr(definition, "decorator_list", ()))]
+        name = getattr(definition, "name", "<lambda>")
+        inner = (constant for constant in outer.co_consts if isinstance(constant, CodeType))
+        code = next((code for code in inner if code.co_firstlineno == min(lines) and code.co_name == name), None)
+        return code is not None and self.want(code, call, why)
+
     def copy_calls(self, name: str) -> bool:
         """Ask for copies of a function of the program at its calls; False unless it is compiled along without."""
         key = self.names.get(name)
@@ -129,7 +137,7 @@ def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tup
         case functools.partial():
             fn, args, keywords = callee_of(obj.func)
             return fn, (*args, *obj.args), tuple({**dict(keywords), **obj.keywords}.items())
-        case _CACHE():
+        case CACHE():
             return callee_of(obj.__wrapped__)
     return None, (), ()
 
@@ -139,6 +147,6 @@ def bound_function(base: object, name: str) -> Any:
     if isinstance(base, type) or name in getattr(base, "__dict__", ()):
         return None
     value = inspect.getattr_static(type(base), name, None)
-    if isinstance(value, FunctionType) or isinstance(value, _CACHE):
+    if isinstance(value, FunctionType) or isinstance(value, CACHE):
         return MethodType(value, base)
     return None

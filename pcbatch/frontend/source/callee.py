@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,10 @@ class Target:
     `args` come before the arguments of the call (a method's object, those of a `functools.partial`), `keywords` are
     those of a partial; `inline`: a copy of the function is put where it is called; `along`: it has no decorator, so
     that it may also be used as the plain function that it is.
+
+    A function defined inside another one gets the variables that it reads of that one as further arguments: `captured`
+    has them by their names inside it and those in the scope of the call. Those in `rebound` (by their names inside) it
+    assigns by `nonlocal`: they are further results. `nested` is its definition.
     """
 
     fn: FunctionType
@@ -21,6 +26,19 @@ class Target:
     keywords: tuple[tuple[str, object], ...] = ()
     inline: bool = False
     along: bool = False
+    captured: tuple[tuple[str, str], ...] = ()
+    rebound: tuple[str, ...] = ()
+    nested: Any = None  # a `Nested`, which `function_unit` makes
+
+    def passed_as(self, parameter: str) -> Target:
+        """The target as another function knows it that gets this function as an argument."""
+        captured = tuple((inner, f"{parameter}.{inner}") for inner, _ in self.captured)
+        return replace(self, captured=captured)
+
+    @property
+    def assigned(self) -> tuple[str, ...]:
+        """The variables in the scope of a call that the call assigns beside its result."""
+        return tuple(outer for inner, outer in self.captured if inner in self.rebound)
 
 
 BatchedTest = Callable[[object], Target | None]  # gives None for an object that is not a batched function

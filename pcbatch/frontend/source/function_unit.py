@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 import gast
 
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
 from pcbatch.frontend.source.decisions import NONE, Decisions
+from pcbatch.frontend.source.imports import imported
 from pcbatch.frontend.source.locate import Source, locate
+from pcbatch.frontend.source.nested import lift, scope_of, to_lift
 from pcbatch.frontend.source.scope import bindings, identifiers, parameters
 from pcbatch.frontend.source.tree import FUNCTIONS, Node
 
@@ -25,6 +28,12 @@ class Unit:
     primitive that uses it. `statics` are parameters that are never assigned and whose object is known: a function, a
     string, `self`. `names` are all identifiers that occur, so that names of temporaries can avoid them. `batched` gives
     the target of a call of a batched object, None for other objects. `decisions` are those of type inference so far.
+
+    `lifted` are nested functions that are functions of the program, `definitions` the nodes of all functions that are
+    defined in the body. `params` end with variables of functions around this one (see `source.nested`); `rebound` are
+    those that this one assigns. `is_entry`: the function is the one that a batch runs. `shape` gives the number of
+    arguments in `*args` ("*") and the names in `**kwargs` ("**"), where they are known; `imports` has the objects of
+    names that an `import` in the body binds.
     """
 
     fn: FunctionType
@@ -39,6 +48,13 @@ class Unit:
     batched: BatchedTest
     statics: Statics
     decisions: Decisions = NONE
+    along: Along | None = None
+    lifted: Mapping[str, Target] = field(default_factory=dict)
+    definitions: Mapping[str, Node] = field(default_factory=dict)
+    rebound: tuple[str, ...] = ()
+    is_entry: bool = False
+    shape: Mapping[str, str] = field(default_factory=dict)
+    imports: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def header(self) -> Loc:
@@ -54,32 +70,80 @@ class Unit:
         return statements
 
 
-def make_unit(fn: FunctionType, batched: BatchedTest, statics: Statics, decisions: Decisions = NONE) -> Unit:
-    """Find the source of `fn` and classify its names; raises CompileError if there is no source."""
-    located = locate(fn)
-    node = located.node
+def make_unit(
+    fn: FunctionType,
+    batched: BatchedTest,
+    statics: Statics,
+    target: Target | None = None,
+    decisions: Decisions = NONE,
+) -> Unit:
+    """Find the source of `fn` and classify its names; raises CompileError if there is no source.
+
+    `target` is that of the calls of `fn`; it tells whether `fn` is a nested function.
+    """
+    if target is not None and target.nested is not None:
+        outer: Unit | None = target.nested.outer
+        assert outer is not None
+        source, node, in_class = outer.source, target.nested.node, outer.in_class
+    else:
+        outer, located = None, locate(fn)
+        source, node, in_class = located.source, located.node, located.in_class
     body = [node.body] if isinstance(node, gast.Lambda) else node.body
-    params = parameters(node.args)
+    further, rebound = scope_of(target, statics)
+    own = parameters(node.args)
+    params = (*own, *(name for name in further if name not in own))
     bound: dict[str, list[Node]] = {name: [] for name in params}
     for name, place in bindings(body):
         bound.setdefault(name, []).append(place)
-    nested = {name: d for name, d in definitions(body) if len(bound[name]) == 1 and name not in params}
-    return Unit(
+    defined = {name: d for name, d in definitions(body) if len(bound[name]) == 1 and name not in params}
+    # Functions that are defined around this one are known here as they are there.
+    nested = (
+        {}
+        if outer is None
+        else {name: d for name, d in outer.nested.items() if name not in bound and _pure(outer, name)}
+    )
+    lifted = {} if outer is None else {name: t for name, t in outer.lifted.items() if name not in bound}
+    imports = {} if outer is None else {name: v for name, v in outer.imports.items() if name not in bound}
+    imports |= imported(fn, {name: p[0] for name, p in bound.items() if len(p) == 1 and name not in params})
+    names = identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names)
+    unit = Unit(
         fn=fn,
-        source=located.source,
+        source=source,
         node=node,
-        in_class=located.in_class,
+        in_class=in_class,
         params=params,
         bound={name: tuple(places) for name, places in bound.items()},
-        variables=frozenset(bound) - frozenset(nested),
-        nested=nested,
-        names=identifiers(node) | set(fn.__code__.co_freevars) | set(fn.__code__.co_names),
-        batched=lambda obj: (
-            Target(fn) if obj is fn and batched(obj) is None else batched(obj)
-        ),  # `fn` may call itself by a name that is not its batched object
+        variables=frozenset(bound) - frozenset(defined) - frozenset(imports),
+        nested={**nested, **defined},
+        names=names if outer is None else names | outer.names,
+        batched=_with_itself(fn, batched),
         statics={name: value for name, value in statics.items() if not bound.get(name, [fn])},
         decisions=decisions,
+        along=batched if isinstance(batched, Along) else None,
+        lifted=lifted,
+        definitions=defined,
+        rebound=rebound,
+        shape={star: str(statics[star]) for star in ("*", "**") if star in statics},
+        imports=imports,
     )
+    inner = lift(unit, to_lift(source.file, defined, unit.along), defined)
+    lifted.update(inner)  # the functions inside refer to this unit
+    return replace(unit, nested={name: d for name, d in unit.nested.items() if _pure(unit, name)})
+
+
+def _pure(unit: Unit, name: str) -> bool:
+    """Whether a nested function may be inlined in a primitive that uses it: it assigns no variable around it."""
+    return name not in unit.lifted or not unit.lifted[name].rebound
+
+
+def _with_itself(fn: FunctionType, batched: BatchedTest) -> BatchedTest:
+    def target(obj: object) -> Target | None:
+        if isinstance(obj, Target):  # a nested function, which is no object
+            return obj
+        # `fn` may call itself by a name that is not its batched object.
+        return Target(fn) if obj is fn and batched(obj) is None else batched(obj)
+
+    return target
 
 
 def definitions(body: list[Node]) -> list[tuple[str, Node]]:

@@ -26,6 +26,10 @@ def resolve(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Any
     if isinstance(node, gast.Name):
         if node.id in unit.statics and node.id not in hidden:
             return unit.statics[node.id]
+        if node.id in unit.lifted and node.id not in hidden:
+            return unit.lifted[node.id]
+        if node.id in unit.imports and node.id not in hidden:
+            return unit.imports[node.id]
         if node.id in unit.bound or node.id in hidden:
             return MISSING
         return _look_up(unit.fn, node.id)

@@ -17,14 +17,17 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.build.effects import is_print
 from pcbatch.frontend.build.iterables import LAZY
 from pcbatch.frontend.build.operators import SUPPORT
+from pcbatch.frontend.source.along import callee_of
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import impure
+from pcbatch.frontend.source.nested import function_of, hidden_variables, nonlocals
 from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.source.scope import bindings, outside, parameters
+from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import becomes_list, expands, is_stream, needs_loop, takes_list
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
@@ -62,6 +65,7 @@ class Where:
     scope: str = ""
     function: bool = False
     hidden: frozenset[str] = frozenset()
+    definition: Node = None  # the outermost nested function around the node, of those that can be compiled along
 
 
 def check(unit: Unit, faults: Faults) -> None:
@@ -84,6 +88,9 @@ class Checker:
     def run(self) -> None:
         """Check the parameters, the names and the body."""
         node = self.unit.node
+        target = self.unit.lifted.get(getattr(node, "name", ""))
+        if target is not None and target.nested.node is node and (hidden := hidden_variables(target)):
+            self._hidden(hidden)
         if isinstance(node, gast.AsyncFunctionDef):
             rule = STATEMENTS["AsyncFunctionDef"]
             self.faults.add(rule.code, rule.title, self.unit.header, rule.label, helps=(rule.help,))
@@ -127,6 +134,14 @@ class Checker:
             self.visit(child, where)
 
     def _table(self, node: Node, kind: str, where: Where) -> None:
+        if kind == "Nonlocal" and not where.scope and set(node.names) <= set(self.unit.rebound):
+            return
+        if kind in ("Import", "ImportFrom") and not where.scope:
+            names = [name for name, _ in bindings([node])]
+            if all(name in self.unit.imports for name in names):
+                return
+        if kind == "Global" and not where.scope and not self.unit.bound.keys() & set(node.names):
+            return  # it only says that the names are read of the module
         rule = STATEMENTS.get(kind) or EXPRESSIONS.get(kind)
         if rule is not None and (not where.function or kind in NESTED):
             self.faults.add(rule.code, rule.title, node, rule.label, helps=(rule.help,))
@@ -143,10 +158,31 @@ class Checker:
             rule = STATEMENTS["AsyncFor"]
             self.faults.add(rule.code, rule.title, node.target, rule.label, helps=(rule.help,))
 
+    def _hidden(self, names: tuple[str, ...]) -> None:
+        title = f"`{self.unit.fn.__name__}` has a variable `{names[0]}` of its own, and a function that it calls reads another"
+        help = f"rename the variable `{names[0]}` of `{self.unit.fn.__name__}`"
+        self.faults.add("PCB203", title, self.unit.header, "both are passed under this name", helps=(help,))
+
+    def _lifted(self, node: Node) -> bool:
+        """Whether a nested function is a function of the program, which is checked by itself."""
+        return any(target.nested.node is node for target in self.unit.lifted.values())
+
+    def _ask(self, definition: Node, node: Node, why: str) -> None:
+        """Ask for a nested function to be compiled along."""
+        if self.unit.along is not None and definition is not None:
+            self.unit.along.want_nested(self.unit.fn.__code__, definition, self.unit.source.loc(node), why)
+
     def _function(self, node: Node, where: Where) -> None:
+        if self._lifted(node):
+            return
         if id(node) in self.written_out and isinstance(node, gast.Lambda):
             self.visit(node.body, replace(where, hidden=where.hidden | frozenset(parameters(node.args))))
             return
+        definition = where.definition
+        if definition is None and any(function_of(d) is node for d in self.unit.definitions.values()):
+            definition = node
+        if nonlocals(node):
+            self._ask(definition, node, "it assigns a variable of the function around it")
         body = [node.body] if isinstance(node, gast.Lambda) else node.body
         bound = frozenset((*parameters(node.args), *(name for name, _ in bindings(body))))
         for decorator in getattr(node, "decorator_list", []):
@@ -155,7 +191,7 @@ class Checker:
         for part in outside(node):
             self.visit(part, replace(where, scope="a default or decorator of a nested function"))
         for part in body:
-            self.visit(part, Where("a nested function", True, where.hidden | bound))
+            self.visit(part, Where("a nested function", True, where.hidden | bound, definition))
 
     def _call(self, node: Node, where: Where) -> None:
         target = callee(self.unit, node, where.hidden)
@@ -174,7 +210,8 @@ class Checker:
             if isinstance(node.func, gast.Subscript) and not isinstance(node.func.slice, gast.Constant):
                 self._choice(node.func.value, where, (tuple, list, dict))
             self.visit(node.func, where)
-        elif where.scope and not target.inline and not target.along:
+        elif where.scope and not target.inline and (not target.along or target.rebound):
+            self._ask(where.definition, node, f"it calls `{target.fn.__name__}`")
             self.faults.add(
                 "PCB206",
                 f"the batched function `{target.fn.__name__}` is called inside {where.scope}",
@@ -183,7 +220,7 @@ class Checker:
                 helps=("call it in a statement of the batched function, in a `for` loop if need be",),
             )
         elif not where.scope:
-            bind(self.faults, starred(node, target, lambda value, _k, _count: value), target)
+            bind(self.faults, starred(spread(self.unit, node), target, lambda value, _k, _count: value), target)
         for child in (*node.args, *(k.value for k in node.keywords)):
             if id(child) in self.written_out and not isinstance(child, (*COMPREHENSIONS, gast.Lambda, gast.Call)):
                 continue  # a function that the loop calls
@@ -225,7 +262,7 @@ class Checker:
 
     def _value(self, node: Node, where: Where) -> None:
         target = self._batched(node, where)
-        if target is not None and not target.inline and not target.along:
+        if target is not None and not target.inline and (not target.along or target.rebound):
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
             helps = value_helps(self.unit, target, None if self.given_to is None else resolve(self.unit, self.given_to))
@@ -308,6 +345,8 @@ class Checker:
         if is_call and self._changes_in_place(value.func):
             refuse_change(self.unit, self.faults, value, value.func.value)
             return
+        if is_call and self._called_for_effect(value):
+            return
         effect = impure(self.unit, value, resolve(self.unit, value.func), frozenset()) if is_call else None
         if effect is not None:
             title, helps = once(effect.name, effect.kind, effect.draw)
@@ -315,6 +354,18 @@ class Checker:
             return
         title = "this statement has no effect on a lane"
         self.faults.add("PCB119", title, value, "its value is not used", helps=unused_helps(self.unit, value))
+
+    def _called_for_effect(self, node: Node) -> bool:
+        """Ask for a function to be compiled along that is called for what it raises or prints; False if it cannot be."""
+        along = self.unit.along
+        if along is None:
+            return False
+        why = "it is called for what it does, as its value is not used"
+        if isinstance(node.func, gast.Name) and node.func.id in self.unit.definitions:
+            definition = function_of(self.unit.definitions[node.func.id])
+            return along.want_nested(self.unit.fn.__code__, definition, self.unit.source.loc(node), why)
+        fn = callee_of(resolve(self.unit, node.func))[0]
+        return fn is not None and along.want(fn.__code__, self.unit.source.loc(node), why)
 
     def _changes_in_place(self, func: Node) -> bool:
         if not is_mutating_method(func, statement=True) or _is_at(func.value):

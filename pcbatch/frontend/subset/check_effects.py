@@ -5,7 +5,6 @@ from __future__ import annotations
 import gast
 
 from pcbatch.frontend.build.effects import exception_class, exception_parts, is_debug_print
-from pcbatch.frontend.build.expressions import assigned
 from pcbatch.frontend.build.messages import fits
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
@@ -62,6 +61,6 @@ def check_raise(unit: Unit, faults: Faults, node: Node) -> None:
 
 def check_no_walrus(faults: Faults, node: Node) -> None:
     """Record `:=` in a message, whose values are all read at its end, after every assignment."""
-    if assigned(node):
+    if any(isinstance(part, gast.NamedExpr) for part in gast.walk(node)):
         title, label = "`:=` inside a message is not supported", "assigns while the message is put together"
         faults.add("PCB114", title, node, label, helps=("assign in a statement of its own before",))

@@ -14,7 +14,7 @@ def check_names(unit: Unit, faults: Faults) -> None:
     """Record nested functions that cannot be inlined."""
     body = [] if isinstance(unit.node, gast.Lambda) else unit.node.body
     for name, node in definitions(body):
-        if unit.nested.get(name) is not node:
+        if unit.definitions.get(name) is not node:
             _bound_twice(unit, faults, name, node)
         _check_definition_time(unit, faults, node)
 

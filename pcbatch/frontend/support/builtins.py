@@ -13,10 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional, is_none
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support.math_functions.integers import modular_power
+from pcbatch.frontend.support.math_functions.reals import to_integer
 from pcbatch.frontend.support.python_numbers import power
+from pcbatch.frontend.support.sequence_operators import ordered
 from pcbatch.frontend.support.truth import truth
 from pcbatch.origins import either, note, number
 
@@ -140,6 +144,8 @@ def int_(*args: Any, **options: Any) -> Any:
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
         return int(*args, **options)
     value = _real_scalar("int", args[0])
+    if rules().overflow == "fail" and jnp.issubdtype(value.dtype, jnp.floating):
+        return number(to_integer(jnp.trunc(value), "int"))
     wide = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype.itemsize >= 4
     return number(value if wide else value.astype(int), *args)
 
@@ -177,23 +183,22 @@ def _real_scalar(name: str, value: jax.Array) -> jax.Array:
 
 
 def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
-    """The builtin `sorted`; refuses keys that are values of a lane."""
+    """The builtin `sorted`, whose keys may be numbers of a lane, or tuples of them."""
     items = list(values)
     keys = items if key is None else [key(item) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
         order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
         return [items[place] for place in order]
-    title = "`sorted` compares values in Python, once for all lanes"
-    helps = ("write `jnp.sort(jnp.asarray(xs))`", "with a key, `xs[jnp.argsort(keys)]` for arrays `xs` and `keys`")
-    raise Refusal("PCB305", title, helps=helps)
+    if isinstance(reverse, jax.core.Tracer):
+        title = "`reverse` must be known while compiling"
+        raise Refusal("PCB306", title, helps=("choose between the two orders with `if`",))
+    return ordered(items, keys, bool(reverse))
 
 
 def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
-    """The builtin `pow`, without a modulus for values of a lane."""
-    if mod is not None and any(isinstance(value, jax.Array) for value in (base, exp, mod)):
-        title = "`pow` with three arguments is not there for values of a lane"
-        helps = ("write `base**exp % mod`, or multiply and take `% mod` in a loop where the power would overflow",)
-        raise Refusal("PCB306", title, helps=helps)
+    """The builtin `pow`."""
+    if mod is not None and any(isinstance(value, jax.core.Tracer) for value in (base, exp, mod)):
+        return number(modular_power(base, exp, mod), base, exp, mod)
     return power(base, exp) if mod is None else pow(base, exp, mod)
 
 

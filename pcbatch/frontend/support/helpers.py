@@ -12,8 +12,6 @@ import ast
 import dis
 import functools
 import inspect
-import site
-import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -26,9 +24,14 @@ import jax.extend.source_info_util
 
 from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.operators import LIBRARIES, PASSING, REPLACED, SUPPORT, TREES, in_helper
+from pcbatch.frontend.source.along import CACHE, INSTALLED, PACKAGES
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.support.math_functions.arguments import of_lane
+from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
+from pcbatch.frontend.support.number_methods import ATTRIBUTES, part
+from pcbatch.frontend.support.sequence_operators import count, index
 from pcbatch.frontend.support.type_questions import type_
 from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, origin_of
 
@@ -36,8 +39,6 @@ Function = Callable[..., Any]
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-_PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib")), *site.getsitepackages()})
-_INSTALLED = (*_PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
 ARRAYS = frozenset({"jax", "jaxlib", "numpy"})
 QUESTIONS = frozenset("isinstance type hasattr getattr callable isscalar iterable __class__".split())
 UNKNOWN_SOURCE = (
@@ -76,10 +77,16 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     replacement = next((name for function, name in REPLACED if fn is function), None)
     if replacement is not None:
         return getattr(support, replacement)
+    if (of_lanes := math_replacement(fn)) is not None:
+        return of_lanes
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
+    if (method := _of_sequence(fn)) is not None:
+        return method
     if _is_rewritten(fn):
         return fn
+    if isinstance(fn, CACHE):
+        return _without_cache(fn, substitute(fn.__wrapped__, support))
     if not any(fn is function for function in PASSING) and _returns_arrays(fn):
         return _with_array_results(fn)
     match fn:
@@ -98,8 +105,23 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     return _with_unknown_origins(fn) if copy is None else MethodType(copy, fn)
 
 
+def see_through(decorator: Function) -> Function:
+    """Return a decorator that caches as `decorator` does, but not for values of a lane, which are no keys."""
+    return lambda fn: _without_cache(decorator(fn), fn)
+
+
+def _without_cache(cached: Function, fn: Function) -> Function:
+    def run(*args: Any, **options: Any) -> Any:
+        of_lane = any(isinstance(leaf, Tracer) for leaf in leaves((args, options)))
+        return (fn if of_lane else cached)(*args, **options)
+
+    return run
+
+
 def load_attribute(value: Any, name: str, support: ModuleType) -> Any:
     """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
+    if isinstance(value, Tracer) and name in ATTRIBUTES:
+        return part(value, name)
     if not is_noting() or isinstance(value, PLAIN) or _package(type(value)) in LIBRARIES:
         return getattr(value, name)
     match inspect.getattr_static(type(value), name, None):
@@ -108,6 +130,17 @@ def load_attribute(value: Any, name: str, support: ModuleType) -> Any:
         case functools.cached_property(func=FunctionType() as getter) if name not in vars(value):
             return substitute(getter, support)(value)
     return getattr(value, name)
+
+
+def _of_sequence(fn: Any) -> Function | None:
+    """The method `count` or `index` of a tuple or list, which compare values of a lane."""
+    owner = getattr(fn, "__self__", None)
+    if not isinstance(fn, BuiltinFunctionType) or not isinstance(owner, tuple | list):
+        return None
+    method = {"count": count, "index": index}.get(fn.__name__)
+    if method is None:
+        return None
+    return lambda item, *ends: method(owner, item, *ends) if of_lane((owner, item)) else fn(item, *ends)
 
 
 def _constructor(cls: type, support: ModuleType) -> Function:
@@ -165,7 +198,7 @@ def _with_array_results(fn: Function) -> Function:
 def _with_unknown_origins(fn: Function) -> Function:
     """Wrap a function whose source is not known: its scalar results may be numbers of Python or arrays."""
     code = getattr(fn, "__code__", None)
-    if isinstance(code, CodeType) and code.co_filename.startswith(_PACKAGES) and _asks_types(code):
+    if isinstance(code, CodeType) and code.co_filename.startswith(PACKAGES) and _asks_types(code):
         fn = _refuse_scalars(fn, *OF_A_PACKAGE, ARRAY_HELP)
     elif _asks_types_uncopied(fn):
         fn = _refuse_scalars(fn, *UNKNOWN_SOURCE, SOURCE_HELP.format(getattr(fn, "__name__", "it")))
@@ -194,7 +227,7 @@ def _refuse_scalars(fn: Function, title: str, note: str, help: str) -> Function:
 def _asks_types_uncopied(fn: Any) -> bool:
     """Whether a function of the user's, which is called as it is, may ask for the type of a value."""
     code = getattr(fn, "__code__", None)
-    return isinstance(code, CodeType) and not code.co_filename.startswith(_INSTALLED) and _asks_types(code)
+    return isinstance(code, CodeType) and not code.co_filename.startswith(INSTALLED) and _asks_types(code)
 
 
 def _asks_types(code: CodeType) -> bool:
@@ -206,7 +239,7 @@ def _asks_types(code: CodeType) -> bool:
 
 def _copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
     """The copy of a helper, made once; None if its source is unavailable or not the user's."""
-    if fn.__code__.co_filename.startswith(_INSTALLED):
+    if fn.__code__.co_filename.startswith(INSTALLED):
         return None
     if fn not in _copies:
         _copies[fn] = _make_copy(fn, support)

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.frontend.support import python_numbers
 from pcbatch.frontend.support.helpers import PLAIN
+from pcbatch.frontend.support.sequence_operators import are_sequences, compare
 from pcbatch.origins import is_noting, number
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -33,9 +34,13 @@ def binary(name: str, substitute: Substitute) -> Callable[[Any, Any], Any]:
     plain = {"power": "pow", "checked_power": "pow"}.get(name, name.rstrip("_"))
     dunder, reflected = f"__{plain}__", f"__{REFLECTED.get(plain, f'r{plain}')}__"
 
+    is_comparison = plain in REFLECTED
+
     def run(a: Any, b: Any) -> Any:
         if isinstance(a, Optional) or isinstance(b, Optional):
             return _of_optional(run, plain, a, b)
+        if is_comparison and are_sequences(a, b):
+            return compare(plain, a, b)
         if (isinstance(a, PLAIN) and isinstance(b, PLAIN)) or not is_noting():
             return operator(a, b)
         own, other = _method(a, dunder), _method(b, reflected)

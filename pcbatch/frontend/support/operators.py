@@ -54,6 +54,7 @@ from pcbatch.frontend.support.mutation import field as field
 from pcbatch.frontend.support.mutation import item as item
 from pcbatch.frontend.support.mutation import set_item as set_item
 from pcbatch.frontend.support.mutation import slice_ as slice_
+from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
 from pcbatch.frontend.support.python_numbers import divmod_ as divmod_
@@ -97,6 +98,9 @@ add, sub, mul, truediv, floordiv, mod, power, checked_power, lshift, rshift, and
 )
 eq, ne, lt, le, gt, ge = (binary(name, substitute) for name in "eq ne lt le gt ge".split())
 neg, pos, abs_, invert = (unary(name, substitute) for name in "neg pos abs_ invert".split())
+
+
+see_through = helpers.see_through
 
 
 def load_attribute(value: Any, name: str) -> Any:

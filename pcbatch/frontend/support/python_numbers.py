@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support import number_checks
+from pcbatch.frontend.support.rounding import known_digits, rounded_float, rounded_integer
 from pcbatch.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
 
 # Operations belong to the user's line, in the tracebacks and the metadata of JAX as well.
@@ -81,7 +83,14 @@ def _may_be_negative(base: Any, exponent: Any) -> bool:
 
 
 def round_(a: Any, *digits: Any, **options: Any) -> Any:
-    """The builtin `round`, for which a bool is a number."""
+    """The builtin `round`, for which a bool is a number; those of Python are rounded by their decimal value."""
+    places = known_digits(digits[0]) if len(digits) == 1 and not options and digits[0] is not None else None
+    if places is not None and isinstance(a, Tracer) and a.shape == () and origin_of(a) is Origin.NUMBER:
+        kind = kind_of(a.dtype)
+        if kind is float:
+            return note(rounded_float(a, places), Origin.NUMBER)
+        if kind is int:
+            return a if places >= 0 else note(rounded_integer(a, places), Origin.NUMBER)
     return _unary(lambda x: round(x, *digits, **options), "round", a)
 
 
@@ -120,11 +129,11 @@ def _arithmetic(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any
                 "they come from a function that is called as it is, or from paths that give different ones",
                 helps=(BOOLS_HELP,),
             )
-    return _with_origin(op, a, b)
+    return _with_origin(op, sign, a, b)
 
 
-def _with_origin(op: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    result = op(a, b)
+def _with_origin(op: Callable[[Any, Any], Any], sign: str, a: Any, b: Any) -> Any:
+    result = number_checks.binary(op, sign, a, b)
     if isinstance(result, Tracer) and result.shape == ():
         return note(result, both(source_of(a), source_of(b)))
     return result
@@ -137,7 +146,7 @@ def _unary(op: Callable[[Any], Any], sign: str, a: Any) -> Any:
     if is_bool(a) and origin is Origin.UNKNOWN:
         title = f"`{sign}` of a bool is a number if it is Python's own, which is not known of this one"
         raise Refusal("PCB303", title, helps=("write `int(c)` for the number",))
-    result = op(_as_integer(a) if is_bool(a) and origin is Origin.NUMBER else a)
+    result = number_checks.unary(op, sign, _as_integer(a) if is_bool(a) and origin is Origin.NUMBER else a)
     return result if result is a else note(result, origin or Origin.UNKNOWN)
 
 
@@ -162,16 +171,16 @@ floordiv = partial(_arithmetic, operator.floordiv, "//")
 mod = partial(_arithmetic, operator.mod, "%")
 lshift = partial(_arithmetic, operator.lshift, "<<")
 rshift = partial(_arithmetic, operator.rshift, ">>")
-truediv = partial(_with_origin, operator.truediv)
-and_ = partial(_with_origin, operator.and_)
-or_ = partial(_with_origin, operator.or_)
-xor = partial(_with_origin, operator.xor)
-eq = partial(_with_origin, operator.eq)
-ne = partial(_with_origin, operator.ne)
-lt = partial(_with_origin, operator.lt)
-le = partial(_with_origin, operator.le)
-gt = partial(_with_origin, operator.gt)
-ge = partial(_with_origin, operator.ge)
+truediv = partial(_with_origin, operator.truediv, "/")
+and_ = partial(_with_origin, operator.and_, "&")
+or_ = partial(_with_origin, operator.or_, "|")
+xor = partial(_with_origin, operator.xor, "^")
+eq = partial(_with_origin, operator.eq, "==")
+ne = partial(_with_origin, operator.ne, "!=")
+lt = partial(_with_origin, operator.lt, "<")
+le = partial(_with_origin, operator.le, "<=")
+gt = partial(_with_origin, operator.gt, ">")
+ge = partial(_with_origin, operator.ge, ">=")
 
 neg = partial(_unary, operator.neg, "-")
 pos = partial(_unary, operator.pos, "+")

@@ -132,7 +132,8 @@ class Staged:
                 values, shown = item.run(env, active) if sure or not item.risky else _run_for_some(item, env, active)
                 env |= values
                 if item.prints:
-                    counts = {**counts, "turn": prints.in_turn(item.prints, active, shown, counts["turn"])}
+                    turn = prints.in_turn(item.prints, active, shown, counts["turn"], repeats=self.tally.raises)
+                    counts = {**counts, "turn": turn}
             else:
                 results, active, counts = self._call(plan, block, item, env, active, counts, depth)
                 env |= {d: as_stored(r, plan.type(d)) for d, r in zip(item.dsts, results, strict=True)}

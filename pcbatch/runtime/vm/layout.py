@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.ir.def_use import kept
+from pcbatch.ir.ops import Fail
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import storage_type, zeros
 from pcbatch.runtime.vm import frames as frame_plans
@@ -32,7 +33,7 @@ from pcbatch.runtime.vm import timeline, wide_counters
 from pcbatch.runtime.vm.block_body import BlockCode, Values, compile_blocks
 from pcbatch.runtime.vm.frames import Frames
 from pcbatch.runtime.vm.lane_window import lanes_first, lanes_last
-from pcbatch.runtime.vm.status import Status
+from pcbatch.runtime.vm.status import Status, why
 
 # State keys besides those of variables.
 DEBT = "debt"  # of a machine that is refilled: idle lane-trips since the last refill, int32[]
@@ -90,7 +91,14 @@ class Layout:
     @property
     def nowhere(self) -> int:
         """A program counter that no lane ever has."""
-        return (len(Status) + 1) * (self.exit + 1)
+        # The last status is that of programs with containers; others have no need of so many program counters.
+        return (int(Status.LIST_FULL if self.may_be_full else Status.ERROR) + 2) * (self.exit + 1)
+
+    @property
+    def may_be_full(self) -> bool:
+        """Whether a lane may end because a container of it has no room."""
+        ends = (block.terminator for block in self.program.blocks)
+        return any(isinstance(end, Fail) and why(end) is Status.LIST_FULL for end in ends)
 
     @property
     def pc_type(self) -> np.dtype[np.signedinteger]:

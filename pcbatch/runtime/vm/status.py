@@ -21,6 +21,7 @@ from pcbatch.ir.ops import Fail
 class Status(IntEnum):
     """The end of one lane: it returned (`OK`), met a limit, or failed an `assert` (`ASSERTION`) or a `raise` (`ERROR`).
 
+    `LIST_FULL`: a list, dict or set of the lane has no room for its elements, and may not get more (`max_length`).
     `RUNNING` is seen only when a machine is stopped between trips, by `timeout` or by hand.
     """
 
@@ -30,6 +31,7 @@ class Status(IntEnum):
     RUNNING = 3
     ASSERTION = 4
     ERROR = 5
+    LIST_FULL = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,13 @@ class Site:
 
 def why(fail: Fail) -> Status:
     """Return the status of a lane that reaches a failure."""
-    return Status.ASSERTION if fail.kind == ops.ASSERTION else Status.ERROR
+    match fail.kind:
+        case ops.ASSERTION:
+            return Status.ASSERTION
+        case ops.CAPACITY:
+            return Status.LIST_FULL
+        case _:
+            return Status.ERROR
 
 
 def parked(block: jax.Array | int, blocks: int, why: Status) -> jax.Array | int:

@@ -112,7 +112,7 @@ def step_block(
     computed = isolated(compute) if stage.isolate_reads and _mixes(code, window) else compute()
     mask, over_limit, depth, done, jumps, _ = computed
     if code.prints:
-        prints.emit(code.prints, mask & prints_enabled, window.name(carry[NAME]), done.printed)
+        prints.emit(code.prints, mask & prints_enabled, window.name(carry[NAME]), done.printed, layout.may_be_full)
     out: Values = {reg(v): array for v, array in done.placed.items()}
     for v, new in done.updates.items():
         out[reg(v)] = window.write(carry[reg(v)], new, mask, v in code.lanes_last)

@@ -1,0 +1,113 @@
+"""Runs whose containers grow: a run in which a lane had no room is repeated by a program with a larger capacity.
+
+Only outside of traces. Each capacity is a program to compile, so it grows by much at a time, and later runs of the same
+signature begin with what this one has needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+
+import jax
+import numpy as np
+
+from pcbatch.compiler.program import Program
+from pcbatch.containers.capacity import LARGEST, START_CAPACITY, next_capacities, rounded
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.errors import TooLargeError
+from pcbatch.ir import message as messages
+from pcbatch.options import Options
+from pcbatch.runtime.sharding.lane_sharding import to_host
+from pcbatch.runtime.vm import prints
+from pcbatch.runtime.vm.raw_result import RawResult, no_donation
+from pcbatch.runtime.vm.status import Status
+
+Run = Callable[[Program], RawResult]
+
+
+def run_growing(program: Program, run: Run) -> tuple[Program, RawResult]:
+    """Run a program, and again with larger capacities while lanes are full and may have more room.
+
+    Args:
+        program: the program with the capacity that the first run has.
+        run: runs a program to its end; called once for each capacity. Arguments are not donated, and what a lane has
+            printed is not printed again.
+
+    Returns:
+        The program of the last run, and what that left.
+    """
+    if not program.may_be_full:
+        return program, run(program)
+    with no_donation(), prints.once() if program.prints else nullcontext(prints.Journal()) as journal:
+
+        def run_once(program: Program) -> RawResult:
+            journal.next_run()
+            return run(program)
+
+        program, raw = _first(program, run_once)
+        while full := lanes_full(program, raw):
+            larger = _repeated(program, full, run_once)
+            if isinstance(larger, Diagnostic):
+                return replace(program, room_notes=(larger.title, *larger.notes)), raw
+            if larger is None:
+                return program, raw
+            program, raw = larger
+        if not isinstance(raw.status, jax.core.Tracer):
+            program.recompile.remember(program.capacity)
+        return program, raw
+
+
+def _first(program: Program, run: Run) -> tuple[Program, RawResult]:
+    try:
+        return program, run(program)
+    except TooLargeError:
+        # What runs of fewer lanes have needed may be too much for more of them.
+        if program.capacity <= START_CAPACITY:
+            raise
+        program = program.recompile.with_capacity(min(START_CAPACITY, limit_of(program.options)))
+        return program, run(program)
+
+
+def _repeated(program: Program, needed: int, run: Run) -> tuple[Program, RawResult] | Diagnostic | None:
+    """Run with the next capacity that memory allows; else return why there is none, None for no reason but a limit."""
+    refused: Diagnostic | None = None
+    for capacity in capacities_after(program, needed):
+        larger = program.recompile.with_capacity(capacity)
+        try:
+            return larger, run(larger)
+        except TooLargeError as error:
+            refused = error.diagnostics[0]
+    return refused
+
+
+def limit_of(options: Options) -> int:
+    """Return the largest capacity that containers may get."""
+    return LARGEST if options.max_length is None else rounded(options.max_length)
+
+
+def capacities_after(program: Program, needed: int) -> tuple[int, ...]:
+    """Return the capacities that may follow that of a program, in which lanes needed room for so many elements."""
+    return next_capacities(program.capacity, needed, limit_of(program.options))
+
+
+def may_grow(program: Program) -> bool:
+    """Return whether containers of a program may get more room, as far as options tell."""
+    return program.may_be_full and program.capacity < limit_of(program.options)
+
+
+def lanes_full(program: Program, raw: RawResult) -> int:
+    """Return the largest number of elements that lanes have had no room for; 0 if no lane of a whole run was full."""
+    if isinstance(raw.status, jax.core.Tracer):
+        return 0
+    status = np.asarray(to_host(raw.status))
+    full = status == int(Status.LIST_FULL)
+    if not full.any() or (status == int(Status.RUNNING)).any():  # what was stopped is not begun again
+        return 0
+    pc, most = np.asarray(to_host(raw.pc)), 1
+    for place in np.unique(pc[full]):
+        fail = program.where(int(place), None).fail
+        for name in () if fail is None else messages.variables(fail.message):
+            most = max(most, int(np.max(np.asarray(to_host(raw.shown[name]))[full & (pc == place)])))
+    return most

@@ -1,0 +1,54 @@
+"""The rules about numbers of Python in the program being compiled: which faults of arithmetic end a lane.
+
+    with using(NumberRules(overflow="fail")): ...
+
+Lanes compute with numbers of a fixed width, Python with integers of any size, and JAX gives infinity or NaN where
+Python raises. The compiler sets the rules from the options of the batched function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRules:
+    """The rules that are in force while a primitive is traced.
+
+    Attributes:
+        overflow: "wrap", or "fail" where an integer of Python leaves the range of its dtype.
+        math_errors: "raise" where a function of `math` raises, or "nan" for what JAX gives there.
+        division: whether a division of Python's numbers by zero raises.
+    """
+
+    overflow: str = "wrap"
+    math_errors: str = "raise"
+    division: bool = False
+
+
+_rules: ContextVar[NumberRules] = ContextVar("pcbatch_number_rules", default=NumberRules())
+
+
+def rules() -> NumberRules:
+    """Return the rules in force."""
+    return _rules.get()
+
+
+@contextlib.contextmanager
+def using(new: NumberRules) -> Iterator[None]:
+    """Put rules into force within the context."""
+    token = _rules.set(new)
+    try:
+        yield
+    finally:
+        _rules.reset(token)
+
+
+@contextlib.contextmanager
+def checking_division() -> Iterator[None]:
+    """Let divisions of Python's numbers by zero raise within the context, as in the body of a `try`."""
+    with using(replace(rules(), division=True)):
+        yield

@@ -1,0 +1,192 @@
+"""Functions of `math` and `statistics` on several numbers of a lane: tuples, lists, generators and arrays of one axis."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.checks import require
+from pcbatch.errors import Refusal
+from pcbatch.frontend.support.builtins import sorted_
+from pcbatch.frontend.support.math_functions.arguments import of_lane, real, scalar
+from pcbatch.frontend.support.math_functions.integers import exact_product, exact_sum
+from pcbatch.frontend.support.python_numbers import add, mul
+from pcbatch.origins import Origin, Tracer, kind_of, note
+
+
+def numbers(name: str, values: Any) -> list[Any]:
+    """Return the numbers of a sequence, or of an array of one axis."""
+    if isinstance(values, Tracer) and values.ndim != 1:
+        title = f"`{name}` takes a sequence of numbers, not an array of shape {values.shape}"
+        raise Refusal("PCB306", title, helps=("pass a tuple of numbers, or an array of one axis",))
+    return [scalar(name, value) for value in values]
+
+
+def column(name: str, values: Any) -> Any:
+    """Return the numbers of a sequence as one array, in the type that holds them all."""
+    if isinstance(values, Tracer) and values.ndim == 1:
+        return values
+    found = numbers(name, values)
+    return jnp.stack([jnp.asarray(value) for value in found]) if found else jnp.zeros(0)
+
+
+def floats(name: str, values: Any) -> Any:
+    """Return the numbers of a sequence as one array of floats."""
+    if isinstance(values, Tracer) and values.ndim == 1:
+        return values.astype(float)
+    found = [jnp.asarray(real(name, value), float) for value in numbers(name, values)]
+    return jnp.stack(found) if found else jnp.zeros(0)
+
+
+def _is_integers(array: Any) -> bool:
+    return kind_of(array.dtype) in (bool, int)
+
+
+def prod(values: Any, *, start: Any = 1) -> Any:
+    """The function `math.prod`; of integers it is exact, or the lane raises OverflowError."""
+    items = column("math.prod", values)
+    first = scalar("math.prod", start)
+    both = jnp.result_type(items, first) if isinstance(first, Tracer) or items.size else items.dtype
+    if items.size == 0:
+        return first
+    if kind_of(both) in (bool, int):
+        wide = jnp.promote_types(both, np.int32) if kind_of(both) is int else np.dtype(jnp.result_type(int))
+        return exact_product("math.prod", jnp.concatenate([jnp.asarray(first, wide)[None], items.astype(wide)]))
+    return functools.reduce(mul, list(items), first)
+
+
+def sumprod(p: Any, q: Any) -> Any:
+    """The function `math.sumprod`; of integers it is exact, or the lane raises OverflowError."""
+    a, b = column("math.sumprod", p), column("math.sumprod", q)
+    if a.shape != b.shape:
+        raise ValueError("Inputs are not the same length")
+    if not (_is_integers(a) and _is_integers(b)):
+        return _compensated(a.astype(float) * b.astype(float))
+    wide = jnp.promote_types(jnp.result_type(a, b), np.int32)
+    products = [
+        exact_product("math.sumprod", jnp.stack([x, y])) for x, y in zip(a.astype(wide), b.astype(wide), strict=True)
+    ]
+    return exact_sum("math.sumprod", jnp.stack(products)) if products else 0
+
+
+def fsum(values: Any) -> Any:
+    """The function `math.fsum`: the sum with the rounding errors of all additions added at the end."""
+    terms = floats("math.fsum", values)
+    result = _compensated(terms)
+    require(~(jnp.all(jnp.isfinite(terms)) & ~jnp.isfinite(result)), "OverflowError", "intermediate overflow in fsum")
+    inf = jnp.any(terms == jnp.inf) & jnp.any(terms == -jnp.inf)
+    require(~inf, "ValueError", "-inf + inf in fsum")
+    return result
+
+
+def _compensated(terms: Any) -> Any:
+    """Return a sum with three words of precision: errors of additions are summed up likewise."""
+
+    def step(state: tuple[Any, Any, Any], term: Any) -> tuple[tuple[Any, Any, Any], None]:
+        total, errors, rests = state
+        total, error = _two_sum(total, term)
+        errors, rest = _two_sum(errors, error)
+        return (total, errors, rests + rest), None
+
+    zero = jnp.zeros((), terms.dtype)
+    (total, errors, rests), _ = jax.lax.scan(step, (zero, zero, zero), terms)
+    exact = total + (errors + rests)
+    return jnp.where(jnp.isfinite(exact), exact, jnp.sum(terms))
+
+
+def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return a sum as it is rounded, and the error of rounding."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def hypot(*coordinates: Any) -> Any:
+    """The function `math.hypot`, of any number of coordinates."""
+    return _norm(floats("math.hypot", list(coordinates)))
+
+
+def dist(p: Any, q: Any) -> Any:
+    """The function `math.dist`."""
+    a, b = floats("math.dist", p), floats("math.dist", q)
+    if a.shape != b.shape:
+        raise ValueError("both points must have the same number of dimensions")
+    return _norm(a - b)
+
+
+def _norm(xs: Any) -> Any:
+    """Return the length of a vector, scaled by a power of two, so that squares neither overflow nor vanish."""
+    if not xs.size:
+        return 0.0
+    largest = jnp.max(jnp.abs(jax.lax.stop_gradient(xs)))
+    usual = jnp.isfinite(largest) & (largest > 0)
+    exponent = jnp.where(usual, jnp.frexp(jnp.where(usual, largest, 1.0))[1], 0)
+    half = exponent // 2
+    one = jnp.ones_like(largest)
+    scaled = xs * jnp.ldexp(one, -half) * jnp.ldexp(one, half - exponent)
+    squares = jnp.sum(jnp.where(usual, scaled, 1.0) ** 2)
+    length = jnp.sqrt(squares) * jnp.ldexp(one, half) * jnp.ldexp(one, exponent - half)
+    return jnp.where(usual, length, jnp.where(jnp.any(jnp.isinf(xs)), jnp.inf, jnp.sum(jnp.abs(xs))))
+
+
+def mean(data: Any) -> Any:
+    """The functions `statistics.mean` and `fmean`: of integers it may be one in Python, here it is a float."""
+    items = column("statistics.mean", data)
+    if not items.size:
+        raise ValueError("mean requires at least one data point")
+    if _is_integers(items):
+        total: Any = functools.reduce(add, list(items))
+    else:
+        total = _compensated(items.astype(float))
+    return note(total.astype(float) / items.size, Origin.UNKNOWN)
+
+
+def fmean(data: Any) -> Any:
+    """The function `statistics.fmean`, without weights."""
+    items = floats("statistics.fmean", data)
+    if not items.size:
+        raise ValueError("fmean requires at least one data point")
+    return _compensated(items) / items.size
+
+
+def median_of(low: Callable[[int], int], high: Callable[[int], int]) -> Callable[[Any], Any]:
+    """Return a function of the order: the mean of two places, or the number at one."""
+
+    def run(data: Any) -> Any:
+        items: Sequence[Any] = sorted_(numbers("statistics.median", data))
+        if not items:
+            raise ValueError("no median for empty data")
+        a, b = items[low(len(items))], items[high(len(items))]
+        return a if low(len(items)) == high(len(items)) else (a + b) / 2
+
+    return run
+
+
+def first_only(function: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a function of one sequence, which is gone over once."""
+
+    def run(values: Any, *rest: Any, **options: Any) -> Any:
+        return function(values if isinstance(values, Tracer | np.ndarray) else list(values), *rest, **options)
+
+    return run
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "prod": first_only(prod),
+    "fsum": first_only(fsum),
+    "sumprod": lambda p, q: sumprod(p if of_lane(p) else list(p), q if of_lane(q) else list(q)),
+    "hypot": hypot,
+    "dist": dist,
+}
+STATISTICS: dict[str, Callable[..., Any]] = {
+    "mean": first_only(mean),
+    "fmean": first_only(fmean),
+    "median": first_only(median_of(lambda n: (n - 1) // 2, lambda n: n // 2)),
+    "median_low": first_only(median_of(lambda n: (n - 1) // 2, lambda n: (n - 1) // 2)),
+    "median_high": first_only(median_of(lambda n: n // 2, lambda n: n // 2)),
+}

@@ -1,0 +1,71 @@
+"""The functions of libraries that are replaced for numbers of a lane, and what replaces them.
+
+For values that are known while compiling the library's own function runs, so results and errors are Python's.
+"""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import math
+import statistics
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+import numpy as np
+
+from pcbatch.frontend.support.math_functions import arguments, complexes, integers, reals, sequences, wide_integers
+from pcbatch.origins import Origin, Tracer, is_noted, number, source_of
+
+Function = Callable[..., Any]
+
+for module in (arguments, complexes, integers, reals, sequences, wide_integers):
+    jax.extend.source_info_util.register_exclusion(str(module.__file__))
+jax.extend.source_info_util.register_exclusion(__file__)
+
+INTEGERS = {
+    f.__name__: f
+    for f in (integers.isqrt, integers.gcd, integers.lcm, integers.factorial, integers.comb, integers.perm)
+}
+MODULES: tuple[tuple[ModuleType, Mapping[str, Function]], ...] = (
+    (math, {**reals.FUNCTIONS, **sequences.FUNCTIONS, **INTEGERS}),
+    (cmath, complexes.FUNCTIONS),
+    (statistics, sequences.STATISTICS),
+)
+
+
+def replacement(fn: Any) -> Function | None:
+    """Return what replaces a function of `math`, `cmath` or `statistics` while a primitive is traced."""
+    name = getattr(fn, "__name__", None)
+    if not isinstance(name, str):
+        return None
+    for module, functions in MODULES:
+        if name in functions and getattr(module, name, None) is fn:
+            return _of_lanes(fn, functions[name])
+    return None
+
+
+@functools.cache
+def _of_lanes(plain: Function, traced: Function) -> Function:
+    """Return a function that is `traced` for values of a lane, and `plain` for all others."""
+
+    @functools.wraps(plain)
+    def run(*args: Any, **options: Any) -> Any:
+        args = tuple(list(arg) if hasattr(arg, "__next__") else arg for arg in args)
+        if not arguments.of_lane((args, options)):
+            return plain(*args, **options)
+        sources = jax.tree.leaves((args, options))
+        return jax.tree.map(lambda leaf: _as_number(leaf, sources), traced(*args, **options))
+
+    return run
+
+
+def _as_number(value: Any, sources: list[Any]) -> Any:
+    """Record a result as a number of Python, which all these functions give, unless it is one of unknown type."""
+    if isinstance(value, Tracer):
+        unknown = is_noted(value) and not any(value is source for source in sources)
+        return value if unknown and source_of(value) is Origin.UNKNOWN else number(value, *sources)
+    return value.item() if isinstance(value, jax.Array | np.ndarray | np.generic) else value

@@ -1,0 +1,86 @@
+"""`Packed`: objects that refer to one another, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import Any
+
+import jax
+
+from pcbatch.records.schema import Schema
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Packed:
+    """Objects that refer to one another, as arrays. Made by `pcbatch.pack`.
+
+    A `Packed` is a sequence of roots, and holds all records that they lead to: `trees[i]` takes a root, a slice or an
+    array of them, and copies no record. To a batched function it is an argument with one object for each lane.
+
+    It is a pytree of JAX: its leaves are the numbers of the roots and the columns of the tables.
+    """
+
+    __slots__ = ("columns", "ids", "schema")
+
+    def __init__(self, ids: Any, columns: tuple[Any, ...], schema: Schema) -> None:
+        self.ids = ids
+        self.columns = columns
+        self.schema = schema
+
+    def __len__(self) -> int:
+        """Return the number of roots."""
+        return len(self.ids)
+
+    def __getitem__(self, index: Any) -> Packed:
+        """Return the roots at an index: a number, a slice, or an array of numbers or bools."""
+        return Packed(self.ids[index], self.columns, self.schema)
+
+    def __iter__(self) -> Iterator[Packed]:
+        """Go over the roots, each a `Packed` of one object without an axis."""
+        return (self[k] for k in range(len(self)))
+
+    @property
+    def classes(self) -> tuple[type, ...]:
+        """The classes of the records."""
+        return tuple(record.cls for record in self.schema.classes)
+
+    def unpack(self) -> Any:
+        """Make objects again, equal to those that were packed, with the same sharing.
+
+        Returns:
+            A list of the roots; one object for a `Packed` of one object.
+        """
+        from pcbatch.records.unpack import unpack
+
+        return unpack(self)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the roots and all tables to a file, which `pcbatch.load_packed` reads.
+
+        Args:
+            path: of the file, in NumPy's format `.npz`.
+        """
+        from pcbatch.records.files import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        tables = ", ".join(f"{record.cls.__name__}: {record.rows} rows" for record in self.schema.classes)
+        return f"Packed(roots: {getattr(self.ids, 'shape', self.ids)}; {tables})"
+
+    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], Schema]:
+        """Return the leaves with their names, and the schema."""
+        names = ("ids", *self.schema.columns)
+        keys = map(jax.tree_util.GetAttrKey, names)
+        return tuple(zip(keys, (self.ids, *self.columns), strict=True)), self.schema
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Schema]:
+        """Return the leaves, and the schema."""
+        return (self.ids, *self.columns), self.schema
+
+    @classmethod
+    def tree_unflatten(cls, schema: Schema, leaves: Sequence[Any]) -> Packed:
+        """Make a `Packed` of its leaves."""
+        ids, *columns = leaves
+        return cls(ids, tuple(columns), schema)
