@@ -11,7 +11,7 @@ length among them, have the axes of the lists around it, called its *lead* here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import jax
@@ -20,8 +20,9 @@ import numpy as np
 
 from pcbatch.containers.capacity import capacity
 from pcbatch.containers.container import Container
+from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
-from pcbatch.origins import KINDS, Origin, kind_of, note, source_of
+from pcbatch.origins import KINDS, Origin, both, kind_of, note, source_of
 
 Shape = tuple[int, ...]
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
@@ -125,7 +126,9 @@ class Rows(Container):
     def capacity(self) -> int:
         """The number of elements that there is room for."""
         size = room(self.node._columns, len(self.lead))
-        return capacity() if size is None else size
+        if size is not None:
+            return size
+        return max(capacity(), self._length if isinstance(self._length, int) else 0)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Origin, ...]]:
         """Return columns and length, and the origins as static data."""
@@ -157,8 +160,13 @@ def is_rows(value: Any) -> bool:
 
 
 def parts(value: Any) -> list[Any]:
-    """Return the leaves of an element, with lists of the lane as leaves."""
-    return jax.tree.leaves(value, is_leaf=is_rows)
+    """Return the leaves of an element; lists of the lane, values that may be None, and None are one leaf each."""
+    return jax.tree.leaves(value, is_leaf=is_part)
+
+
+def is_part(value: Any) -> bool:
+    """Whether a node counts as one leaf of an element."""
+    return value is None or isinstance(value, Rows | Optional)
 
 
 def room(columns: Any, axis: int) -> int | None:
@@ -171,24 +179,32 @@ def room(columns: Any, axis: int) -> int | None:
 
 
 def leaf_at(leaf: Any, place: tuple[Any, ...]) -> Any:
-    """Return the part of a column at some indices, which are clamped."""
+    """Return the part of a column at some indices, which are clamped; anything where there is no part."""
+    if 0 in leaf.shape[: len(place)]:
+        return jnp.broadcast_to(_zero(leaf), leaf.shape[len(place) :])
     return leaf.at[place].get(mode="clip", wrap_negative_indices=False)
 
 
 def put(leaf: Any, place: tuple[Any, ...], value: Any) -> Any:
     """Return a column with the part at some indices replaced; an index that is out of range drops it."""
+    if 0 in leaf.shape[: len(place)]:
+        return leaf
     return leaf.at[place].set(value, mode="drop", wrap_negative_indices=False)
 
 
 def element_at(values: Rows, index: Any) -> Any:
     """Return the element of a list in one place of its columns; a list in it is a view."""
     node, place = values.node, (*values.place, index)
-    leaves, tree = jax.tree.flatten(node._columns, is_leaf=is_rows)
-    read = [
-        leaf.view(place, values) if is_rows(leaf) else note(leaf_at(leaf, place), origin)
-        for leaf, origin in zip(leaves, node.origins, strict=True)
-    ]
-    return jax.tree.unflatten(tree, read)
+    leaves, tree = jax.tree.flatten(node._columns, is_leaf=is_part)
+
+    def read(leaf: Any, origin: Origin) -> Any:
+        if is_rows(leaf):
+            return leaf.view(place, values)
+        if isinstance(leaf, Optional):
+            return Optional(jax.tree.map(lambda part: read(part, origin), leaf.value), leaf_at(leaf.present, place))
+        return None if leaf is None else note(leaf_at(leaf, place), origin)
+
+    return jax.tree.unflatten(tree, [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)])
 
 
 def lists_in(value: Any) -> bool:
@@ -241,6 +257,10 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
         )
     if isinstance(a, Rows) and isinstance(b, Rows):
         return _unify_rows(a, a_lead, b, b_lead)
+    if isinstance(a, Optional) or isinstance(b, Optional) or (a is None) is not (b is None):
+        a, b = _optional(a, a_lead, b, b_lead), _optional(b, b_lead, a, a_lead)
+        value, other = unify(a.value, a_lead, b.value, b_lead)
+        return Optional(value, a.present), Optional(other, b.present)
     (a_children, a_tree), (b_children, b_tree) = one_level(a), one_level(b)
     if a_tree is None and b_tree is None and not isinstance(a, Rows) and not isinstance(b, Rows):
         return _unify_leaves(a, a_lead, b, b_lead)
@@ -248,6 +268,16 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
         raise _unlike(a, b)
     pairs = [unify(x, a_lead, y, b_lead) for x, y in zip(a_children, b_children, strict=True)]
     return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])
+
+
+def _optional(value: Any, lead: Shape, other: Any, other_lead: Shape) -> Optional:
+    """Return a value as one that may be None; `other` has its type."""
+    if isinstance(value, Optional):
+        return value
+    if value is not None:
+        return Optional(value, jnp.ones(lead, bool))
+    other = other.value if isinstance(other, Optional) else other
+    return Optional(blank(other, other_lead, lead), jnp.zeros(lead, bool))
 
 
 def _unify_rows(a: Rows, a_lead: Shape, b: Rows, b_lead: Shape) -> tuple[Rows, Rows]:
@@ -271,7 +301,9 @@ def join_origins(a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple
 
 
 def _join_origin(x: Any, y: Any, one: Origin, other: Origin) -> Origin:
-    if one is not other or is_rows(x) or is_rows(y):
+    if x is None or y is None:
+        return other if x is None else one
+    if one is not other or is_part(x) or is_part(y):
         return one if one is other else Origin.UNKNOWN
     differ = one is Origin.NUMBER and kind_of(jnp.result_type(x)) is not kind_of(jnp.result_type(y))
     return Origin.UNKNOWN if differ else one
@@ -283,7 +315,9 @@ def origins_of(element: Any) -> tuple[Origin, ...]:
 
 
 def _origin(part: Any) -> Origin:
-    if is_rows(part) or jnp.shape(part) != ():
+    if isinstance(part, Optional):
+        return reduce(both, map(_origin, parts(part.value)))
+    if is_part(part) or jnp.shape(part) != ():
         return Origin.ARRAY
     return source_of(part) or Origin.ARRAY
 

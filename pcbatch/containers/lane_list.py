@@ -283,6 +283,10 @@ class LaneList(Rows):
 
     # Subscripts.
 
+    def element(self, index: Any) -> Any:
+        """Return the element at an index that is known to be in range."""
+        return self._get(index)
+
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._slice(span(index, self.length))
@@ -392,6 +396,25 @@ class LaneList(Rows):
     def __ge__(self, other: Any) -> Any:
         return list_order.compare(operator.ge, self, other)
 
+    # Unpacking.
+
+    def unpacked(self, count: int) -> tuple[Any, ...]:
+        """Return the elements of `a, b = xs`, as many as there are names."""
+        n = self.length
+        few = ("not enough values to unpack (expected ", str(count), ", got ", n, ")")
+        require(n >= count, "ValueError", *few)
+        require(n <= count, "ValueError", f"too many values to unpack (expected {count})")
+        return tuple(self._get(k) for k in range(count))
+
+    def unpacked_star(self, before: int, after: int) -> list[Any]:
+        """Return the values of `a, *rest, z = xs`, with so many names before and after the star."""
+        n = self.length
+        few = ("not enough values to unpack (expected at least ", str(before + after), ", got ", n, ")")
+        require(n >= before + after, "ValueError", *few)
+        first = [self._get(k) for k in range(before)]
+        last = [self._get(n - k) for k in range(after, 0, -1)]
+        return [*first, self[before : n - after], *last]
+
     # What Python decides itself; JAX raises its errors where the length is a value of the lane.
 
     def __len__(self) -> int:
@@ -420,9 +443,20 @@ def as_list(values: Any) -> LaneList:
     return LaneList.from_list(values)  # type: ignore[no-any-return]
 
 
+def unpacked(values: Any, count: int) -> tuple[Any, ...]:
+    """Return the elements of what is unpacked to `count` variables."""
+    return values.unpacked(count) if isinstance(values, LaneList) else tuple(values)
+
+
 def taken(columns: Any, order: Any) -> Any:
-    """Return the rows of columns at some places, which are clamped."""
-    return jax.tree.map(lambda leaf: leaf.at[order].get(mode="clip", wrap_negative_indices=False), columns)
+    """Return the rows of columns at some places, which are clamped; anything where there are none."""
+
+    def rows(leaf: Any) -> Any:
+        if leaf.shape[0] == 0:
+            return jnp.zeros((order.shape[0], *leaf.shape[1:]), leaf.dtype)
+        return leaf.at[order].get(mode="clip", wrap_negative_indices=False)
+
+    return jax.tree.map(rows, columns)
 
 
 def chosen(condition: Any, a: Any, b: Any) -> Any:

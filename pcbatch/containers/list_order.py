@@ -13,6 +13,7 @@ import numpy as np
 from pcbatch.containers.checks import require
 from pcbatch.containers.elements import Rows, Unset, list_class, one_level, parts, prepare, room
 from pcbatch.containers.mapping import mapped
+from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.errors import Refusal
 
 Comparison = Callable[[Any, Any], Any]
@@ -23,14 +24,27 @@ def equal(a: Any, b: Any) -> Any:
     """Return whether two elements, or two lists, are equal."""
     if isinstance(a, Rows) or isinstance(b, Rows):
         return _equal_lists(a, b)
+    if isinstance(a, Optional) or isinstance(b, Optional) or a is None or b is None:
+        return _equal_optionals(a, b)
     if _is_leaf(a) and _is_leaf(b):
         return _scalar(a, b, operator.eq)
     if _is_leaf(a) or _is_leaf(b) or not _comparable(a, b):
         return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and _all(equal(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and _all(equal(a[key], b[key]) for key in a)
     (left, a_tree), (right, b_tree) = one_level(a), one_level(b)
-    if a_tree != b_tree:
-        return False
-    return _all(equal(x, y) for x, y in zip(left, right, strict=True))
+    return a_tree == b_tree and _all(equal(x, y) for x, y in zip(left, right, strict=True))
+
+
+def _equal_optionals(a: Any, b: Any) -> Any:
+    """Return whether two values that may be None are equal."""
+    if a is None or b is None:
+        return is_none(b if a is None else a)
+    none_a, none_b = is_none(a), is_none(b)
+    values = equal(narrowed(a), narrowed(b))
+    return jnp.where(jnp.logical_or(none_a, none_b), jnp.logical_and(none_a, none_b), values)
 
 
 def _equal_lists(a: Any, b: Any) -> Any:
@@ -82,6 +96,8 @@ def compare(op: Comparison, a: Any, b: Any) -> Any:
     """Return `op(a, b)` for two elements or lists; sequences are compared at the first elements that differ."""
     if isinstance(a, Rows) or isinstance(b, Rows):
         return _compare_lists(op, a, b)
+    if isinstance(a, Optional) or isinstance(b, Optional):
+        return compare(op, unwrapped(a), unwrapped(b))
     if _is_leaf(a) and _is_leaf(b):
         return _scalar(a, b, op)
     if _is_leaf(a) or _is_leaf(b) or not _comparable(a, b) or not isinstance(a, tuple | list):
@@ -123,7 +139,7 @@ def _comparable(a: Any, b: Any) -> bool:
 
 
 def _scalar(a: Any, b: Any, op: Comparison) -> Any:
-    if jnp.shape(a) != () or jnp.shape(b) != ():
+    if getattr(a, "shape", ()) != () or getattr(b, "shape", ()) != ():
         title = "arrays in a list are neither equal nor in an order: the comparison has an answer for each element"
         raise Refusal("PCB308", title, helps=("compare with `jnp.array_equal`, or keep numbers and tuples of them",))
     return op(a, b)
@@ -163,6 +179,9 @@ def sorted_order(values: Any, key: Callable[[Any], Any] | None, reverse: Any) ->
     first = _where(reverse if not isinstance(reverse, int) else bool(reverse), backwards, places)
     keys = jax.tree.map(lambda leaf: leaf[first], keys)
     leaves = parts(keys)
+    if any(isinstance(leaf, Optional) or leaf is None for leaf in leaves):
+        title = "elements that may be None have no order"
+        raise Refusal("PCB304", title, helps=("sort with a key that is a number for None, too",))
     if any(isinstance(leaf, Rows) for leaf in leaves):
         order = _order_by_ranks(keys, inside)
     else:

@@ -23,12 +23,22 @@ from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import bindings, parameters
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, call, constant, is_constant, load, rebuild
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    Node,
+    call,
+    constant,
+    integer,
+    is_constant,
+    load,
+    rebuild,
+)
 
 SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 
 NAMES = (
-    "max min int float bool complex any all sorted pow range str repr ascii format abs round divmod sum "
+    "max min int float bool complex any all sorted pow range str repr ascii format abs round divmod sum len list tuple reversed "
     "isinstance type hasattr getattr callable dir id hash"
 )
 BINARY = {
@@ -220,6 +230,8 @@ def _operator(node: Node, all_: bool) -> Node:
             return supported(BINARY[type(node.op)], [node.left, node.right], node)
         case gast.Compare() if len(node.ops) == 1:
             return supported(COMPARISONS[type(node.ops[0])], [node.left, _as_tuple(node.comparators[0], node)], node)
+        case gast.Subscript() if isinstance(node.ctx, gast.Load) and _is_computed(node.slice):
+            return supported("get_item", [node.value, _index(node.slice)], node)
         case gast.Attribute(attr=name) if isinstance(node.ctx, gast.Load) and name in PARTS:
             return supported("attribute", [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
@@ -228,6 +240,21 @@ def _operator(node: Node, all_: bool) -> Node:
             value = supported("right_operand", [node.value], node.value)
             return gast.copy_location(gast.AugAssign(target=node.target, op=node.op, value=value), node)
     return _text(node) if all_ else node
+
+
+def _is_computed(index: Node) -> bool:
+    """Whether an index may be a value of the lane that a list takes, too: no literal, and none of several axes."""
+    if isinstance(index, gast.Slice):
+        return any(bound is not None and _is_computed(bound) for bound in (index.lower, index.upper, index.step))
+    return not isinstance(index, gast.Tuple) and not is_constant(index) and integer(index) is None
+
+
+def _index(node: Node) -> Node:
+    """Return an index as an expression."""
+    if not isinstance(node, gast.Slice):
+        return node
+    bounds = [constant(None, node) if bound is None else bound for bound in (node.lower, node.upper, node.step)]
+    return supported("slice_", bounds, node)
 
 
 def _as_tuple(node: Node, comparison: Node) -> Node:

@@ -13,6 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers import list_reductions
+from pcbatch.containers.elements import Rows
+from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional, is_none
 from pcbatch.diagnostics.impure_calls import once
@@ -20,6 +23,7 @@ from pcbatch.errors import Refusal
 from pcbatch.frontend.support.math_functions.integers import modular_power
 from pcbatch.frontend.support.math_functions.reals import to_integer
 from pcbatch.frontend.support.python_numbers import power
+from pcbatch.frontend.support.sequences import as_lane_list
 from pcbatch.frontend.support.sequence_operators import ordered
 from pcbatch.frontend.support.truth import truth
 from pcbatch.origins import either, note, number
@@ -44,6 +48,8 @@ def _extreme(
     if not args or wrong or (len(args) > 1 and default is not _NOTHING):
         return builtin(*args, **options)  # raises Python's own error
     values = args[0] if len(args) == 1 else args
+    if len(args) == 1 and (rows := as_lane_list(values)) is not None:
+        return list_reductions.extreme(rows, builtin is builtins.max, key, **options_of(default))
     if isinstance(values, jax.Array) and key is None and values.ndim == 1 and values.size:
         return _extreme_element(builtin, values)
     if isinstance(values, jax.Array) and values.ndim > 1 and key is None:
@@ -54,6 +60,11 @@ def _extreme(
         place = builtin(range(len(items)), key=keys.__getitem__, **({"default": None} if "default" in options else {}))
         return default if place is None else items[place]
     return _first_extreme(builtin, items, keys)
+
+
+def options_of(default: Any) -> dict[str, Any]:
+    """The options of an extreme of a list."""
+    return {} if default is _NOTHING else {"default": default}
 
 
 def _extreme_element(builtin: Callable[..., Any], xs: jax.Array) -> jax.Array:
@@ -126,6 +137,8 @@ def all_(values: Iterable[Any]) -> Any:
 
 def _any_or_all(values: Any, by: bool) -> Any:
     """Evaluate `any` (`by` is True) or `all` (False) from left to right, up to a known element that decides."""
+    if (rows := as_lane_list(values)) is not None:
+        return list_reductions.truths(rows, by)
     if isinstance(values, jax.Array) and values.ndim == 1:
         return number(jnp.any(values != 0) if by else jnp.all(values != 0))
     result: Any = not by
@@ -170,7 +183,8 @@ def complex_(*args: Any, **options: Any) -> Any:
 
 def bool_(*args: Any) -> Any:
     """The builtin `bool`, of a scalar of a lane."""
-    return number(truth(args[0]), *args) if len(args) == 1 and isinstance(args[0], jax.Array) else bool(*args)
+    of_lane = len(args) == 1 and isinstance(args[0], jax.Array | Rows | LaneRange)
+    return number(truth(args[0]), *args) if of_lane else bool(*args)
 
 
 def _real_scalar(name: str, value: jax.Array) -> jax.Array:
@@ -184,6 +198,8 @@ def _real_scalar(name: str, value: jax.Array) -> jax.Array:
 
 def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """The builtin `sorted`, whose keys may be numbers of a lane, or tuples of them."""
+    if (rows := as_lane_list(values)) is not None:
+        return list_reductions.ordered(rows, key, reverse)
     items = list(values)
     keys = items if key is None else [key(item) for item in items]
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
@@ -203,17 +219,11 @@ def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
 
 
 def range_(*args: Any) -> Any:
-    """The builtin `range` outside the head of a loop; refuses bounds of a lane."""
-    if any(isinstance(value, jax.core.Tracer) for value in args):
-        raise Refusal(
-            "PCB306",
-            "a `range` with a bound of the lane is no list: it can only be what a `for` statement goes over",
-            helps=(
-                "write the loop out: `for k in range(n):` as a statement, and what is to be done with `k` below it",
-                "for `k in range(a, b)` write `a <= k < b`",
-            ),
-        )
-    return range(*args)
+    """The builtin `range` outside the head of a loop."""
+    if not 1 <= len(args) <= 3 or not any(isinstance(value, jax.core.Tracer) for value in args):
+        return range(*args)
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    return LaneRange(start, stop, step)
 
 
 def str_(*args: Any, **options: Any) -> str:

@@ -14,6 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.elements import Rows
+from pcbatch.containers.lane_list import LaneList, unpacked
+from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
@@ -63,6 +66,13 @@ from pcbatch.frontend.support.python_numbers import ipow as ipow
 from pcbatch.frontend.support.python_numbers import is_power as is_power
 from pcbatch.frontend.support.python_numbers import round_ as round_
 from pcbatch.frontend.support.python_numbers import sum_ as sum_
+from pcbatch.frontend.support.sequences import get_item as get_item
+from pcbatch.frontend.support.sequences import len_ as len_
+from pcbatch.frontend.support.sequences import list_ as list_
+from pcbatch.frontend.support.sequences import product
+from pcbatch.frontend.support.sequences import reversed_ as reversed_
+from pcbatch.frontend.support.sequences import slice_ as slice_
+from pcbatch.frontend.support.sequences import tuple_ as tuple_
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth
 from pcbatch.frontend.support.type_questions import callable_ as callable_
@@ -97,6 +107,7 @@ add, sub, mul, truediv, floordiv, mod, power, checked_power, lshift, rshift, and
     for name in "add sub mul truediv floordiv mod power checked_power lshift rshift and_ or_ xor".split()
 )
 eq, ne, lt, le, gt, ge = (binary(name, substitute) for name in "eq ne lt le gt ge".split())
+mul = product(mul)
 neg, pos, abs_, invert = (unary(name, substitute) for name in "neg pos abs_ invert".split())
 
 
@@ -123,8 +134,9 @@ def decided(value: Any) -> bool:
 
 def not_(value: Any) -> Any:
     """The operator `not value`."""
-    if isinstance(value, Optional):
-        return number(jnp.logical_not(truth(value)))
+    if isinstance(value, Optional | Rows | LaneRange):
+        holds = truth(value)
+        return number(jnp.logical_not(holds)) if isinstance(holds, jax.Array) else not holds
     if not isinstance(value, ARRAYS):
         return not value
     return number(jnp.logical_not(truth(value))) if isinstance(value, jax.Array) else np.logical_not(truth(value))
@@ -136,17 +148,24 @@ def contains(item: Any, container: Any) -> Any:
 
 
 def _contains(item: Any, container: Any) -> Any:
+    if isinstance(container, LaneList | LaneRange):
+        return container.contains(item)
     if isinstance(container, jax.Array):
         return jnp.any(container == item)
     if isinstance(item, jax.Array) and isinstance(container, range | np.ndarray):
         if isinstance(container, np.ndarray):
             return jnp.any(jnp.asarray(container) == item)
         return _any_equal(item, tuple(container))
-    if isinstance(container, tuple | list) and any(isinstance(x, jax.Array) for x in (item, *container)):
+    if isinstance(container, tuple | list) and any(map(_of_lane, (item, *container))):
         return _any_equal(item, tuple(container))
     if isinstance(item, jax.Array) and isinstance(container, set | frozenset | Mapping):
         return _any_equal(item, tuple(x for x in container if isinstance(x, bool | int | float | complex)))
     return item in container
+
+
+def _of_lane(value: Any) -> bool:
+    """Whether a value is an array, or a tuple or a list that holds one."""
+    return isinstance(value, jax.Array) or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
 
 
 def lacks(item: Any, container: Any) -> Any:
@@ -157,7 +176,7 @@ def lacks(item: Any, container: Any) -> Any:
 def _any_equal(item: Any, candidates: tuple[Any, ...]) -> Any:
     equal: Any = False
     for candidate in candidates:
-        equal = jnp.logical_or(equal, truth(item == candidate))
+        equal = jnp.logical_or(equal, truth(eq(item, candidate)))
     return equal
 
 
@@ -256,7 +275,7 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
-    if isinstance(value, (*ARRAYS, tuple, list)):
+    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange)):
         return value
     if isinstance(value, set | frozenset):
         title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
@@ -269,7 +288,7 @@ def rows(value: Any) -> Any:
         raise Refusal("PCB314", title, helps=(help,)) from None
 
 
-def iter_length(value: Any) -> int:
+def iter_length(value: Any) -> Any:
     """The number of elements that a `for` loop goes over: for arrays, the size of the leading axis."""
     if isinstance(value, ARRAYS) and value.shape == ():
         title, note = (
@@ -277,7 +296,7 @@ def iter_length(value: Any) -> int:
             "of an array it takes the leading axis; a scalar has none",
         )
         raise Refusal("PCB314", title, note, helps=("write `range(n)` to count up to a number",))
-    return len(value)
+    return len_(value)
 
 
 def shortest(*lengths: Any) -> Any:
@@ -299,7 +318,9 @@ def same_length(*lengths: Any) -> Any:
 
 
 def row(values: Any, index: Any) -> Any:
-    """The element `values[index]`, also for a NumPy array with a traced index."""
+    """The element `values[index]`, also for a NumPy array with a traced index; the index is in range."""
+    if isinstance(values, LaneList | LaneRange):
+        return values.element(index)
     if not isinstance(index, jax.Array):
         return values[index]
     if not isinstance(values, ARRAYS):
@@ -339,11 +360,15 @@ def exceeds(a: Any, b: Any, name: str) -> Any:
 
 def all_items(value: Any) -> list[Any]:
     """The value of `x` after `*x, = value`."""
+    if isinstance(value, LaneList):
+        return list_(value)
     return list(value)
 
 
 def starred(value: Any, before: int, after: int) -> list[Any]:
     """The values of `a, ..., *rest, ..., z = value`."""
+    if isinstance(value, LaneList):
+        return value.unpacked_star(before, after)
     items = list(value)
     if len(items) < before + after:
         raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
@@ -353,5 +378,5 @@ def starred(value: Any, before: int, after: int) -> list[Any]:
 
 def single(value: Any) -> Any:
     """The value of `x` after `x, = value`."""
-    (only,) = value
+    (only,) = unpacked(value, 1)
     return only

@@ -14,7 +14,9 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers import list_reductions
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support.sequences import as_lane_list
 from pcbatch.frontend.support import number_checks
 from pcbatch.frontend.support.rounding import known_digits, rounded_float, rounded_integer
 from pcbatch.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
@@ -101,6 +103,8 @@ def divmod_(a: Any, b: Any) -> Any:
 
 def sum_(values: Any, /, start: Any = 0) -> Any:
     """The builtin `sum`, for which bools are numbers."""
+    if (rows := as_lane_list(values)) is not None:
+        return list_reductions.total(rows, start, add)
     items = values if isinstance(values, Tracer) else list(values)
     if isinstance(values, Tracer) or not any(isinstance(item, Tracer) for item in (start, *items)):
         return sum(items, start)

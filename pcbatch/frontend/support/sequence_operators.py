@@ -15,7 +15,9 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers import list_order
 from pcbatch.containers.checks import require
+from pcbatch.containers.optional import Optional
 from pcbatch.frontend.support.truth import truth
 from pcbatch.origins import Tracer, either, note, number
 
@@ -45,7 +47,7 @@ def compare(name: str, a: Any, b: Any) -> Any:
 def equal(a: Any, b: Any) -> Any:
     """Return whether two values, or two sequences of them, are equal."""
     if not are_sequences(a, b):
-        return truth(a == b)
+        return truth(list_order.equal(a, b) if isinstance(a, Optional) or isinstance(b, Optional) else a == b)
     if len(a) != len(b):
         return False
     result: Any = True

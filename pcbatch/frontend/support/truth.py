@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.elements import Rows
+from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 
@@ -18,6 +20,8 @@ def truth(value: Any) -> Any:
     """The condition that `value` stands for: a bool, traced or not."""
     if isinstance(value, Optional):
         return jnp.logical_and(value.present, truth(value.value))
+    if isinstance(value, Rows | LaneRange):
+        return value.length > 0
     if not isinstance(value, ARRAYS):
         return bool(value)
     if value.shape != ():

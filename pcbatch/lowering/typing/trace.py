@@ -17,6 +17,7 @@ import numpy as np
 
 from pcbatch.containers.aliasing import may_share
 from pcbatch.containers.checks import Check, collecting
+from pcbatch.containers.lane_list import unpacked
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
@@ -176,7 +177,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         before = [flatten(arg) for arg in args]  # a list or dict that the function changes would be lost
         out = fn(*args)
         _check_not_mutated(before, [flatten(arg) for arg in args])
-        values = (out,) if results == 1 else tuple(out)
+        values = (out,) if results == 1 else unpacked(out, results)
         arrays_out: list[Any] = []
         for value in values:
             _check_not_iterator(value)

@@ -1,0 +1,143 @@
+"""The builtins that make one value of a list: its sum, its extremes, whether elements are true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers import list_order
+from pcbatch.containers.checks import require
+from pcbatch.containers.elements import element_at, is_rows, parts, room
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.mapping import mapped
+from pcbatch.containers.optional import Optional
+from pcbatch.errors import Refusal
+from pcbatch.origins import Origin, note, number
+
+NOTHING: Any = object()
+
+
+def total(values: LaneList, start: Any, add: Callable[[Any, Any], Any]) -> Any:
+    """Return the builtin `sum` of a list.
+
+    Args:
+        values: the list.
+        start: what the sum begins with.
+        add: the operator `+`.
+    """
+    columns = values.columns
+    if room(columns, 0) in (None, 0):
+        return start
+    if not isinstance(columns, jax.Array):
+        kind = "lists" if is_rows(columns) else "values that may be None" if isinstance(columns, Optional) else "tuples"
+        raise Refusal("PCB304", f"`sum` adds numbers, and the elements of this list are {kind}")
+    inside = _inside(values).reshape(-1, *(1,) * (columns.ndim - 1))
+    whole = columns.astype(np.int32) if columns.dtype == np.bool_ else columns
+    result = jnp.sum(jnp.where(inside, whole, 0), axis=0, dtype=whole.dtype)
+    if columns.weak_type or columns.dtype == np.bool_:
+        result = _weak(result)
+    return add(start, note(result, values.origins[0] if columns.dtype != np.bool_ else Origin.NUMBER))
+
+
+def _weak(value: Any) -> Any:
+    """Return a number with the weak type of Python's numbers."""
+    zero = 0.0 if jnp.issubdtype(value.dtype, np.floating) else 0j if jnp.iscomplexobj(value) else 0
+    weak: Any = jnp.full((1,), zero)
+    return weak.at[0].set(value)[0] if weak.dtype == value.dtype else value
+
+
+def _inside(values: LaneList) -> Any:
+    return jnp.arange(values.capacity, dtype=np.int32) < values.length
+
+
+def truths(values: LaneList, by: bool) -> Any:
+    """Return `any` (`by` is True) or `all` (False) of a list."""
+    columns = values.columns
+    if room(columns, 0) is None:
+        constant = bool(columns) if parts(columns) == [] else False
+        return _known_truths(values, constant, by)
+    holds = jax.vmap(_truth)(columns)
+    inside = _inside(values)
+    return number(jnp.any(inside & holds) if by else jnp.all(~inside | holds))
+
+
+def _known_truths(values: LaneList, constant: bool, by: bool) -> Any:
+    some = values.length > 0
+    if by:
+        return some if constant else False
+    return True if constant else list_order.not_(some)
+
+
+def _truth(element: Any) -> Any:
+    if is_rows(element):
+        return element.length > 0
+    if isinstance(element, Optional):
+        return element.present & _truth(element.value)
+    if not isinstance(element, jax.Array):
+        return jnp.asarray(bool(element))
+    if element.shape != ():
+        title = f"a condition must be a scalar, not an array of shape {element.shape}"
+        raise Refusal("PCB308", title, helps=("reduce it with `jnp.all` or `jnp.any`",))
+    return element != 0
+
+
+def extreme(values: LaneList, largest: bool, key: Callable[[Any], Any] | None, default: Any = NOTHING) -> Any:
+    """Return the first greatest or the first least element of a list."""
+    name = "max" if largest else "min"
+    some = values.length > 0
+    if default is NOTHING:
+        require(some, "ValueError", f"{name}() {_empty_text()}")
+    elif some is False:
+        return default
+    place = 0 if room(values.columns, 0) in (None, 0) else _place(values, largest, key)
+    element = element_at(values, place)
+    if default is NOTHING or some is True:
+        return element
+    return jax.tree.map(lambda x, y: jnp.where(some, x, y), element, default)
+
+
+def _empty_text() -> str:
+    """The words of the running Python about the extremes of nothing."""
+    try:
+        max(())
+    except ValueError as error:
+        return str(error).removeprefix("max() ")
+    raise AssertionError
+
+
+def _place(values: LaneList, largest: bool, key: Callable[[Any], Any] | None) -> Any:
+    keys = values.columns if key is None else mapped(key, values)
+    if isinstance(keys, jax.Array) and keys.ndim == 1 and not jnp.issubdtype(keys.dtype, np.complexfloating):
+        return _place_of_number(keys, _inside(values), largest)
+    plain = values._plain()
+    order = list_order.sorted_order(plain, key, largest)
+    return order[0]
+
+
+def _place_of_number(keys: Any, inside: Any, largest: bool) -> Any:
+    """The place of the extreme by Python's rule, from left to right: a NaN is skipped unless it comes first."""
+    find = jnp.argmax if largest else jnp.argmin
+    if keys.dtype == np.bool_:
+        keys = keys.astype(np.int32)
+    if not jnp.issubdtype(keys.dtype, np.floating):
+        limits: Any = jnp.iinfo(keys.dtype)
+        return find(jnp.where(inside, keys, limits.min if largest else limits.max))
+    last = jnp.array(-jnp.inf if largest else jnp.inf, keys.dtype)
+    counted = inside & ~jnp.isnan(keys)
+    place = find(jnp.where(counted, keys, last))
+    # Where no element is beyond the last one, the place found may be that of a NaN.
+    place = jnp.where(counted[place], place, jnp.argmax(counted))
+    return jnp.where(jnp.isnan(keys[0]), 0, place)
+
+
+def ordered(values: LaneList, key: Callable[[Any], Any] | None, reverse: Any) -> LaneList:
+    """Return the builtin `sorted` of a list."""
+    new: LaneList = values.copy()
+    new.sort(key=key, reverse=reverse)
+    return new
+
+

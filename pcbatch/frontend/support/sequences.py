@@ -1,0 +1,146 @@
+"""Subscripts and builtins of sequences: lists of the lane, and Python's own with an index or a length of the lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+
+from pcbatch.containers.elements import Rows, element_at, prepare, stacked
+from pcbatch.containers.indices import checked_index
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_range import LaneRange
+from pcbatch.errors import Refusal
+from pcbatch.origins import Tracer, number
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+Binary = Callable[[Any, Any], Any]
+TABLES = {list: "list index out of range", tuple: "tuple index out of range"}
+
+
+def get_item(value: Any, index: Any) -> Any:
+    """The subscription `value[index]`, also of a list, a tuple or a range with an index of the lane."""
+    if isinstance(value, list | tuple | range) and _of_lane(index):
+        if isinstance(index, slice):
+            return _list_of(value, index)[index] if isinstance(value, list) else value[index]
+        if isinstance(value, range):
+            return LaneRange(value.start, value.stop, value.step)[index]
+        if value and index.shape == ():
+            return _element(value, index)
+    return value[index]
+
+
+def _of_lane(index: Any) -> bool:
+    if isinstance(index, slice):
+        return any(isinstance(bound, Tracer) for bound in (index.start, index.stop, index.step))
+    return isinstance(index, Tracer)
+
+
+def _list_of(value: Any, index: Any) -> Any:
+    """A known list as one of the lane; elements that are not alike make Python's own error of the subscription."""
+    try:
+        return LaneList.from_list(value)
+    except Refusal:
+        return value
+
+
+def _element(values: Any, index: Any) -> Any:
+    """The element of a known sequence at an index of the lane; a list in it stays a known one."""
+    kind = list if isinstance(values, list) else tuple
+    trees = [jax.tree.structure(value) for value in values]
+    if all(tree == trees[0] for tree in trees[1:]):
+        leaves = [jax.tree.leaves(value) for value in values]
+        columns = [_column(list(column)) for column in zip(*leaves, strict=True)]
+        if all(column is not None for column in columns):
+            place, _ = checked_index(index, len(values), len(values), TABLES[kind])
+            return jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns])
+        return values[index]
+    try:
+        table = LaneList.from_list(values)
+    except Refusal:
+        return values[index]
+    return table[index]
+
+
+def _column(leaves: list[Any]) -> Any:
+    """The list of leaves of known elements; None if they are not alike."""
+    try:
+        columns, origins = stacked([prepare(leaf) for leaf in leaves])
+    except (Refusal, TypeError):
+        return None
+    return LaneList.tree_unflatten(origins, (columns, len(leaves)))
+
+
+def slice_(*bounds: Any) -> slice:
+    """The slice of a subscription."""
+    return slice(*bounds)
+
+
+def len_(value: Any, /) -> Any:
+    """The builtin `len`."""
+    return number(value.length) if isinstance(value, Rows | LaneRange) else len(value)
+
+
+def list_(*args: Any) -> Any:
+    """The builtin `list`."""
+    if len(args) == 1 and (made := as_lane_list(args[0])) is not None:
+        return made.copy()
+    return list(*args)
+
+
+def tuple_(*args: Any) -> Any:
+    """The builtin `tuple`, of a length known while compiling."""
+    if len(args) == 1 and (made := as_lane_list(args[0])) is not None and not isinstance(made.length, int):
+        raise Refusal(
+            "PCB306",
+            "a tuple has a length that is known while compiling, and that of this list depends on the lane",
+            helps=("keep the list, or a copy of it, `list(xs)`",),
+        )
+    return tuple(*args)
+
+
+def reversed_(values: Any, /) -> Any:
+    """The builtin `reversed`."""
+    if isinstance(values, LaneRange):
+        return values.reversed()
+    if not isinstance(values, LaneList):
+        return reversed(values)
+    new = values.copy()
+    new.reverse()
+    return new
+
+
+def as_lane_list(values: Any) -> LaneList | None:
+    """Return a list of the lane, or what a range of the lane has for elements; None for all other values."""
+    if isinstance(values, LaneRange):
+        return values.to_list()
+    return values if isinstance(values, LaneList) else None
+
+
+def product(multiply: Binary) -> Binary:
+    """Return the operator `*`, also for a list and a number of the lane."""
+
+    def run(a: Any, b: Any) -> Any:
+        result = _repeated(a, b)
+        return multiply(a, b) if result is None else result
+
+    return run
+
+
+def _repeated(a: Any, b: Any) -> Any:
+    for values, times in ((a, b), (b, a)):
+        if isinstance(values, list) and isinstance(times, Tracer) and times.shape == ():
+            if len(values) == 1:
+                return LaneList.filled(values[0], times)
+            return LaneList.from_list(values) * times
+    return None
+
+
+def mapped_key(key: Any, substitute: Callable[[Any], Any]) -> Any:
+    """The key function of an order, as a copy that means the same for values of the lane."""
+    return None if key is None else substitute(key)
+
+
