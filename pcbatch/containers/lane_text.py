@@ -19,7 +19,7 @@ import numpy as np
 from pcbatch.containers import list_order, text_search
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.checks import require, require_room
-from pcbatch.containers.elements import Rows, element_at
+from pcbatch.containers.elements import Rows, leaf_at
 from pcbatch.containers.indices import checked_index, integer, span
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
@@ -66,13 +66,15 @@ class LaneText(Rows):
 
     # Subscripts.
 
-    def _get(self, index: Any) -> Any:
-        return self.made(element_at(self.codes, ORIGINS, (index,)).reshape(1), 1)
+    def element(self, index: Any) -> LaneText:
+        """Return the character at an index that is known to be in range."""
+        return self.made(leaf_at(self.codes, (index,)).reshape(1), 1)
 
     def __getitem__(self, index: Any) -> LaneText:
         if not isinstance(index, slice):
             index = integer(index, "string indices must be integers")
-            return self._get(checked_index(index, self.length, self.codes.shape[0], "string index out of range")[0])  # type: ignore[no-any-return]
+            place, _ = checked_index(index, self.length, self.codes.shape[0], "string index out of range")
+            return self.element(place)
         part = span(index, self.length)
         places = part.start + part.step * jnp.arange(self.codes.shape[0], dtype=np.int32)
         return self.made(_taken(self.codes, places), part.count)
@@ -130,7 +132,9 @@ class LaneText(Rows):
 
     def contains(self, part: Any) -> Any:
         """Return whether another text is a part of this one."""
-        return number(jnp.any(text_search.places(self, _operand(part, "'in <string>' requires string as left operand"))))
+        return number(
+            jnp.any(text_search.places(self, _operand(part, "'in <string>' requires string as left operand")))
+        )
 
     def find(self, part: Any, /) -> Any:
         """Return the first place of another text, -1 if it is no part of this one."""
@@ -275,7 +279,7 @@ class LaneText(Rows):
         return bool(self.length > 0)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([self._get(k) for k in range(len(self))])
+        return iter([self.element(k) for k in range(len(self))])
 
     def __contains__(self, part: Any) -> bool:
         return bool(self.contains(part))

@@ -62,5 +62,3 @@ def join_texts(between: LaneText, texts: Any) -> LaneText:
         place = jnp.where(k < counts[:, None], at + k, room)
         codes = codes.at[place].set(chars, mode="drop")
     return LaneText.made(codes, total.astype(np.int32))
-
-

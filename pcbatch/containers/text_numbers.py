@@ -22,7 +22,7 @@ def text_of_integer(n: Any, base: int = 10, prefix: bool = True, upper: bool = F
     bits = n.dtype.itemsize * 8
     unsigned: Any = np.dtype(f"uint{bits}")
     size = abs(n).astype(unsigned) if jnp.issubdtype(n.dtype, jnp.signedinteger) else n
-    width = len(_digits(2**bits - 1, base))
+    width = _width(2**bits - 1, base)
     powers = np.array([base**k for k in range(width - 1, -1, -1)], unsigned)
     digits = ((size // powers) % unsigned.type(base)).astype(np.int32)
     count = jnp.maximum(jnp.sum(size >= powers, dtype=np.int32), 1)
@@ -37,11 +37,12 @@ def text_of_integer(n: Any, base: int = 10, prefix: bool = True, upper: bool = F
     return joined(head, shown, room=head.codes.shape[0] + width)
 
 
-def _digits(value: int, base: int) -> str:
-    digits = ""
+def _width(value: int, base: int) -> int:
+    """The number of digits of a number."""
+    count = 0
     while value:
-        digits, value = str(value % base) + digits, value // base
-    return digits
+        count, value = count + 1, value // base
+    return count
 
 
 def text_of_bool(c: Any) -> LaneText:

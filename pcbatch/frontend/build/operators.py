@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -38,8 +39,8 @@ from pcbatch.frontend.source.tree import (
 SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 
 NAMES = (
-    "max min int float bool complex any all sorted pow range str repr ascii format abs round divmod sum len list tuple reversed "
-    "isinstance type hasattr getattr callable dir id hash"
+    "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round divmod "
+    "sum len list tuple reversed isinstance type hasattr getattr callable dir id hash"
 )
 BINARY = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
@@ -154,7 +155,13 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         return rebuild(
             node, lambda child: supported("see_through", [child], child) if id(child) in caches else change(child)
         )
+    if isinstance(node, gast.JoinedStr) and all_:
+        return _template(node, change)
     node, before = rebuild(node, change), node
+    if isinstance(node, gast.Call) and isinstance(before.func, gast.Attribute) and _is_text(before.func.value):
+        if before.func.attr != "format":
+            method = supported("text_method", [before.func.value, constant(before.func.attr, before)], before.func)
+            return gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
     if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
         node = _load_attribute(node)
     if asks_type:
@@ -174,6 +181,8 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
             function = _function(replacement, node.func)
         elif _is_builtin_type(target) or _is_nested(unit, node.func, hidden):
             function = node.func  # a nested function is rewritten where it is defined
+        elif isinstance(node.func, gast.Attribute) and isinstance(resolve(unit, before.func.value, hidden), str):
+            function = supported("text_method", [node.func.value, constant(node.func.attr, node.func)], node.func)
         elif isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
             function = supported("method", [node.func.value, constant(node.func.attr, node.func)], node.func)
             function = supported("substitute", [function], node.func)
@@ -297,6 +306,23 @@ def _replacement(target: Any, all_: bool) -> str | None:
         return None
     name = next((name for function, name in REPLACED if target is function), None)
     return name if all_ or name not in LANES_ONLY else None
+
+
+def _template(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Rewrite an f-string as a call that puts the text together, of values of the lane, too."""
+    parts = []
+    for value in node.values:
+        if not isinstance(value, gast.FormattedValue):
+            parts.append(change(value))
+            continue
+        shown = supported("piece", [change(value.value)], value.value)
+        spec = constant("", value) if value.format_spec is None else change(value.format_spec)
+        parts.append(_tuple([shown, constant(value.conversion, value), spec], value))
+    return supported("template", parts, node)
+
+
+def _tuple(elements: list[Node], at: Node) -> Node:
+    return gast.copy_location(gast.Tuple(elts=elements, ctx=gast.Load()), at)
 
 
 def _text(node: Node) -> Node:

@@ -17,6 +17,7 @@ import numpy as np
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
@@ -56,7 +57,6 @@ from pcbatch.frontend.support.mutation import delete_item as delete_item
 from pcbatch.frontend.support.mutation import field as field
 from pcbatch.frontend.support.mutation import item as item
 from pcbatch.frontend.support.mutation import set_item as set_item
-from pcbatch.frontend.support.mutation import slice_ as slice_
 from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
@@ -73,6 +73,15 @@ from pcbatch.frontend.support.sequences import product
 from pcbatch.frontend.support.sequences import reversed_ as reversed_
 from pcbatch.frontend.support.sequences import slice_ as slice_
 from pcbatch.frontend.support.sequences import tuple_ as tuple_
+from pcbatch.frontend.support.texts import bin_ as bin_
+from pcbatch.frontend.support.texts import chr_ as chr_
+from pcbatch.frontend.support.texts import equals_one
+from pcbatch.frontend.support.texts import hex_ as hex_
+from pcbatch.frontend.support.texts import oct_ as oct_
+from pcbatch.frontend.support.texts import ord_ as ord_
+from pcbatch.frontend.support.texts import piece as piece
+from pcbatch.frontend.support.texts import template as template
+from pcbatch.frontend.support.texts import text_method as text_method
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth
 from pcbatch.frontend.support.type_questions import callable_ as callable_
@@ -148,8 +157,12 @@ def contains(item: Any, container: Any) -> Any:
 
 
 def _contains(item: Any, container: Any) -> Any:
-    if isinstance(container, LaneList | LaneRange):
+    if isinstance(container, LaneList | LaneRange | LaneText):
         return container.contains(item)
+    if isinstance(item, LaneText) and isinstance(container, str):
+        return LaneText.of(container).contains(item)
+    if isinstance(item, LaneText) and isinstance(container, set | frozenset | Mapping):
+        return equals_one(item, container)
     if isinstance(container, jax.Array):
         return jnp.any(container == item)
     if isinstance(item, jax.Array) and isinstance(container, range | np.ndarray):
@@ -165,7 +178,7 @@ def _contains(item: Any, container: Any) -> Any:
 
 def _of_lane(value: Any) -> bool:
     """Whether a value is an array, or a tuple or a list that holds one."""
-    return isinstance(value, jax.Array) or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
+    return isinstance(value, jax.Array | LaneText) or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
 
 
 def lacks(item: Any, container: Any) -> Any:
@@ -275,7 +288,7 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
-    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange)):
+    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText)):
         return value
     if isinstance(value, set | frozenset):
         title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
@@ -319,7 +332,7 @@ def same_length(*lengths: Any) -> Any:
 
 def row(values: Any, index: Any) -> Any:
     """The element `values[index]`, also for a NumPy array with a traced index; the index is in range."""
-    if isinstance(values, LaneList | LaneRange):
+    if isinstance(values, LaneList | LaneRange | LaneText):
         return values.element(index)
     if not isinstance(index, jax.Array):
         return values[index]

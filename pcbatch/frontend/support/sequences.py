@@ -12,7 +12,10 @@ from pcbatch.containers.elements import Rows, element_at, prepare, stacked
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, number
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -30,6 +33,10 @@ def get_item(value: Any, index: Any) -> Any:
             return LaneRange(value.start, value.stop, value.step)[index]
         if value and index.shape == ():
             return _element(value, index)
+    if isinstance(value, str) and _of_lane(index):
+        return LaneText.of(value)[index]
+    if isinstance(value, dict) and isinstance(index, LaneText):
+        return chosen(value, index)
     return value[index]
 
 
@@ -106,6 +113,8 @@ def reversed_(values: Any, /) -> Any:
     """The builtin `reversed`."""
     if isinstance(values, LaneRange):
         return values.reversed()
+    if isinstance(values, LaneText):
+        return characters(values[::-1])
     if not isinstance(values, LaneList):
         return reversed(values)
     new = values.copy()
@@ -117,6 +126,8 @@ def as_lane_list(values: Any) -> LaneList | None:
     """Return a list of the lane, or what a range of the lane has for elements; None for all other values."""
     if isinstance(values, LaneRange):
         return values.to_list()
+    if isinstance(values, LaneText):
+        return characters(values)
     return values if isinstance(values, LaneList) else None
 
 
@@ -142,5 +153,3 @@ def _repeated(a: Any, b: Any) -> Any:
 def mapped_key(key: Any, substitute: Callable[[Any], Any]) -> Any:
     """The key function of an order, as a copy that means the same for values of the lane."""
     return None if key is None else substitute(key)
-
-
