@@ -39,8 +39,8 @@ from pcbatch.frontend.source.tree import (
 SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 
 NAMES = (
-    "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round divmod "
-    "sum len list tuple reversed isinstance type hasattr getattr callable dir id hash"
+    "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round "
+    "divmod sum len list tuple reversed isinstance type hasattr getattr callable dir id hash"
 )
 BINARY = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
@@ -189,8 +189,21 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         else:
             function = supported("substitute", [node.func], node.func)
         args = [supported("substitute", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
+        if all_ and _calls_argument(target):
+            args[0] = _stand_in(unit, before.args[0], args[0], hidden)
         node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
     return _text(node) if all_ else node
+
+
+def _calls_argument(target: Any) -> bool:
+    """Whether a builtin calls its first argument."""
+    return target is map or target is filter
+
+
+def _stand_in(unit: Unit, written: Node, arg: Node, hidden: Names) -> Node:
+    """A builtin that is an argument, `int` in `map(int, xs)`, as the support function that takes its place."""
+    name = _replacement(resolve(unit, written, hidden), True)
+    return arg if name is None else _function(name, arg)
 
 
 def _load_attribute(node: Node) -> Node:
