@@ -8,6 +8,8 @@ from pcbatch.call.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.call.results import BlockStats as BlockStats
 from pcbatch.call.results import Result as Result
 from pcbatch.call.results import Stats as Stats
+from pcbatch.containers.ragged import Ragged as Ragged
+from pcbatch.containers.ragged import ragged as ragged
 from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
 from pcbatch.errors import NonFiniteError as NonFiniteError
@@ -18,6 +20,9 @@ from pcbatch.errors import UsageError as UsageError
 from pcbatch.options import Dense as Dense
 from pcbatch.options import Few as Few
 from pcbatch.options import Strips as Strips
+from pcbatch.records.files import load_packed as load_packed
+from pcbatch.records.pack import pack as pack
+from pcbatch.records.packed import Packed as Packed
 from pcbatch.report.profile import BlockProfile as BlockProfile
 from pcbatch.report.profile import Profile as Profile
 from pcbatch.report.profile import Timeline as Timeline
@@ -47,9 +52,11 @@ __all__ = [
     "Interrupted",
     "Machine",
     "NonFiniteError",
+    "Packed",
     "PcbatchError",
     "Policy",
     "Profile",
+    "Ragged",
     "Result",
     "StateError",
     "Stats",
@@ -61,6 +68,9 @@ __all__ = [
     "UsageError",
     "batch",
     "inline",
+    "load_packed",
+    "pack",
+    "ragged",
     "unroll",
     "use_cpu_devices",
 ]

@@ -16,11 +16,13 @@ from pcbatch.api.map import MapOptions, run_map
 from pcbatch.api.programs import Programs
 from pcbatch.api.public import public
 from pcbatch.api.stages import Lowered, Traced, avals_of
-from pcbatch.call.arguments import Arguments, as_jax, checked_names, signature
+from pcbatch.call.arguments import Arguments, checked_names, signature
 from pcbatch.call.placement import without_explicit_axes
+from pcbatch.call.plain_arguments import plain_arguments
 from pcbatch.call.results import Result
 from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
+from pcbatch.frontend import assigned_items
 from pcbatch.frontend.source.callee import Target
 from pcbatch.options import Options, checked_lanes
 from pcbatch.report.lane_failures import raise_failures
@@ -83,7 +85,7 @@ class Batched(Generic[P, R]):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         program, call, raw = self._run(args, kwargs)
         raise_failures(self.fn.__name__, program, raw, call)
-        return program.value(report_when_run(program, self.fn.__name__, raw))  # type: ignore[no-any-return]
+        return program.value(report_when_run(program, self.fn.__name__, raw), call)  # type: ignore[no-any-return]
 
     @public
     def run(self, /, *args: Any, **kwargs: Any) -> Result:
@@ -120,7 +122,7 @@ class Batched(Generic[P, R]):
             ['OK', 'STEP_LIMIT', 'OK']
         """
         program, call, raw = self._run(args, kwargs)
-        return program.result(raw, call.lanes)
+        return program.result(raw, call.lanes, call)
 
     @public
     def map(
@@ -351,7 +353,8 @@ class Batched(Generic[P, R]):
 
         Args:
             *args, **kwargs: of one example, without an axis of lanes. Arrays of NumPy among them become arrays of JAX,
-                as in a call of the batch.
+                as in a call of the batch; but arrays of a parameter to whose items the function assigns become
+                copies of NumPy, which allow it. A `Ragged` becomes a list of lists.
 
         Returns:
             The value that the function itself returns.
@@ -367,7 +370,7 @@ class Batched(Generic[P, R]):
             >>> fib.plain(10)
             55
         """
-        converted, named = as_jax((args, kwargs))
+        converted, named = plain_arguments(self.fn, args, kwargs, assigned_items(self.fn))
         token = _plainly.set(True)
         try:
             return self.fn(*converted, **named)  # type: ignore[no-any-return]

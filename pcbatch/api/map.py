@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +29,7 @@ from pcbatch.runtime.costs.plan_modes import STREAM
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
+from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_tracing
 
 AT_ONCE = 2**28  # bytes of arguments on the host that are sent in one go
@@ -101,7 +103,7 @@ def _map_at_once(programs: Programs, call: Arguments, options: MapOptions) -> Re
     else:
         lanes = options.lanes or STREAM
         program, raw = run_monitored(programs.name, program, call, options.mesh, options.run_options, lanes)
-    return program.result(raw, call.lanes)
+    return program.result(raw, call.lanes, call)
 
 
 def _chunk_size(call: Arguments, options: MapOptions) -> int | None:
@@ -185,6 +187,33 @@ def _map_each(programs: Programs, chunks: Iterator[Arguments], options: MapOptio
     return _joined_results(results)
 
 
+def _joined_results(results: list[Result]) -> Result:
+    """Concatenate the results of chunks; the lists in them get the room of the longest."""
+    first, stats = results[0], [result.stats for result in results]
+
+    def summed(counts: list[Any]) -> Any:
+        return None if counts[0] is None else functools.reduce(lambda a, b: wide_counters.plus(a, b, np), counts)
+
+    total = replace(
+        first.stats,
+        trips=np.sum([each.trips for each in stats], dtype=np.int32),
+        visit_counts=summed([each.visit_counts for each in stats]),
+        active_counts=summed([each.active_counts for each in stats]),
+        offered_counts=summed([each.offered_counts for each in stats]),
+        lanes=sum(each.lanes or 0 for each in stats),
+    )
+    value = jax.tree.map(_joined_leaves, *(result.value for result in results))
+    return Result(value, np.concatenate([result.status for result in results]), total)
+
+
+def _joined_leaves(*leaves: Any) -> Any:
+    if is_key_array(leaves[0]):
+        return jnp.concatenate(leaves)
+    shape = np.max([leaf.shape[1:] for leaf in leaves], axis=0)
+    widths = [[(0, 0), *((0, int(to - size)) for size, to in zip(x.shape[1:], shape, strict=True))] for x in leaves]
+    return np.concatenate([np.pad(leaf, width) for leaf, width in zip(leaves, widths, strict=True)])
+
+
 def _prepared(programs: Programs, chunks: Iterator[Any], kwargs: dict[str, Any]) -> Iterator[Arguments]:
     """Split chunks into leaves. All must have the types, and the shared values, of the first."""
     first: Arguments | None = None
@@ -264,7 +293,7 @@ def _map_parts(
 
     program = resumed_program(program, options.run_options)
     program, raw = run_growing(program, run) if repeats else (program, run(program))
-    return program.result(raw, len(raw.status))
+    return program.result(raw, len(raw.status), call)
 
 
 def regroup(

@@ -17,6 +17,7 @@ from pcbatch.call.out_axes import aval_with_lanes
 from pcbatch.call.static_leaves import is_static
 from pcbatch.compiler.pipeline import Stages, compile_stages, show
 from pcbatch.compiler.program import Program
+from pcbatch.containers.host_forms import in_host_form
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.lowering.typing.abstract_values import array_type
@@ -49,7 +50,8 @@ def avals_of(
     assert program.stages.result is not None
     types = [array_type(leaf) for leaf in program.stages.result.leaves]
     outs = [aval_with_lanes(to_aval(t, (lanes,)), axis) for t, axis in zip(types, program.out_axes, strict=True)]
-    return Avals(jax.tree.map(_aval, (positional, named)), jax.tree.unflatten(program.stages.result.tree, outs))
+    out = in_host_form(jax.tree.unflatten(program.stages.result.tree, outs))
+    return Avals(jax.tree.map(_aval, (positional, named)), out)
 
 
 def _aval(leaf: Any) -> jax.ShapeDtypeStruct | None:
@@ -267,7 +269,7 @@ class CompiledBatch(Stage):
         read = self.program.executable.outcome
         raw = self.program.attempt(call, lambda: read(self.executable(values), self.depth, call.lanes, self.mesh))
         raise_failures(self.fn.__name__, self.program, raw, call)
-        return self.program.value(raw)
+        return self.program.value(raw, call)
 
     def as_text(self) -> str:
         """Print the HLO that XLA has optimised."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from pcbatch.call.in_axes import axes_by_name, leaf_axes
 from pcbatch.call.static_leaves import check_leaf, has_hash, is_number, is_static
+from pcbatch.containers.ragged import Ragged, as_containers, ragged_in
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import Short, clipped, short
 from pcbatch.errors import UsageError
@@ -24,6 +25,8 @@ from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
 from pcbatch.origins import Origin
+from pcbatch.records.arguments import with_references
+from pcbatch.records.tables import TABLES, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,14 @@ class Arguments:
     mapped: Mapping[str, tuple[bool, ...]]  # parameter -> which of its array leaves have lanes
     lanes: int
     objects: tuple[int, ...] = ()  # the identities of static leaves that have no hash
+
+    @property
+    def tables(self) -> list[Any]:
+        """The tables of packed objects among the arguments."""
+        if TABLES not in self.types:
+            return []
+        tables: list[Any] = jax.tree.unflatten(self.types[TABLES].tree, self.arrays[TABLES])
+        return tables
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -112,13 +123,18 @@ def prepare(
     mapped: dict[str, tuple[bool, ...]] = {}
     sizes: dict[str, int] = {}
     objects: tuple[int, ...] = ()
+    tables: list[Table] = []
     for name, value in bound.arguments.items():
         if name in options.static_argnames or name not in passed:  # a default is shared by all lanes
             declared = name in options.static_argnames
+            value = value if declared or not ragged_in(value) else _with_lists(name, value, None)
             types[name] = _static(name, value, declared)
             arrays[name] = () if declared else tuple(leaf for leaf in jax.tree.leaves(value) if is_array(leaf))
             shared.add(name)
             continue
+        if ragged_in(value):
+            value = _with_lists(name, value, axes[name])
+        value = with_references(value, tables)
         _, tree = _flattened(name, value)
         paths_and_leaves = jax.tree_util.tree_leaves_with_path(value)  # in the same order
         axes_of_leaves = leaf_axes(name, axes[name], value)
@@ -138,7 +154,31 @@ def prepare(
         mapped[name] = tuple(is_mapped for _, is_mapped in lane_arrays)
         if all(axis is None for axis in axes_of_leaves):
             shared.add(name)
+    if tables:
+        leaves, tree = flatten(tables)
+        arrays[TABLES], mapped[TABLES] = tuple(leaves), (False,) * len(leaves)
+        types[TABLES] = Abstract(tree, tuple(_type_of("tables", leaf, 0) for leaf in leaves))
+        shared.add(TABLES)
     return Arguments(types, frozenset(shared), arrays, mapped, _lanes(fn, sizes), objects)
+
+
+def _with_lists(name: str, value: Any, axes: Any) -> Any:
+    """An argument with a list of the lane in place of each `Ragged`; where lanes share it, it is one list of lists."""
+    parts = jax.tree.leaves(value, is_leaf=lambda x: isinstance(x, Ragged))
+    of_leaves = iter(leaf_axes(name, axes, value))
+    shared = []
+    for part in parts:
+        found = {next(of_leaves) for _ in jax.tree.leaves(part)}
+        if isinstance(part, Ragged):
+            if found not in ({0}, {None}):
+                title = f"in_axes of `{name}` is not 0 for a `Ragged`, in which each lane has a list of its own"
+                raise usage("PCB404", title, help="leave it 0, or give None if all lanes share one list of lists")
+            shared.append(found == {None})
+    try:
+        return as_containers(value, shared)
+    except ValueError as error:
+        help = "make it by `pcbatch.ragged([[1, 2], [3], []])`, or of the lanes that have not failed"
+        raise usage("PCB405", f"argument `{name}` is no lists: {error}", help=help) from None
 
 
 def checked_names(fn: Any, options: Options) -> Options:

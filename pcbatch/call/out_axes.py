@@ -20,7 +20,9 @@ from pcbatch.runtime.vm.status import Status
 Axis = int | None
 
 
-def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) -> tuple[Axis, ...]:
+def checked(
+    name: str, out_axes: Any, result: Abstract, same: Sequence[bool], containers: Sequence[bool]
+) -> tuple[Axis, ...]:
     """Check `out_axes`, and give every leaf its axis.
 
     Args:
@@ -28,6 +30,7 @@ def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) ->
         out_axes: an axis, None, or a pytree prefix of the result with such leaves.
         result: the type of the result for one lane.
         same: for each leaf, whether it is equal for all lanes by construction.
+        containers: for each leaf, whether it is a part of a list, dict or set.
 
     Returns:
         The axis of each leaf; None for a leaf that comes without lanes.
@@ -36,6 +39,7 @@ def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) ->
         UsageError: no such axis, another structure, or None for a leaf that lanes may differ in.
     """
     axes = _broadcast(name, out_axes, result)
+    _check_containers(name, axes, containers)
     value = jax.tree.unflatten(result.tree, [0] * len(result.leaves))
     paths = ["result" + jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(value)]
     for axis, leaf, uniform, path in zip(axes, result.leaves, same, paths, strict=True):
@@ -51,6 +55,14 @@ def checked(name: str, out_axes: Any, result: Abstract, same: Sequence[bool]) ->
             title = f"out_axes of {name} puts the lanes on axis {axis} of `{path}`, which has {rank} in all"
             raise usage("PCB431", title, help=f"choose an axis from {-rank} to {rank - 1}")
     return axes
+
+
+def _check_containers(name: str, axes: Sequence[Axis], containers: Sequence[bool]) -> None:
+    """Raise UsageError unless lists have the lanes along their first axis; `containers`: which leaves are theirs."""
+    wrong = next((axis for axis, inside in zip(axes, containers, strict=True) if inside and axis != 0), 0)
+    if wrong != 0:
+        title = f"out_axes of {name} is {wrong} for a list, dict or set, of which each lane has its own"
+        raise usage("PCB431", title, help="leave it 0 there: lanes come first in `values` and `lengths`")
 
 
 def _broadcast(name: str, out_axes: Any, result: Abstract) -> tuple[Axis, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.export
 
+from pcbatch.containers.ragged import Ragged
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.ir.written import Written
 from pcbatch.runtime.vm import wide_counters
@@ -191,6 +192,9 @@ def _sources(info: dict[str, Any]) -> tuple[Written, ...]:
 # A program that gives a `Result` can be exported, written to a file and read in another process.
 jax.export.register_pytree_node_serialization(
     Stats, serialized_name="pcbatch.Stats", serialize_auxdata=_written, deserialize_auxdata=_read
+)
+jax.export.register_pytree_node_serialization(
+    Ragged, serialized_name="pcbatch.Ragged", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: None
 )
 jax.export.register_pytree_node_serialization(
     Result, serialized_name="pcbatch.Result", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: ()

@@ -38,12 +38,13 @@ from pcbatch.lowering.cfg_passes import (
     inline,
     lift_captures,
     lower_checks,
+    prove_checks,
     simplify_cfg,
     split_live_ranges,
     unroll,
     wrap_entry,
 )
-from pcbatch.lowering.diagnose import check_types
+from pcbatch.lowering.diagnose import check_ownership, check_types
 from pcbatch.lowering.jaxpr_passes import rng_by_lane, unroll_threefry
 from pcbatch.lowering.stack_passes import (
     block_layout,
@@ -57,12 +58,14 @@ from pcbatch.lowering.stack_passes import (
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.join_types import differs
+from pcbatch.records.tables import TABLES
 
 ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
 
 CFG_PASSES = (
     simplify_cfg.run,
     copy_propagation.run,
+    prove_checks.run,
     forward_destinations.run,
     dead_code.run,
     simplify_cfg.run,
@@ -184,11 +187,13 @@ def _compile(
         cfg, inferred = _inferred(source, args, is_batched, decisions)
         try:
             check_types.run(cfg, inferred)
+            check_ownership.run(cfg, inferred)
         except CompileError as error:
             raise _with_names(error, fn, is_batched, statics) from None
         entry = cfg.function(cfg.entry)
         result = inferred.types[entry.name, entry.results[0]]
         params = {p: inferred.types[entry.name, p] for p in entry.params}
+        params |= {p: value for p, value in args.items() if p == TABLES}
         shared_leaves = frozenset(leaf for p in shared_args for leaf, _ in flatten.array_leaves(p, params[p]))
         cfg = checked(flatten.run(cfg, inferred), "flatten")
     optimised = cfg

@@ -23,8 +23,10 @@ from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
+from pcbatch.containers.host_forms import container_leaves, in_host_form
 from pcbatch.containers.number_rules import NumberRules
 from pcbatch.containers.number_rules import using as using_rules
+from pcbatch.containers.ragged import shortened
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail, Print
@@ -35,6 +37,7 @@ from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
 from pcbatch.options import Options
+from pcbatch.records.arguments import mentions, with_packed
 from pcbatch.runtime.execute.chunk_runner import Chunk, ChunkPlan
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
@@ -108,7 +111,15 @@ class OutAxes:
         if is_axis(self.wanted) and self.wanted == 0:
             return (0,) * len(result.leaves)
         shared = {leaf for p in self.shared for leaf, _ in array_leaves(p, self.stages.params[p])}
-        return checked(self.function, self.wanted, result, same_results(self.stages.cfg, frozenset(shared)))
+        same = same_results(self.stages.cfg, frozenset(shared))
+        return checked(self.function, self.wanted, result, same, self.containers)
+
+    @cached_property
+    def containers(self) -> tuple[bool, ...]:
+        """Which leaves are parts of lists, dicts or sets of the lanes."""
+        result = self.stages.result
+        assert result is not None
+        return tuple(container_leaves(jax.tree.unflatten(result.tree, list(range(len(result.leaves))))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,20 +351,22 @@ class Program:
         """Whether a lane may print."""
         return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
-    def value(self, outcome: RawResult) -> Any:
-        """The result pytree of a run."""
+    def value(self, outcome: RawResult, given: Arguments | None = None) -> Any:
+        """The result pytree of a run. `given`: its arguments, whose tables results may lead into."""
         assert self.stages.result is not None
         leaves = zip(outcome.values, self.out_axes, strict=True)
-        return jax.tree.unflatten(
-            self.stages.result.tree, [move_lane_axis(x, axis, outcome.status) for x, axis in leaves]
-        )
+        tree = self.stages.result.tree
+        value = jax.tree.unflatten(tree, [move_lane_axis(x, axis, outcome.status) for x, axis in leaves])
+        if given is not None and mentions(tree):
+            value = with_packed(value, given.tables)
+        return shortened(in_host_form(value)) if any(self.axes.containers) else value
 
-    def result(self, outcome: RawResult, lanes: int) -> Result:
+    def result(self, outcome: RawResult, lanes: int, given: Arguments | None = None) -> Result:
         """Return the `Result` that users get of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
         known = None if is_symbolic(lanes) else lanes
         stats = Stats(outcome.trips, visits, active, offered, known, self.infos)
-        return Result(self.value(outcome), outcome.status, stats)
+        return Result(self.value(outcome, given), outcome.status, stats)
 
 
 def compile_signature(

@@ -1,56 +1,152 @@
-"""The mutable objects that a value holds: two values that hold one and the same may not both go on after a change."""
+"""The mutable objects that a value holds: two values that hold one and the same may not both go on after a change.
+
+A value has two levels: the object that it is itself, its *own*, and the objects inside, its *inner* ones. A change of
+an inner object is not one of the object around it.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from pcbatch.containers.container import Container
 
-IMMUTABLE = (bool, int, float, complex, str, bytes, type, jax.Array, np.ndarray, np.generic, np.dtype)
-"""Types without mutable parts; which arrays are views of others is found in the jaxpr."""
+IMMUTABLE = (bool, int, float, complex, str, bytes, type, range, slice, jax.Array, np.generic, np.dtype)
+"""Types without mutable parts; which arrays of JAX are views of others is found in the jaxpr."""
+
+CAPTURED = -1
+"""In place of the number of an input: an object that existed before, such as a global list."""
+
+MOST = 10_000  # parts of a captured object that are looked at
+
+Key = tuple[str, int]  # a kind of tie and the identity of an object
 
 
-def may_share(a: Any, b: Any) -> bool:
-    """Return whether two values hold one and the same mutable object.
+class Alias(NamedTuple):
+    """A result and an input of a primitive that may hold one and the same mutable object, at the levels given."""
+
+    result: int
+    source: int
+    own_result: bool
+    own_source: bool
+
+
+class Parts:
+    """The mutable objects of a value, by keys; `repeated` tells whether one object stands at several places in it."""
+
+    def __init__(self, value: Any) -> None:
+        self.own: set[Key] = set()
+        self.inner: set[Key] = set()
+        self.repeated = False
+        self._seen: set[int] = set()
+        self._kept: list[Any] = []  # so that no identity is used again
+        self._add(value, self.own)
+
+    def _add(self, value: Any, level: set[Key]) -> None:
+        if value is None or isinstance(value, IMMUTABLE) or len(self._seen) > MOST:
+            return
+        if isinstance(value, Container):
+            self._add_container(value, level)
+            return
+        children = parts_of(value)
+        if children is None:
+            return
+        mutable, inside = children
+        if id(value) in self._seen:
+            self.repeated |= mutable
+            return
+        self._seen.add(id(value))
+        self._kept.append(value)
+        if mutable:
+            level.add(("object", id(value)))
+        for part in inside:
+            self._add(part, self.inner)
+
+    def _add_container(self, value: Container, level: set[Key]) -> None:
+        """Add a container of the lane. Its elements have no identities: all of them count as one object."""
+        self._kept.append(value)
+        level.add(("object", id(value)))
+        self.inner.add(("inside", id(value)))
+        for element in value.held:
+            self._add(element, self.inner)
+        parent = value.parent
+        while parent is not None:
+            for element in parent.held:
+                self._add(element, self.inner)
+            level.add(("inside", id(parent)))
+            self.inner.add(("inside", id(parent)))
+            parent = parent.parent
+
+
+def parts_of(value: Any) -> tuple[bool, list[Any]] | None:
+    """Return whether an object can be changed, and what it holds; None for an object without parts."""
+    if isinstance(value, np.ndarray):
+        return True, [value.base] if isinstance(value.base, np.ndarray) else []
+    if isinstance(value, dict):
+        return True, list(value.values())
+    if isinstance(value, tuple | frozenset):
+        return False, list(value)
+    if isinstance(value, list | set):
+        return True, list(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+        return not type(value).__dataclass_params__.frozen, fields  # type: ignore[attr-defined]
+    if hasattr(value, "__dict__") and not callable(value):
+        return True, list(vars(value).values())
+    return None
+
+
+def aliases(results: list[Any], inputs: list[Any], fn: Callable[..., Any]) -> Iterator[Alias]:
+    """Yield the ties between the results and the arguments of a primitive, while it is traced.
 
     Args:
-        a, b: the result of a primitive and one of its arguments, as objects of Python, while it is traced.
+        results: the objects that the primitive gives.
+        inputs: its arguments, as objects of Python.
+        fn: the function of the primitive, for the objects that it has captured.
     """
-    return not {id(part) for part in mutable_parts(a)}.isdisjoint(id(part) for part in mutable_parts(b))
+    given = [Parts(value) for value in inputs]
+    for k, result in enumerate(results):
+        parts = Parts(result)
+        if not parts.own and not parts.inner:
+            continue
+        for j, other in enumerate(given):
+            for own_result, mine in ((True, parts.own), (False, parts.inner)):
+                for own_source, theirs in ((True, other.own), (False, other.inner)):
+                    if not mine.isdisjoint(theirs):
+                        yield Alias(k, j, own_result, own_source)
+        outside = captured(fn)
+        if not parts.own.isdisjoint(outside):
+            yield Alias(k, CAPTURED, True, True)
+        if not parts.inner.isdisjoint(outside):
+            yield Alias(k, CAPTURED, False, True)
 
 
-def mutable_parts(value: Any) -> Iterator[Any]:
-    """Yield the mutable objects that a value holds, itself included; objects of unknown classes count as mutable."""
-    if value is None or isinstance(value, IMMUTABLE):
-        return
-    if isinstance(value, Container):
-        part: Container | None = value
-        while part is not None:
-            yield part
-            for element in part.held:
-                yield from mutable_parts(element)
-            part = part.parent
-        return
-    if isinstance(value, dict):
-        yield value
-        parts: Any = value.values()
-    elif isinstance(value, tuple | list | set | frozenset):
-        if not isinstance(value, tuple | frozenset):
-            yield value
-        parts = value
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        if not type(value).__dataclass_params__.frozen:  # type: ignore[attr-defined]
-            yield value
-        parts = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
-    elif hasattr(value, "__dict__") and not callable(value):
-        yield value
-        parts = vars(value).values()
-    else:
-        return
-    for part in parts:
-        yield from mutable_parts(part)
+def captured(fn: Callable[..., Any]) -> set[Key]:
+    """Return the mutable objects that a function finds in its globals, its cells and its defaults."""
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return set()
+    found = [fn.__globals__[name] for name in _names(code) if name in fn.__globals__]
+    for cell in getattr(fn, "__closure__", None) or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not bound yet
+            continue
+    keys: set[Key] = set()
+    for value in found:
+        if not isinstance(value, type) and not callable(value) and type(value).__name__ != "module":
+            parts = Parts(value)
+            keys |= parts.own | parts.inner
+    return keys
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)

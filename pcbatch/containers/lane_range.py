@@ -48,7 +48,9 @@ class LaneRange:
         """Return whether a number is an element."""
         inside = (item >= self.start) & (item < self.stop)
         if isinstance(self.step, int) and self.step == 1:
-            return number(inside & (item == jnp.floor(item)) if jnp.issubdtype(jnp.result_type(item), float) else inside)
+            return number(
+                inside & (item == jnp.floor(item)) if jnp.issubdtype(jnp.result_type(item), float) else inside
+            )
         backwards = (item <= self.start) & (item > self.stop)
         size = jnp.maximum(jnp.abs(self.step), 1)
         return number(jnp.where(self.step > 0, inside, backwards) & ((item - self.start) % size == 0))

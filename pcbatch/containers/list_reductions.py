@@ -139,5 +139,3 @@ def ordered(values: LaneList, key: Callable[[Any], Any] | None, reverse: Any) ->
     new: LaneList = values.copy()
     new.sort(key=key, reverse=reverse)
     return new
-
-

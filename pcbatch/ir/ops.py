@@ -18,6 +18,23 @@ RETURN = "return"  # a branch target that means: leave the function
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A change in place that Python makes where lanes compute a new value.
+
+    Attributes:
+        position: that of the variable among the inputs of the expression.
+        inner: whether an object inside the variable's own changes.
+        sure: false for `x += v`, which changes an object of some types only.
+        removes: whether the value of the operation has been taken out of the object.
+    """
+
+    position: int
+    inner: bool = False
+    sure: bool = True
+    removes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Expr:
     """A primitive computation for ONE lane.
 
@@ -27,15 +44,15 @@ class Expr:
     `text`. Passes rename variables in `text`, while `written` is the user's own expression; None where the compiler
     made the expression.
 
-    `mutates` are positions in `ins`: variables whose objects Python changes in place. The last destinations of the
-    operation, one for each, receive the changed objects; a check of ownership reads it, and nothing after that.
+    `changes` are variables whose objects Python changes in place. The last destinations of the operation, one for each,
+    receive the changed objects; the check of ownership reads it, and nothing after that.
     """
 
     text: str
     ins: tuple[str, ...]
     fn: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
     written: Written | None = field(default=None, compare=False, repr=False)
-    mutates: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    changes: tuple[Change, ...] = field(default=(), compare=False, repr=False)
 
     def says(self, text: str) -> bool:
         """Whether the source of the expression contains `text`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -13,7 +14,7 @@ import numpy as np
 
 from pcbatch.containers.capacity import rounded
 from pcbatch.records import schema
-from pcbatch.records.schema import NONE, Kind, Member, Nothing, Number, Pointer, is_record
+from pcbatch.records.schema import NONE, Kind, Maybe, Member, Nothing, Number, Pointer, is_record
 from pcbatch.records.walk import Found, Values
 
 Array = np.ndarray[Any, Any]
@@ -82,14 +83,10 @@ def field_columns(numbering: Numbering, values: Sequence[Any], rows: int) -> tup
     if odd is not None:
         raise odd
     if optional:
-        raise Fault(
-            values.index(None),
-            "this is None, and other objects of the class have a number there",
-            "use a number in place of None, such as -1 or `math.nan`",
-        )
+        return _maybe(numbering, values, rows)
     only = next(iter(kinds))
-    if issubclass(only, schema.enum.Enum) and not issubclass(only, int):
-        members = {member: k for k, member in enumerate(only)}
+    if issubclass(only, enum.Enum) and not issubclass(only, int):
+        members: dict[Any, int] = {member: k for k, member in enumerate(only)}
         numbers = [members.get(value, NONE) for value in values]
         if NONE in numbers:
             raise Fault(numbers.index(NONE), "this combines several members of an enumeration", "use an `enum.IntFlag`")
@@ -97,9 +94,18 @@ def field_columns(numbering: Numbering, values: Sequence[Any], rows: int) -> tup
     return _numbers(values, rows, kinds)
 
 
+def _maybe(numbering: Numbering, values: Sequence[Any], rows: int) -> tuple[Kind, list[Array]]:
+    """Numbers of which some are None, in whose place any of the others stands."""
+    present = np.fromiter((value is not None for value in values), bool, len(values))
+    some = values[int(present.argmax())]
+    element, columns = field_columns(numbering, [some if value is None else value for value in values], rows)
+    assert isinstance(element, Number | Member)
+    return Maybe(element), [_padded(present, rows), *columns]
+
+
 def _odd(values: Sequence[Any], kinds: set[type]) -> Fault | None:
     """The fault of the first value that does not fit the others, or that nothing can be made of."""
-    enums = {kind for kind in kinds if issubclass(kind, schema.enum.Enum) and not issubclass(kind, int)}
+    enums = {kind for kind in kinds if issubclass(kind, enum.Enum) and not issubclass(kind, int)}
     numeric = {kind for kind in kinds if issubclass(kind, NUMBERS) or _is_array(kind)}
     unknown = kinds - enums - numeric
     if unknown:
@@ -109,11 +115,12 @@ def _odd(values: Sequence[Any], kinds: set[type]) -> Fault | None:
         help = "leave the field out of the class, or keep a number in its place, such as its position in a table"
         return Fault(place, f"a value of type {kind.__name__} cannot be packed", help)
     if enums and len(kinds) > 1:
-        first = type(values[0])
-        place, kind = next((k, type(v)) for k, v in enumerate(values) if type(v) is not first)
+        first = next(type(v) for v in values if v is not None)
+        place, kind = next((k, type(v)) for k, v in enumerate(values) if v is not None and type(v) is not first)
         return Fault(place, f"this is a {kind.__name__}, and other objects have a {first.__name__} there", RECORDS_HELP)
     if bool in kinds and len(kinds) > 1:
-        place = next(k for k, v in enumerate(values) if type(v) is not type(values[0]))
+        first = next(type(v) for v in values if v is not None)
+        place = next(k for k, v in enumerate(values) if v is not None and type(v) is not first)
         return Fault(place, "this field holds both bools and other numbers", "convert them all: `bool(x)` or `int(x)`")
     return None
 
@@ -135,7 +142,8 @@ def _sequences(
     numbering: Numbering, values: Sequence[Any], rows: int, kinds: set[type], optional: bool
 ) -> tuple[Kind, list[Array]]:
     if len(kinds) > 1:
-        place = next(k for k, v in enumerate(values) if v is not None and type(v) is not type(values[0]))
+        first = next(type(v) for v in values if v is not None)
+        place = next(k for k, v in enumerate(values) if v is not None and type(v) is not first)
         raise Fault(place, "this field holds both lists and tuples", "convert them all: `tuple(xs)`")
     if kinds == {tuple} and not optional and _is_fixed(values):
         return _fixed(numbering, values, rows)

@@ -14,7 +14,7 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import UsageError
 from pcbatch.records import schema
 from pcbatch.records.packed import Packed
-from pcbatch.records.schema import Fixed, Kind, Member, Nothing, Number, Pointer, Record, Schema
+from pcbatch.records.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer, Record, Schema
 
 VERSION = 1
 PYTHON = {"bool": bool, "int": int, "float": float, "complex": complex}
@@ -23,7 +23,7 @@ PYTHON = {"bool": bool, "int": int, "float": float, "complex": complex}
 def save(packed: Packed, path: str | PathLike[str]) -> None:
     """Write packed objects to a file."""
     arrays = {f"column{k}": _as_bytes(np.asarray(column)) for k, column in enumerate(packed.columns)}
-    text = json.dumps({"version": VERSION, "schema": _schema_to_json(packed.schema)})
+    text = json.dumps({"version": VERSION, "schema": _schema_to_json(packed)})
     with open(path, "wb") as file:
         np.savez(file, schema=np.frombuffer(text.encode(), np.uint8), ids=np.asarray(packed.ids), **arrays)
 
@@ -49,11 +49,13 @@ def load_packed(path: str | PathLike[str], *classes: type) -> Packed:
             if written["version"] != VERSION:
                 raise _refused(path, f"it is of version {written['version']}", "write it anew, by `packed.save`")
             read = _schema_from_json(written["schema"], known, path)
+            roots = _from_json(written["schema"]["roots"], known, path)
+            assert isinstance(roots, Pointer)
             dtypes = [_dtype(kind) for record in read.classes for _, kind in record.fields]
             columns = [
                 _from_bytes(file[f"column{k}"], dtype) for k, dtype in enumerate(d for part in dtypes for d in part)
             ]
-            return Packed(jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), read)
+            return Packed(jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), read, roots)
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, UsageError):
             raise
@@ -76,6 +78,8 @@ def _dtype(kind: Kind) -> list[str]:
             return [dtype]
         case schema.Sequence(element=element):
             return ["int32", "int32", *_dtype(element)]
+        case Maybe(element=element):
+            return ["bool", *_dtype(element)]
         case Fixed(items=items):
             return [dtype for item in items for dtype in _dtype(item)]
         case Nothing():
@@ -88,12 +92,12 @@ def _name(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def _schema_to_json(value: Schema) -> Any:
+def _schema_to_json(packed: Packed) -> Any:
     return {
-        "roots": _to_json(value.roots),
+        "roots": _to_json(packed.roots),
         "classes": [
             {"name": _name(r.cls), "rows": r.rows, "fields": [[name, _to_json(kind)] for name, kind in r.fields]}
-            for r in value.classes
+            for r in packed.schema.classes
         ],
     }
 
@@ -106,6 +110,8 @@ def _to_json(kind: Kind) -> Any:
             return ["number", dtype, list(shape), None if python is None else python.__name__]
         case Member(enum=enum):
             return ["member", _name(enum), [member.name for member in enum]]
+        case Maybe(element=element):
+            return ["maybe", _to_json(element)]
         case Pointer(classes=classes, optional=optional):
             return ["pointer", list(classes), optional]
         case Fixed(items=items):
@@ -119,9 +125,7 @@ def _schema_from_json(value: Any, known: dict[str, type], path: Any) -> Schema:
     for written in value["classes"]:
         fields = tuple((name, _from_json(kind, known, path)) for name, kind in written["fields"])
         records.append(Record(_find(written["name"], known, path), fields, written["rows"]))
-    roots = _from_json(value["roots"], known, path)
-    assert isinstance(roots, Pointer)
-    return Schema(tuple(records), roots)
+    return Schema(tuple(records))
 
 
 def _from_json(value: Any, known: dict[str, type], path: Any) -> Kind:
@@ -134,7 +138,11 @@ def _from_json(value: Any, known: dict[str, type], path: Any) -> Kind:
             enum = _find(name, known, path)
             if [member.name for member in enum] != members:  # type: ignore[attr-defined]
                 raise _refused(path, f"`{name}` has other members now", "pack the objects again")
-            return Member(enum)  # type: ignore[arg-type]
+            return Member(enum)
+        case ["maybe", element]:
+            inner = _from_json(element, known, path)
+            assert isinstance(inner, Number | Member)
+            return Maybe(inner)
         case ["pointer", classes, optional]:
             return Pointer(tuple(classes), optional)
         case ["fixed", items]:

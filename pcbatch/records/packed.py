@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from pcbatch.records.schema import Schema
+from pcbatch.records.schema import Pointer, Schema
 
 
 @jax.tree_util.register_pytree_with_keys_class
@@ -21,12 +21,15 @@ class Packed:
     It is a pytree of JAX: its leaves are the numbers of the roots and the columns of the tables.
     """
 
-    __slots__ = ("columns", "ids", "schema")
+    __slots__ = ("columns", "ids", "roots", "schema")
+    made = False  # whether there is one: a call need not look for any before
 
-    def __init__(self, ids: Any, columns: tuple[Any, ...], schema: Schema) -> None:
+    def __init__(self, ids: Any, columns: tuple[Any, ...], schema: Schema, roots: Pointer) -> None:
+        Packed.made = True
         self.ids = ids
         self.columns = columns
         self.schema = schema
+        self.roots = roots
 
     def __len__(self) -> int:
         """Return the number of roots."""
@@ -34,7 +37,7 @@ class Packed:
 
     def __getitem__(self, index: Any) -> Packed:
         """Return the roots at an index: a number, a slice, or an array of numbers or bools."""
-        return Packed(self.ids[index], self.columns, self.schema)
+        return Packed(self.ids[index], self.columns, self.schema, self.roots)
 
     def __iter__(self) -> Iterator[Packed]:
         """Go over the roots, each a `Packed` of one object without an axis."""
@@ -69,18 +72,18 @@ class Packed:
         tables = ", ".join(f"{record.cls.__name__}: {record.rows} rows" for record in self.schema.classes)
         return f"Packed(roots: {getattr(self.ids, 'shape', self.ids)}; {tables})"
 
-    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], Schema]:
-        """Return the leaves with their names, and the schema."""
+    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], tuple[Schema, Pointer]]:
+        """Return the leaves with their names, and what is static: the schema, and what the roots lead to."""
         names = ("ids", *self.schema.columns)
         keys = map(jax.tree_util.GetAttrKey, names)
-        return tuple(zip(keys, (self.ids, *self.columns), strict=True)), self.schema
+        return tuple(zip(keys, (self.ids, *self.columns), strict=True)), (self.schema, self.roots)
 
-    def tree_flatten(self) -> tuple[tuple[Any, ...], Schema]:
-        """Return the leaves, and the schema."""
-        return (self.ids, *self.columns), self.schema
+    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Schema, Pointer]]:
+        """Return the leaves, and what is static."""
+        return (self.ids, *self.columns), (self.schema, self.roots)
 
     @classmethod
-    def tree_unflatten(cls, schema: Schema, leaves: Sequence[Any]) -> Packed:
+    def tree_unflatten(cls, static: tuple[Schema, Pointer], leaves: Sequence[Any]) -> Packed:
         """Make a `Packed` of its leaves."""
         ids, *columns = leaves
-        return cls(ids, tuple(columns), schema)
+        return cls(ids, tuple(columns), *static)

@@ -2,8 +2,8 @@
 
 It is static, a part of the type of a `Packed`: a program is compiled for a schema, and runs on any tables of it.
 
-All rows of all tables are numbered through: the row `r` of class `c` has the number `first[c] + r`, and None is -1. So a
-reference is one number whatever classes it may lead to, and the class is found by comparing it with constants.
+All rows of all tables are numbered through: the row `r` of class `c` has the number `first[c] + r`, and None is -1. So
+a reference is one number whatever classes it may lead to, and the class is found by comparing it with constants.
 """
 
 from __future__ import annotations
@@ -69,11 +69,18 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
+class Maybe:
+    """A kind of field: values of another kind, or None. A column of bools says which."""
+
+    element: Number | Member
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """A kind of field: always None."""
 
 
-Kind = Number | Member | Pointer | Sequence | Fixed | Nothing
+Kind = Number | Member | Maybe | Pointer | Sequence | Fixed | Nothing
 
 
 def width(kind: Kind) -> int:
@@ -83,6 +90,8 @@ def width(kind: Kind) -> int:
             return 2 + width(element)
         case Fixed(items=items):
             return sum(map(width, items))
+        case Maybe():
+            return 2
         case Nothing():
             return 0
         case _:
@@ -100,10 +109,9 @@ class Record:
 
 @dataclass(frozen=True)
 class Schema:
-    """All classes of packed objects. `roots` says what the roots refer to."""
+    """All classes of packed objects."""
 
     classes: tuple[Record, ...]
-    roots: Pointer
 
     @cached_property
     def first(self) -> tuple[int, ...]:
@@ -133,7 +141,7 @@ class Schema:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.classes, self.roots))
+        return hash(self.classes)
 
     def __hash__(self) -> int:
         return self._hash  # it is looked up in every call
@@ -152,6 +160,8 @@ def _parts(kind: Kind) -> Iterator[str]:
             yield from ("_start", "_length", *(f"_items{part}" for part in _parts(element)))
         case Fixed(items=items):
             yield from (f"_{k}{part}" for k, item in enumerate(items) for part in _parts(item))
+        case Maybe():
+            yield from ("_present", "")
         case Nothing():
             return
         case _:
@@ -173,7 +183,7 @@ def is_record(cls: type) -> bool:
 
 
 def field_names(cls: type, example: Any) -> tuple[str, ...]:
-    """Return the fields of a class. `example`: an object of it, whose attributes they are if the class tells nothing."""
+    """Return the fields of a class; the attributes of `example`, an object of it, if the class declares none."""
     named = getattr(cls, "_fields", None)
     if issubclass(cls, tuple) and named is not None:
         return tuple(named)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pcbatch.records import schema
 from pcbatch.records.packed import Packed
-from pcbatch.records.schema import Fixed, Kind, Member, Nothing, Number, Pointer
+from pcbatch.records.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer
 
 
 def unpack(packed: Packed) -> Any:
@@ -108,6 +108,8 @@ class _Maker:
                 if shape:
                     return np.array(cell)
                 return cell if python is None else python(cell)
+            case Maybe(element=element):
+                return self.value(element, column + 1, row) if self.columns[column][row] else None
             case Member(enum=enum):
                 return list(enum)[int(self.columns[column][row])]
             case Pointer():

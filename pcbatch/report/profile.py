@@ -236,7 +236,7 @@ def profile_call(name: str, compiled: Program, given: Arguments, lanes: int | No
     program, raw = run_growing(compiled, run)
     if program.capacity != compiled.capacity:
         plan, compiled = explain_call(name, program, given, lanes, mesh), program
-    result = compiled.result(raw, given.lanes)
+    result = compiled.result(raw, given.lanes, given)
     line = raw.line or (np.zeros((1, len(plan.rows), 3)), np.zeros((1, 2)), np.ones((1,)), np.zeros((1,)))
     return profile_of(plan, line, result, source_lines(compiled.stages.opt))
 

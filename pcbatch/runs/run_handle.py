@@ -220,7 +220,7 @@ class Machine:
 
     def result(self) -> Result:
         """Return the result, as `f.run(...)` does; `Status.RUNNING`, and no value, in lanes that have not ended."""
-        return self._compiled.result(self.outcome(), self._given.lanes)
+        return self._compiled.result(self.outcome(), self._given.lanes, self._given)
 
     def outcome(self) -> RawResult:
         """Read the leaves of the result, and the statuses of lanes."""

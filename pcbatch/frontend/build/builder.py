@@ -17,7 +17,7 @@ from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
 from pcbatch.ir.message import Message
-from pcbatch.ir.ops import UNSET, Jump, Prim, Return
+from pcbatch.ir.ops import UNSET, Change, Jump, Prim, Return
 
 
 @dataclass(slots=True)
@@ -95,17 +95,24 @@ class Builder:
         *,
         shown: Node | None = None,
         at: Node | None = None,
-        mutates: tuple[str, ...] = (),
+        changes: tuple[str, Change] | None = None,
     ) -> None:
         """Append `dsts = node`; errors point to `at`, or to the node itself if it is left out.
 
-        `mutates` are variables whose objects Python would change in place; the last of `dsts` receive the changed ones.
+        `changes` is a variable whose object Python would change in place, and how; the last of `dsts` receives the
+        changed object.
         """
         source = node if at is None else at
         self.drafts[self.current].nested += [(name, source) for name in used_nested(self.unit, node)]
         self.drafts[self.current].nested += [(name, source) for name in used_imports(self.unit, node)]
         expr = make_expr(
-            self.unit, node, self.variables, arity=len(dsts), shown=shown, parts=self.stands_for, mutates=mutates
+            self.unit,
+            node,
+            self.variables,
+            arity=len(dsts),
+            shown=shown,
+            parts=self.stands_for,
+            changes=changes,
         )
         self.emit(Prim(dsts, expr, self.loc(source)))
 

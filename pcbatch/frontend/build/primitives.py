@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -27,7 +28,7 @@ from pcbatch.frontend.source.scope import free_names
 from pcbatch.frontend.source.tree import Node, one_line, rebuild
 from pcbatch.frontend.support import operators
 from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.ops import Expr
+from pcbatch.ir.ops import Change, Expr
 from pcbatch.ir.written import Written
 
 PRIMITIVE = "__prim__"
@@ -41,21 +42,22 @@ def make_expr(
     arity: int = 1,
     shown: Node | None = None,
     parts: Mapping[str, Node] = MappingProxyType({}),
-    mutates: tuple[str, ...] = (),
+    changes: tuple[str, Change] | None = None,
 ) -> Expr:
     """The primitive that evaluates `node`.
 
     `variables` are the lane variables in scope, temporaries included. With `arity` other than one the value is
     unpacked into that many. `shown` is the expression whose source becomes the text, when `node` differs from
-    it by calls of support functions. `parts` are the user's expressions that temporaries stand for. `mutates` are
-    variables whose objects Python changes in place.
+    it by calls of support functions. `parts` are the user's expressions that temporaries stand for. `changes` is a
+    variable whose object Python changes in place, and how.
     """
     nested = used_nested(unit, node)
     ins = lane_reads(unit, node, variables)
     shown = node if shown is None else shown
     text = one_line(shown)
     written = _written(text, shown, ins, parts)
-    return Expr(text, ins, _compile(unit, node, nested, ins, arity), written, tuple(map(ins.index, mutates)))
+    found = () if changes is None else (replace(changes[1], position=ins.index(changes[0])),)
+    return Expr(text, ins, _compile(unit, node, nested, ins, arity), written, found)
 
 
 def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:

@@ -8,7 +8,7 @@ from pcbatch.frontend.build.effects import exception_class, exception_parts, is_
 from pcbatch.frontend.build.messages import fits
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.tree import Node, is_constant, is_none
+from pcbatch.frontend.source.tree import SCOPES, Node, children, is_constant, is_none
 
 PRINT_KEYWORDS = frozenset({"sep", "end", "flush"})
 
@@ -61,6 +61,13 @@ def check_raise(unit: Unit, faults: Faults, node: Node) -> None:
 
 def check_no_walrus(faults: Faults, node: Node) -> None:
     """Record `:=` in a message, whose values are all read at its end, after every assignment."""
-    if any(isinstance(part, gast.NamedExpr) for part in gast.walk(node)):
+    if _assigns(node):
         title, label = "`:=` inside a message is not supported", "assigns while the message is put together"
         faults.add("PCB114", title, node, label, helps=("assign in a statement of its own before",))
+
+
+def _assigns(node: Node) -> bool:
+    """Whether the evaluation of an expression assigns a variable by `:=`."""
+    if isinstance(node, SCOPES):
+        return False
+    return isinstance(node, gast.NamedExpr) or any(_assigns(child) for child in children(node))

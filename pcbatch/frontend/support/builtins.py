@@ -29,7 +29,9 @@ from pcbatch.frontend.support.python_numbers import power
 from pcbatch.frontend.support.sequence_operators import ordered
 from pcbatch.frontend.support.sequences import as_lane_list
 from pcbatch.frontend.support.truth import truth
-from pcbatch.origins import either, note, number
+from pcbatch.origins import Origin, either, note, number, origin_of
+from pcbatch.records import questions
+from pcbatch.records.questions import RECORDS
 
 _NOTHING: Any = object()
 
@@ -267,8 +269,15 @@ def shown(value: Any) -> Any:
 def is_(a: Any, b: Any) -> Any:
     """The operator `a is b`; refuses a comparison of a value of a lane with a number or an array."""
     plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
+    if isinstance(a, RECORDS) or isinstance(b, RECORDS):
+        return questions.is_(a, b)
     if isinstance(a, Optional) and b is None:
         return number(is_none(a))
+    for one, other in ((a, b), (b, a)):
+        # There is one True and one False, so a bool of Python can be compared with them by its value.
+        if isinstance(other, bool) and isinstance(one, jax.core.Tracer) and one.shape == ():
+            if origin_of(one) is Origin.NUMBER:
+                return number(one == other) if one.dtype == np.bool_ else False
     if any(isinstance(one, jax.core.Tracer) and isinstance(other, plain) for one, other in ((a, b), (b, a))):
         raise Refusal(
             "PCB305",

@@ -34,6 +34,8 @@ from pcbatch.frontend.support.number_methods import ATTRIBUTES, part
 from pcbatch.frontend.support.sequence_operators import count, index
 from pcbatch.frontend.support.type_questions import type_
 from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, origin_of
+from pcbatch.records import questions
+from pcbatch.records.questions import RECORDS
 
 Function = Callable[..., Any]
 
@@ -120,6 +122,8 @@ def _without_cache(cached: Function, fn: Function) -> Function:
 
 def load_attribute(value: Any, name: str, support: ModuleType) -> Any:
     """Return `value.name`; while a primitive is traced, the function of a property runs as a copy."""
+    if isinstance(value, RECORDS):
+        return questions.load_attribute(value, name, lambda fn: substitute(fn, support))
     if isinstance(value, Tracer) and name in ATTRIBUTES:
         return part(value, name)
     if not is_noting() or isinstance(value, PLAIN) or _package(type(value)) in LIBRARIES:
@@ -178,6 +182,8 @@ def _returns_arrays(fn: Any) -> bool:
     owner = getattr(fn, "__self__", None)
     if isinstance(owner, Tracer):
         return origin_of(owner) is Origin.ARRAY
+    if isinstance(owner, RECORDS):
+        return False  # a method of the user's
     if isinstance(fn, BuiltinFunctionType | MethodType) and not isinstance(owner, ModuleType | None):
         return _package(type(owner)) in LIBRARIES
     # A wrapper that JAX has made, by `jax.vmap` say, may have the `__module__` of the function in it.

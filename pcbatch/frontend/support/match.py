@@ -8,8 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support.builtins import is_
 from pcbatch.frontend.support.type_questions import hasattr_, isinstance_
+from pcbatch.records import questions
+from pcbatch.records.questions import RECORDS
 
 NUMBERS = (jax.Array, np.ndarray, np.generic, int, float, complex)
 WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)  # `int(n)` matches n itself
@@ -25,14 +29,18 @@ def equals(value: Any, pattern: Any) -> Any:
 
 def same(value: Any, pattern: Any) -> Any:
     """The test of a pattern None, True or False, `value is pattern`."""
+    if isinstance(value, (Optional, *RECORDS)):
+        return is_(value, pattern)
     if isinstance(value, jax.core.Tracer) and isinstance(pattern, bool):
         title = f"the pattern `{pattern}` asks for one Python object, and values of lanes are not objects"
         raise Refusal("PCB305", title, helps=("match `int(c)` with `0` and `1`, or write an `if`",))
     return value is pattern
 
 
-def is_sequence(value: Any, count: int, more: bool) -> bool:
+def is_sequence(value: Any, count: int, more: bool) -> Any:
     """Whether a value is a sequence of `count` elements, or at least as many if `more`."""
+    if isinstance(value, RECORDS):
+        return questions.is_sequence(value, count, more)
     if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray):
         return False
     return len(value) >= count if more else len(value) == count
@@ -53,18 +61,19 @@ def without(value: Any, keys: tuple[Any, ...]) -> dict[Any, Any]:
     return {k: v for k, v in value.items() if k not in keys}
 
 
-def is_instance(value: Any, cls: Any, count: int) -> bool:
+def is_instance(value: Any, cls: Any, count: int) -> Any:
     """Whether a value is of a class; raises TypeError if that has fewer than `count` positional sub-patterns."""
-    if not isinstance_(value, cls):
+    holds = isinstance_(value, cls)
+    if isinstance(holds, bool) and not holds:
         return False
     most = 1 if cls in WHOLE else len(getattr(cls, "__match_args__", ()))
     if count > most:
         plural = "" if most == 1 else "s"
         raise TypeError(f"{cls.__name__}() accepts {most} positional sub-pattern{plural} ({count} given)")
-    return True
+    return holds
 
 
-def has(value: Any, name: str) -> bool:
+def has(value: Any, name: str) -> Any:
     """Whether a value has an attribute."""
     return hasattr_(value, name)
 
@@ -73,4 +82,5 @@ def positional(value: Any, cls: Any, number: int) -> Any:
     """The part of a value that positional sub-pattern `number` of a class pattern is matched with."""
     if cls in WHOLE:
         return value
-    return getattr(value, cls.__match_args__[number])
+    name = cls.__match_args__[number]
+    return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else getattr(value, name)

@@ -40,11 +40,6 @@ def field(name: str) -> Field:
     return Field(name)
 
 
-def slice_(start: Any, stop: Any, step: Any) -> slice:
-    """Return the slice `start:stop:step`."""
-    return slice(start, stop, step)
-
-
 def item(value: Any, path: Path) -> Any:
     """Return the part of a value at a path."""
     for key in path:

@@ -98,6 +98,9 @@ from pcbatch.frontend.support.type_questions import type_ as type_
 from pcbatch.frontend.support.type_questions import type_test as type_test
 from pcbatch.origins import array as array
 from pcbatch.origins import number as number
+from pcbatch.records import questions
+from pcbatch.records.decode import RecordList
+from pcbatch.records.questions import RECORDS
 
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
@@ -143,7 +146,7 @@ def decided(value: Any) -> bool:
 
 def not_(value: Any) -> Any:
     """The operator `not value`."""
-    if isinstance(value, Optional | Rows | LaneRange):
+    if isinstance(value, (Optional, Rows, LaneRange, *RECORDS)):
         holds = truth(value)
         return number(jnp.logical_not(holds)) if isinstance(holds, jax.Array) else not holds
     if not isinstance(value, ARRAYS):
@@ -288,7 +291,7 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
-    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText)):
+    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
     if isinstance(value, set | frozenset):
         title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
@@ -303,6 +306,8 @@ def rows(value: Any) -> Any:
 
 def iter_length(value: Any) -> Any:
     """The number of elements that a `for` loop goes over: for arrays, the size of the leading axis."""
+    if isinstance(value, RecordList):
+        return value.length
     if isinstance(value, ARRAYS) and value.shape == ():
         title, note = (
             "a `for` loop cannot go over a scalar",
@@ -336,6 +341,8 @@ def row(values: Any, index: Any) -> Any:
         return values.element(index)
     if not isinstance(index, jax.Array):
         return values[index]
+    if isinstance(values, RECORDS):
+        return questions.element(values, index)
     if not isinstance(values, ARRAYS):
         raise NeedsUnrolling(len(values))
     return jnp.asarray(values)[index]
@@ -364,6 +371,21 @@ def appended(items: Any, item: Any) -> Any:
     items = items.copy()
     items.append(item)
     return items
+
+
+def empty_set() -> set[Any]:
+    """The set that a comprehension starts with."""
+    return set()
+
+
+def added(items: Any, item: Any) -> Any:
+    """The set after `items.add(item)`."""
+    return call_method(items, (), "add", (item,), ())[1]
+
+
+def with_item(table: Any, key: Any, value: Any) -> Any:
+    """The dict after `table[key] = value`."""
+    return set_item(table, (key,), value)
 
 
 def exceeds(a: Any, b: Any, name: str) -> Any:

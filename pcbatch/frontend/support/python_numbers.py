@@ -16,9 +16,9 @@ import numpy as np
 
 from pcbatch.containers import list_reductions
 from pcbatch.errors import Refusal
-from pcbatch.frontend.support.sequences import as_lane_list
 from pcbatch.frontend.support import number_checks
 from pcbatch.frontend.support.rounding import known_digits, rounded_float, rounded_integer
+from pcbatch.frontend.support.sequences import as_lane_list
 from pcbatch.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
 
 # Operations belong to the user's line, in the tracebacks and the metadata of JAX as well.

@@ -17,6 +17,7 @@ from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, number
+from pcbatch.records.decode import RecordList
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -88,7 +89,7 @@ def slice_(*bounds: Any) -> slice:
 
 def len_(value: Any, /) -> Any:
     """The builtin `len`."""
-    return number(value.length) if isinstance(value, Rows | LaneRange) else len(value)
+    return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
 
 
 def list_(*args: Any) -> Any:

@@ -12,12 +12,16 @@ from pcbatch.containers.elements import Rows
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
+from pcbatch.records import questions
+from pcbatch.records.questions import RECORDS
 
 ARRAYS = (jax.Array, np.ndarray, np.generic)
 
 
 def truth(value: Any) -> Any:
     """The condition that `value` stands for: a bool, traced or not."""
+    if isinstance(value, RECORDS):
+        return questions.truth(value)
     if isinstance(value, Optional):
         return jnp.logical_and(value.present, truth(value.value))
     if isinstance(value, Rows | LaneRange):

@@ -18,6 +18,8 @@ import numpy as np
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.python_numbers import attribute
 from pcbatch.origins import KINDS, Origin, Tracer, kind_of, origin_of
+from pcbatch.records import questions
+from pcbatch.records.questions import RECORDS
 
 EXAMPLES: dict[type, tuple[Any, ...]] = {
     bool: (False, True),
@@ -37,8 +39,10 @@ DTYPE_HELP = "ask for the dtype: `jnp.issubdtype(jnp.result_type(x), jnp.integer
 ARRAY_HELP = "`isinstance(x, (np.ndarray, jax.Array))` and `jnp.ndim(x) > 0` are the same for arrays of both"
 
 
-def isinstance_(value: Any, cls: Any, /) -> bool:
+def isinstance_(value: Any, cls: Any, /) -> Any:
     """The builtin `isinstance`, answered by examples of the value."""
+    if isinstance(value, RECORDS):
+        return questions.isinstance_(value, cls)
     return bool(_answer(lambda one: isinstance(one, cls), value, "whether it is of this class"))
 
 
@@ -46,16 +50,22 @@ def type_(*args: Any, **options: Any) -> Any:
     """The builtin `type`, answered by examples of the value."""
     if len(args) != 1 or options:
         return type(*args, **options)
+    if isinstance(args[0], RECORDS):
+        return questions.type_(args[0])
     return _answer(type, args[0], "its type")
 
 
 def type_test(test: str, value: Any, other: Any) -> Any:
     """A comparison such as `type(value) is other`; `test` is the name of the operator in the syntax tree."""
+    if isinstance(value, RECORDS):
+        return questions.type_test(test, value, other)
     return _answer(lambda one: TESTS[test](type(one), other), value, "its type")
 
 
-def hasattr_(value: Any, name: str, /) -> bool:
+def hasattr_(value: Any, name: str, /) -> Any:
     """The builtin `hasattr`, answered by examples of the value."""
+    if isinstance(value, RECORDS):
+        return questions.hasattr_(value, name)
     return bool(_answer(lambda one: hasattr(one, name), value, f"whether it has `{name}`"))
 
 
@@ -72,7 +82,7 @@ def getattr_(value: Any, name: str, /, *default: Any) -> Any:
 
 def class_(value: Any) -> Any:
     """The attribute `value.__class__`, answered by examples of the value."""
-    return type_(value) if isinstance(value, Tracer) else value.__class__
+    return type_(value) if isinstance(value, (Tracer, *RECORDS)) else value.__class__
 
 
 def callable_(value: Any, /) -> bool:
@@ -92,11 +102,11 @@ def id_(value: Any, /) -> int:
 
 def hash_(value: Any, /) -> int:
     """The builtin `hash`; refuses values of a lane."""
-    return _no_object("hash", value) if isinstance(value, Tracer) else hash(value)
+    return _no_object("hash", value) if isinstance(value, (Tracer, *RECORDS)) else hash(value)
 
 
 def _no_object(name: str, value: Any) -> int:
-    if isinstance(value, Tracer):
+    if isinstance(value, (Tracer, *RECORDS)):
         title = f"`{name}` is of one Python object, and values of lanes are not objects"
         raise Refusal("PCB305", title, helps=("write `==` to compare values",))
     return id(value)

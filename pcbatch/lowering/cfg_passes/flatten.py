@@ -49,6 +49,7 @@ from pcbatch.lowering.typing.infer import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
 from pcbatch.lowering.typing.join_types import convert, differs
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
+from pcbatch.records.tables import TABLES
 
 
 def run(program: CfgProgram, inferred: Inferred) -> CfgProgram:
@@ -82,6 +83,10 @@ class _Flattener:
         self.show = Show(lambda v: inferred.types.get((function.name, v)))
         for variable in variables:
             self.types.update(array_leaves(variable, inferred.types[function.name, variable]))
+        tables = inferred.args.get(TABLES)
+        table_leaves = array_leaves(TABLES, tables) if tables is not None else ()
+        self.tables = tuple(leaf for leaf, _ in table_leaves)  # parameters of every function
+        self.types.update(table_leaves)
         self.fresh = Fresh(set(self.types))
         self.converted: dict[str, Abstract] = {}  # temporaries that hold values before a conversion
 
@@ -115,7 +120,7 @@ class _Flattener:
             self.types.setdefault(temp, self.types[name] if name in self.types else self.types[temp])
         return replace(
             self.source,
-            params=self.leaves(self.source.params),
+            params=self.leaves(self.source.params) + self.tables,
             results=self.results(),
             blocks=blocks,
             types=self.types,
@@ -168,7 +173,7 @@ class _Flattener:
             temps = {dst: self.temporary(dst, out) for dst, out in wider.items()}
             ops = self.prim(replace(op, dsts=tuple(temps.get(dst, dst) for dst in op.dsts)), traced)
             return ops + [part for dst, temp in temps.items() for part in self.convert(dst, temp, op.loc)]
-        in_leaves = self.leaves(op.expr.ins)
+        in_leaves = self.leaves(op.expr.ins) + (self.tables if traced.tables else ())
         outvars = traced.closed.jaxpr.outvars
         invars = {v: k for k, v in enumerate(traced.closed.jaxpr.invars)}
         moves: list[tuple[str, str]] = []
@@ -294,7 +299,7 @@ class _Flattener:
                 continue
             for leaf, w, h in zip(leaf_names(dst, want), want.leaves, have.leaves, strict=True):
                 dsts += self._result(leaf, w, h, op.loc, after)
-        return [*ops, Call(tuple(dsts), op.func, tuple(args), op.loc), *after]
+        return [*ops, Call(tuple(dsts), op.func, (*args, *self.tables), op.loc), *after]
 
     def _argument(self, leaf: str, want: ArrayType, have: ArrayType | Known, loc: Loc | None, ops: list[Op]) -> str:
         if isinstance(have, ArrayType) and have.dtype == want.dtype:

@@ -26,9 +26,17 @@ def views(jaxpr: jex.Jaxpr) -> dict[Any, frozenset[int]]:
     for eqn in jaxpr.eqns:
         if eqn.primitive.name not in VIEWS:
             continue
-        sources = frozenset(k for var in eqn.invars if isinstance(var, jex.Var) for k in found.get(var, ()))
-        if sources:
-            found.update((var, sources) for var in eqn.outvars if _is_array(var))
+        inner = eqn.params.get("jaxpr")
+        if inner is not None:
+            of_inner = views(inner.jaxpr)
+            tied = [of_inner.get(var, frozenset()) if isinstance(var, jex.Var) else () for var in inner.jaxpr.outvars]
+        else:
+            tied = [range(len(eqn.invars))] * len(eqn.outvars)
+        for var, numbers in zip(eqn.outvars, tied, strict=True):
+            given = (eqn.invars[k] for k in numbers)
+            sources = frozenset(k for each in given if isinstance(each, jex.Var) for k in found.get(each, ()))
+            if sources and _is_array(var):
+                found[var] = sources
     return found
 
 

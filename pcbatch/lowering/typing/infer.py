@@ -21,7 +21,9 @@ from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print,
 from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, materialise, of_example
 from pcbatch.lowering.typing.join_types import differs, join
-from pcbatch.lowering.typing.trace import Traced, trace
+from pcbatch.lowering.typing.trace import Traced, reading_tables, trace
+from pcbatch.records.arguments import mentions
+from pcbatch.records.tables import TABLES, with_tables
 
 Place = tuple[str, str]  # function, variable
 OpKey = tuple[str, str, int]  # function, block, index of the operation
@@ -190,13 +192,18 @@ class _Inference:
         if any(value is None for value in ins):
             return
         try:
-            traced = self._trace(key, op, tuple(value for value in ins if value is not None))
+            traced = self._trace(key, op, self._with_tables(tuple(value for value in ins if value is not None)))
         except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
             self.inferred.errors[key] = error
             return
         self.inferred.traced[key] = traced
         for dst, value in zip(op.dsts, traced.outs, strict=True):
             self.assign((function, dst), value, op.loc)
+
+    def _with_tables(self, ins: tuple[Abstract, ...]) -> tuple[Abstract, ...]:
+        """The operands of a primitive, and the tables of records if one of them refers to a record."""
+        tables = self.inferred.args.get(TABLES)
+        return ins if tables is None or not any(mentions(value.tree) for value in ins) else (*ins, tables)
 
     def _trace(self, key: OpKey, op: Prim, ins: tuple[Abstract, ...]) -> Traced:
         cache = self._cache.setdefault(key, [])
@@ -207,7 +214,10 @@ class _Inference:
                 # The types are as before, only origins differ, and no origin has decided anything in the trace.
                 return replace(traced, outs=traced.weak)
         assert op.expr.fn is not None, "a parsed program has no functions to trace"
-        traced = self.tracer(op.expr.fn, ins, len(op.dsts))
+        if len(ins) == len(op.expr.ins):
+            traced = self.tracer(op.expr.fn, ins, len(op.dsts))
+        else:
+            traced = reading_tables(self.tracer(with_tables(op.expr.fn), ins, len(op.dsts)), ins)
         cache.append((ins, traced))
         return traced
 

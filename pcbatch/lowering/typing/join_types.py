@@ -35,6 +35,10 @@ from pcbatch.lowering.typing.abstract_values import (
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin
+from pcbatch.records import reference as references
+from pcbatch.records.arguments import erased
+from pcbatch.records.reference import Ref
+from pcbatch.records.schema import NONE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +66,7 @@ def join(a: Abstract, b: Abstract) -> Abstract:
 
 def differs(have: Abstract, want: Abstract) -> bool:
     """Return whether a value of one type has to be converted by `convert` to be one of another."""
-    return common_tree(have.tree, want.tree) is None or any(
+    return common_tree(erased(have.tree), erased(want.tree)) is None or any(
         isinstance(x, ArrayType) and isinstance(y, ArrayType) and x.shape != y.shape
         for x, y in zip(have.leaves, want.leaves, strict=True)
     )
@@ -91,6 +95,10 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return y
         case (_, Unset()):
             return x
+        case (Ref(), Ref() | None) if not lead:
+            return joined_references(x, y, error)
+        case None, Ref() if not lead:
+            return joined_references(y, x, error)
         case (Optional(), _) | (_, Optional()) | (None, _) | (_, None):
             return _optional(x, y, lead, error)
         case (list() | Rows(), list() | Rows()) if not _alike(x, y):
@@ -121,6 +129,16 @@ def _of_known(text: Rows) -> Rows:
     cells = (Cell(from_aval(jax.typeof(text.columns)), Origin.ARRAY), Cell(ArrayType("int32"), Origin.NUMBER))
     made: Rows = type(text).tree_unflatten(text.origins, cells)
     return made
+
+
+def joined_references(x: Ref, y: Ref | None, error: JoinError) -> Ref:
+    """Join a reference with another one, or with None."""
+    merged = references.joined(x, y)
+    if merged is None:
+        raise error
+    if y is not None:
+        merged = Ref(_cells(x.pcbatch_id, y.pcbatch_id, 0), merged.pcbatch_type)
+    return merged
 
 
 def _nodes(x: Any, y: Any, lead: int, error: JoinError) -> Any:
@@ -266,6 +284,10 @@ def _restructured(value: Any, want: Any) -> Any:
             if isinstance(value, Optional):
                 return Optional(_restructured(value.value, want.value), value.present)
             return Optional(_restructured(value, want.value), jnp.asarray(True))
+        case None, Ref():
+            return Ref(jnp.int32(NONE), want.pcbatch_type)
+        case Ref(), Ref():
+            return Ref(value.pcbatch_id, want.pcbatch_type)
         case list() | str(), Rows():
             return _restructured(prepare(value), want)
         case Rows(), Rows():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -15,7 +15,7 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import may_share
+from pcbatch.containers.aliasing import Alias, Parts, aliases
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.containers.lane_list import unpacked
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
@@ -27,6 +27,7 @@ from pcbatch.lowering.typing.array_views import views
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
+from pcbatch.records.arguments import mentions
 
 COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
@@ -73,7 +74,9 @@ class Traced:
         asked: whether the origin of a value has decided something.
         weak: the outputs if no origin of an input is known.
         checks: what the lane fails for, in order; their outputs come after those of the results.
-        aliases: pairs of a result and an input that may hold one and the same mutable object.
+        aliases: the results and inputs that may hold one and the same mutable object.
+        repeated: the results in which one mutable object stands at several places.
+        tables: whether it reads the tables of records, which are a last operand.
     """
 
     closed: jex.ClosedJaxpr
@@ -81,7 +84,19 @@ class Traced:
     asked: bool = True
     weak: tuple[Abstract, ...] = ()
     checks: tuple[TracedCheck, ...] = ()
-    aliases: frozenset[tuple[int, int]] = frozenset()
+    aliases: frozenset[Alias] = frozenset()
+    repeated: frozenset[int] = frozenset()
+    tables: bool = False
+
+
+def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
+    """Return a primitive whose last operand are the tables of records: what is read of these belongs to the records."""
+    last = len(ins) - 1
+    owners = [k for k, value in enumerate(ins[:-1]) if mentions(value.tree)]
+    aliases = {
+        one._replace(source=k) for one in traced.aliases for k in (owners if one.source == last else [one.source])
+    }
+    return replace(traced, tables=True, aliases=frozenset(aliases))
 
 
 class JaxprFn:
@@ -165,7 +180,8 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
     # Of each result: structure, leaves (None for an array), their origins, and these if no origin goes in.
     parts: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = []
     found: list[TracedCheck] = []
-    aliases: set[tuple[int, int]] = set()
+    ties: set[Alias] = set()
+    repeated: set[int] = set()
     dynamic = any(value.arrays for value in ins)
     origins = [v.origin(k) for v in ins for k, leaf in enumerate(v.leaves) if isinstance(leaf, ArrayType)]
 
@@ -186,8 +202,8 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
             firm = [one if is_firm(leaf) else Origin.UNKNOWN for one, leaf in zip(sources, leaves, strict=True)]
             parts.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves], sources, firm))
             arrays_out.extend(leaf for leaf in leaves if is_array(leaf))
-        for k, value in enumerate(values):
-            aliases.update((k, j) for j, arg in enumerate(args) if may_share(value, arg))
+        ties.update(aliases(list(values), args, fn))
+        repeated.update(k for k, value in enumerate(values) if Parts(value).repeated)
         return arrays_out + _check_outputs(made, found, len(arrays_out))
 
     token = _tracing.set(True)
@@ -222,8 +238,8 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         outs.append(with_origins(tree, leaves, sources))
         weak.append(with_origins(tree, leaves, firm))
     checks = tuple(check for check in found if not _never_fails(closed.jaxpr.outvars[check.failed]))
-    shared = frozenset(aliases) | _array_aliases(closed, ins, outs)
-    return Traced(closed, tuple(outs), notes.asked, tuple(weak), checks, shared)
+    shared = frozenset(ties) | _array_aliases(closed, ins, outs)
+    return Traced(closed, tuple(outs), notes.asked, tuple(weak), checks, shared, frozenset(repeated))
 
 
 def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -> list[Any]:
@@ -247,21 +263,26 @@ def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -
     return outputs
 
 
-def _array_aliases(closed: jex.ClosedJaxpr, ins: Sequence[Abstract], outs: Sequence[Abstract]) -> set[tuple[int, int]]:
-    """The pairs of a result and an input of which an array of the first may be a view of one of the second."""
+def _array_aliases(closed: jex.ClosedJaxpr, ins: Sequence[Abstract], outs: Sequence[Abstract]) -> set[Alias]:
+    """The results and inputs of which an array of the first may be a view of one of the second."""
     owners = [k for k, value in enumerate(ins) for _ in value.arrays]
     if not any(type_.shape for value in ins for type_ in value.arrays):
         return set()
     of_var = views(closed.jaxpr)
-    found: set[tuple[int, int]] = set()
+    found: set[Alias] = set()
     position = 0
     for k, value in enumerate(outs):
         for _ in value.arrays:
             var = closed.jaxpr.outvars[position]
             if isinstance(var, jex.Var):
-                found.update((k, owners[j]) for j in of_var.get(var, ()))
+                sources = (owners[j] for j in of_var.get(var, ()))
+                found.update(Alias(k, j, _is_leaf(value), _is_leaf(ins[j])) for j in sources)
             position += 1
     return found
+
+
+def _is_leaf(value: Abstract) -> bool:
+    return len(value.leaves) == 1 and bool(jax.tree_util.treedef_is_leaf(value.tree))
 
 
 def _never_fails(out: Any) -> bool:

@@ -1,0 +1,65 @@
+"""The type that covers two dicts or sets of the lane, and values as ones of that type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from pcbatch.containers.elements import join_origins, unify
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.lane_dict import LaneDict
+from pcbatch.containers.lane_set import LaneSet
+from pcbatch.errors import Refusal
+
+
+def is_entries(value: Any) -> bool:
+    """Return whether a value is a dict or set of the lane."""
+    return isinstance(value, Entries)
+
+
+def covered(a: Any, b: Any) -> Entries:
+    """Return a dict or set as one of the type that covers it and another.
+
+    Args:
+        a: a dict or set of the lane, or a dict that is known while compiling.
+        b: likewise; only its type matters.
+
+    Raises:
+        Refusal: if there is no such type.
+    """
+    one, other = _of_lane(a), _of_lane(b)
+    if type(one) is not type(other):
+        title = f"a {one.python_name} on one way and a {other.python_name} on another"
+        raise Refusal("PCB304", title, helps=("make them one kind of container",))
+    if one.missing != other.missing:
+        raise Refusal("PCB304", f"{_named(one)} on one way and {_named(other)} on another")
+    made = type(one).tree_unflatten((one.key_origins, one.value_origins, one.missing), (one.table,))
+    if other.table is None:
+        return made
+    if one.table is None:
+        empty = other.copy()
+        empty.clear()
+        return empty
+    table, theirs = one.table, other.table
+    key, value = _example(theirs.keys), _example(theirs.values)
+    # Capacities of values (lists in a dict) are joined by columns, which have two axes in front.
+    values, _ = unify(table.values, table.shape, theirs.values, theirs.shape)
+    made.key_origins = join_origins(table.keys, one.key_origins, key, other.key_origins)
+    made.value_origins = join_origins(table.values, one.value_origins, value, other.value_origins)
+    made.table, _ = table.replace(values=values).with_types(key, value, max(table.capacity, theirs.capacity))
+    return made
+
+
+def _of_lane(value: Any) -> Entries:
+    if isinstance(value, Entries):
+        return value
+    return LaneSet.from_items(list(value)) if isinstance(value, set) else LaneDict.from_dict(value)
+
+
+def _named(value: Entries) -> str:
+    return f"a `{value.missing.name}`" if value.missing is not None else "a dict"
+
+
+def _example(columns: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[0, 0], columns)

@@ -1,0 +1,219 @@
+"""What dicts and sets of the lane have in common: entries in a hash table, under keys that belong to the lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.containers import keys as lane_keys
+from pcbatch.containers.capacity import capacity as start_capacity
+from pcbatch.containers.capacity import rounded
+from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.container import Container
+from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
+from pcbatch.containers.hash_table import Place, Table
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.errors import Refusal
+from pcbatch.origins import Origin, note, number
+
+Origins = tuple[Origin, ...]
+
+
+class Entries(Container):
+    """The entries of a dict or set of the lane: a mutable object while a primitive is traced.
+
+    Attributes:
+        table: the hash table; None while nothing has been stored, so that the types of keys and values are not known.
+        key_origins: by leaf of a key, whether it is a number of Python.
+        value_origins: likewise for values.
+        missing: for a dict, what becomes of keys that it lacks (see `Missing`); static data.
+    """
+
+    python_name: ClassVar[str] = "dict"
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, missing: Any = None) -> None:
+        self.table: Table | None = None
+        self.key_origins: Origins = ()
+        self.value_origins: Origins = ()
+        self.missing = missing
+        self._found: tuple[list[Any], Table, Place] | None = None
+
+    def tree_flatten(self) -> tuple[tuple[Any], tuple[Any, ...]]:
+        """Return the table, and the rest as static data; the dtypes of keys are among it, for hashes depend on them."""
+        dtypes = () if self.table is None else tuple(map(_dtype_name, jax.tree.leaves(self.table.keys)))
+        return (self.table,), (self.key_origins, self.value_origins, self.missing, dtypes)
+
+    @classmethod
+    def tree_unflatten(cls, aux: tuple[Any, ...], children: Sequence[Any]) -> Self:
+        """Return the entries of a table, which may be any object."""
+        new = object.__new__(cls)
+        Entries.__init__(new, aux[2])
+        new.table, new.key_origins, new.value_origins = children[0], aux[0], aux[1]
+        return new
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.table!r})"
+
+    # Reading.
+
+    @property
+    def count(self) -> Any:
+        """The number of entries, int32[]."""
+        return jnp.int32(0) if self.table is None else self.table.count
+
+    @property
+    def capacity(self) -> int:
+        """The number of entries that there is room for."""
+        return start_capacity() if self.table is None else self.table.capacity
+
+    def length(self) -> Any:
+        """Return `len` of the dict or set."""
+        return 0 if self.table is None else number(self.count)
+
+    def contains(self, key: Any) -> Any:
+        """Return `key in` the dict or set."""
+        lane_keys.hashable(key)
+        return False if self.table is None else number(self._find(key).present)
+
+    def _find(self, key: Any) -> Place:
+        """The place of a key; it is looked up once as long as nothing is stored."""
+        assert self.table is not None
+        leaves = jax.tree.leaves(key)
+        if self._found is not None and self._found[1] is self.table:
+            known = self._found[0]
+            if len(known) == len(leaves) and all(x is y for x, y in zip(known, leaves, strict=True)):
+                return self._found[2]
+        place = self.table.find(lane_keys.hashable(key))
+        self._found = (leaves, self.table, place)
+        return place
+
+    def _columns(self, part: Any, origins: Origins) -> LaneList:
+        """Keys or values in their order, as a list of the lane."""
+        if self.table is None:
+            return LaneList.from_list([])  # type: ignore[no-any-return]
+        columns = self.table.entries(part)
+        return LaneList.tree_unflatten(origins, (columns, self.table.count))  # type: ignore[no-any-return]
+
+    def keys_list(self) -> LaneList:
+        """Return the keys in the order of insertion."""
+        return self._columns(None if self.table is None else self.table.keys, self.key_origins)
+
+    def _noted_key(self, key: Any) -> Any:
+        leaves, tree = jax.tree.flatten(key)
+        return jax.tree.unflatten(
+            tree, [note(leaf, origin) for leaf, origin in zip(leaves, self.key_origins, strict=True)]
+        )
+
+    # Changing.
+
+    def _make_table(self, key: Any, value: Any, room: int = 0) -> None:
+        size = max(start_capacity(), rounded(room))
+        self.table = Table.empty(key, value, size)
+        self.key_origins, self.value_origins = origins_of(key), origins_of(prepare(value))
+
+    def _fit(self, key: Any, value: Any) -> Any:
+        """Give the table types that cover a key and a value; return the value with the type of the values."""
+        lane_keys.hashable(key)
+        lane_keys.require_no_nan(key)
+        refuse_tables(value)
+        if self.table is None:
+            self._make_table(key, value)
+        assert self.table is not None
+        value = prepare(value)
+        self.key_origins = join_origins(self.table.keys, self.key_origins, lane_keys.plain(key), origins_of(key))
+        self.value_origins = join_origins(self.table.values, self.value_origins, value, origins_of(value))
+        before = self.table
+        table, value = before.with_types(key, value)
+        if any(x is not y for x, y in zip(jax.tree.leaves(before), jax.tree.leaves(table), strict=True)):
+            self.table = table
+        for leaf, column in zip(jax.tree.leaves(key), jax.tree.leaves(table.keys), strict=True):
+            same = lane_keys.like(leaf, column.dtype)[1]
+            require(same, "OverflowError", "int too large to convert to float")
+        return value
+
+    def store(self, key: Any, value: Any, where: Any = True) -> None:
+        """Give a key a value where a condition holds; a key that is there stays."""
+        value = self._fit(key, value)
+        assert self.table is not None
+        place = self._find(key)
+        self.table, full = self.table.store(place, key, value, where)
+        require_room(jnp.where(full, self.table.capacity + 1, 0), self.table.capacity)
+
+    def drop(self, key: Any) -> Any:
+        """Remove a key if it is there; return whether it was."""
+        lane_keys.hashable(key)
+        if self.table is None:
+            return False
+        place = self._find(key)
+        self.table = self.table.remove(place)
+        return place.present
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        if self.table is not None:
+            self.table = self.table.kept(jnp.zeros(self.table.shape, bool))
+
+    def copy(self) -> Self:
+        """Return a dict or set with the same entries."""
+        new = type(self).tree_unflatten((self.key_origins, self.value_origins, self.missing), (self.table,))
+        return jax.tree.map(lambda leaf: leaf, new)  # type: ignore[no-any-return]
+
+    def _store_list(self, keys: LaneList, values: Any) -> None:
+        """Store the keys of a list, each with the value at the same index of another list (None for a set)."""
+        if isinstance(keys.length, int) and keys.length == 0:
+            return
+        key = jax.tree.map(lambda leaf: leaf[0], keys.columns)
+        value = None if values is None else jax.tree.map(lambda leaf: leaf[0], values.columns)
+        lane_keys.hashable(key)
+        refuse_tables(value)
+        where = jnp.arange(keys.capacity) < keys.length
+        for leaf in jax.tree.leaves(keys.columns):
+            if jnp.issubdtype(leaf.dtype, jnp.inexact):
+                nan = jnp.any(where & jnp.isnan(leaf))
+                require(jnp.logical_not(nan), "ValueError", "a key of a dict or set of the lane is NaN")
+        if self.table is None:
+            self._make_table(key, value, keys.length if isinstance(keys.length, int) else 0)
+            self.key_origins = keys.origins
+            self.value_origins = () if values is None else values.origins
+        assert self.table is not None
+        self.key_origins = join_origins(self.table.keys, self.key_origins, key, keys.origins)
+        if values is not None:
+            self.value_origins = join_origins(self.table.values, self.value_origins, value, values.origins)
+        self.table, _ = self.table.with_types(key, value)
+        kept: Any = True
+        for leaf, column in zip(jax.tree.leaves(keys.columns), jax.tree.leaves(self.table.keys), strict=True):
+            same = jax.vmap(lambda one, dtype=column.dtype: jnp.asarray(lane_keys.like(one, dtype)[1]))(leaf)
+            kept &= jnp.all(same | ~where)
+        require(kept, "OverflowError", "int too large to convert to float")
+        columns = None if values is None else _typed(self.table, values)
+        self.table = self.table.storing_all(lane_keys.plain(keys.columns), columns, where)
+
+    def _found_in(self, other: Any) -> Any:
+        """Which places of this table have a key that is in another dict or set, bool[buckets, WIDTH]."""
+        assert self.table is not None
+        if other.table is None:
+            return jnp.zeros(self.table.shape, bool)
+        inner = jax.vmap(jax.vmap(lambda key: other.table.find(key).present))
+        return self.table.live & inner(self.table.keys)
+
+
+def _typed(table: Table, values: LaneList) -> Any:
+    """The columns of values with the type of a table's values."""
+    return unify(table.values, table.shape, values.columns, (values.capacity,))[1]
+
+
+def _dtype_name(leaf: Any) -> str:
+    return str(getattr(leaf, "dtype", ""))
+
+
+def refuse_tables(value: Any) -> None:
+    """Refuse a value with a dict or set of the lane in it."""
+    leaves = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Entries))
+    for leaf in leaves:
+        if isinstance(leaf, Entries):
+            title = f"a {leaf.python_name} of the lane cannot be a value in another dict"
+            raise Refusal("PCB304", title, helps=("use one dict whose keys are tuples: `d[a, b]` for `d[a][b]`",))

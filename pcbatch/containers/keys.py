@@ -1,0 +1,159 @@
+"""The keys of dicts and sets of the lane: numbers, or tuples of numbers, told apart as Python tells them apart.
+
+`1`, `1.0` and `True` are one key, `0.0` and `-0.0` too. No key is a NaN: Python finds a NaN again by the identity of
+the object, which values of lanes do not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.checks import require
+from pcbatch.containers.container import Container
+from pcbatch.errors import Refusal
+from pcbatch.origins import KINDS
+
+HELP = "use numbers, or tuples of numbers"
+
+
+def hashable(key: Any) -> Any:
+    """Return a key, which is a number or a (nested) tuple of numbers; raises TypeError for one that Python refuses."""
+    if isinstance(key, Container | list | dict | set):
+        name = getattr(key, "python_name", type(key).__name__)
+        raise TypeError(f"unhashable type: '{name}'")
+    if isinstance(key, str | bytes):
+        raise _refusal(f"a dict or set of the lane cannot have the key {key!r}")
+    if isinstance(key, tuple):
+        for part in key:
+            hashable(part)
+        return key
+    if key is None or type(key) in KINDS:
+        return key
+    if isinstance(key, jax.Array | np.ndarray | np.generic):
+        if key.shape != ():
+            raise _refusal(f"an array of shape {key.shape} cannot be a key of a dict or set")
+        if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+            raise _refusal("a PRNG key cannot be a key of a dict or set")
+        return key
+    raise _refusal(f"a dict or set of the lane cannot have a key of type {type(key).__name__}")
+
+
+def _refusal(title: str) -> Refusal:
+    return Refusal("PCB304", title, helps=(HELP,))
+
+
+def is_of_lane(key: Any) -> bool:
+    """Return whether a key holds a number that is not known while compiling."""
+    return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(key))
+
+
+def plain(key: Any) -> Any:
+    """Return a key whose named tuples are tuples, which Python finds equal."""
+    return tuple(map(plain, key)) if isinstance(key, tuple) else key
+
+
+def shown(key: Any) -> Iterator[Any]:
+    """Yield the texts and scalars that show a key as `repr` does."""
+    if not isinstance(key, tuple):
+        yield key if isinstance(key, jax.Array) else repr(key)
+        return
+    yield "("
+    for k, part in enumerate(key):
+        if k:
+            yield ", "
+        yield from shown(part)
+    yield ",)" if len(key) == 1 else ")"
+
+
+def require_no_nan(key: Any) -> None:
+    """Let the lane raise where a key that is to be stored holds a NaN."""
+    for leaf in jax.tree.leaves(key):
+        if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.inexact):
+            require(jnp.logical_not(jnp.isnan(leaf)), "ValueError", "a key of a dict or set of the lane is NaN")
+        elif isinstance(leaf, float | complex):
+            require(leaf == leaf, "ValueError", "a key of a dict or set of the lane is NaN")
+
+
+def like(leaf: Any, dtype: Any) -> tuple[Any, Any]:
+    """Return a number with a dtype, and whether it has kept its value.
+
+    Args:
+        leaf: a scalar of the lane or a number known while compiling.
+        dtype: the dtype of a column of keys.
+    """
+    if not isinstance(leaf, jax.Array):
+        return _known_like(leaf, dtype)
+    if leaf.dtype == dtype:
+        return leaf, True
+    new = leaf.astype(dtype)
+    if jnp.issubdtype(leaf.dtype, jnp.bool_):
+        return new, True
+    if _is_integer(leaf.dtype) and _is_integer(dtype):
+        return new, (new.astype(leaf.dtype) == leaf) & ((new < 0) == (leaf < 0))
+    if _is_integer(leaf.dtype):
+        # The largest integers round up to a float that is out of range, and would come back clamped.
+        top = float(jnp.iinfo(leaf.dtype).max)  # type: ignore[no-untyped-call]
+        return new, (new.real < top) & (new.real.astype(leaf.dtype) == leaf)
+    if _is_integer(dtype):
+        info = jnp.iinfo(dtype)  # type: ignore[no-untyped-call]
+        real = leaf.real
+        inside = (real >= float(info.min)) & (real < float(info.max))
+        safe = jnp.where(inside, real, 0).astype(dtype)
+        return safe, inside & (safe.astype(leaf.dtype) == leaf)
+    return new, new.astype(leaf.dtype) == leaf
+
+
+def _is_integer(dtype: Any) -> bool:
+    return bool(jnp.issubdtype(dtype, jnp.integer))
+
+
+def _known_like(number: Any, dtype: Any) -> tuple[Any, bool]:
+    if isinstance(number, float) and jnp.issubdtype(dtype, jnp.floating):
+        return jnp.asarray(number, dtype), number == number
+    try:
+        with np.errstate(all="ignore"), jax.ensure_compile_time_eval():
+            new = jnp.asarray(number).astype(dtype)
+            kept = np.asarray(new).item() == number
+    except (OverflowError, TypeError, ValueError):
+        return jnp.zeros((), dtype), False
+    return new, bool(kept)
+
+
+def hashed(leaves: list[Any]) -> Any:
+    """Return a hash of a key, uint32[], from its leaves; equal keys of equal dtypes have equal ones."""
+    words = [word for leaf in leaves for word in _words(leaf)]
+    if len(words) == 1:
+        return scrambled(words[0])
+    total = jnp.uint32(len(words))
+    for word in words:
+        word = word * jnp.uint32(0xCC9E2D51)
+        word = ((word << 15) | (word >> 17)) * jnp.uint32(0x1B873593)
+        total = total ^ word
+        total = ((total << 13) | (total >> 19)) * jnp.uint32(5) + jnp.uint32(0xE6546B64)
+    return scrambled(total)
+
+
+def scrambled(word: Any) -> Any:
+    """Return a permutation of the 32-bit words in which every bit depends on all: the end of MurmurHash3."""
+    word = (word ^ (word >> 16)) * jnp.uint32(0x85EBCA6B)
+    word = (word ^ (word >> 13)) * jnp.uint32(0xC2B2AE35)
+    return word ^ (word >> 16)
+
+
+def _words(leaf: Any) -> list[Any]:
+    """Return the 32-bit words of a number; 0.0 and -0.0 have the same."""
+    if jnp.issubdtype(leaf.dtype, jnp.complexfloating):
+        return [*_words(leaf.real), *_words(leaf.imag)]
+    if jnp.issubdtype(leaf.dtype, jnp.floating):
+        leaf = jnp.where(leaf == 0, jnp.zeros((), leaf.dtype), leaf)
+        wide = leaf.astype(jnp.float32) if leaf.dtype.itemsize < 4 else leaf
+        bits = jax.lax.bitcast_convert_type(wide, jnp.uint32)
+        return [bits] if bits.ndim == 0 else [bits[0], bits[1]]
+    if leaf.dtype.itemsize == 8:
+        return [leaf.astype(jnp.uint32), (leaf >> 32).astype(jnp.uint32)]
+    return [leaf.astype(jnp.uint32)]

@@ -1,0 +1,394 @@
+"""Dicts of the lane: mutable objects with the methods of Python's dicts, `Counter` and `defaultdict` among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.containers import keys as lane_keys
+from pcbatch.containers import list_order
+from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.container import Container
+from pcbatch.containers.elements import element_at, prepare, unify
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.hash_table import Place
+from pcbatch.containers.lane_list import LaneList, as_list
+from pcbatch.containers.optional import Optional
+from pcbatch.errors import Refusal
+from pcbatch.origins import either, note, number
+
+_NOTHING: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The value of keys that a dict lacks.
+
+    Attributes:
+        name: the name of the class in Python, "Counter" or "defaultdict".
+        kind: the type of the value, for 0, 0.0 and False are equal.
+        value: a number; () for an empty list.
+        stored: whether the key is stored when it is read.
+    """
+
+    name: str
+    kind: type
+    value: Any
+    stored: bool
+
+    def make(self) -> Any:
+        """Return the value, a new one for every key."""
+        return [] if self.kind is list else self.value
+
+
+COUNTER = Missing("Counter", int, 0, stored=False)
+
+
+def missing_of(factory: Callable[[], Any] | None) -> Missing | None:
+    """Return what a `defaultdict` with this factory gives for keys that it lacks."""
+    if factory is None:
+        return None
+    value = factory()
+    if type(value) in (bool, int, float, complex):
+        return Missing("defaultdict", type(value), value, stored=True)
+    if type(value) is list and not value:
+        return Missing("defaultdict", list, (), stored=True)
+    title = f"a `defaultdict` of the lane has numbers or empty lists as defaults, not {value!r}"
+    raise Refusal("PCB304", title, helps=("store the first value yourself: `if k not in d: d[k] = ...`",))
+
+
+@jax.tree_util.register_pytree_node_class
+class LaneDict(Entries):
+    """A dict of the lane; with `missing` a `Counter` or a `defaultdict`."""
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether this is a `Counter`."""
+        return self.missing is COUNTER or self.missing == COUNTER
+
+    @classmethod
+    def from_dict(cls, items: Mapping[Any, Any], missing: Missing | None = None) -> LaneDict:
+        """Return the dict with the entries of a Python dict."""
+        new = cls(missing)
+        if len(items) > FEW and all(type(value) in (bool, int, float) for value in items.values()):
+            new._store_list(LaneList.from_list(list(items)), LaneList.from_list(list(items.values())))
+            return new
+        for key, value in items.items():
+            new.store(key, value)
+        return new
+
+    @classmethod
+    def of_items(cls, pairs: Iterable[tuple[Any, Any]]) -> LaneDict:
+        """Return the dict with these entries, whose keys may be values of the lane."""
+        new = cls()
+        for key, value in pairs:
+            new.store(key, value)
+        return new
+
+    # One key.
+
+    def _value_at(self, place: Place) -> Any:
+        assert self.table is not None
+        return element_at(self.table.values, self.value_origins, (place.bucket, place.column))
+
+    def _taken(self, place: Place) -> Any:
+        """The value at a place, no view: the place may be stored into afterwards."""
+        return jax.tree.map(lambda leaf: leaf, self._value_at(place))
+
+    def __getitem__(self, key: Any) -> Any:
+        lane_keys.hashable(key)
+        if self.missing is not None:
+            if not self.missing.stored:
+                return self.get(key, self.missing.make())
+            return self._or_stored(key, self.missing.make())
+        if self.table is None:
+            raise KeyError(key)
+        place = self._find(key)
+        require(place.present, "KeyError", *lane_keys.shown(key))
+        return self._value_at(place)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.store(key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        gone = self.drop(key)
+        if not self.is_counter:
+            require(gone, "KeyError", *lane_keys.shown(key))
+
+    def _or_stored(self, key: Any, default: Any) -> Any:
+        """The value of a key, which is stored with a default first if it is missing."""
+        default = self._fit(key, default)
+        assert self.table is not None
+        self.store(key, default, jnp.logical_not(self._find(key).present))
+        return self._value_at(self._find(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, or a default."""
+        lane_keys.hashable(key)
+        if self.table is None:
+            return default
+        place = self._find(key)
+        return _or_else(place.present, self._taken(place), default)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a key, which is stored with a default first if it is missing."""
+        return self._or_stored(key, default)
+
+    def pop(self, key: Any, default: Any = _NOTHING) -> Any:
+        """Remove a key and return its value, or a default."""
+        lane_keys.hashable(key)
+        if self.table is None:
+            if default is _NOTHING:
+                raise KeyError(key)
+            return default
+        place = self._find(key)
+        value = self._taken(place)
+        self.table = self.table.remove(place)
+        if default is not _NOTHING:
+            return _or_else(place.present, value, default)
+        require(place.present, "KeyError", *lane_keys.shown(key))
+        return value
+
+    def popitem(self) -> Any:
+        """Remove the entry that was stored last and return it."""
+        if self.table is None:
+            raise KeyError("popitem(): dictionary is empty")
+        stamps = self.table.stamps
+        require(self.table.count > 0, "KeyError", "popitem(): dictionary is empty")
+        last = jnp.argmax(stamps).astype(jnp.int32)
+        bucket, column = last // stamps.shape[1], last % stamps.shape[1]
+        place = Place(bucket, column, self.table.count > 0, jnp.bool_(False), jnp.max(stamps))
+        key = self._noted_key(jax.tree.map(lambda leaf: leaf[bucket, column], self.table.keys))
+        value = self._taken(place)
+        self.table = self.table.remove(place)
+        return key, value
+
+    # All entries.
+
+    def values_list(self) -> LaneList:
+        """Return the values in the order of insertion."""
+        return self._columns(None if self.table is None else self.table.values, self.value_origins)
+
+    def items_list(self) -> LaneList:
+        """Return the pairs of keys and values in the order of insertion."""
+        pair = None if self.table is None else (self.table.keys, self.table.values)
+        return self._columns(pair, (*self.key_origins, *self.value_origins))
+
+    def keys(self) -> DictView:
+        """Return the view of the keys."""
+        return DictView(self, "keys")
+
+    def values(self) -> DictView:
+        """Return the view of the values."""
+        return DictView(self, "values")
+
+    def items(self) -> DictView:
+        """Return the view of the pairs of keys and values."""
+        return DictView(self, "items")
+
+    def update(self, other: Any = (), /, **named: Any) -> None:
+        """Store the entries of a dict, or of a list of pairs; a `Counter` adds the counts, or the number of elements."""
+        if named:
+            title = "a dict of the lane has no names as keys"
+            raise Refusal("PCB304", title, helps=("use numbers as keys, or a dict of names alone",))
+        self._update(other, 1)
+
+    def subtract(self, other: Any = (), /) -> None:
+        """Subtract the counts of a `Counter`, or the numbers of elements."""
+        self._update(other, -1)
+
+    def _update(self, other: Any, sign: int) -> None:
+        if isinstance(other, dict):
+            other = LaneDict.from_dict(other)
+        if self.is_counter:
+            pairs = other.items_list() if isinstance(other, LaneDict) else None
+            keys = _keys_of(other) if pairs is None else _part(pairs, 0)
+            counts = None if pairs is None else _part(pairs, 1)
+            self._count_all(keys, counts, sign)
+            return
+        pairs = other.items_list() if isinstance(other, LaneDict) else as_list(other)
+        if isinstance(pairs.length, int) and pairs.length == 0:
+            return
+        if not isinstance(pairs.columns, tuple) or len(pairs.columns) != 2:
+            raise Refusal("PCB304", "a dict of the lane is made of pairs `(key, value)`")
+        self._store_list(_part(pairs, 0), _part(pairs, 1))
+
+    def _count_all(self, keys: LaneList, counts: LaneList | None, sign: int) -> None:
+        """Add `sign` times the counts to those of keys, one by one, as a key may be there several times."""
+        if isinstance(keys.length, int) and keys.length == 0:
+            return
+        one = 0 if counts is None else jax.tree.map(lambda leaf: leaf[0], counts.columns)
+        first = jax.tree.map(lambda leaf: leaf[0], keys.columns)
+        if self.table is None:
+            self._make_table(first, one)
+            self.key_origins = keys.origins
+        self._fit(first, one)
+        assert self.table is not None
+        where = jnp.arange(keys.capacity) < keys.length
+        dtype = self.table.values.dtype
+
+        def step(k: Any, state: Any) -> Any:
+            table, full = state
+            key = jax.tree.map(lambda leaf: leaf[k], lane_keys.plain(keys.columns))
+            place = table.find(key)
+            count = jnp.where(place.present, table.values[place.bucket, place.column], 0)
+            new = count + sign * (1 if counts is None else counts.columns[k])
+            table, more = table.store(place, key, new.astype(dtype), where[k])
+            return table, full | more
+
+        last = jnp.minimum(keys.length, keys.capacity)
+        self.table, full = jax.lax.fori_loop(0, last, step, (self.table, jnp.bool_(False)))
+        require_room(jnp.where(full, self.table.capacity + 1, 0), self.table.capacity)
+
+    def most_common(self, n: Any = None) -> LaneList:
+        """Return the pairs of keys and counts, the most frequent first."""
+        pairs = self.items_list()
+        pairs.sort(key=lambda pair: pair[1], reverse=True)
+        return pairs if n is None else pairs[:n]  # type: ignore[no-any-return]
+
+    def total(self) -> Any:
+        """Return the sum of the counts."""
+        if self.table is None:
+            return 0
+        return jnp.sum(jnp.where(self.table.live, self.table.values, 0))
+
+    # Operators.
+
+    def __or__(self, other: Any) -> Any:
+        if not isinstance(other, dict | LaneDict):
+            return NotImplemented
+        new = self.copy()
+        new.update(other)
+        return new
+
+    def __ror__(self, other: Any) -> Any:
+        if not isinstance(other, dict):
+            return NotImplemented
+        return LaneDict.from_dict(other, self.missing) | self
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
+
+    def __eq__(self, other: Any) -> Any:
+        if isinstance(other, dict):
+            other = LaneDict.from_dict(other)
+        if not isinstance(other, LaneDict):
+            return False
+        if self.table is None or other.table is None:
+            return self.count == other.count
+        table = other.table
+
+        def same(key: Any, value: Any) -> Any:
+            place = table.find(key)
+            found = jax.tree.map(lambda leaf: leaf[place.bucket, place.column], table.values)
+            return place.present & jnp.asarray(list_order.equal(value, found), bool)
+
+        equal = jax.vmap(jax.vmap(same))(self.table.keys, self.table.values)
+        return number((self.table.count == table.count) & jnp.all(equal | ~self.table.live))
+
+    def __ne__(self, other: Any) -> Any:
+        return list_order.not_(self == other)
+
+    # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
+
+    def __len__(self) -> int:
+        return self.length().__index__()  # type: ignore[no-any-return]
+
+    def __bool__(self) -> bool:
+        return bool(self.count > 0)
+
+    def __contains__(self, key: Any) -> bool:
+        return bool(self.contains(key))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys_list())
+
+
+FEW = 8  # entries of a known dict that are stored one by one
+
+
+@jax.tree_util.register_pytree_node_class
+class DictView(Container):
+    """The keys, values or items of a dict of the lane.
+
+    Attributes:
+        source: the dict, which this is a view of.
+        part: "keys", "values" or "items".
+    """
+
+    def __init__(self, source: LaneDict, part: str) -> None:
+        self.source, self.part = source, part
+        self.parent = source if isinstance(source, Container) else None
+
+    def tree_flatten(self) -> tuple[tuple[Any], str]:
+        """Return the dict, and which part of it this is as static data."""
+        return (self.source,), self.part
+
+    @classmethod
+    def tree_unflatten(cls, aux: str, children: Sequence[Any]) -> DictView:
+        """Return the view of a dict, which may be any object."""
+        return cls(children[0], aux)
+
+    def length(self) -> Any:
+        """Return `len` of the view."""
+        return self.source.length()
+
+    def as_list(self) -> LaneList:
+        """Return the list of the elements."""
+        made: LaneList = getattr(self.source, f"{self.part}_list")()
+        return made
+
+    def contains(self, value: Any) -> Any:
+        """Return `value in` the view."""
+        if self.part == "keys":
+            return self.source.contains(value)
+        if self.part == "values":
+            return self.as_list().contains(value)
+        if not isinstance(value, tuple) or len(value) != 2 or self.source.table is None:
+            return False
+        found = self.source.table.find(lane_keys.hashable(value[0]))
+        return number(found.present & list_order.equal(self.source._taken(found), value[1]))
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __bool__(self) -> bool:
+        return bool(self.source)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.as_list())
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.contains(value))
+
+
+def _or_else(present: Any, value: Any, default: Any) -> Any:
+    """A value where it is present, and a default elsewhere."""
+    if default is None:
+        return Optional(jax.tree.map(jnp.asarray, value), present)
+    default = prepare(default)
+    value, other = unify(value, (), default, ())
+
+    def choose(x: Any, y: Any) -> Any:
+        return note(jnp.where(present, x, y), either(x, y))
+
+    return jax.tree.map(choose, value, other)
+
+
+def _part(pairs: LaneList, k: int) -> LaneList:
+    """The list of the first or second elements of pairs."""
+    columns = pairs.columns
+    first = len(jax.tree.leaves(columns[0]))
+    origins = pairs.origins[:first] if k == 0 else pairs.origins[first:]
+    part: LaneList = LaneList.tree_unflatten(origins, (columns[k], pairs.length))
+    return part
+
+
+def _keys_of(values: Any) -> LaneList:
+    """The elements of anything that a `Counter` counts."""
+    return values.keys_list() if isinstance(values, Entries) else as_list(values)

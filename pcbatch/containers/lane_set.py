@@ -1,0 +1,233 @@
+"""Sets of the lane: mutable objects with the methods of Python's sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.containers import keys as lane_keys
+from pcbatch.containers import list_order
+from pcbatch.containers.checks import require
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.lane_dict import DictView
+from pcbatch.containers.lane_list import as_list
+from pcbatch.errors import Refusal
+from pcbatch.origins import number
+
+
+@jax.tree_util.register_pytree_node_class
+class LaneSet(Entries):
+    """A set of the lane."""
+
+    python_name: ClassVar[str] = "set"
+
+    @classmethod
+    def from_items(cls, items: Any = ()) -> LaneSet:
+        """Return the set of the elements of a list, a dict, an array or a Python iterable."""
+        new = cls()
+        new.update(items)
+        return new
+
+    # One element.
+
+    def add(self, key: Any, /) -> None:
+        """Add an element."""
+        self.store(key, None)
+
+    def discard(self, key: Any, /) -> None:
+        """Remove an element if it is there."""
+        self.drop(key)
+
+    def remove(self, key: Any, /) -> None:
+        """Remove an element."""
+        require(self.drop(key), "KeyError", *lane_keys.shown(key))
+
+    def pop(self) -> Any:
+        """Refuse to remove an arbitrary element: which one it is follows from Python's own table."""
+        raise Refusal(
+            "PCB304",
+            "`pop` of a set removes any element, and Python does not say which",
+            helps=("keep the elements in a list, or take `min(s)` and remove it",),
+        )
+
+    # All elements.
+
+    def update(self, *others: Any) -> None:
+        """Add the elements of other collections."""
+        for other in others:
+            if isinstance(other, Entries):
+                if other.table is not None:
+                    self._store_list(other.keys_list(), None)
+            elif isinstance(other, DictView):
+                self._store_list(other.as_list(), None)
+            elif isinstance(other, Iterable) and not isinstance(other, jax.Array) and not _is_lane_list(other):
+                for key in other:
+                    self.add(key)
+            else:
+                self._store_list(as_list(other), None)
+
+    def intersection_update(self, *others: Any) -> None:
+        """Keep the elements that are in all other collections."""
+        for other in others:
+            self._keep(as_set(other), True)
+
+    def difference_update(self, *others: Any) -> None:
+        """Remove the elements of other collections."""
+        for other in others:
+            self._keep(as_set(other), False)
+
+    def symmetric_difference_update(self, other: Any, /) -> None:
+        """Keep the elements that are in this set or the other, but not in both."""
+        other = as_set(other).copy()
+        mine = self.copy()
+        self._keep(other, False)
+        other._keep(mine, False)
+        self.update(other)
+
+    def _keep(self, other: LaneSet, which: bool) -> None:
+        if self.table is not None:
+            found = self._found_in(other)
+            self.table = self.table.kept(found if which else self.table.live & ~found)
+
+    def union(self, *others: Any) -> Self:
+        """Return the set of the elements of this set or others."""
+        new = self.copy()
+        new.update(*others)
+        return new
+
+    def intersection(self, *others: Any) -> Self:
+        """Return the set of the elements that are in this set and all others."""
+        new = self.copy()
+        new.intersection_update(*others)
+        return new
+
+    def difference(self, *others: Any) -> Self:
+        """Return the set of the elements that are in none of the others."""
+        new = self.copy()
+        new.difference_update(*others)
+        return new
+
+    def symmetric_difference(self, other: Any, /) -> Self:
+        """Return the set of the elements that are in this set or the other, but not in both."""
+        new = self.copy()
+        new.symmetric_difference_update(other)
+        return new
+
+    # Comparisons.
+
+    def issubset(self, other: Any, /) -> Any:
+        """Return whether all elements are in another collection."""
+        if self.table is None:
+            return True
+        return number(jnp.all(self._found_in(as_set(other)) | ~self.table.live))
+
+    def issuperset(self, other: Any, /) -> Any:
+        """Return whether all elements of another collection are in this set."""
+        return as_set(other).issubset(self)
+
+    def isdisjoint(self, other: Any, /) -> Any:
+        """Return whether no element is in another collection."""
+        if self.table is None:
+            return True
+        return number(jnp.logical_not(jnp.any(self._found_in(as_set(other)))))
+
+    def __eq__(self, other: Any) -> Any:
+        if not isinstance(other, SETS):
+            return False
+        other = as_set(other)
+        return _and(self.issubset(other), self.count == other.count)
+
+    def __ne__(self, other: Any) -> Any:
+        return list_order.not_(self == other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.issubset(other) if isinstance(other, SETS) else NotImplemented
+
+    def __ge__(self, other: Any) -> Any:
+        return self.issuperset(other) if isinstance(other, SETS) else NotImplemented
+
+    def __lt__(self, other: Any) -> Any:
+        if not isinstance(other, SETS):
+            return NotImplemented
+        other = as_set(other)
+        return _and(self.issubset(other), self.count < other.count)
+
+    def __gt__(self, other: Any) -> Any:
+        return as_set(other) < self if isinstance(other, SETS) else NotImplemented
+
+    # Operators.
+
+    def __or__(self, other: Any) -> Any:
+        return self.union(other) if isinstance(other, SETS) else NotImplemented
+
+    def __and__(self, other: Any) -> Any:
+        return self.intersection(other) if isinstance(other, SETS) else NotImplemented
+
+    def __sub__(self, other: Any) -> Any:
+        return self.difference(other) if isinstance(other, SETS) else NotImplemented
+
+    def __xor__(self, other: Any) -> Any:
+        return self.symmetric_difference(other) if isinstance(other, SETS) else NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        return as_set(other).difference(self) if isinstance(other, SETS) else NotImplemented
+
+    __ror__, __rand__, __rxor__ = __or__, __and__, __xor__
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(_checked(other, "|="))
+        return self
+
+    def __iand__(self, other: Any) -> Self:
+        self.intersection_update(_checked(other, "&="))
+        return self
+
+    def __isub__(self, other: Any) -> Self:
+        self.difference_update(_checked(other, "-="))
+        return self
+
+    def __ixor__(self, other: Any) -> Self:
+        self.symmetric_difference_update(_checked(other, "^="))
+        return self
+
+    # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
+
+    def __len__(self) -> int:
+        return self.length().__index__()  # type: ignore[no-any-return]
+
+    def __bool__(self) -> bool:
+        return bool(self.count > 0)
+
+    def __contains__(self, key: Any) -> bool:
+        return bool(self.contains(key))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys_list())
+
+
+SETS = (LaneSet, set, frozenset, DictView)
+
+
+def as_set(values: Any) -> LaneSet:
+    """Return the set of the elements of a collection; a set itself."""
+    return values if isinstance(values, LaneSet) else LaneSet.from_items(values)
+
+
+def _is_lane_list(value: Any) -> bool:
+    from pcbatch.containers.lane_list import LaneList
+
+    return isinstance(value, LaneList)
+
+
+def _checked(other: Any, operator: str) -> Any:
+    if isinstance(other, SETS):
+        return other
+    name = getattr(other, "python_name", type(other).__name__)
+    raise TypeError(f"unsupported operand type(s) for {operator}: 'set' and '{name}'")
+
+
+def _and(a: Any, b: Any) -> Any:
+    return b if a is True else number(jnp.logical_and(a, b))

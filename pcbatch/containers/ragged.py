@@ -1,0 +1,406 @@
+"""Lists of all lanes, on the host: results that are lists, and arguments.
+
+    Ragged([[1, 2], [3], []])      values i32[3, 2], lengths [2, 1, 0]
+
+The elements of a list may be pytrees, whose leaves then have these axes each. Where they are lists themselves, `values`
+is a `Ragged` with one more axis in front: values i32[lanes, longest, longest'], lengths [lanes, longest]. Inside `jit`
+lists have the capacity of the program in place of the longest length; what lies behind a length is arbitrary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.capacity import rounded
+from pcbatch.containers.elements import Rows, Unset
+from pcbatch.containers.host_forms import register
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.optional import Optional
+from pcbatch.diagnostics.diagnostic import Diagnostic
+from pcbatch.diagnostics.short_repr import clipped
+from pcbatch.errors import UsageError
+from pcbatch.origins import Origin
+
+MOST = 2000  # characters of a `repr`
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Ragged:
+    """Lists of different lengths, one for each lane; a pytree of JAX.
+
+    A result of a batched function that is a list comes as one, and `pcbatch.ragged` makes one of Python's lists, as an
+    argument.
+
+    Attributes:
+        values: the elements, [lanes, longest, ...], or a pytree of such arrays; a `Ragged` for lists of lists. What
+            stands behind the length of a list is arbitrary.
+        lengths: int32[lanes], the length of each list; negative for a lane that has failed.
+
+    Example:
+        >>> import jax.numpy as jnp, pcbatch
+        >>> @pcbatch.batch
+        ... def below(n):
+        ...     found = []
+        ...     for k in range(n):
+        ...         found.append(k * k)
+        ...     return found
+        >>> lists = below(jnp.array([3, 0, 1]))
+        >>> lists
+        Ragged([[0, 1, 4], [], [0]])
+        >>> lists.lengths.tolist(), lists[0].tolist()
+        ([3, 0, 1], [0, 1, 4])
+    """
+
+    __slots__ = ("lengths", "values")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, values: Any, lengths: Any) -> None:
+        self.values, self.lengths = values, lengths
+
+    def tree_flatten_with_keys(self) -> tuple[tuple[tuple[Any, Any], ...], None]:
+        """Return values and lengths."""
+        key = jax.tree_util.GetAttrKey
+        return ((key("values"), self.values), (key("lengths"), self.lengths)), None
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], None]:
+        """Return values and lengths."""
+        return (self.values, self.lengths), None
+
+    @classmethod
+    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> Ragged:
+        """Return the lists that these parts make."""
+        return cls(*children)
+
+    def __len__(self) -> int:
+        """Return the number of lanes."""
+        return int(np.shape(self.lengths)[0])
+
+    def __getitem__(self, lane: Any) -> Any:
+        """Return the list of a lane as an array (or a pytree of arrays, or a `Ragged`) of its length; a slice gives the
+        lists of several lanes.
+
+        Raises:
+            IndexError: there is no such lane.
+            ValueError: the lane has failed, and has no list.
+        """
+        if isinstance(lane, slice) or np.ndim(self.lengths) > 1:
+            _check_lane(lane, len(self))
+            return jax.tree.map(lambda leaf: leaf[lane], self)
+        _check_lane(lane, len(self))
+        length = int(np.asarray(self.lengths[lane]))
+        if length < 0:
+            raise ValueError(f"lane {lane} has failed, and has no list")
+        return jax.tree.map(lambda leaf: leaf[lane, :length], self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[lane] for lane in range(len(self)))
+
+    def tolist(self) -> list[Any]:
+        """Return Python lists of Python numbers, one for each lane; None for a lane that has failed."""
+        lengths = np.asarray(self.lengths)
+        if lengths.ndim > 1:
+            return [lists.tolist() for lists in self]
+        if not lengths.shape[0]:
+            return []
+        columns = [_rows(column) for column in jax.tree.leaves(self.values, is_leaf=_is_ragged)]
+        tree = jax.tree.structure(self.values, is_leaf=_is_ragged)
+        return [_elements(tree, columns, lane, int(n)) if n >= 0 else None for lane, n in enumerate(lengths)]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return an array, where all lists have the same length."""
+        return np.asarray(self._dense(), dtype)
+
+    def __jax_array__(self) -> jax.Array:
+        """Return an array, where all lists have the same length."""
+        return jnp.asarray(self._dense())
+
+    def _dense(self) -> Any:
+        if isinstance(self.lengths, jax.core.Tracer):
+            raise ValueError("the lengths of lists are not known inside `jit`: use `.values` and `.lengths`")
+        lengths = np.asarray(self.lengths)
+        different = sorted({int(n) for n in lengths.reshape(-1)})
+        if len(different) > 1 or (different and different[0] < 0):
+            shown = clipped(", ".join(map(str, different)), 60)
+            raise ValueError(f"lists of lengths {shown} are no array: use `.values` and `.lengths`, or `.tolist()`")
+        inner = self.values
+        if isinstance(inner, Ragged):
+            inner = jax.tree.map(
+                lambda leaf: _cut(leaf, lengths.ndim, different[0] if different else 0), inner
+            )._dense()
+        if not hasattr(inner, "shape"):
+            raise ValueError("lists of tuples or other structures are no array: use `.values`")
+        return _cut(inner, lengths.ndim, different[0] if different else 0)
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, Ragged):
+            return self.tolist() == other.tolist()
+        return self.tolist() == other if isinstance(other, list) else NotImplemented
+
+    def __repr__(self) -> str:
+        leaves = jax.tree.leaves(self)  # lengths of a gradient are of JAX's type without values, float0
+        if all(_is_concrete(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind != "V") for leaf in leaves):
+            return f"Ragged({clipped(repr(self.tolist()), MOST)})"
+        return f"Ragged(values={self.values!r}, lengths={self.lengths!r})"
+
+
+def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
+    """Make an argument of lists of different lengths, one for each lane, in which a batched function has its own.
+
+    Calls with lists of other lengths use the same program, as long as the longest has as many elements, rounded up to
+    a power of two.
+
+    Args:
+        lists: a list, or an array, for each lane. Their elements are numbers, arrays of one shape, lists, or tuples
+            and other pytrees of these, all alike.
+        dtype: of the numbers. None: as `jnp.array` chooses it.
+
+    Returns:
+        A `Ragged`, with arrays of NumPy.
+
+    Raises:
+        UsageError: elements that are not alike, or numbers that JAX's default integer does not hold.
+
+    Example:
+        >>> import pcbatch
+        >>> @pcbatch.batch
+        ... def total(xs):
+        ...     result = 0
+        ...     for x in xs:
+        ...         result += x
+        ...     return result
+        >>> total(pcbatch.ragged([[1, 2], [3], []])).tolist()
+        [3, 3, 0]
+    """
+    try:
+        return _ragged([_items(row, lane) for lane, row in enumerate(lists)], dtype)
+    except (ValueError, OverflowError) as error:
+        help = "give a list of numbers for each lane, `pcbatch.ragged([[1, 2], [3], []])`"
+        raise UsageError(Diagnostic("PCB405", str(error), helps=(help,))) from None
+
+
+def _items(row: Any, lane: int) -> list[Any]:
+    if isinstance(row, list | tuple):
+        return list(row)
+    if isinstance(row, Ragged):
+        return row.tolist()
+    if isinstance(row, np.ndarray | jax.Array) and row.ndim:
+        return list(np.asarray(row))
+    raise ValueError(f"`ragged` takes a list for each lane, and has a {type(row).__name__} for lane {lane}")
+
+
+def _ragged(rows: list[list[Any]], dtype: Any) -> Ragged:
+    lengths = np.array([len(row) for row in rows], np.int32)
+    places = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
+    elements = [element for row in rows for element in row]
+    if not elements:
+        return Ragged(np.zeros(places.shape, jax.dtypes.canonicalize_dtype(dtype or float)), lengths)
+    flat = [jax.tree.flatten(element, is_leaf=_is_list) for element in elements]
+    tree: Any = flat[0][1]
+    other = next((element for element, (_, t) in zip(elements, flat, strict=True) if t != tree), None)
+    if other is not None:
+        raise ValueError(f"the elements of lists must be alike, not {clipped(repr(elements[0]), 40)} and {other!r}")
+    columns = [_column([leaves[k] for leaves, _ in flat], dtype) for k in range(tree.num_leaves)]
+
+    def placed(column: np.ndarray) -> np.ndarray:
+        out = np.zeros((*places.shape, *column.shape[1:]), column.dtype)
+        out[places] = column  # row by row
+        return out
+
+    return Ragged(jax.tree.map(placed, jax.tree.unflatten(tree, columns)), lengths)
+
+
+def _column(parts: list[Any], dtype: Any) -> Any:
+    """Return one part of all elements, along the first axis."""
+    if any(map(_is_list, parts)):
+        if not all(map(_is_list, parts)):
+            raise ValueError("the elements of lists must be alike, not lists and numbers")
+        return _ragged(parts, dtype)
+    shapes = {np.shape(part) for part in parts}
+    if len(shapes) > 1:
+        raise ValueError(f"arrays in lists must have one shape, not {' and '.join(map(str, sorted(shapes)))}")
+    column = np.array([np.asarray(part) for part in parts] if shapes != {()} else parts)
+    if column.dtype.kind not in "biufc" and not jnp.issubdtype(column.dtype, np.number):
+        raise ValueError(f"lists hold numbers and arrays, not a {type(parts[0]).__name__}")
+    wanted = np.dtype(jax.dtypes.canonicalize_dtype(column.dtype if dtype is None else dtype))
+    if wanted.kind in "iu" and column.dtype.kind in "iu" and column.size:
+        limits, extremes = np.iinfo(wanted), (int(column.min()), int(column.max()))
+        if not limits.min <= extremes[0] <= extremes[1] <= limits.max:
+            raise OverflowError(
+                f"the numbers {extremes[0]} to {extremes[1]} do not fit {wanted}, JAX's default integer"
+            )
+    return column.astype(wanted)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_ragged(value: object) -> bool:
+    return isinstance(value, Ragged)
+
+
+def _is_concrete(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_fully_addressable
+
+
+def _check_lane(lane: Any, lanes: int) -> None:
+    if not isinstance(lane, slice) and not -lanes <= lane < lanes:
+        raise IndexError(f"there is no lane {lane} of {lanes}")
+
+
+def _rows(column: Any) -> Any:
+    """Return a function from a lane to the elements of one column, as far as there are any."""
+    if isinstance(column, Ragged):
+        return lambda lane, n: jax.tree.map(lambda leaf: np.asarray(leaf)[lane, :n], column).tolist()
+    on_host = column if _is_key(column) else np.asarray(column)
+    if _is_key(column):
+        return lambda lane, n: list(on_host[lane, :n])
+    return lambda lane, n: on_host[lane, :n].tolist()
+
+
+def _is_key(column: Any) -> bool:
+    return isinstance(column, jax.Array) and jnp.issubdtype(column.dtype, jax.dtypes.prng_key)
+
+
+def _elements(tree: Any, columns: list[Callable[[int, int], list[Any]]], lane: int, length: int) -> list[Any]:
+    parts = [column(lane, length) for column in columns]
+    elements = [jax.tree.unflatten(tree, [part[k] for part in parts]) for k in range(length)]
+    return [jax.tree.map(_or_none, element, is_leaf=_is_optional) for element in elements]
+
+
+def _or_none(part: Any) -> Any:
+    if not isinstance(part, Optional):
+        return part
+    return jax.tree.map(_or_none, part.value, is_leaf=_is_optional) if part.present else None
+
+
+def _is_optional(value: object) -> bool:
+    return isinstance(value, Optional)
+
+
+def _cut(leaf: Any, axis: int, size: int) -> Any:
+    return leaf[(slice(None),) * axis + (slice(size),)]
+
+
+# Containers of lanes
+
+
+def _of_lists(lists: Rows) -> Ragged:
+    """The form of a list in results; its leaves are [lanes, ...]."""
+    if isinstance(lists.columns, Unset):  # no lane has ever put anything into it
+        return Ragged(_nothing(lists.length), lists.length)
+    values = jax.tree.map(lambda x: _of_lists(x) if isinstance(x, Rows) else x, lists.columns, is_leaf=_is_rows)
+    return Ragged(values, lists.length)
+
+
+def _nothing(lengths: Any) -> Any:
+    shape, dtype = (*lengths.shape, 0), jax.dtypes.canonicalize_dtype(float)
+    if isinstance(lengths, jax.ShapeDtypeStruct):
+        return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
+    return (np if isinstance(lengths, np.ndarray) else jnp).zeros(shape, dtype)
+
+
+def _is_rows(value: object) -> bool:
+    return isinstance(value, Rows)
+
+
+register(LaneList, _of_lists)
+
+
+def shortened(value: Any) -> Any:
+    """Return a value with each `Ragged` in it cut to its longest list, where lengths are known."""
+    return jax.tree.map(lambda x: _shortened(x) if _is_ragged(x) else x, value, is_leaf=_is_ragged)
+
+
+def _shortened(lists: Ragged) -> Ragged:
+    if not (isinstance(lists.lengths, np.ndarray) or _is_concrete(lists.lengths)):
+        return lists
+    axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
+    longest = int(max(0, lengths.max(initial=0)))
+
+    def cut(leaf: Any) -> Any:
+        if not hasattr(leaf, "shape") or leaf.shape[axis] <= longest:
+            return leaf
+        if isinstance(leaf, np.ndarray) or _is_key(leaf) or not _is_concrete(leaf):
+            return _cut(leaf, axis, longest)
+        return jnp.asarray(_cut(np.asarray(leaf), axis, longest))  # without a program for each length
+
+    values = jax.tree.map(cut, lists.values)
+    if isinstance(lists.values, Ragged):  # lists behind the end of a list are none
+        there = np.arange(longest) < lengths[..., None]
+        inner = np.where(there, np.asarray(values.lengths), 0)
+        values = Ragged(values.values, inner if isinstance(values.lengths, np.ndarray) else jnp.asarray(inner))
+    return Ragged(shortened(values), lists.lengths)
+
+
+def ragged_in(value: Any) -> bool:
+    """Whether a value is or holds a `Ragged`."""
+    return any(map(_is_ragged, jax.tree.leaves(value, is_leaf=_is_ragged)))
+
+
+def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
+    """Return an argument with a list of the lane in place of each `Ragged`; the leaves keep their axes in front.
+
+    Args:
+        value: the argument.
+        shared: for each `Ragged` in it, in order, whether it is one list of lists for all lanes.
+
+    Raises:
+        ValueError: lengths that lists cannot have.
+    """
+    parts, tree = jax.tree.flatten(value, is_leaf=_is_ragged)
+    alike = iter(shared)
+    return jax.tree.unflatten(
+        tree, [_as_container(x, next(alike, False)) if isinstance(x, Ragged) else x for x in parts]
+    )
+
+
+def _as_container(lists: Ragged, shared: bool) -> LaneList:
+    _check_lengths(lists)
+    if shared:
+        lists = Ragged(lists, np.int32(len(lists)))
+    axis = np.ndim(lists.lengths)
+    sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(lists.values)}
+    capacity = rounded(max(sizes))
+
+    def pad(leaf: Any) -> Any:
+        if isinstance(leaf, jax.ShapeDtypeStruct):
+            shape = (*leaf.shape[:axis], capacity, *leaf.shape[axis + 1 :])
+            return jax.ShapeDtypeStruct(shape, leaf.dtype)  # type: ignore[no-untyped-call]
+        width = [(0, capacity - leaf.shape[axis] if k == axis else 0) for k in range(leaf.ndim)]
+        return (np if isinstance(leaf, np.ndarray) else jnp).pad(leaf, width) if width[axis][1] else leaf
+
+    columns = jax.tree.map(pad, as_containers(lists.values))
+    origins = tuple(_origin(part, axis) for part in jax.tree.leaves(columns, is_leaf=_is_rows))
+    new: LaneList = LaneList.tree_unflatten(origins, (columns, lists.lengths))
+    return new
+
+
+def _check_lengths(lists: Ragged) -> None:
+    """Raise ValueError for lengths that lists cannot have, as far as they are known."""
+    if not (isinstance(lists.lengths, np.ndarray) or _is_concrete(lists.lengths)):
+        return
+    axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
+    sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(lists.values)}
+    if (lengths < 0).any():
+        failed = ", ".join(map(str, np.flatnonzero(lengths.reshape(len(lengths), -1).min(axis=1) < 0)[:5]))
+        raise ValueError(f"lanes {failed} of a `Ragged` have failed, and have no lists")
+    if len(sizes) != 1 or lengths.max(initial=0) > max(sizes):
+        raise ValueError(f"the lengths of a `Ragged` go up to {lengths.max(initial=0)}, and its values have {sizes}")
+    if isinstance(lists.values, Ragged):
+        _check_lengths(lists.values)
+
+
+def _origin(part: Any, axis: int) -> Origin:
+    scalar = not isinstance(part, Rows) and part.ndim == axis + 1 and not _is_key(part)
+    return Origin.NUMBER if scalar else Origin.ARRAY
+
+
+def as_lists(value: Any) -> Any:
+    """Return a value with Python lists in place of each `Ragged`."""
+    return jax.tree.map(lambda x: x.tolist() if _is_ragged(x) else x, value, is_leaf=_is_ragged)

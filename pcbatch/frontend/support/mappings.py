@@ -1,0 +1,214 @@
+"""Displays, constructors and operators of dicts and sets, whose keys may be values of the lane.
+
+A dict or set whose keys are all known while compiling stays Python's own. It becomes one of the lane where a key of the
+lane is looked up or stored in it.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+import numpy as np
+
+from pcbatch.containers.container import Container
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.keys import is_of_lane
+from pcbatch.containers.lane_dict import COUNTER, DictView, LaneDict, missing_of
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_set import LaneSet
+from pcbatch.errors import Refusal
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+MAPPINGS = (Entries, DictView)
+
+
+def is_mapping(value: Any) -> bool:
+    """Return whether a value is a dict or set of the lane, or a view of a dict."""
+    return isinstance(value, MAPPINGS)
+
+
+def looked_up(value: Any, key: Any) -> Any:
+    """Return a dict or set as one of the lane where a key is a value of the lane; other values unchanged."""
+    if is_of_lane(key):
+        if type(value) is dict:
+            return lane_dict(value)
+        if type(value) in (set, frozenset):
+            return LaneSet.from_items(value)
+    return value
+
+
+def lane_dict(value: Mapping[Any, Any]) -> LaneDict:
+    """Return a dict whose keys are known as a dict of the lane."""
+    texts = [key for key in value if isinstance(key, str)]
+    if texts:
+        raise Refusal(
+            "PCB304",
+            f"a dict with the key {texts[0]!r} takes no value of a lane as a key",
+            helps=("keep names and numbers in dicts of their own",),
+        )
+    return LaneDict.from_dict(value)
+
+
+def changeable(value: Any) -> Any:
+    """Return a set that is to be changed, as one of the lane: those that are known while compiling do not change."""
+    return LaneSet.from_items(list(value)) if type(value) is set else value
+
+
+# Displays.
+
+
+def set_display(*items: Any) -> Any:
+    """The display `{a, b}`."""
+    if any(map(is_of_lane, items)):
+        return LaneSet.from_items(list(items))
+    return set(items)
+
+
+def dict_display(*parts: Any) -> Any:
+    """The display `{k: v, **other}`: keys and values in turn; a key that is `SPREAD` comes before another dict."""
+    pairs = list(zip(parts[::2], parts[1::2], strict=True))
+    of_lane = any(is_mapping(value) if key is SPREAD else is_of_lane(key) for key, value in pairs)
+    if not of_lane:
+        known: dict[Any, Any] = {}
+        for key, value in pairs:
+            known.update(value if key is SPREAD else {key: value})
+        return known
+    new = LaneDict()
+    for key, value in pairs:
+        if key is SPREAD:
+            new.update(value)
+        else:
+            new[key] = value
+    return new
+
+
+SPREAD: Any = type("Spread", (), {"__repr__": lambda self: "**"})()
+
+
+def empty_set() -> LaneSet:
+    """Return an empty set, for a comprehension."""
+    return LaneSet()
+
+
+def added(items: Any, item: Any) -> Any:
+    """Return a set with one more element."""
+    new = items.copy()
+    new.add(item)
+    return new
+
+
+def with_item(items: Any, key: Any, value: Any) -> Any:
+    """Return a dict with one more entry."""
+    new = looked_up(items, key)
+    new = new.copy()
+    new[key] = value
+    return new
+
+
+# Constructors.
+
+
+def set_(*args: Any) -> Any:
+    """The builtin `set`; the empty one is of the lane, as it is made to be filled."""
+    if not args:
+        return LaneSet()
+    if len(args) > 1 or not _needs_lane(args[0]):
+        return set(*args)
+    return LaneSet.from_items(args[0])
+
+
+def frozenset_(*args: Any) -> Any:
+    """The builtin `frozenset`; refuses elements of the lane."""
+    if len(args) == 1 and _needs_lane(args[0]):
+        title = "a `frozenset` of values of the lane is not there"
+        raise Refusal("PCB304", title, helps=("use a `set`, and a tuple where it is to be a key",))
+    return frozenset(*args)
+
+
+def dict_(*args: Any, **named: Any) -> Any:
+    """The builtin `dict`."""
+    if len(args) != 1:
+        return dict(*args, **named)
+    source = args[0]
+    if isinstance(source, LaneDict):
+        new = LaneDict.of_items([])
+        new.update(source)
+        return _with_names(new, named)
+    if isinstance(source, LaneList | DictView):
+        new = LaneDict()
+        new.update(source.as_list() if isinstance(source, DictView) else source)
+        return _with_names(new, named)
+    if isinstance(source, Mapping):
+        return dict(source, **named)
+    pairs = [tuple(pair) for pair in source]
+    if any(is_of_lane(pair[0]) for pair in pairs if pair):
+        return _with_names(LaneDict.of_items(pairs), named)
+    return dict(pairs, **named)
+
+
+def _with_names(new: LaneDict, named: dict[str, Any]) -> LaneDict:
+    new.update(**named)
+    return new
+
+
+def counter(*args: Any, **named: Any) -> Any:
+    """The class `collections.Counter`."""
+    new = LaneDict(COUNTER)
+    new.update(*args, **named)
+    return new
+
+
+def defaultdict(*args: Any, **named: Any) -> Any:
+    """The class `collections.defaultdict`."""
+    factory: Callable[[], Any] | None = args[0] if args else None
+    new = LaneDict(missing_of(factory))
+    new.update(*args[1:], **named)
+    return new
+
+
+CLASSES = ((collections.Counter, "counter"), (collections.defaultdict, "defaultdict"))
+"""Classes, and the names of the functions here that stand for them."""
+
+
+def _needs_lane(values: Any) -> bool:
+    """Whether a set of the elements of a collection holds values of the lane."""
+    if isinstance(values, Container):
+        return True
+    if isinstance(values, jax.Array):
+        return True
+    if isinstance(values, np.ndarray | str | dict) or not isinstance(values, Iterable):
+        return False
+    return any(is_of_lane(value) for value in values) if isinstance(values, list | tuple) else False
+
+
+# Questions.
+
+
+def contains(item: Any, container: Any) -> Any:
+    """The operator `item in container`, for a dict, a set or a view of the lane, or a known one and a key of the lane."""
+    container = looked_up(container, item)
+    return container.contains(item) if is_mapping(container) else item in container
+
+
+def length(value: Any) -> Any:
+    """The builtin `len`, for a dict or set of the lane."""
+    return value.length()
+
+
+def elements(value: Any) -> LaneList:
+    """Return the elements of a dict, a set or a view as a list, in their order."""
+    if isinstance(value, DictView):
+        return value.as_list()
+    if isinstance(value, LaneSet):
+        return value.ordered()
+    return value.keys_list()  # type: ignore[no-any-return]
+
+
+def unordered(value: Any) -> LaneList:
+    """Return the elements of a dict, a set or a view as a list, for a function that does not ask for their order."""
+    return value.keys_list() if isinstance(value, LaneSet) else elements(value)
