@@ -37,6 +37,7 @@ from pcbatch.frontend.source.tree import (
     load,
     rebuild,
 )
+from pcbatch.frontend.support.python_numbers import NEGATIVE_POWER
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
 
@@ -127,8 +128,7 @@ def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
     )
     b.end(Branch(cond, holds, failing, b.loc(node)))
     b.start(failing)
-    text = "an integer to a negative power is a float: write `2.0 ** n` for `2 ** n`"
-    b.end(Fail(ERROR, "ValueError", (text,), b.loc(node)))
+    b.end(Fail(ERROR, "ValueError", (NEGATIVE_POWER,), b.loc(node)))
     b.start(holds)
     return supported("checked_power", [base, exponent], node)
 
@@ -306,7 +306,27 @@ def _then(b: Builder, node: Node, on_false: str) -> None:
 def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     cond = b.temp()
     b.prim((cond,), supported("truth", [node], node), shown=node)
-    b.end(Branch(cond, on_true, on_false, b.loc(node)))
+    tested = _none_test(b, node)
+    if tested is None:
+        b.end(Branch(cond, on_true, on_false, b.loc(node)))
+        return
+    # On the way where the variable is not None, it has the type of its value from here on.
+    name, holds = tested
+    present, value_side = b.label(), on_true if holds else on_false
+    b.end(Branch(cond, *((present, on_false) if holds else (on_true, present)), b.loc(node)))
+    b.start(present)
+    b.prim((name,), supported("narrowed", [load(name, node)], node), shown=load(name, node))
+    b.jump(value_side)
+
+
+def _none_test(b: Builder, node: Node) -> tuple[str, bool] | None:
+    """The variable that a condition compares with None, and whether it is not None where the condition holds."""
+    match node:
+        case gast.Compare(left=gast.Name(id=name), ops=[op], comparators=[gast.Constant(value=None)]):
+            known = name in b.unit.statics or name not in b.variables
+            if not known and isinstance(op, gast.Is | gast.IsNot | gast.Eq | gast.NotEq):
+                return name, isinstance(op, gast.IsNot | gast.NotEq)
+    return None
 
 
 def _is_control(b: Builder, node: Node) -> bool:

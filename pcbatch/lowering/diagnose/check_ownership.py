@@ -19,6 +19,7 @@ from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.lowering.analysis.ownership import INNER, NOTHING, OUTSIDE, OWN, TWICE, Marks, Ownership, State, is_array
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
+from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.typing.infer import Inferred
 
 PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
@@ -32,14 +33,24 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     if not any(_changes(op) for function in program.functions for block in function.blocks for op in block.ops):
         return
     ownership = Ownership(program, inferred)
-    called = {op.func for f in program.functions for block in f.blocks for op in block.ops if isinstance(op, Call)}
+    entries = _entries(program)
     found = [
         diagnostic
         for name, function in ownership.functions.items()
-        for diagnostic in _Checker(ownership, function, name == program.entry and name not in called).run()
+        for diagnostic in _Checker(ownership, function, name in entries).run()
     ]
     if found:
         raise CompileError(in_order(list(dict.fromkeys(found))))
+
+
+def _entries(program: CfgProgram) -> frozenset[str]:
+    """The functions that are called with the arguments of the batch alone: the entry, and what `wrap_entry` has put an
+    entry before."""
+    calls = [op.func for f in program.functions for block in f.blocks for op in block.ops if isinstance(op, Call)]
+    wrapped = program.entry.removesuffix(ENTRY)
+    wrapped = wrapped if any(f.name == wrapped for f in program.functions) else program.entry
+    alone = calls.count(wrapped) == (wrapped != program.entry)
+    return frozenset({program.entry, wrapped} if alone else {program.entry} - {wrapped})
 
 
 def _changes(op: Op) -> bool:

@@ -218,6 +218,9 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
     try:
         with swallowed_errors.noticed(), noting() as notes, collecting() as made:
             closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
+    except Refusal as refused:
+        refused.called = tuple(notes.called)
+        raise
     except AssertionError as failed:
         if "ManualAxisType" in str(failed):  # what JAX says inside a `shard_map` that keeps track of what varies
             raise TraceError(*COLLECTIVE).with_traceback(failed.__traceback__) from None
