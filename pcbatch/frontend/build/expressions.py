@@ -360,8 +360,9 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     statics |= {**known, **binding.shape}
     statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
     nested = {name for name, value in known.items() if isinstance(value, Target)}
-    symbol = b.symbol(target, statics)
-    given = given_places(b, dict(binding.given), b.symbol.changes(symbol))
+    # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
+    changed = b.symbol.changes(b.symbol(target, statics)) if b.symbol.may_change(target) else ()
+    given = given_places(b, dict(binding.given), changed)
     values = in_order(b, [constant(None, value) if name in nested else value for name, value in given.nodes.items()])
     for (name, _), value in zip(binding.given, values, strict=True):
         variables[name] = variable(b, value)
@@ -376,16 +377,17 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
         if each.nested is not None:
             b.uses(each.nested.name, node)
     _check_apart(b, node, captured, rebound)
+    symbol = b.symbol(target, statics)
     written = [rebound[name] for name in results]
     outer = {name: captured[name] for name in further}
-    written += [given.written(b, name, variables, outer, (dst, *written)) for name in b.symbol.changes(symbol)]
+    written += [given.written(b, name, variables, outer, (dst, *written)) for name in changed]
     if dst in written:  # the statement assigns it after the call
         result = b.temp()
         b.emit(Call((result, *written), symbol, args, b.loc(node)))
         b.emit(Move(dst, result, b.loc(node)))
     else:
         b.emit(Call((dst, *written), symbol, args, b.loc(node)))
-    given.write_back(b, written[len(results) :], b.symbol.changes(symbol), node)
+    given.write_back(b, written[len(results) :], changed, node)
     return dst
 
 
