@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -164,8 +165,12 @@ def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> 
         part = item(value, path[:k])
         merged = array_items.merged(path[k:]) if isinstance(part, ARRAYS) else None
         if merged is not None:
-            return _changed(value, path[:k], lambda part, key=merged: change(part, key))
-    return _changed(value, tuple(before), lambda part: change(part, key))
+            return _changed(value, path[:k], partial(_swapped, change, merged))
+    return _changed(value, tuple(before), partial(_swapped, change, key))
+
+
+def _swapped(change: Callable[[Any, Any], Any], key: Any, part: Any) -> Any:
+    return change(part, key)
 
 
 def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
