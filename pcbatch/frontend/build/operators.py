@@ -158,10 +158,9 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     if isinstance(node, gast.JoinedStr) and all_:
         return _template(node, change)
     node, before = rebuild(node, change), node
-    if isinstance(node, gast.Call) and isinstance(before.func, gast.Attribute) and _is_text(before.func.value):
-        if before.func.attr != "format":
-            method = supported("text_method", [before.func.value, constant(before.func.attr, before)], before.func)
-            return gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
+    if isinstance(node, gast.Call) and _on_text(unit, before.func, hidden):
+        method = supported("text_method", [node.func.value, constant(node.func.attr, node)], node.func)
+        return gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
     if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
         node = _load_attribute(node)
     if asks_type:
@@ -181,8 +180,6 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
             function = _function(replacement, node.func)
         elif _is_builtin_type(target) or _is_nested(unit, node.func, hidden):
             function = node.func  # a nested function is rewritten where it is defined
-        elif isinstance(node.func, gast.Attribute) and isinstance(resolve(unit, before.func.value, hidden), str):
-            function = supported("text_method", [node.func.value, constant(node.func.attr, node.func)], node.func)
         elif isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
             function = supported("method", [node.func.value, constant(node.func.attr, node.func)], node.func)
             function = supported("substitute", [function], node.func)
@@ -193,6 +190,13 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
             args[0] = _stand_in(unit, before.args[0], args[0], hidden)
         node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
     return _text(node) if all_ else node
+
+
+def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
+    """Whether a callee is a method of a text that is known while compiling, `format` excepted."""
+    if not isinstance(func, gast.Attribute) or func.attr == "format":
+        return False
+    return _is_text(func.value) or isinstance(resolve(unit, func.value, hidden), str)
 
 
 def _calls_argument(target: Any) -> bool:
