@@ -25,11 +25,13 @@ class Change:
         position: that of the variable among the inputs of the expression.
         inner: whether an object inside the variable's own changes.
         sure: false for `x += v`, which changes an object of some types only.
+        removes: whether the value of the operation has been taken out of the object.
     """
 
     position: int
     inner: bool = False
     sure: bool = True
+    removes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

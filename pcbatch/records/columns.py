@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -84,8 +85,8 @@ def field_columns(numbering: Numbering, values: Sequence[Any], rows: int) -> tup
     if optional:
         return _maybe(numbering, values, rows)
     only = next(iter(kinds))
-    if issubclass(only, schema.enum.Enum) and not issubclass(only, int):
-        members = {member: k for k, member in enumerate(only)}
+    if issubclass(only, enum.Enum) and not issubclass(only, int):
+        members: dict[Any, int] = {member: k for k, member in enumerate(only)}
         numbers = [members.get(value, NONE) for value in values]
         if NONE in numbers:
             raise Fault(numbers.index(NONE), "this combines several members of an enumeration", "use an `enum.IntFlag`")
@@ -104,7 +105,7 @@ def _maybe(numbering: Numbering, values: Sequence[Any], rows: int) -> tuple[Kind
 
 def _odd(values: Sequence[Any], kinds: set[type]) -> Fault | None:
     """The fault of the first value that does not fit the others, or that nothing can be made of."""
-    enums = {kind for kind in kinds if issubclass(kind, schema.enum.Enum) and not issubclass(kind, int)}
+    enums = {kind for kind in kinds if issubclass(kind, enum.Enum) and not issubclass(kind, int)}
     numeric = {kind for kind in kinds if issubclass(kind, NUMBERS) or _is_array(kind)}
     unknown = kinds - enums - numeric
     if unknown:

@@ -70,7 +70,8 @@ def either(condition: Any, a: Any, b: Any, name: str) -> Any:
         return _either_list(condition, a, b, name)
     if isinstance(a, Optional) or isinstance(b, Optional) or a is None or b is None:
         return _either_optional(condition, a, b, name)
-    if jax.tree.structure(a) != jax.tree.structure(b):
+    one_tree: Any = jax.tree.structure(a)
+    if one_tree != jax.tree.structure(b):
         raise _differ(name)
     return jax.tree.map(lambda x, y: note(jnp.where(condition, x, y), either_origin(x, y)), a, b)
 

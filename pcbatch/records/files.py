@@ -138,7 +138,7 @@ def _from_json(value: Any, known: dict[str, type], path: Any) -> Kind:
             enum = _find(name, known, path)
             if [member.name for member in enum] != members:  # type: ignore[attr-defined]
                 raise _refused(path, f"`{name}` has other members now", "pack the objects again")
-            return Member(enum)  # type: ignore[arg-type]
+            return Member(enum)
         case ["maybe", element]:
             inner = _from_json(element, known, path)
             assert isinstance(inner, Number | Member)

@@ -67,6 +67,10 @@ class Ref:
         """Return the number of the row, and the type."""
         return ((jax.tree_util.GetAttrKey("id"), self.pcbatch_id),), self.pcbatch_type
 
+    def tree_flatten(self) -> tuple[tuple[Any], RefType]:
+        """Return the number of the row, and the type."""
+        return (self.pcbatch_id,), self.pcbatch_type
+
     @classmethod
     def tree_unflatten(cls, type_: RefType, children: Sequence[Any]) -> Ref:
         """Return the reference with a number."""
@@ -115,7 +119,7 @@ class Ref:
     def __eq__(self, other: object) -> Any:
         if other is None:
             return is_none(self)
-        if isinstance(other, Ref) and all(cls.__eq__ is object.__eq__ for cls in self.pcbatch_type.types):
+        if isinstance(other, Ref) and all("__eq__" not in _methods(cls) for cls in self.pcbatch_type.types):
             return same(self, other)
         raise _refused(
             "`==` of records would compare all that they lead to",
@@ -132,6 +136,11 @@ class Ref:
         raise _refused(f"{REFUSED} cannot be ordered in a lane", "compare fields: `a.key < b.key`")
 
     __lt__ = __le__ = __gt__ = __ge__ = _no_order
+
+
+def _methods(cls: type) -> set[str]:
+    """The names that a class defines itself, and classes that it is made of."""
+    return {name for base in cls.__mro__ if base is not object for name in vars(base)}
 
 
 def _refused(title: str, *helps: str) -> Refusal:

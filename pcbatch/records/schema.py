@@ -2,8 +2,8 @@
 
 It is static, a part of the type of a `Packed`: a program is compiled for a schema, and runs on any tables of it.
 
-All rows of all tables are numbered through: the row `r` of class `c` has the number `first[c] + r`, and None is -1. So a
-reference is one number whatever classes it may lead to, and the class is found by comparing it with constants.
+All rows of all tables are numbered through: the row `r` of class `c` has the number `first[c] + r`, and None is -1. So
+a reference is one number whatever classes it may lead to, and the class is found by comparing it with constants.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def is_record(cls: type) -> bool:
 
 
 def field_names(cls: type, example: Any) -> tuple[str, ...]:
-    """Return the fields of a class. `example`: an object of it, whose attributes they are if the class tells nothing."""
+    """Return the fields of a class; the attributes of `example`, an object of it, if the class declares none."""
     named = getattr(cls, "_fields", None)
     if issubclass(cls, tuple) and named is not None:
         return tuple(named)

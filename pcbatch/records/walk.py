@@ -118,7 +118,7 @@ def _together(found: Found, wave: list[Any]) -> None:
 
 def _one_by_one(found: Found, done: int) -> int:
     """Look at records one after the other, at most `TOGETHER` of them; return how many are done."""
-    order, places, getters, skipped, records = found.order, found.places, found.getters, found.skipped, found.records
+    order, places, skipped, records = found.order, found.places, found.skipped, found.records
     appends: dict[type, list[tuple[Getter, Callable[[Any], None], str]]] = {}
     for _ in range(TOGETHER):
         if done == len(order):

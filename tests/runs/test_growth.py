@@ -11,7 +11,8 @@ import pytest
 
 import pcbatch
 from pcbatch import Status
-from pcbatch.containers.capacity import FullError, next_capacities, using_capacity
+from pcbatch.containers.capacity import FullError, capacity, next_capacities, using_capacity
+from pcbatch.containers.checks import require_room
 from pcbatch.runtime.vm.prints import Journal
 
 FULL = int(Status.LIST_FULL)
@@ -115,12 +116,12 @@ class TestMaxLength:
 
 
 def test_memory_ends_it() -> None:
-    f = fresh(max_memory="3kB")
+    f = fresh(max_memory="2kB")
     result = f.run(NUMBERS)
     assert result.status.tolist() == [0, 0, 0, FULL]  # 64 elements fit, 128 do not
     with pytest.raises(pcbatch.BatchRuntimeError, match="max_memory") as info:
         f(NUMBERS)
-    assert "may take 3.0 kB" in str(info.value)
+    assert "may take 2.0 kB" in str(info.value)
 
 
 def test_what_few_lanes_needed_is_forgotten_where_memory_is_short() -> None:
@@ -129,17 +130,19 @@ def test_what_few_lanes_needed_is_forgotten_where_memory_is_short() -> None:
     assert f(jnp.arange(40)).tolist() == plain(range(40))
 
 
-def test_a_size_known_while_compiling() -> None:
-    numbers = list(range(50))
+def needs(elements: int) -> int:
+    require_room(elements, capacity())
+    return capacity()
 
+
+def test_a_size_known_while_compiling() -> None:
     @pcbatch.batch
     def f(n):
-        xs = numbers.copy()
-        if n > 2:
-            xs.append(n)
-        return xs
+        return n + needs(200)
 
-    assert f(jnp.array([1, 5])).tolist() == [numbers, [*numbers, 5]]
+    assert f(jnp.array([1, 5])).tolist() == [257, 261]
+    assert jax.jit(f)(jnp.array([1, 5])).tolist() == [257, 261]
+    assert capacities(f) == [256]  # compiled for 32, found wanting, and kept under that number
     with pytest.raises(pcbatch.UsageError, match="max_length=16 is too small"):
         f.with_options(max_length=16)(jnp.array([1, 5]))
 
@@ -257,5 +260,9 @@ class TestRuns:
         n, x = jnp.array([2, 40]), jnp.array([3.0, 0.5])
         assert jax.grad(lambda x: total(n, x).sum())(x).tolist() == [12.0, 40.0]
         assert jax.vmap(total)(jnp.stack([n, n]), jnp.stack([x, x])).tolist() == [[18.0, 10.0]] * 2
-        gradient = jax.grad(lambda x: total(jnp.array([2, 70]), x)[1])(x)
-        assert np.isnan(gradient[1])
+        many = jnp.array([2, 70])
+        assert np.isnan(jax.jit(jax.grad(lambda x: total(many, x)[1]))(x)[1])
+        with pytest.raises(pcbatch.BatchRuntimeError, match="PCB906"):
+            jax.grad(lambda x: total(many, x)[1])(x)
+        grows = total.with_options(max_length=None)
+        assert jax.grad(lambda x: grows(many, x).sum())(x).tolist() == [12.0, 70.0]

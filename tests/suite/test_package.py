@@ -43,6 +43,7 @@ PUBLIC = {
     "Interrupted",
     "Machine",
     "NonFiniteError",
+    "Packed",
     "PcbatchError",
     "Policy",
     "Profile",
@@ -56,31 +57,34 @@ PUBLIC = {
     "Timeline",
     "TooLargeError",
     "UsageError",
+    "load_packed",
+    "pack",
     "use_cpu_devices",
 }
 
 # What each folder (or module at the top) may import of the package, besides itself: the pipeline, read upward.
 BASE = {"diagnostics", "errors", "options", "origins"}
-CORE = {"ir", "containers", "frontend", "lowering", "runtime", "transforms", *BASE}
+CORE = {"ir", "containers", "records", "frontend", "lowering", "runtime", "transforms", *BASE}
 ALLOWED = {
     "diagnostics": set(),
     "errors": {"diagnostics"},
     "options": {"diagnostics", "errors"},
     "origins": set(),
     "containers": BASE,
+    "records": {"containers", *BASE},
     "ir": {"diagnostics", "errors"},
-    "frontend": {"containers", "ir", *BASE},
-    "lowering": {"containers", "ir", *BASE},
+    "frontend": {"containers", "records", "ir", *BASE},
+    "lowering": {"containers", "records", "ir", *BASE},
     "runtime": {"containers", "lowering", "ir", *BASE},
     "transforms": {"runtime", "containers", "lowering", "ir", *BASE},
-    "call": {"runtime", "containers", "lowering", "ir", *BASE},
+    "call": {"runtime", "containers", "records", "lowering", "ir", *BASE},
     "compiler": {"call", *CORE},
     "report": {"call", "compiler", *CORE},
     "runs": {"call", "compiler", *CORE},
     "api": {"call", "compiler", "report", "runs", *CORE},
     "cli": {"api", "compiler", "__init__", *CORE},
     "__main__": {"cli"},
-    "__init__": {"api", "call", "containers", "report", "runs", "runtime", *BASE},
+    "__init__": {"api", "call", "containers", "records", "report", "runs", "runtime", *BASE},
 }
 
 # Third-party modules with one place only, or with places where they must not be.

@@ -12,6 +12,7 @@ from pcbatch.frontend.build.mutations import augment_place, delete_place, path, 
 from pcbatch.frontend.build.operators import operator_name, supported
 from pcbatch.frontend.source.places import Place, place_of
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, subscript
+from pcbatch.ir.ops import Change
 
 PARTS = (gast.Subscript, gast.Attribute)
 
@@ -51,7 +52,8 @@ def augment(b: Builder, node: Node) -> None:
         old, value = in_order(b, [load(name, node.target), node.value])
         changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
         read = isinstance(old, gast.Name) and old.id == name
-        b.prim((name,), changed, shown=binary(old, node.op, value, node), changes=name if read else None, sure=False)
+        change = (name, Change(0, sure=False)) if read else None
+        b.prim((name,), changed, shown=binary(old, node.op, value, node), changes=change)
     elif (place := place_of(b.unit, node.target)) is not None:
         _augment_place(b, node, place)
 

@@ -17,6 +17,9 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.operators import operator_name, supported
 from pcbatch.frontend.source.places import Mutation, Place
 from pcbatch.frontend.source.tree import Node, call, constant, display, load
+from pcbatch.ir.ops import Change
+
+REMOVING = frozenset({"pop", "popleft", "popitem", "heapq.heappop"})
 
 
 def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node) -> None:
@@ -47,7 +50,8 @@ def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: N
     ]
     result = b.temp()
     changed = supported("call_method", args, node)
-    b.prim((result, place.name), changed, shown=node, at=node, changes=place.name, inner=bool(place.keys))
+    change = Change(0, bool(place.keys), removes=found.method in REMOVING)
+    b.prim((result, place.name), changed, shown=node, at=node, changes=(place.name, change))
     return result
 
 
@@ -77,5 +81,5 @@ def _index(index: Node, values: Iterator[Node]) -> Node:
 
 def _change(b: Builder, name: str, place: Place, args: list[Node], at: Node) -> None:
     shown = call(load(name, at), args, at)
-    inner = len(place.keys) > 1
-    b.prim((place.name,), supported(name, args, at), shown=shown, at=at, changes=place.name, inner=inner)
+    change = Change(0, len(place.keys) > 1)
+    b.prim((place.name,), supported(name, args, at), shown=shown, at=at, changes=(place.name, change))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -41,23 +42,21 @@ def make_expr(
     arity: int = 1,
     shown: Node | None = None,
     parts: Mapping[str, Node] = MappingProxyType({}),
-    changes: str | None = None,
-    inner: bool = False,
-    sure: bool = True,
+    changes: tuple[str, Change] | None = None,
 ) -> Expr:
     """The primitive that evaluates `node`.
 
     `variables` are the lane variables in scope, temporaries included. With `arity` other than one the value is
     unpacked into that many. `shown` is the expression whose source becomes the text, when `node` differs from
     it by calls of support functions. `parts` are the user's expressions that temporaries stand for. `changes` is a
-    variable whose object, or with `inner` one inside it, Python changes in place (see `ir.ops.Change`).
+    variable whose object Python changes in place, and how.
     """
     nested = used_nested(unit, node)
     ins = lane_reads(unit, node, variables)
     shown = node if shown is None else shown
     text = one_line(shown)
     written = _written(text, shown, ins, parts)
-    found = () if changes is None else (Change(ins.index(changes), inner, sure),)
+    found = () if changes is None else (replace(changes[1], position=ins.index(changes[0])),)
     return Expr(text, ins, _compile(unit, node, nested, ins, arity), written, found)
 
 

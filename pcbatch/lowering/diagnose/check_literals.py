@@ -68,9 +68,9 @@ def _diagnostics(
         return
     if differs(value, target):  # which leaf of a container a number becomes is not known here
         numbers = [leaf for leaf in value.leaves if isinstance(leaf, Known) and leaf.is_number]
-        for have in numbers:
-            if target.arrays and not any(fits(have, want) for want in target.arrays if want.dtype != "bool"):
-                yield _diagnostic(program.function(place[0]), place[1], have, target.arrays[0], loc)
+        for number in numbers:
+            if target.arrays and not any(fits(number, want) for want in target.arrays if want.dtype != "bool"):
+                yield _diagnostic(program.function(place[0]), place[1], number, target.arrays[0], loc)
         return
     for want, have in zip(target.leaves, value.leaves, strict=True):
         if isinstance(want, ArrayType) and isinstance(have, Known) and not fits(have, want):

@@ -1,0 +1,178 @@
+"""Remove checks that cannot fail: the field of a record is read where a test before has found that it is no None.
+
+before:  t = { x is None }; branch t, bb1, bb2        after:  bb2: y = { x.left }
+         bb2: y, bad = { x.left }; check bad ...
+
+A forward analysis over the blocks of all functions at once: what holds for the arguments of all calls of a function
+holds for its parameters. Only programs with tables of records have such checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import jax.extend.core as jex
+
+from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
+from pcbatch.ir.def_use import reads, successors, terminator_reads, writes
+from pcbatch.ir.ops import Branch, Check, Move, Prim
+from pcbatch.lowering.analysis.reference_facts import (
+    ANY,
+    Expression,
+    Facts,
+    Interval,
+    expressions,
+    holds,
+    interval,
+    learned,
+    mentioned,
+    met,
+)
+from pcbatch.lowering.typing.trace import JaxprFn, restrict
+from pcbatch.records.tables import TABLES
+
+Place = tuple[str, str]  # function, label
+
+
+def run(program: CfgProgram) -> CfgProgram:
+    """Return the program without checks that are known to hold."""
+    if not any(p.startswith(TABLES) for p in program.function(program.entry).params):
+        return program
+    proofs = _Proofs(program)
+    proofs.solve()
+    return replace(program, functions=tuple(proofs.rewritten(f) for f in program.functions))
+
+
+PATIENCE = 20  # times that facts flow into a block; then only those are kept that stay as they are
+
+
+class _Proofs:
+    def __init__(self, program: CfgProgram) -> None:
+        self.program = program
+        self.functions = {f.name: f for f in program.functions}
+        self.entering: dict[Place, Facts] = {}
+        self.due: list[Place] = []
+        self.visits: dict[Place, int] = {}
+        self.known: dict[int, tuple[Expression | None, ...]] = {}
+
+    def solve(self) -> None:
+        """Find the facts that hold where each block begins."""
+        entry = self.functions[self.program.entry]
+        self.flow((entry.name, entry.blocks[0].label), {})
+        while self.due:
+            name, label = self.due.pop()
+            self.walk(self.functions[name], self.functions[name].block(label), True)
+
+    def flow(self, place: Place, facts: Facts) -> None:
+        old = self.entering.get(place)
+        new = met(old, facts)
+        self.visits[place] = self.visits.get(place, 0) + 1
+        if old is not None and self.visits[place] > PATIENCE:
+            new = {e: limits for e, limits in new.items() if old.get(e) == limits}
+        if old is None or new != old:
+            self.entering[place] = new
+            self.due.append(place)
+
+    def walk(self, function: Function, block: Block, flowing: bool) -> list[Op]:
+        """Go through a block. Its facts flow on if `flowing`. Returns the operations that are left."""
+        facts = dict(self.entering[function.name, block.label])
+        conditions: dict[str, Expression] = {}
+        left: list[Op] = []
+        for op in block.ops:
+            match op:
+                case Check(failed=failed) if failed in conditions:
+                    if holds(conditions[failed], facts) is False:
+                        continue
+                    learned(conditions[failed], False, facts)
+                case Prim():
+                    self.assign(op.dsts, self.of(op), facts, conditions)
+                case Move(dst=dst, src=src):
+                    self.assign((dst,), (conditions.get(src, ("var", src)),), facts, conditions)
+                case _:
+                    if isinstance(op, Call) and flowing:
+                        self.call(op, facts)
+                    self.assign(writes(op), (None,) * len(writes(op)), facts, conditions)
+            left.append(op)
+        if flowing:
+            self.leave(function, block, facts, conditions)
+        return left
+
+    def of(self, op: Prim) -> tuple[Expression | None, ...]:
+        """The expressions of a primitive's results."""
+        if id(op) not in self.known:
+            self.known[id(op)] = expressions(op)
+        return self.known[id(op)]
+
+    def assign(
+        self,
+        dsts: Sequence[str],
+        values: Sequence[Expression | None],
+        facts: dict[Expression, Interval],
+        conditions: dict[str, Expression],
+    ) -> None:
+        """Let variables have new values: what is known of them is what was known of these."""
+        limits = [ANY if value is None else interval(value, facts) for value in values]
+        written = set(dsts)
+        for expression in [e for e in facts if not written.isdisjoint(mentioned(e))]:
+            del facts[expression]
+        for name in [n for n, e in conditions.items() if n in written or not written.isdisjoint(mentioned(e))]:
+            del conditions[name]
+        for dst, value, limit in zip(dsts, values, limits, strict=True):
+            if limit != ANY:
+                facts["var", dst] = limit
+            if value is not None and value[0] not in ("var", "lit") and written.isdisjoint(mentioned(value)):
+                conditions[dst] = value
+
+    def call(self, op: Call, facts: Facts) -> None:
+        callee = self.functions[op.func]
+        limits = {("var", p): interval(("var", a), facts) for p, a in zip(callee.params, op.args, strict=True)}
+        start = (callee.name, callee.blocks[0].label)
+        self.flow(start, {e: limit for e, limit in limits.items() if limit != ANY})
+
+    def leave(
+        self, function: Function, block: Block, facts: dict[Expression, Interval], conditions: dict[str, Expression]
+    ) -> None:
+        terminator = block.terminator
+        if not isinstance(terminator, Branch):
+            for label in successors(terminator):
+                self.flow((function.name, label), facts)
+            return
+        labels = {b.label for b in function.blocks}
+        for label, value in ((terminator.on_true, True), (terminator.on_false, False)):
+            if label in labels:
+                known = dict(facts)
+                if terminator.cond in conditions:
+                    learned(conditions[terminator.cond], value, known)
+                self.flow((function.name, label), known)
+
+    def rewritten(self, function: Function) -> Function:
+        """The function without checks that are known to hold, and without what only these read."""
+        blocks = [
+            replace(b, ops=tuple(self.walk(function, b, False))) if (function.name, b.label) in self.entering else b
+            for b in function.blocks
+        ]
+        if blocks == list(function.blocks):
+            return function
+        before = {op.failed for b in function.blocks for op in b.ops if isinstance(op, Check)}
+        read = {v for b in blocks for op in b.ops for v in reads(op)}
+        read |= {v for b in blocks for v in terminator_reads(b.terminator)} | set(function.results)
+        return replace(function, blocks=tuple(_without(b, before - read) for b in blocks))
+
+
+def _without(block: Block, dead: set[str]) -> Block:
+    return replace(block, ops=tuple(_shrunk(op, dead) if isinstance(op, Prim) else op for op in block.ops))
+
+
+def _shrunk(op: Prim, dead: set[str]) -> Prim:
+    """A primitive without results that nothing reads, as long as one is left."""
+    kept = [k for k, dst in enumerate(op.dsts) if dst not in dead]
+    if not kept or len(kept) == len(op.dsts) or not isinstance(op.expr.fn, JaxprFn):
+        return op
+    closed, used = restrict(op.expr.fn.closed, kept)
+    fn = JaxprFn(jex.ClosedJaxpr(closed.jaxpr, closed.consts), [op.expr.fn.casts[k] for k in kept])
+    return replace(
+        op,
+        dsts=tuple(op.dsts[k] for k in kept),
+        expr=replace(op.expr, ins=tuple(op.expr.ins[k] for k in used), fn=fn),
+    )

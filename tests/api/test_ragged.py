@@ -1,0 +1,229 @@
+"""Lists of all lanes: `pcbatch.Ragged` as a result and as an argument."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch import Ragged, ragged
+
+LISTS = [[1, 2], [3], [], [7, 8, 9]]
+
+
+@pcbatch.batch
+def weighted(xs, w):
+    total = 0 * w
+    i = 0
+    for x in xs:
+        total += (i + 1) * x * w
+        i += 1
+    return total
+
+
+@pcbatch.batch
+def extended(xs, n):
+    for k in range(n):
+        xs.append(k)
+    return xs
+
+
+class TestMaking:
+    def test_numbers(self) -> None:
+        r = ragged(LISTS)
+        assert r.values.dtype == np.int32
+        assert r.values.shape == (4, 3)
+        assert r.lengths.tolist() == [2, 1, 0, 3]
+        assert len(r) == 4
+        assert r.tolist() == LISTS
+        assert [row.tolist() for row in r] == LISTS
+
+    @pytest.mark.parametrize(
+        "lists",
+        [
+            [[1.5], []],
+            [[True, False], [True]],
+            [[[1], [2, 3]], [], [[]]],
+            [[(1, 2.5)], [(3, 4.0), (5, 6.0)], []],
+            [[{"a": 1, "b": [2]}], [{"a": 3, "b": []}]],
+            [[], []],
+        ],
+    )
+    def test_it_gives_back_what_it_was_made_of(self, lists: Any) -> None:
+        r = ragged(lists)
+        assert r.tolist() == lists
+        assert r == lists
+        assert r == ragged(lists)
+        assert repr(r) == f"Ragged({lists})"
+
+    def test_arrays(self) -> None:
+        r = ragged([np.arange(3), jnp.arange(1)])
+        assert r.tolist() == [[0, 1, 2], [0]]
+        rows = ragged([[np.zeros(2)], [np.ones(2), np.ones(2)]])
+        assert rows.values.shape == (2, 2, 2)
+        assert rows[1].shape == (2, 2)
+
+    def test_dtype(self) -> None:
+        assert ragged([[1]], np.float32).values.dtype == np.float32
+        assert ragged([[], []]).values.dtype == jnp.array([]).dtype
+
+    @pytest.mark.parametrize("lists", [[1, 2], [[1], [(1, 2)]], [["a"]], [[2**40]], [[1], [[2]]], [[np.zeros(2), 1]]])
+    def test_what_is_refused(self, lists: Any) -> None:
+        with pytest.raises(pcbatch.UsageError, match="PCB405"):
+            ragged(lists)
+
+
+class TestReading:
+    def test_lanes(self) -> None:
+        r = ragged(LISTS)
+        assert r[0].tolist() == [1, 2]
+        assert r[-1].tolist() == [7, 8, 9]
+        assert r[1:3].tolist() == [[3], []]
+        with pytest.raises(IndexError, match="no lane 4 of 4"):
+            r[4]
+
+    def test_nested_lanes_are_ragged(self) -> None:
+        r = ragged([[[1], [2, 3]], []])
+        assert isinstance(r[0], Ragged)
+        assert r[0].tolist() == [[1], [2, 3]]
+
+    def test_an_array_where_lengths_agree(self) -> None:
+        assert np.asarray(ragged([[1, 2], [3, 4]])).tolist() == [[1, 2], [3, 4]]
+        assert jnp.asarray(ragged([[[1], [2]], [[3], [4]]])).shape == (2, 2, 1)
+        with pytest.raises(ValueError, match="lists of lengths 0, 1, 2, 3 are no array"):
+            np.asarray(ragged(LISTS))
+
+    def test_a_lane_that_failed_has_no_list(self) -> None:
+        r = Ragged(np.zeros((2, 1), np.int32), np.array([1, -(2**31)]))
+        assert r.tolist() == [[0], None]
+        with pytest.raises(ValueError, match="lane 1 has failed"):
+            r[1]
+
+    def test_inside_jit_its_lengths_are_not_known(self) -> None:
+        seen: list[str] = []
+
+        @jax.jit
+        def f(r: Ragged) -> Ragged:
+            seen.append(repr(r))
+            with pytest.raises(ValueError, match="not known inside `jit`"):
+                jnp.asarray(r)
+            return r
+
+        assert f(ragged(LISTS)) == LISTS
+        assert seen[0].startswith("Ragged(values=")
+
+
+class TestArguments:
+    def test_a_list_for_each_lane(self) -> None:
+        w = jnp.arange(4) + 1
+        expected = [weighted.plain(xs, k + 1) for k, xs in enumerate(LISTS)]
+        assert weighted(ragged(LISTS), w).tolist() == expected
+        assert jax.jit(weighted)(ragged(LISTS), w).tolist() == expected
+        assert weighted.map(ragged(LISTS), np.asarray(w), lanes=2, chunk=2).value.tolist() == expected
+
+    def test_other_lengths_use_the_program(self) -> None:
+        f = weighted.with_options()
+        for lists in (LISTS, [[1, 2, 3, 4], [], [], []]):
+            f(ragged(lists), jnp.arange(4))
+        assert len(f._programs.cache) == 1
+
+    def test_lists_grow(self) -> None:
+        n = jnp.array([1, 0, 40, 2])
+        out = extended(ragged(LISTS), n)
+        assert out.tolist() == [extended.plain(list(xs), int(k)) for xs, k in zip(LISTS, n, strict=True)]
+        assert extended(out, jnp.zeros(4, jnp.int32)) == out  # a result is an argument
+
+    def test_one_list_of_lists_for_all_lanes(self) -> None:
+        @pcbatch.batch(in_axes=(None, 0))
+        def f(rows, k):
+            return rows[k][0]
+
+        assert f(ragged([[1, 2], [3]]), jnp.array([1, 0, 1])).tolist() == [3, 1, 3]
+
+    def test_gradients(self) -> None:
+        r, w = ragged([[1.0, 2.0], [3.0], []]), jnp.array([1.0, 10.0, 100.0])
+        gradient = jax.grad(lambda v: weighted(Ragged(v, r.lengths), w).sum())(r.values)
+        assert gradient.tolist() == [[1.0, 2.0], [10.0, 0.0], [0.0, 0.0]]
+
+    def test_vmap(self) -> None:
+        both = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), ragged(LISTS))
+        w = jnp.ones((2, 4), jnp.int32)
+        assert jax.vmap(weighted)(both, w).tolist() == [weighted(ragged(LISTS), w[0]).tolist()] * 2
+
+    def test_a_failed_lane_is_no_argument(self) -> None:
+        failed = extended.with_options(max_length=2).run(ragged([[1], [2]]), jnp.array([0, 9])).value
+        assert failed.tolist() == [[1], None]
+        with pytest.raises(pcbatch.UsageError, match="lanes 1 of a `Ragged` have failed"):
+            extended(failed, jnp.array([0, 0]))
+
+    def test_other_axes_are_refused(self) -> None:
+        with pytest.raises(pcbatch.UsageError, match="PCB404"):
+            extended.with_options(in_axes=(1, 0))(ragged(LISTS), jnp.arange(4))
+        with pytest.raises(pcbatch.UsageError, match="PCB431"):
+            extended.with_options(out_axes=1)(ragged(LISTS), jnp.arange(4))
+
+    def test_messages_show_the_list(self) -> None:
+        @pcbatch.batch
+        def f(xs):
+            assert xs[0] < 5
+            return xs[0]
+
+        with pytest.raises(pcbatch.BatchRuntimeError, match=r"1 \(xs=\[7, 8\]\)"):
+            f(ragged([[1], [7, 8]]))
+
+
+class Pair(NamedTuple):
+    n: Any
+    rows: Any
+
+
+def test_results_in_other_structures() -> None:
+    @pcbatch.batch
+    def f(n):
+        rows = []
+        for i in range(n):
+            row = []
+            for j in range(i):
+                row.append((j, 0.5 * i))
+            rows.append(row)
+        return {"pair": Pair(n, rows)}
+
+    value = f(jnp.array([3, 0]))
+    plain = [f.plain(n)["pair"].rows for n in (3, 0)]
+    assert isinstance(value["pair"], Pair)
+    assert value["pair"].rows.tolist() == plain
+    shapes = f.trace(jax.ShapeDtypeStruct((2,), "int32")).out_info
+    assert isinstance(shapes["pair"].rows, Ragged)
+
+
+def test_export() -> None:
+    exported = jax.export.export(jax.jit(extended.with_options(max_length=8)))(ragged(LISTS), jnp.arange(4))
+    again = jax.export.deserialize(exported.serialize())
+    assert again.call(ragged(LISTS), jnp.arange(4)) == extended(ragged(LISTS), jnp.arange(4))
+
+
+class TestPlain:
+    def test_a_function_that_assigns_to_items_gets_a_copy(self) -> None:
+        @pcbatch.batch
+        def f(x, y):
+            x[0] = x[1] + y[0]
+            return x
+
+        x = np.array([1, 2])
+        for given in (x, jnp.asarray(x)):
+            result = f.plain(given, jnp.array([5]))
+            assert isinstance(result, np.ndarray)
+            assert result.tolist() == [7, 2]
+        assert x.tolist() == [1, 2]
+
+    def test_lists_of_lists(self) -> None:
+        @pcbatch.batch
+        def f(rows):
+            return rows
+
+        assert f.plain(ragged([[1], []])) == [[1], []]
