@@ -223,6 +223,8 @@ def prepare(value: Any) -> Any:
         return value
     if isinstance(value, list):
         return list_class().known(value)
+    if isinstance(value, str):
+        return text_of(value)
     children, tree = one_level(value)
     return value if tree is None else jax.tree.unflatten(tree, [prepare(child) for child in children])
 
@@ -232,6 +234,13 @@ def list_class() -> type[Rows]:
     from pcbatch.containers.lane_list import LaneList
 
     return LaneList
+
+
+def text_of(value: str) -> Rows:
+    """Return a known text as one of the lane."""
+    from pcbatch.containers.lane_text import LaneText
+
+    return LaneText.of(value)
 
 
 def one_level(value: Any) -> tuple[list[Any], Any]:

@@ -17,7 +17,7 @@ from pcbatch.frontend.source.tree import Node
 
 METHODS = frozenset(
     "append appendleft extend extendleft insert pop popleft popitem remove discard clear sort reverse rotate update "
-    "setdefault add fill intersection_update difference_update symmetric_difference_update".split()
+    "setdefault add fill subtract intersection_update difference_update symmetric_difference_update".split()
 )
 """Methods of lists, dicts, sets, deques and arrays that change the object."""
 

@@ -52,6 +52,10 @@ class TraceError(Refusal):
         super().__init__("PCB304", cause, helps=helps)
 
 
+class ChangedArgument(TraceError):
+    """Error of a primitive that changes one of its arguments; as a function of the program it may do so."""
+
+
 @dataclass(frozen=True, slots=True)
 class TracedCheck:
     """A check that a primitive makes (see `pcbatch.containers.checks`).
@@ -206,6 +210,9 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
     try:
         with swallowed_errors.noticed(), noting() as notes, collecting() as made:
             closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
+    except Refusal as refused:
+        refused.called = tuple(notes.called)
+        raise
     except AssertionError as failed:
         if "ManualAxisType" in str(failed):  # what JAX says inside a `shard_map` that keeps track of what varies
             raise TraceError(*COLLECTIVE).with_traceback(failed.__traceback__) from None
@@ -347,11 +354,9 @@ def _check_not_iterator(value: Any) -> None:
 def _check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[list[Any], Any]]) -> None:
     for (old, old_tree), (new, new_tree) in zip(before, after, strict=True):
         if old_tree != new_tree or any(a is not b for a, b in zip(old, new, strict=True)):
-            raise TraceError(
-                "a list or dict of this lane is changed in place",
-                "make a new one: `xs = [*xs, x]`, `x, xs = xs[-1], xs[:-1]` for `x = xs.pop()`, `d = {**d, 'k': v}`",
-                "where the length depends on the lane, use an array of the greatest size and a counter: "
-                "`xs, size = xs.at[size].set(x), size + 1`, and `size -= 1` before `xs[size]` is read",
+            raise ChangedArgument(
+                "a list, a dict or an object of this lane is changed in place where it is traced",
+                "change it in a statement of its own, or in a function that is called there",
             )
 
 
