@@ -127,7 +127,9 @@ def _call(
 ) -> tuple[Any, Any]:
     """Call a method of an object that may be changed; return the object after it, and the result."""
     if "." in name:
-        return heaps.call(part, name, args, options)
+        import pcbatch.frontend.support.operators as operators
+
+        return heaps.call(part, name, args, options, operators.lt)
     if isinstance(part, ARRAYS):
         return array_items.call(part, name, args, options), None
     part = _with_lane_arguments(part, name, args, options)
