@@ -115,6 +115,7 @@ def _insort(after: bool) -> Callable[..., None]:
         values: Any, less: Less, item: Any, lo: Any = 0, hi: Any = None, *, key: Callable[[Any], Any] | None = None
     ) -> None:
         require(lo >= 0, "ValueError", "lo must be non-negative")
+        item = values._fit(item)
         low, high = jnp.asarray(lo), jnp.asarray(values.length if hi is None else hi)
         wanted = item if key is None else key(item)
         for _ in range(values.capacity.bit_length() + 1):
