@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import CodeType, FunctionType
 
 import jax
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal, UsageError
-from pcbatch.frontend.source.along import Along, is_kept, is_users
+from pcbatch.frontend.source.along import Along, callee_of, is_kept, is_users
 from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.ops import Prim
@@ -23,10 +24,14 @@ from pcbatch.lowering.diagnose.primitive_errors import NOT_CONSTANT, NOT_CONSTAN
 from pcbatch.lowering.diagnose.traceback_spans import Frame, called, user_frames
 from pcbatch.lowering.typing.abstract_values import Leaf
 from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.trace import ChangedArgument
 from pcbatch.origins import KINDS
 
 CODES = frozenset({"PCB304", "PCB305", "PCB306"})
 """Codes of refusals that concern only code that is traced: as a function of the program it may do the same."""
+
+
+IMMUTABLE = "JAX arrays are immutable"  # in the message of a TypeError of JAX
 
 
 class Again(Exception):
@@ -41,7 +46,8 @@ def look(program: CfgProgram, inferred: Inferred, along: Along) -> None:
             chain = called(user_frames(error), op.loc)
             for frame in _callable(chain):
                 along.want(frame.code, op.loc, f"{why} ({_line(chain[-1].loc)})")
-            for code in () if chain else getattr(error, "called", ()):  # found when all calls had returned
+            later = getattr(error, "called", ()) or (_helpers(op) if isinstance(error, ChangedArgument) else ())
+            for code in () if chain else later:  # found when all calls had returned
                 along.want(code, op.loc, why)
     if along.wanted:
         raise Again
@@ -57,6 +63,10 @@ def _why(error: Exception) -> str:
             return "it branches on a value of the lane"
         case RecursionError():
             return "it calls itself"
+        case TypeError() if IMMUTABLE in str(error):
+            return "it changes an array in place"
+        case ChangedArgument():
+            return "it changes an argument in place"
         case Refusal() if error.code in CODES:
             return str(error)
         case UsageError() if any(diagnostic.code == "PCB412" for diagnostic in error.diagnostics):
@@ -64,6 +74,17 @@ def _why(error: Exception) -> str:
     if isinstance(error, NOT_CONSTANT) or any(text in str(error) for text in NOT_CONSTANT_TEXTS):
         return "it needs the number of a value of the lane"
     return ""
+
+
+def _helpers(op: Prim) -> list[CodeType]:
+    """The functions of the user that a primitive names."""
+    fn = op.expr.fn
+    if not isinstance(fn, FunctionType):
+        return []
+    cells = [cell.cell_contents for cell in fn.__closure__ or ()]
+    values = [*(fn.__globals__.get(name) for name in fn.__code__.co_names), *cells]
+    functions = (callee_of(value)[0] for value in values if value is not None)
+    return [function.__code__ for function in functions if function is not None and is_users(function.__code__)]
 
 
 def _line(loc: Loc) -> str:
@@ -132,6 +153,8 @@ def _explained(diagnostic: Diagnostic, along: Along) -> Diagnostic:
     if not inside:
         return diagnostic
     reason = max(inside, key=lambda each: each.lines[0])  # the innermost
-    call = () if reason.call is None else (Label(reason.call, f"`{reason.name}` is compiled along, as it is called here"),)
+    call = (
+        () if reason.call is None else (Label(reason.call, f"`{reason.name}` is compiled along, as it is called here"),)
+    )
     notes = (*diagnostic.notes, f"`{reason.name}` has no decorator, but {reason.why}")
     return replace(diagnostic, secondary=(*diagnostic.secondary, *call), notes=notes)

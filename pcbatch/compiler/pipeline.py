@@ -273,9 +273,20 @@ def _unrolled(
         expand.look(cfg, inferred, decisions)
         look(cfg, inferred, along)
         unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))
+        if unrolled == source and inferred.widened:
+            unrolled = _without_widening(source, cfg, args)
         if unrolled == source:
             return source, cfg, inferred
         source = unrolled
+
+
+def _without_widening(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Abstract]) -> CfgProgram:
+    """The program without impossible branches, if no variable needs to be widened then (`z = None; z = z or 3`)."""
+    pruned = unroll.prune(source, cfg, infer.run(cfg, args, widen=False))
+    if pruned == source:
+        return source
+    split = checked(split_live_ranges.run(pruned), "split_ranges", ("defined",))
+    return source if infer.run(split, args, widen=False).conflicts else pruned
 
 
 def _with_names(error: CompileError, fn: FunctionType, is_batched: BatchedTest, statics: Statics) -> CompileError:

@@ -12,6 +12,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
+from pcbatch.frontend.changed_parameters import Changed, changed_parameters
 from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.decisions import NONE, Decisions
@@ -53,10 +54,30 @@ class Symbols:
         self.batched = batched
         self.decisions = decisions
         self.functions: dict[str, Request] = {}
+        self.changed: Changed = {}
+
+    def start_again(self, changed: Changed) -> None:
+        """Forget all functions; now it is known which parameters they change in place."""
+        self.changed = changed
+        self.functions.clear()
+
+    def changes(self, name: str) -> tuple[str, ...]:
+        """Return the parameters that a function of the program changes in place for its callers."""
+        return self.changed.get(name, ())
+
+    def may_change(self, target: Target) -> bool:
+        """Return whether calls of a function may change their arguments."""
+        return any(known.fn is target.fn and self.changes(name) for name, known in self.functions.items())
 
     def __call__(self, target: Target, statics: Statics) -> str:
-        """Return the name of a function in the program, with a number if another function has its name."""
-        for name, known in self.functions.items():
+        """Return the name of a function in the program, with a number if another function has its name.
+
+        The entry gives its caller nothing but its result, so one that changes its parameters is compiled once more for
+        calls of itself.
+        """
+        for k, (name, known) in enumerate(self.functions.items()):
+            if k == 0 and self.changes(name):
+                continue
             if known.fn is target.fn and same_statics(known.statics, statics, self.batched):
                 return name
         fn = target.fn
@@ -103,6 +124,19 @@ def compile_functions(
 
 
 def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
+    while True:
+        program = _compile_once(symbols, entry, statics, names)
+        changed = changed_parameters(program.functions, symbols.changed)
+        # The entry gives nothing back; whether it changes its parameters matters only if it is called.
+        if program.entry not in {name for function in program.functions for name in _callees(function)}:
+            changed.pop(program.entry, None)
+        changed = {**symbols.changed, **changed}
+        if changed == symbols.changed:
+            return program
+        symbols.start_again(changed)
+
+
+def _compile_once(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
     pending = [symbols(Target(entry), statics)]
     functions: list[Function] = []
     diagnostics: list[Diagnostic] = []
@@ -150,7 +184,8 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         builder.end(Return())
     check_nested(builder)
     check_deleted(builder)
-    function = builder.finish(name, request.inline)
+    changed = () if unit.is_entry else symbols.changes(name)
+    function = builder.finish(name, request.inline, changed)
     _note_changes(unit, request.target, function)
     return function, faults.found
 

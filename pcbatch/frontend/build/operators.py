@@ -9,7 +9,9 @@ functions, lambdas and comprehensions are rewritten too.
 from __future__ import annotations
 
 import builtins
+import collections
 import operator
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -39,8 +41,8 @@ from pcbatch.frontend.source.tree import (
 SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 
 NAMES = (
-    "max min int float bool complex any all sorted pow range str repr ascii format abs round divmod sum len list tuple reversed "
-    "isinstance type hasattr getattr callable dir id hash"
+    "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round "
+    "divmod sum len list tuple reversed set frozenset dict isinstance type hasattr getattr callable dir id hash"
 )
 BINARY = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
@@ -55,6 +57,8 @@ COMPARISONS = {
 OPERATORS = (*BINARY.values(), *UNARY.values(), "eq", "ne", "lt", "le", "gt", "ge", "contains", "is_", "is_not")
 REPLACED = [
     *((getattr(builtins, name), f"{name}_") for name in NAMES.split()),
+    (collections.Counter, "counter"),
+    (collections.defaultdict, "defaultdict"),
     (np.isscalar, "isscalar_"),
     (print, "print_"),
     (np.iterable, "iterable_"),
@@ -156,9 +160,14 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         return rebuild(
             node, lambda child: supported("see_through", [child], child) if id(child) in caches else change(child)
         )
+    if isinstance(node, gast.JoinedStr) and all_:
+        return _template(node, change)
     node, before = rebuild(node, change), node
     if changes_outside(unit, before, hidden):
         node = _kept_outside(node)
+    if isinstance(node, gast.Call) and _on_text(unit, before.func, hidden):
+        method = supported("text_method", [node.func.value, constant(node.func.attr, node)], node.func)
+        return gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
     if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
         node = _load_attribute(node)
     if asks_type:
@@ -184,6 +193,8 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         else:
             function = supported("substitute", [node.func], node.func)
         args = [supported("substitute", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
+        if all_ and _calls_argument(target):
+            args[0] = _stand_in(unit, before.args[0], args[0], hidden)
         node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
     return _text(node) if all_ else node
 
@@ -194,6 +205,22 @@ def _kept_outside(node: Node) -> Node:
         args = [arg if isinstance(arg, gast.Starred) else supported("kept_outside", [arg], arg) for arg in node.args]
         return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
     return rebuild(node, lambda child: supported("kept_outside", [child], child) if child is node.value else child)
+def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
+    """Whether a callee is a method of a text that is known while compiling, `format` excepted."""
+    if not isinstance(func, gast.Attribute) or func.attr == "format":
+        return False
+    return _is_text(func.value) or isinstance(resolve(unit, func.value, hidden), str)
+
+
+def _calls_argument(target: Any) -> bool:
+    """Whether a builtin calls its first argument."""
+    return target is map or target is filter
+
+
+def _stand_in(unit: Unit, written: Node, arg: Node, hidden: Names) -> Node:
+    """A builtin that is an argument, `int` in `map(int, xs)`, as the support function that takes its place."""
+    name = _replacement(resolve(unit, written, hidden), True)
+    return arg if name is None else _function(name, arg)
 
 
 def _load_attribute(node: Node) -> Node:
@@ -244,6 +271,10 @@ def _operator(node: Node, all_: bool) -> Node:
             return supported(COMPARISONS[type(node.ops[0])], [node.left, _as_tuple(node.comparators[0], node)], node)
         case gast.Subscript() if isinstance(node.ctx, gast.Load) and _is_computed(node.slice):
             return supported("get_item", [node.value, _index(node.slice)], node)
+        case gast.Set():
+            return supported("set_display", node.elts, node)
+        case gast.Dict() if not all(isinstance(key, gast.Constant) for key in node.keys):
+            return supported("dict_display", _entries(node), node)
         case gast.Attribute(attr=name) if isinstance(node.ctx, gast.Load) and name in PARTS:
             return supported("attribute", [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
@@ -258,7 +289,18 @@ def _is_computed(index: Node) -> bool:
     """Whether an index may be a value of the lane that a list takes, too: no literal, and none of several axes."""
     if isinstance(index, gast.Slice):
         return any(bound is not None and _is_computed(bound) for bound in (index.lower, index.upper, index.step))
-    return not isinstance(index, gast.Tuple) and not is_constant(index) and integer(index) is None
+    if isinstance(index, gast.Tuple):  # the key of a dict, or the index of an array
+        axes = (gast.Slice, gast.Starred)
+        return not any(isinstance(part, axes) or is_constant(part) for part in index.elts)
+    return not is_constant(index) and integer(index) is None
+
+
+def _entries(node: Node) -> list[Node]:
+    """The keys and values of a dict display in turn; a dict that is spread has `SPREAD` for a key."""
+    keys = [
+        _function("SPREAD", value) if key is None else key for key, value in zip(node.keys, node.values, strict=True)
+    ]
+    return [part for pair in zip(keys, node.values, strict=True) for part in pair]
 
 
 def _index(node: Node) -> Node:
@@ -271,9 +313,10 @@ def _index(node: Node) -> Node:
 
 def _as_tuple(node: Node, comparison: Node) -> Node:
     """A set after `in` as a tuple: values of a lane have no hash."""
-    if not isinstance(node, gast.Set) or not isinstance(comparison.ops[0], gast.In | gast.NotIn):
+    display = isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute) and node.func.attr == "set_display"
+    if not display or not isinstance(comparison.ops[0], gast.In | gast.NotIn):
         return node
-    return gast.copy_location(gast.Tuple(elts=node.elts, ctx=gast.Load()), node)
+    return gast.copy_location(gast.Tuple(elts=node.args, ctx=gast.Load()), node)
 
 
 def _sign(node: Node) -> Node:
@@ -309,6 +352,23 @@ def _replacement(target: Any, all_: bool) -> str | None:
         return None
     name = next((name for function, name in REPLACED if target is function), None)
     return name if all_ or name not in LANES_ONLY else None
+
+
+def _template(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Rewrite an f-string as a call that puts the text together, of values of the lane, too."""
+    parts = []
+    for value in node.values:
+        if not isinstance(value, gast.FormattedValue):
+            parts.append(change(value))
+            continue
+        shown = supported("piece", [change(value.value)], value.value)
+        spec = constant("", value) if value.format_spec is None else change(value.format_spec)
+        parts.append(_tuple([shown, constant(value.conversion, value), spec], value))
+    return supported("template", parts, node)
+
+
+def _tuple(elements: list[Node], at: Node) -> Node:
+    return gast.copy_location(gast.Tuple(elts=elements, ctx=gast.Load()), at)
 
 
 def _text(node: Node) -> Node:

@@ -25,6 +25,8 @@ def changes_outside(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
     if isinstance(node, gast.Call):
         method = isinstance(node.func, gast.Attribute) and node.func.attr in METHODS
         return method and isinstance(resolve(unit, node.func.value, hidden), KINDS)
-    targets = node.targets if isinstance(node, gast.Assign) else [node.target] if isinstance(node, gast.AugAssign) else []
+    targets = (
+        node.targets if isinstance(node, gast.Assign) else [node.target] if isinstance(node, gast.AugAssign) else []
+    )
     parts = [target for target in targets if isinstance(target, gast.Subscript)]
     return any(isinstance(resolve(unit, part.value, hidden), KINDS) for part in parts)

@@ -28,6 +28,7 @@ from pcbatch.frontend.source.along import CACHE, INSTALLED, PACKAGES
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.math_functions.arguments import of_lane
 from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
 from pcbatch.frontend.support.number_methods import ATTRIBUTES, part
@@ -83,7 +84,7 @@ def substitute(fn: Any, support: ModuleType) -> Any:
         return of_lanes
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
-    if (method := _of_sequence(fn)) is not None:
+    if (method := _of_sequence(fn) or mappings.method(fn)) is not None:
         return method
     if _is_rewritten(fn):
         return fn

@@ -17,11 +17,12 @@ import numpy as np
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support import helpers, mutation
+from pcbatch.frontend.support import helpers, mappings, mutation
 from pcbatch.frontend.support.builtins import all_ as all_
 from pcbatch.frontend.support.builtins import any_ as any_
 from pcbatch.frontend.support.builtins import ascii_ as ascii_
@@ -43,6 +44,17 @@ from pcbatch.frontend.support.builtins import shown as shown
 from pcbatch.frontend.support.builtins import sorted_ as sorted_
 from pcbatch.frontend.support.builtins import str_ as str_
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
+from pcbatch.frontend.support.mappings import SPREAD as SPREAD
+from pcbatch.frontend.support.mappings import added as added
+from pcbatch.frontend.support.mappings import counter as counter
+from pcbatch.frontend.support.mappings import defaultdict as defaultdict
+from pcbatch.frontend.support.mappings import dict_ as dict_
+from pcbatch.frontend.support.mappings import dict_display as dict_display
+from pcbatch.frontend.support.mappings import empty_set as empty_set
+from pcbatch.frontend.support.mappings import frozenset_ as frozenset_
+from pcbatch.frontend.support.mappings import set_ as set_
+from pcbatch.frontend.support.mappings import set_display as set_display
+from pcbatch.frontend.support.mappings import with_item as with_item
 from pcbatch.frontend.support.match import between as between
 from pcbatch.frontend.support.match import equals as equals
 from pcbatch.frontend.support.match import has as has
@@ -72,6 +84,15 @@ from pcbatch.frontend.support.sequences import product
 from pcbatch.frontend.support.sequences import reversed_ as reversed_
 from pcbatch.frontend.support.sequences import slice_ as slice_
 from pcbatch.frontend.support.sequences import tuple_ as tuple_
+from pcbatch.frontend.support.texts import bin_ as bin_
+from pcbatch.frontend.support.texts import chr_ as chr_
+from pcbatch.frontend.support.texts import equals_one
+from pcbatch.frontend.support.texts import hex_ as hex_
+from pcbatch.frontend.support.texts import oct_ as oct_
+from pcbatch.frontend.support.texts import ord_ as ord_
+from pcbatch.frontend.support.texts import piece as piece
+from pcbatch.frontend.support.texts import template as template
+from pcbatch.frontend.support.texts import text_method as text_method
 from pcbatch.frontend.support.traced_effects import kept_outside as kept_outside
 from pcbatch.frontend.support.traced_effects import print_ as print_
 from pcbatch.frontend.support.truth import ARRAYS
@@ -123,6 +144,11 @@ def load_attribute(value: Any, name: str) -> Any:
     return helpers.load_attribute(value, name, sys.modules[__name__])
 
 
+def named_part(value: Any, cls: Any, name: str) -> Any:
+    """The attribute of a value that a keyword of a class pattern is matched with."""
+    return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else load_attribute(value, name)
+
+
 def right_operand(value: Any) -> Any:
     """The right side of `x += ...` in a helper, unchanged.
 
@@ -138,7 +164,7 @@ def decided(value: Any) -> bool:
 
 def not_(value: Any) -> Any:
     """The operator `not value`."""
-    if isinstance(value, (Optional, Rows, LaneRange, *RECORDS)):
+    if isinstance(value, (Optional, Rows, LaneRange, *RECORDS)) or mappings.is_mapping(value):
         holds = truth(value)
         return number(jnp.logical_not(holds)) if isinstance(holds, jax.Array) else not holds
     if not isinstance(value, ARRAYS):
@@ -152,7 +178,13 @@ def contains(item: Any, container: Any) -> Any:
 
 
 def _contains(item: Any, container: Any) -> Any:
-    if isinstance(container, LaneList | LaneRange):
+    if isinstance(container, LaneList | LaneRange | LaneText):
+        return container.contains(item)
+    if isinstance(item, LaneText) and isinstance(container, str):
+        return LaneText.of(container).contains(item)
+    if isinstance(item, LaneText) and isinstance(container, set | frozenset | Mapping):
+        return equals_one(item, container)
+    if mappings.is_mapping(container):
         return container.contains(item)
     if isinstance(container, jax.Array):
         return jnp.any(container == item)
@@ -164,12 +196,14 @@ def _contains(item: Any, container: Any) -> Any:
         return _any_equal(item, tuple(container))
     if isinstance(item, jax.Array) and isinstance(container, set | frozenset | Mapping):
         return _any_equal(item, tuple(x for x in container if isinstance(x, bool | int | float | complex)))
+    if _of_lane(item) and isinstance(container, set | frozenset | Mapping):
+        return _any_equal(item, tuple(x for x in container if isinstance(x, tuple)))
     return item in container
 
 
 def _of_lane(value: Any) -> bool:
     """Whether a value is an array, or a tuple or a list that holds one."""
-    return isinstance(value, jax.Array) or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
+    return isinstance(value, jax.Array | LaneText) or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
 
 
 def lacks(item: Any, container: Any) -> Any:
@@ -279,8 +313,10 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
-    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, *RECORDS)):
+    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
+    if mappings.is_mapping(value):
+        return mappings.gone_over(value)
     if isinstance(value, set | frozenset):
         title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
         raise Refusal("PCB314", title, note, helps=("use a tuple or a list",))
@@ -325,7 +361,7 @@ def same_length(*lengths: Any) -> Any:
 
 def row(values: Any, index: Any) -> Any:
     """The element `values[index]`, also for a NumPy array with a traced index; the index is in range."""
-    if isinstance(values, LaneList | LaneRange):
+    if isinstance(values, LaneList | LaneRange | LaneText):
         return values.element(index)
     if not isinstance(index, jax.Array):
         return values[index]
@@ -368,8 +404,8 @@ def exceeds(a: Any, b: Any, name: str) -> Any:
 
 def all_items(value: Any) -> list[Any]:
     """The value of `x` after `*x, = value`."""
-    if isinstance(value, LaneList):
-        return list_(value)
+    if isinstance(value, LaneList) or mappings.is_mapping(value):
+        return list_(value)  # type: ignore[no-any-return]
     return list(value)
 
 

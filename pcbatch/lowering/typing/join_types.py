@@ -18,12 +18,17 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.containers.capacity import capacity, rounded
-from pcbatch.containers.elements import Rows, Unset, list_class, parts, prepare
+from pcbatch.containers.checks import collecting
+from pcbatch.containers.covering import covered
+from pcbatch.containers.elements import Rows, Unset, list_class, parts, prepare, text_of
+from pcbatch.containers.entries import Entries
 from pcbatch.containers.optional import Optional
+from pcbatch.errors import Refusal
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
     JoinError,
+    Known,
     Leaf,
     array_type,
     common_tree,
@@ -31,8 +36,9 @@ from pcbatch.lowering.typing.abstract_values import (
     join_leaves,
     with_origins,
 )
+from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import flatten
-from pcbatch.origins import Origin
+from pcbatch.origins import Origin, note, noting
 from pcbatch.records import reference as references
 from pcbatch.records.arguments import erased
 from pcbatch.records.reference import Ref
@@ -57,7 +63,7 @@ def join(a: Abstract, b: Abstract) -> Abstract:
     try:
         return join_leaves(a, b)
     except JoinError as error:
-        if error.kind not in ("structure", "shape"):
+        if error.kind not in ("structure", "shape", "value"):
             raise
         return _of_objects(_joined(_objects(a), _objects(b), 0, error))
 
@@ -83,6 +89,8 @@ def _of_objects(value: Any) -> Abstract:
 def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     """Join two objects; `lead` is the number of lists that they are elements of, whose axes come first."""
     match x, y:
+        case (Cell() | Rows(), Cell() | Rows()) if (texts := _texts(x, y)) is not None:
+            return texts[0] if x is y else _lists(*texts, lead, error, grown=0)
         case Cell(), Cell():
             return _cells(x, y, lead)
         case None, None:
@@ -91,12 +99,18 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return y
         case (_, Unset()):
             return x
-        case (Ref(), Ref() | None) if not lead:
-            return joined_references(x, y, error)
-        case None, Ref() if not lead:
-            return joined_references(y, x, error)
+        case Ref(), Ref() | None:
+            return joined_references(x, y, lead, error)
+        case None, Ref():
+            return joined_references(y, x, lead, error)
+        case (Ref(), _) | (_, Ref()) if _is_made(x) or _is_made(y):
+            raise JoinError("a record that is made in a lane cannot take the place of a packed one", "made")
         case (Optional(), _) | (_, Optional()) | (None, _) | (_, None):
             return _optional(x, y, lead, error)
+        case (Entries(), _) | (_, Entries()):
+            return _entries(x, y, error)
+        case (dict(), dict()) if x.keys() != y.keys():
+            return _entries(x, y, error)
         case (list() | Rows(), list() | Rows()) if not _alike(x, y):
             one, other = _as_lane_list(x, error), _as_lane_list(y, error)
             if type(one) is not type(other):
@@ -105,13 +119,74 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     return _nodes(x, y, lead, error)
 
 
-def joined_references(x: Ref, y: Ref | None, error: JoinError) -> Ref:
+def _entries(x: Any, y: Any, error: JoinError) -> Any:
+    """Join two dicts or sets, of which one is of the lane or which differ in their keys."""
+    for value in (x, y):
+        text = isinstance(value, dict) and any(isinstance(key, str) for key in value)
+        if text or not isinstance(value, dict | Entries | Cell):
+            raise error
+    if isinstance(x, Cell) and isinstance(y, Cell):
+        raise error
+    (xs, tree), (ys, other) = jax.tree.flatten(x), jax.tree.flatten(y)
+
+    def run(x_leaves: list[Any], y_leaves: list[Any]) -> Any:
+        with noting(), collecting():
+            return covered(_put_together(tree, xs, x_leaves), _put_together(other, ys, y_leaves))
+
+    try:
+        made: Any = jax.eval_shape(run, [_aval(cell) for cell in xs], [_aval(cell) for cell in ys])
+    except (Refusal, TypeError) as cause:
+        raise JoinError(str(cause), "structure") from None
+    return jax.tree.map(lambda aval: Cell(from_aval(aval), Origin.ARRAY), made)
+
+
+def _aval(cell: Cell) -> Any:
+    return to_aval(cell.leaf) if isinstance(cell.leaf, ArrayType) else None
+
+
+def _put_together(tree: Any, cells: list[Cell], leaves: list[Any]) -> Any:
+    """The object whose leaves are tracers with the origins of cells, or known values."""
+    values = [
+        note(leaf, cell.origin) if isinstance(cell.leaf, ArrayType) else cell.leaf.value
+        for cell, leaf in zip(cells, leaves, strict=True)
+    ]
+    return jax.tree.unflatten(tree, values)
+
+
+def _texts(x: Any, y: Any) -> tuple[Rows, Rows] | None:
+    """The types of two texts of which one is known while compiling, as texts of the lane; None for anything else."""
+    one, other = _as_text(x), _as_text(y)
+    if one is None or other is None or (isinstance(x, Cell) and isinstance(y, Cell) and x.leaf == y.leaf):
+        return None
+    return None if isinstance(x, Rows) and isinstance(y, Rows) else (one, other)
+
+
+def _as_text(x: Any) -> Rows | None:
+    """The type of a text of the lane for a text; None for anything else."""
+    if isinstance(x, Cell):
+        known = x.leaf.value if isinstance(x.leaf, Known) else None
+        return _of_known(text_of(known)) if isinstance(known, str) else None
+    return x if type(x) is type(text_of("")) else None
+
+
+def _of_known(text: Rows) -> Rows:
+    cells = (Cell(from_aval(jax.typeof(text.columns)), Origin.ARRAY), Cell(ArrayType("int32"), Origin.NUMBER))
+    made: Rows = type(text).tree_unflatten(text.origins, cells)
+    return made
+
+
+def _is_made(x: Any) -> bool:
+    """Whether this is an object that was made in a lane, such as a named tuple."""
+    return not isinstance(x, Cell | Ref | Optional | Rows | Unset | list | dict) and x is not None
+
+
+def joined_references(x: Ref, y: Ref | None, lead: int, error: JoinError) -> Ref:
     """Join a reference with another one, or with None."""
     merged = references.joined(x, y)
     if merged is None:
         raise error
     if y is not None:
-        merged = Ref(_cells(x.pcbatch_id, y.pcbatch_id, 0), merged.pcbatch_type)
+        merged = Ref(_cells(x.pcbatch_id, y.pcbatch_id, lead), merged.pcbatch_type)
     return merged
 
 
@@ -167,9 +242,20 @@ def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     value = reduce(lambda a, b: _joined(a, b, lead, error), parts)
     if value is None:
         return None
+    if _nests(value):
+        kind = type(value).__name__
+        raise JoinError(f"a {kind} holds a {kind}, which holds another, to a depth that is not known", "made")
     leaves = jax.tree.leaves(value)
     shape = leaves[0].array.shape[:lead] if leaves and lead else ()
     return Optional(jax.tree.map(_made_array, value), Cell(replace(BOOL, shape=shape), Origin.NUMBER))
+
+
+def _nests(value: Any) -> bool:
+    """Whether an object has one of its own kind in a part that may be None: as they are joined, they nest without end."""
+    if not _is_made(value):
+        return False
+    found: list[Any] = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Optional))
+    return any(isinstance(part, Optional) and type(part.value) is type(value) for part in found)
 
 
 def _made_array(cell: Cell) -> Cell:
@@ -203,6 +289,8 @@ def _listed(element: Any, error: JoinError) -> Any:
     """An element with the known lists in it as lists of the lane."""
     if isinstance(element, list):
         return _as_lane_list(element, error)
+    if (text := _as_text(element)) is not None:
+        return text
     if isinstance(element, Cell | Unset | Rows) or element is None:
         return element
     children, tree = _children(element)
@@ -256,11 +344,13 @@ def _restructured(value: Any, want: Any) -> Any:
             if isinstance(value, Optional):
                 return Optional(_restructured(value.value, want.value), value.present)
             return Optional(_restructured(value, want.value), jnp.asarray(True))
+        case _, Entries():
+            return covered(value, _zeros(want))
         case None, Ref():
             return Ref(jnp.int32(NONE), want.pcbatch_type)
         case Ref(), Ref():
             return Ref(value.pcbatch_id, want.pcbatch_type)
-        case list(), Rows():
+        case list() | str(), Rows():
             return _restructured(prepare(value), want)
         case Rows(), Rows():
             return _columns(value, want)
@@ -275,6 +365,9 @@ def _columns(columns: Any, want: Any) -> Any:
     """Columns of one list with the structure of another's; what nothing was stored in is zero."""
     if isinstance(columns, Unset) and not isinstance(want, Unset):
         return _zeros(want)
+    if isinstance(want, Ref):
+        ids = jnp.full(want.pcbatch_id.array.shape, NONE, jnp.int32) if columns is None else columns.pcbatch_id
+        return Ref(ids, want.pcbatch_type)
     if isinstance(want, Optional) and not isinstance(columns, Optional):
         rows = want.present.array.shape
         if columns is None:
