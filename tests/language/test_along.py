@@ -301,7 +301,7 @@ def test_what_a_helper_raises() -> None:
     assert f(jnp.array([1, 50])).tolist() == [1, 50]
     with pytest.raises(BatchRuntimeError, match="raised `TooLarge`"):
         f(jnp.array([1, 101]))
-    with pytest.raises(BatchRuntimeError, match="AssertionError"):
+    with pytest.raises(BatchRuntimeError, match="failed an assertion"):
         f(jnp.array([1, 13]))
 
 
