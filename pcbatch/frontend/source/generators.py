@@ -79,7 +79,7 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
 
     definitions = {renamed_to(name): renamed(d, names) for name, d in own.definitions.items()}
     nested = {renamed_to(name): renamed(d, names) for name, d in own.nested.items()}
-    new = replace(
+    whole = replace(
         own,
         node=node,
         params=args,
@@ -94,9 +94,8 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
         decisions=unit.decisions,
         generates=True,
     )
-    inner = lift(new, to_lift(own.source.file, definitions, unit.along), definitions)
-    new = replace(new, lifted={**new.lifted, **inner})
-    return WrittenOut(new, names)
+    inner = lift(whole, to_lift(own.source.file, definitions, unit.along), definitions)
+    return WrittenOut(replace(whole, lifted={**whole.lifted, **inner}), names)
 
 
 def rebuilt_parameters(unit: Unit, names: dict[str, str]) -> tuple[str, ...]:
