@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import linecache
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -127,10 +126,6 @@ def calls_a_branching_helper(n):
 
 def lane_value_as_shape(n):
     return jnp.sum(jnp.zeros(n))  # here
-
-
-def lane_value_in_math(n):
-    return math.sqrt(n)  # here
 
 
 def the_line_itself_fails(x):
@@ -311,7 +306,6 @@ ROWS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (vector_while, (X,), "PCB3"),
     (calls_a_branching_helper, (N,), "PCB305"),
     (lane_value_as_shape, (N,), "PCB30"),
-    (lane_value_in_math, (N,), "PCB306"),
     (the_line_itself_fails, (X,), "PCB303"),
     (unknown_name, (N,), "PCB"),
     (uses_try, (N,), "PCB1"),

@@ -1,6 +1,6 @@
 """Programs on numbers as people write them, with `math` and Python's builtins, next to the plain functions."""
 
-# ruff: noqa: E721, UP030, UP031, UP032
+# ruff: noqa: E721, UP031, UP032
 from __future__ import annotations
 
 import cmath
