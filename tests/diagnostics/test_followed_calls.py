@@ -151,11 +151,3 @@ def test_masks_of_slices(ends: str) -> None:
         part = eval(f"np.s_[{ends}]", {"np": np, "n": n})
         want[part] = XS[0][part]
         assert np.asarray(rows(XS[0], n)).tolist() == want.tolist(), (code, n)
-
-
-def test_a_power_with_a_modulus() -> None:
-    (help,) = helps("return pow(k + 3, 20, 1000)")
-    assert help.startswith("write `modular_power(k + 3, 20, 1000)`, exact as long as")
-    definition = help.partition("function:\n")[2]
-    got = batched("return modular_power(k + 3, 20, 1000)", f"\n{definition}\n").f(X, K, XS)
-    assert got.tolist() == [pow(k + 3, 20, 1000) for k in range(3)]
