@@ -52,6 +52,7 @@ def test_a_call_is_repeated_and_remembers() -> None:
     f = fresh()
     assert f(NUMBERS).tolist() == plain()
     assert capacities(f) == [32, 128]
+    assert set(f._programs.capacities.values()) == {128}
     assert f(NUMBERS).tolist() == plain()  # from then on at once
     assert capacities(f) == [32, 128]
 
