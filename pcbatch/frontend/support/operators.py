@@ -43,6 +43,9 @@ from pcbatch.frontend.support.builtins import repr_ as repr_
 from pcbatch.frontend.support.builtins import shown as shown
 from pcbatch.frontend.support.builtins import sorted_ as sorted_
 from pcbatch.frontend.support.builtins import str_ as str_
+from pcbatch.frontend.support.exceptions import attempt as attempt
+from pcbatch.frontend.support.exceptions import is_caught as is_caught
+from pcbatch.frontend.support.exceptions import raised as raised
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
 from pcbatch.frontend.support.mappings import SPREAD as SPREAD
 from pcbatch.frontend.support.mappings import added as added
