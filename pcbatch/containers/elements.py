@@ -82,6 +82,10 @@ class Rows(Container):
             )
         return self._node
 
+    def straight(self) -> Any:
+        """Return the list with its elements from place 0 on, so that it may be given more room."""
+        return self
+
     def hold(self, values: Any) -> None:
         """Remember the mutable objects among values that have become elements, or whose elements have."""
         if lists_in(values):
@@ -123,6 +127,11 @@ class Rows(Container):
             self.node._length = put(self.node._length, self.place, length)
 
     @property
+    def state(self) -> Any:
+        """The length, with what else there is beside the columns."""
+        return self.length
+
+    @property
     def capacity(self) -> int:
         """The number of elements that there is room for."""
         size = room(self.node._columns, len(self.lead))
@@ -132,7 +141,7 @@ class Rows(Container):
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Origin, ...]]:
         """Return columns and length, and the origins as static data."""
-        return (self.columns, self.length), self.origins
+        return (self.columns, self.state), self.origins
 
     @classmethod
     def tree_unflatten(cls, origins: tuple[Origin, ...], children: Sequence[Any]) -> Any:
@@ -219,6 +228,8 @@ def lists_in(value: Any) -> bool:
 def prepare(value: Any) -> Any:
     """Return an element with the lists in it as lists of the lane."""
     if isinstance(value, Rows):
+        if type(value) is not list_class():
+            raise Refusal("PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",))
         return value
     if isinstance(value, list):
         return list_class().known(value)

@@ -49,6 +49,10 @@ class LaneList(Rows):
     """A list of the lane."""
 
     __slots__ = ()
+    EMPTY = "pop from empty list"
+    NO_INDEX = "list index out of range"
+    NO_PLACE = "list assignment index out of range"
+    ABSENT = {"index": "list.index(x): x not in list", "remove": "list.remove(x): x not in list"}
     __hash__ = None  # type: ignore[assignment]
 
     # Making lists.
@@ -148,7 +152,7 @@ class LaneList(Rows):
     def pop(self, index: Any = -1, /) -> Any:
         """Remove an element and return it."""
         n = self.length
-        require(n > 0, "IndexError", "pop from empty list")
+        require(n > 0, "IndexError", self.EMPTY)
         if type(index) is int and index == -1:
             last = _at_least_zero(n - 1)
             value = self._taken(last)
@@ -240,7 +244,7 @@ class LaneList(Rows):
 
     def copy(self) -> Any:
         """Return a list of the same elements."""
-        new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.length, self.origins)
+        new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.state, self.origins)
         if lists_in(new.columns):
             new.hold([self])
         return new
@@ -259,14 +263,14 @@ class LaneList(Rows):
         found = span(slice(start, stop), self.length)
         k = self._numbers()
         here = self._equal(value) & (k >= found.start) & (k < found.start + found.count)
-        require(jnp.any(here), "ValueError", "list.index(x): x not in list")
+        require(jnp.any(here), "ValueError", self.ABSENT["index"])
         return number(jnp.argmax(here).astype(np.int32))
 
     def remove(self, value: Any, /) -> None:
         """Remove the first element that equals a value."""
         here = self._equal(value)
         holds = jnp.any(here)
-        require(holds, "ValueError", "list.remove(x): x not in list")
+        require(holds, "ValueError", self.ABSENT["remove"])
         self._delete_at(jnp.argmax(here), self.length, holds)
 
     def count(self, value: Any, /) -> Any:
@@ -290,7 +294,7 @@ class LaneList(Rows):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._slice(span(index, self.length))
-        return self._get(self._checked(index, "list index out of range")[0])
+        return self._get(self._checked(index, self.NO_INDEX)[0])
 
     def _slice(self, part: Span) -> LaneList:
         plain = self._plain()
@@ -307,7 +311,7 @@ class LaneList(Rows):
     def __setitem__(self, index: Any, value: Any) -> None:
         self.hold(value)
         if not isinstance(index, slice):
-            self._set(self._checked(index, "list assignment index out of range")[1], value)
+            self._set(self._checked(index, self.NO_PLACE)[1], value)
             return
         part, other = span(index, self.length), as_list(value)
         if type(part.step) is int and part.step == 1:
@@ -331,7 +335,7 @@ class LaneList(Rows):
     def __delitem__(self, index: Any) -> None:
         n = self.length
         if not isinstance(index, slice):
-            read, _ = self._checked(index, "list assignment index out of range")
+            read, _ = self._checked(index, self.NO_PLACE)
             self._delete_at(read, n, _in_range(index, n))
             return
         part = span(index, n)

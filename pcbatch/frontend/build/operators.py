@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import collections
 import operator
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -58,6 +59,7 @@ REPLACED = [
     *((getattr(builtins, name), f"{name}_") for name in NAMES.split()),
     (collections.Counter, "counter"),
     (collections.defaultdict, "defaultdict"),
+    (collections.deque, "deque_"),
     (np.isscalar, "isscalar_"),
     (np.iterable, "iterable_"),
     *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),

@@ -76,6 +76,7 @@ from pcbatch.frontend.support.python_numbers import ipow as ipow
 from pcbatch.frontend.support.python_numbers import is_power as is_power
 from pcbatch.frontend.support.python_numbers import round_ as round_
 from pcbatch.frontend.support.python_numbers import sum_ as sum_
+from pcbatch.frontend.support.sequences import deque_ as deque_
 from pcbatch.frontend.support.sequences import get_item as get_item
 from pcbatch.frontend.support.sequences import len_ as len_
 from pcbatch.frontend.support.sequences import list_ as list_

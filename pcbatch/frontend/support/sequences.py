@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +11,12 @@ import jax.extend.source_info_util
 
 from pcbatch.containers.elements import Rows, element_at, prepare, stacked
 from pcbatch.containers.indices import checked_index
+from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings
-from pcbatch.origins import Tracer, number
+from pcbatch.origins import Tracer, is_noting, number
 from pcbatch.records.decode import RecordList
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -106,6 +108,11 @@ def tuple_(*args: Any) -> Any:
     return tuple(*args)
 
 
+def deque_(*args: Any, **options: Any) -> Any:
+    """The class `collections.deque`."""
+    return LaneDeque.of(*args, **options) if is_noting() else collections.deque(*args, **options)
+
+
 def reversed_(values: Any, /) -> Any:
     """The builtin `reversed`."""
     if isinstance(values, LaneRange):
@@ -132,7 +139,7 @@ def as_lane_list(values: Any) -> LaneList | None:
         return values.to_list()
     if mappings.is_mapping(values):
         return mappings.unordered(values)
-    return values if isinstance(values, LaneList) else None
+    return values._plain() if isinstance(values, LaneList) else None
 
 
 def product(multiply: Binary) -> Binary:

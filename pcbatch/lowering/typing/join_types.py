@@ -256,7 +256,7 @@ def _lists(x: Rows, y: Rows, lead: int, error: JoinError, grown: int) -> Rows:
     columns = _joined(x.columns, y.columns, lead + 1, error)
     if grown:
         columns = jax.tree.map(lambda cell: _roomier(cell, lead, grown), columns)
-    length = _cells(x.length, y.length, lead)
+    length = _cells(x.state, y.state, lead)
     joined: Rows = type(x).tree_unflatten(_origins(x, y), (columns, length))
     return joined
 
@@ -308,7 +308,7 @@ def _restructured(value: Any, want: Any) -> Any:
         case list(), Rows():
             return _restructured(prepare(value), want)
         case Rows(), Rows():
-            return _columns(value, want)
+            return _columns(value.straight(), want)
         case _, Cell():
             return value
     children, tree = _children(value)
@@ -327,7 +327,7 @@ def _columns(columns: Any, want: Any) -> Any:
         return Optional(_columns(columns, want.value), jnp.ones(rows, bool))
     if isinstance(columns, Rows):
         inner = _columns(columns.columns, want.columns)
-        return type(columns).tree_unflatten(want.origins, (inner, columns.length))
+        return type(columns).tree_unflatten(want.origins, (inner, columns.state))
     if isinstance(want, Cell):
         return columns
     children, tree = _children(columns)
