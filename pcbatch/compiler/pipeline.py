@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pcbatch import frontend
 from pcbatch.compiler import expand
-from pcbatch.compiler.along import Again, look
+from pcbatch.compiler.along import Again, explained, look
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import CompileError, InternalError
@@ -162,6 +162,8 @@ def compile_stages(
             along = along.grown()
         except expand.Expand as more:
             decisions = more.decisions
+        except CompileError as error:
+            raise (explained(error, along) if along.reasons else error) from None
 
 
 def _compile(
@@ -220,10 +222,10 @@ def _front_end(fn: FunctionType, along: Along, decisions: Decisions, statics: St
     try:
         source = frontend.compile_functions(fn, along, statics, names=names, decisions=decisions)
     except CompileError:
-        if along.wanted:
+        if along.asks:
             raise Again from None
         raise
-    if along.wanted:
+    if along.asks:
         raise Again
     return source
 

@@ -26,6 +26,7 @@ from pcbatch.compiler.result_axes import OutAxes
 from pcbatch.containers.host_forms import in_host_form
 from pcbatch.containers.number_rules import NumberRules
 from pcbatch.containers.number_rules import using as using_rules
+from pcbatch.containers import dict_forms as dict_forms
 from pcbatch.containers.ragged_forms import shortened
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth

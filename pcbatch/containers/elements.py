@@ -233,6 +233,11 @@ def prepare(value: Any) -> Any:
         return value
     if isinstance(value, list):
         return list_class().known(value)
+    if isinstance(value, str):
+        return text_of(value)
+    if isinstance(value, Container):
+        title = f"a {getattr(value, 'python_name', 'container')} of the lane cannot be an element of another container"
+        raise Refusal("PCB304", title, helps=("use one whose keys are tuples: `seen[a, b]` for `seen[a][b]`",))
     children, tree = one_level(value)
     return value if tree is None else jax.tree.unflatten(tree, [prepare(child) for child in children])
 
@@ -242,6 +247,13 @@ def list_class() -> type[Rows]:
     from pcbatch.containers.lane_list import LaneList
 
     return LaneList
+
+
+def text_of(value: str) -> Rows:
+    """Return a known text as one of the lane."""
+    from pcbatch.containers.lane_text import LaneText
+
+    return LaneText.of(value)
 
 
 def one_level(value: Any) -> tuple[list[Any], Any]:

@@ -17,13 +17,14 @@ from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import make_unit
+from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined
 from pcbatch.frontend.support.tracer_operators import check_tracers
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.def_use import writes
 from pcbatch.ir.ops import Return
 
 # The codes of faults that leave control flow as it is: those of expressions, and of statements without effect on it.
@@ -184,4 +185,14 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     check_nested(builder)
     check_deleted(builder)
     changed = () if unit.is_entry else symbols.changes(name)
-    return builder.finish(name, request.inline, changed), faults.found
+    function = builder.finish(name, request.inline, changed)
+    _note_changes(unit, request.target, function)
+    return function, faults.found
+
+
+def _note_changes(unit: Unit, target: Target, function: Function) -> None:
+    """Ask to start again if a nested function changes variables around it in place, and they are no results yet."""
+    written = {name for block in function.blocks for op in block.ops for name in writes(op)}
+    missing = written.intersection(inner for inner, _ in target.captured) - set(unit.rebound)
+    if missing and unit.along is not None:
+        unit.along.to_change[key_of(unit.fn.__code__)] = frozenset(missing)

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-CONVERSIONS = ("", "r", "s", "a")
+CONVERSIONS = ("", "r", "s", "a", "c", "q")
+"""Those of f-strings; `c` shows the codes of characters as a text, whose length and format the spec is, "5:>8"; `q` in
+quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def _field(field: Field, values: Mapping[str, Any]) -> str:
 
 def formatted(value: Any, conversion: str = "", spec: str = "") -> str:
     """Format a value as `f"{value!conversion:spec}"` does; a number is shown as a number, whatever its type."""
+    if conversion in ("c", "q"):
+        return _characters(value, conversion == "q", *spec.partition(":")[::2])
     value = _plain(value)
     if conversion in ("r", "a") and not isinstance(value, np.generic):
         value = ascii(value) if conversion == "a" else repr(value)
@@ -80,6 +84,15 @@ def formatted(value: Any, conversion: str = "", spec: str = "") -> str:
         return format(value, spec)
     except (TypeError, ValueError):  # arrays, for which plain Python raises
         return str(value)
+
+
+def _characters(codes: Any, quoted: bool, length: str, spec: str) -> str:
+    """The text of the first `length` codes."""
+    shown = "".join(map(chr, np.asarray(codes)[: int(length)]))
+    try:
+        return format(repr(shown) if quoted else shown, spec)
+    except (TypeError, ValueError):
+        return shown
 
 
 def _plain(value: Any) -> Any:
@@ -116,7 +129,7 @@ def _show_field(field: Field) -> str:
     return field.var + conversion + (f":({show(field.spec)})" if field.spec else "")
 
 
-_FIELD = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:!([rsa]))?(:\()?")
+_FIELD = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:!([rsacq]))?(:\()?")
 _COMMA = re.compile(r", *")
 
 

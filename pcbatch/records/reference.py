@@ -67,6 +67,10 @@ class Ref:
         """Return the number of the row, and the type."""
         return ((jax.tree_util.GetAttrKey("id"), self.pcbatch_id),), self.pcbatch_type
 
+    def tree_flatten(self) -> tuple[tuple[Any], RefType]:
+        """Return the number of the row, and the type."""
+        return (self.pcbatch_id,), self.pcbatch_type
+
     @classmethod
     def tree_unflatten(cls, type_: RefType, children: Sequence[Any]) -> Ref:
         """Return the reference with a number."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
@@ -52,6 +53,9 @@ class Loops(Protocol):
     def expand(self, b: Builder, dst: str, node: Node) -> None:
         """Build `dst = node` for a comprehension, a stream (as a list) or a call of a consumer."""
 
+    def build(self, b: Builder, body: Sequence[Node]) -> None:
+        """Build statements."""
+
     def expand_condition(self, b: Builder, node: Node, on_true: str, on_false: str) -> bool:
         """Build `if any(...)` or `if all(...)`; False for other nodes, which build nothing."""
 
@@ -71,7 +75,18 @@ class Builder:
         self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
         self.texts: dict[str, Message] = {}  # variables that hold text, as far as they are only shown
         self.variables = unit.variables | {self.result}
+        self.consumer: Any = None  # of the generator that is written out here (see `generators.Consumer`)
+        self._generators = 0
         self.current = self.label()
+
+    def number(self) -> int:
+        """Return a number for a generator that is written out."""
+        self._generators += 1
+        return self._generators
+
+    def build(self, body: Sequence[Node]) -> None:
+        """Build statements."""
+        self.loops.build(self, body)
 
     def label(self) -> str:
         """Make a new, empty block and return its label."""

@@ -37,6 +37,7 @@ from pcbatch.frontend.source.tree import (
     load,
     rebuild,
 )
+from pcbatch.frontend.support.python_numbers import NEGATIVE_POWER
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
 
@@ -127,8 +128,7 @@ def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
     )
     b.end(Branch(cond, holds, failing, b.loc(node)))
     b.start(failing)
-    text = "an integer to a negative power is a float: write `2.0 ** n` for `2 ** n`"
-    b.end(Fail(ERROR, "ValueError", (text,), b.loc(node)))
+    b.end(Fail(ERROR, "ValueError", (NEGATIVE_POWER,), b.loc(node)))
     b.start(holds)
     return supported("checked_power", [base, exponent], node)
 

@@ -12,6 +12,7 @@ import builtins
 import collections
 import collections
 import operator
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -20,6 +21,7 @@ import jax
 import numpy as np
 
 from pcbatch.frontend.build.library_calls import is_numpy_call
+from pcbatch.frontend.build.outside_changes import changes_outside
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.nested import is_cache
@@ -40,9 +42,8 @@ from pcbatch.frontend.source.tree import (
 SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 
 NAMES = (
-    "max min int float bool complex any all sorted pow range str repr ascii format abs round divmod sum len list tuple reversed "
-    "set frozenset dict "
-    "isinstance type hasattr getattr callable dir id hash"
+    "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round "
+    "divmod sum len list tuple reversed set frozenset dict isinstance type hasattr getattr callable dir id hash"
 )
 BINARY = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
@@ -61,6 +62,7 @@ REPLACED = [
     (collections.defaultdict, "defaultdict"),
     (collections.deque, "deque_"),
     (np.isscalar, "isscalar_"),
+    (print, "print_"),
     (np.iterable, "iterable_"),
     *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),
     (operator.abs, "abs_"),
@@ -160,7 +162,14 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         return rebuild(
             node, lambda child: supported("see_through", [child], child) if id(child) in caches else change(child)
         )
+    if isinstance(node, gast.JoinedStr) and all_:
+        return _template(node, change)
     node, before = rebuild(node, change), node
+    if changes_outside(unit, before, hidden):
+        node = _kept_outside(node)
+    if isinstance(node, gast.Call) and _on_text(unit, before.func, hidden):
+        method = supported("text_method", [node.func.value, constant(node.func.attr, node)], node.func)
+        return gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
     if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
         node = _load_attribute(node)
     if asks_type:
@@ -186,8 +195,34 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         else:
             function = supported("substitute", [node.func], node.func)
         args = [supported("substitute", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
+        if all_ and _calls_argument(target):
+            args[0] = _stand_in(unit, before.args[0], args[0], hidden)
         node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
     return _text(node) if all_ else node
+
+
+def _kept_outside(node: Node) -> Node:
+    """Rewrite what a helper puts into a container outside of it."""
+    if isinstance(node, gast.Call):
+        args = [arg if isinstance(arg, gast.Starred) else supported("kept_outside", [arg], arg) for arg in node.args]
+        return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
+    return rebuild(node, lambda child: supported("kept_outside", [child], child) if child is node.value else child)
+def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
+    """Whether a callee is a method of a text that is known while compiling, `format` excepted."""
+    if not isinstance(func, gast.Attribute) or func.attr == "format":
+        return False
+    return _is_text(func.value) or isinstance(resolve(unit, func.value, hidden), str)
+
+
+def _calls_argument(target: Any) -> bool:
+    """Whether a builtin calls its first argument."""
+    return target is map or target is filter
+
+
+def _stand_in(unit: Unit, written: Node, arg: Node, hidden: Names) -> Node:
+    """A builtin that is an argument, `int` in `map(int, xs)`, as the support function that takes its place."""
+    name = _replacement(resolve(unit, written, hidden), True)
+    return arg if name is None else _function(name, arg)
 
 
 def _load_attribute(node: Node) -> Node:
@@ -319,6 +354,23 @@ def _replacement(target: Any, all_: bool) -> str | None:
         return None
     name = next((name for function, name in REPLACED if target is function), None)
     return name if all_ or name not in LANES_ONLY else None
+
+
+def _template(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Rewrite an f-string as a call that puts the text together, of values of the lane, too."""
+    parts = []
+    for value in node.values:
+        if not isinstance(value, gast.FormattedValue):
+            parts.append(change(value))
+            continue
+        shown = supported("piece", [change(value.value)], value.value)
+        spec = constant("", value) if value.format_spec is None else change(value.format_spec)
+        parts.append(_tuple([shown, constant(value.conversion, value), spec], value))
+    return supported("template", parts, node)
+
+
+def _tuple(elements: list[Node], at: Node) -> Node:
+    return gast.copy_location(gast.Tuple(elts=elements, ctx=gast.Load()), at)
 
 
 def _text(node: Node) -> Node:

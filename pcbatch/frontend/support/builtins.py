@@ -16,11 +16,13 @@ import numpy as np
 from pcbatch.containers import list_reductions
 from pcbatch.containers.container import Container
 from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional, is_none
+from pcbatch.containers.text_lists import sorted_characters
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
-from pcbatch.frontend.support import mappings
+from pcbatch.frontend.support import mappings, texts
 from pcbatch.frontend.support.math_functions.integers import modular_power
 from pcbatch.frontend.support.math_functions.reals import to_integer
 from pcbatch.frontend.support.python_numbers import power
@@ -158,6 +160,8 @@ def _any_or_all(values: Any, by: bool) -> Any:
 
 def int_(*args: Any, **options: Any) -> Any:
     """The builtin `int`: a float is truncated, an integer of fewer than 32 bits widened."""
+    if args and isinstance(args[0], LaneText):
+        return texts.integer(*args, **options)
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
         return int(*args, **options)
     value = _real_scalar("int", args[0])
@@ -203,6 +207,8 @@ def _real_scalar(name: str, value: jax.Array) -> jax.Array:
 def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """The builtin `sorted`, whose keys may be numbers of a lane, or tuples of them."""
     key = mappings.order_key(key)
+    if isinstance(values, LaneText) and key is None and isinstance(reverse, bool):
+        return sorted_characters(values, reverse)
     if (rows := as_lane_list(values)) is not None:
         return list_reductions.ordered(rows, key, reverse)
     items = list(values)
@@ -219,7 +225,8 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
     """The builtin `pow`."""
     if mod is not None and any(isinstance(value, jax.core.Tracer) for value in (base, exp, mod)):
-        return number(modular_power(base, exp, mod), base, exp, mod)
+        with jax.numpy_dtype_promotion("standard"):
+            return number(modular_power(base, exp, mod), base, exp, mod)
     return power(base, exp) if mod is None else pow(base, exp, mod)
 
 
@@ -231,8 +238,10 @@ def range_(*args: Any) -> Any:
     return LaneRange(start, stop, step)
 
 
-def str_(*args: Any, **options: Any) -> str:
-    """The builtin `str`; refuses values of a lane."""
+def str_(*args: Any, **options: Any) -> Any:
+    """The builtin `str`; of values of a lane, integers have a text."""
+    if len(args) == 1 and not options and (made := texts.text(args[0])) is not None:
+        return made
     return str(*map(shown, args), **options)
 
 
@@ -246,22 +255,17 @@ def ascii_(value: Any) -> str:
     return ascii(shown(value))
 
 
-def format_(value: Any, *spec: Any) -> str:
-    """The builtin `format`; refuses values of a lane."""
+def format_(value: Any, *spec: Any) -> Any:
+    """The builtin `format`; of values of a lane, integers and texts can be formatted."""
+    if isinstance(value, LaneText) or texts.is_whole(value):
+        return texts.formatted(value, *spec or ("",))
     return format(shown(value), *spec)
 
 
 def shown(value: Any) -> Any:
     """Return a value that becomes text; refuses values of a lane, which have no text while compiling."""
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value)):
-        raise Refusal(
-            "PCB304",
-            "this text is made while compiling, when the values of lanes are not known",
-            helps=(
-                'write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
-                "a choice or a table needs no text: compare the number itself, or use it as an index",
-            ),
-        )
+        raise texts.no_text()
     return value
 
 

@@ -14,8 +14,11 @@ from pcbatch.containers.indices import checked_index
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings
+from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, is_noting, number
 from pcbatch.records.decode import RecordList
 
@@ -34,6 +37,10 @@ def get_item(value: Any, index: Any) -> Any:
             return LaneRange(value.start, value.stop, value.step)[index]
         if value and index.shape == ():
             return _element(value, index)
+    if isinstance(value, str) and _of_lane(index):
+        return LaneText.of(value)[index]
+    if isinstance(value, dict) and isinstance(index, LaneText):
+        return chosen(value, index)
     return mappings.looked_up(value, index)[index]
 
 
@@ -118,6 +125,8 @@ def reversed_(values: Any, /) -> Any:
     if isinstance(values, LaneRange):
         return values.reversed()
     values = mappings.elements(values) if mappings.is_mapping(values) else values
+    if isinstance(values, LaneText):
+        return characters(values[::-1])
     if not isinstance(values, LaneList):
         return reversed(values)
     new = values.copy()
@@ -139,6 +148,8 @@ def as_lane_list(values: Any) -> LaneList | None:
         return values.to_list()
     if mappings.is_mapping(values):
         return mappings.unordered(values)
+    if isinstance(values, LaneText):
+        return characters(values)
     return values._plain() if isinstance(values, LaneList) else None
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import jax
 
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.ir.message import Field, Message, formatted, joined
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.abstract_values import Abstract, leaf_names
+from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
 
 MARK = "\0"  # stands around the number of a leaf while the text of a structure is made
 
@@ -36,9 +37,24 @@ class Show:
         names = leaf_names(part.var, value)
         if value.known:
             return (formatted(value.value(), part.conversion, "".join(s for s in spec if isinstance(s, str))),)
+        if is_text(value):
+            length = str(value.leaves[1].value) if isinstance(value.leaves[1], Known) else Field(names[1])
+            ending = joined((length, ":", *spec)) if spec else (length,)
+            return (Field(names[0], "q" if part.conversion in ("r", "a") else "c", ending),)
         if value.tree == jax.tree.structure(0):
             return (Field(names[0], part.conversion, spec),)
         return _structure(value, names)
+
+
+def is_text(value: Abstract) -> bool:
+    """Whether a type is that of texts of the lane."""
+    return is_text_node(value.tree)
+
+
+def is_text_node(tree: Any) -> bool:
+    """Whether the root of a structure is a text of the lane."""
+    node = tree.node_data()
+    return node is not None and node[0] is LaneText
 
 
 def _structure(value: Abstract, names: tuple[str, ...]) -> Message:

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from pcbatch.containers.capacity import capacity, rounded
 from pcbatch.containers.checks import collecting
 from pcbatch.containers.covering import covered
-from pcbatch.containers.elements import Rows, Unset, list_class, parts, prepare
+from pcbatch.containers.elements import Rows, Unset, list_class, parts, prepare, text_of
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
@@ -28,6 +28,7 @@ from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
     JoinError,
+    Known,
     Leaf,
     array_type,
     common_tree,
@@ -62,7 +63,7 @@ def join(a: Abstract, b: Abstract) -> Abstract:
     try:
         return join_leaves(a, b)
     except JoinError as error:
-        if error.kind not in ("structure", "shape"):
+        if error.kind not in ("structure", "shape", "value"):
             raise
         return _of_objects(_joined(_objects(a), _objects(b), 0, error))
 
@@ -88,6 +89,8 @@ def _of_objects(value: Any) -> Abstract:
 def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     """Join two objects; `lead` is the number of lists that they are elements of, whose axes come first."""
     match x, y:
+        case (Cell() | Rows(), Cell() | Rows()) if (texts := _texts(x, y)) is not None:
+            return texts[0] if x is y else _lists(*texts, lead, error, grown=0)
         case Cell(), Cell():
             return _cells(x, y, lead)
         case None, None:
@@ -146,6 +149,28 @@ def _put_together(tree: Any, cells: list[Cell], leaves: list[Any]) -> Any:
         for cell, leaf in zip(cells, leaves, strict=True)
     ]
     return jax.tree.unflatten(tree, values)
+
+
+def _texts(x: Any, y: Any) -> tuple[Rows, Rows] | None:
+    """The types of two texts of which one is known while compiling, as texts of the lane; None for anything else."""
+    one, other = _as_text(x), _as_text(y)
+    if one is None or other is None or (isinstance(x, Cell) and isinstance(y, Cell) and x.leaf == y.leaf):
+        return None
+    return None if isinstance(x, Rows) and isinstance(y, Rows) else (one, other)
+
+
+def _as_text(x: Any) -> Rows | None:
+    """The type of a text of the lane for a text; None for anything else."""
+    if isinstance(x, Cell):
+        known = x.leaf.value if isinstance(x.leaf, Known) else None
+        return _of_known(text_of(known)) if isinstance(known, str) else None
+    return x if type(x) is type(text_of("")) else None
+
+
+def _of_known(text: Rows) -> Rows:
+    cells = (Cell(from_aval(jax.typeof(text.columns)), Origin.ARRAY), Cell(ArrayType("int32"), Origin.NUMBER))
+    made: Rows = type(text).tree_unflatten(text.origins, cells)
+    return made
 
 
 def joined_references(x: Ref, y: Ref | None, error: JoinError) -> Ref:
@@ -246,6 +271,8 @@ def _listed(element: Any, error: JoinError) -> Any:
     """An element with the known lists in it as lists of the lane."""
     if isinstance(element, list):
         return _as_lane_list(element, error)
+    if (text := _as_text(element)) is not None:
+        return text
     if isinstance(element, Cell | Unset | Rows) or element is None:
         return element
     children, tree = _children(element)
@@ -305,7 +332,7 @@ def _restructured(value: Any, want: Any) -> Any:
             return Ref(jnp.int32(NONE), want.pcbatch_type)
         case Ref(), Ref():
             return Ref(value.pcbatch_id, want.pcbatch_type)
-        case list(), Rows():
+        case list() | str(), Rows():
             return _restructured(prepare(value), want)
         case Rows(), Rows():
             return _columns(value.straight(), want)

@@ -15,7 +15,7 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import Alias, Parts, aliases
+from pcbatch.containers.aliasing import Alias, Key, Parts, aliases, captured
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.containers.lane_list import unpacked
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
@@ -25,6 +25,7 @@ from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.array_views import views
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.objects import is_plain_object, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
 from pcbatch.records.arguments import mentions
@@ -35,6 +36,7 @@ COLLECTIVE = (
 )
 
 FUNCTION_MODULES = ("builtins", "functools", "jax", "jaxlib", "numpy")  # of the types of functions
+PLAIN_LEAVES = (bool, int, float, complex, str, bytes, type, type(None))
 PLAIN = (str, bytes, type, np.dtype, type(Ellipsis))  # they hold no arrays
 
 _tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=False)
@@ -198,6 +200,8 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         out = fn(*args)
         _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else unpacked(out, results)
+        if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
+            register_made(values, _existing(fn, ins))
         arrays_out: list[Any] = []
         for value in values:
             _check_not_iterator(value)
@@ -214,6 +218,9 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
     try:
         with swallowed_errors.noticed(), noting() as notes, collecting() as made:
             closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
+    except Refusal as refused:
+        refused.called = tuple(notes.called)
+        raise
     except AssertionError as failed:
         if "ManualAxisType" in str(failed):  # what JAX says inside a `shard_map` that keeps track of what varies
             raise TraceError(*COLLECTIVE).with_traceback(failed.__traceback__) from None
@@ -283,6 +290,15 @@ def _array_aliases(closed: jex.ClosedJaxpr, ins: Sequence[Abstract], outs: Seque
                 found.update(Alias(k, j, _is_leaf(value), _is_leaf(ins[j])) for j in sources)
             position += 1
     return found
+
+
+def _existing(fn: Callable[..., Any], ins: Sequence[Abstract]) -> set[Key]:
+    """The objects that existed before a primitive: those that it has captured, and known ones among its inputs."""
+    keys = captured(fn)
+    for leaf in (leaf for value in ins for leaf in value.leaves):
+        if isinstance(leaf, Known) and not isinstance(leaf.value, PLAIN_LEAVES):
+            keys |= Parts(leaf.value).own
+    return keys
 
 
 def _is_leaf(value: Abstract) -> bool:

@@ -1,0 +1,317 @@
+"""Texts of the lane: immutable strings made of the codes of their characters.
+
+    LaneText.of("abc")           codes i32[3], length 3
+    text_of_integer(n)           "-17", with room for all digits
+
+A character is a text of length one, as in Python. What lies behind the length may be anything, and influences nothing.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers import list_order, text_search
+from pcbatch.containers.capacity import capacity as start_capacity
+from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.elements import Rows, leaf_at
+from pcbatch.containers.indices import checked_index, integer, span
+from pcbatch.errors import Refusal
+from pcbatch.origins import Origin, number
+
+ORIGINS = (Origin.ARRAY,)
+WHITESPACE = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
+METHODS_HELP = "compute with the numbers themselves; a list of characters has the methods of lists: `list(text)`"
+
+
+@jax.tree_util.register_pytree_node_class
+class LaneText(Rows):
+    """A text of the lane."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, text: str) -> LaneText:
+        """Return a text that is known while compiling."""
+        codes = np.array([ord(c) for c in text] or [0], np.int32)
+        return cls.made(jnp.asarray(codes), len(text))
+
+    @classmethod
+    def made(cls, codes: Any, length: Any) -> LaneText:
+        """Return the text of some codes, of which the first `length` count."""
+        new: LaneText = cls.tree_unflatten(ORIGINS, (codes, length))
+        return new
+
+    @property
+    def codes(self) -> Any:
+        """The codes of the characters, i32[capacity]."""
+        return self.columns
+
+    def _plain(self) -> LaneText:
+        return self.made(self.codes, self.length)
+
+    def copy(self) -> LaneText:
+        """Return the text itself, which nothing changes."""
+        return self._plain()
+
+    def valid(self) -> Any:
+        """Which places hold a character."""
+        return jnp.arange(self.codes.shape[0], dtype=np.int32) < self.length
+
+    # Subscripts.
+
+    def element(self, index: Any) -> LaneText:
+        """Return the character at an index that is known to be in range."""
+        return self.made(leaf_at(self.codes, (index,)).reshape(1), 1)
+
+    def __getitem__(self, index: Any) -> LaneText:
+        if not isinstance(index, slice):
+            index = integer(index, "string indices must be integers")
+            place, _ = checked_index(index, self.length, self.codes.shape[0], "string index out of range")
+            return self.element(place)
+        part = span(index, self.length)
+        places = part.start + part.step * jnp.arange(self.codes.shape[0], dtype=np.int32)
+        return self.made(_taken(self.codes, places), part.count)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError("'str' object does not support item assignment")
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("'str' object doesn't support item deletion")
+
+    # Operators.
+
+    def __add__(self, other: Any) -> Any:
+        return NotImplemented if (right := as_text(other)) is None else joined(self, right)
+
+    def __radd__(self, other: Any) -> Any:
+        return NotImplemented if (left := as_text(other)) is None else joined(left, self)
+
+    def __mul__(self, times: Any) -> Any:
+        times = integer(times, "can't multiply sequence by non-int")
+        times = max(times, 0) if isinstance(times, int) else jnp.maximum(times, 0)
+        n = self.length
+        known = isinstance(n, int) and isinstance(times, int)
+        size = max(1, n * times) if known else max(start_capacity(), self.codes.shape[0])
+        require_room(n * times, size)
+        places = jnp.arange(size, dtype=np.int32) % (max(n, 1) if isinstance(n, int) else jnp.maximum(n, 1))
+        return self.made(_taken(self.codes, places), n * times)
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: Any) -> Any:
+        right = as_text(other)
+        return False if right is None else list_order.equal(self, right)
+
+    def __ne__(self, other: Any) -> Any:
+        return list_order.not_(self == other)
+
+    def _compared(self, op: Any, other: Any) -> Any:
+        right = as_text(other)
+        return NotImplemented if right is None else list_order.compare(op, self, right)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(operator.lt, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(operator.le, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(operator.gt, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(operator.ge, other)
+
+    # Searching.
+
+    def contains(self, part: Any) -> Any:
+        """Return whether another text is a part of this one."""
+        return number(
+            jnp.any(text_search.places(self, _operand(part, "'in <string>' requires string as left operand")))
+        )
+
+    def find(self, part: Any, /) -> Any:
+        """Return the first place of another text, -1 if it is no part of this one."""
+        here = text_search.places(self, _operand(part, "must be str"))
+        return number(jnp.where(jnp.any(here), jnp.argmax(here).astype(np.int32), -1))
+
+    def rfind(self, part: Any, /) -> Any:
+        """Return the last place of another text, -1 if it is no part of this one."""
+        here = text_search.places(self, _operand(part, "must be str"))
+        return number(jnp.where(jnp.any(here), here.shape[0] - 1 - jnp.argmax(here[::-1]).astype(np.int32), -1))
+
+    def index(self, part: Any, /) -> Any:
+        """Return the first place of another text."""
+        found = self.find(part)
+        require(found >= 0, "ValueError", "substring not found")
+        return number(jnp.maximum(found, 0))
+
+    def count(self, part: Any, /) -> Any:
+        """Return how often another text occurs without overlap."""
+        return number(text_search.count(self, _operand(part, "must be str")))
+
+    def startswith(self, part: Any, /) -> Any:
+        """Return whether the text begins with another one."""
+        return number(text_search.places(self, _operand(part, "startswith first arg must be str"))[0])
+
+    def endswith(self, part: Any, /) -> Any:
+        """Return whether the text ends with another one."""
+        right = _operand(part, "endswith first arg must be str")
+        here = text_search.places(self, right)
+        at = self.length - right.length
+        place = jnp.clip(jnp.asarray(at), 0, here.shape[0] - 1)
+        return number(jnp.logical_and(here[place], at >= 0))
+
+    # Kinds of characters; of those beyond ASCII nothing is known.
+
+    def isdigit(self) -> Any:
+        """Return whether all characters are digits, and there is one."""
+        return self._all("0", "9")
+
+    isdecimal = isnumeric = isdigit
+
+    def isalpha(self) -> Any:
+        """Return whether all characters are letters, and there is one."""
+        return self._all("a", "z", "A", "Z")
+
+    def isalnum(self) -> Any:
+        """Return whether all characters are letters or digits, and there is one."""
+        return self._all("a", "z", "A", "Z", "0", "9")
+
+    def _all(self, *bounds: str) -> Any:
+        require(jnp.all((self.codes < 128) | ~self.valid()), "NotImplementedError", "the text has letters beyond ASCII")
+        inside = jnp.zeros(self.codes.shape, bool)
+        for low, high in zip(bounds[::2], bounds[1::2], strict=True):
+            inside |= (self.codes >= ord(low)) & (self.codes <= ord(high))
+        return number(jnp.logical_and(self.length > 0, jnp.all(inside | ~self.valid())))
+
+    # Changed copies.
+
+    def upper(self) -> LaneText:
+        """Return the text in capital letters."""
+        return self._shifted("a", "z", ord("A") - ord("a"))
+
+    def lower(self) -> LaneText:
+        """Return the text in small letters."""
+        return self._shifted("A", "Z", ord("a") - ord("A"))
+
+    def _shifted(self, low: str, high: str, by: int) -> LaneText:
+        require(jnp.all((self.codes < 128) | ~self.valid()), "NotImplementedError", "the text has letters beyond ASCII")
+        inside = (self.codes >= ord(low)) & (self.codes <= ord(high))
+        return self.made(jnp.where(inside, self.codes + by, self.codes), self.length)
+
+    def zfill(self, width: Any, /) -> LaneText:
+        """Return the text with zeros before its digits, after a sign, up to a width."""
+        sign = jnp.logical_and(self.length > 0, (self.codes[0] == ord("-")) | (self.codes[0] == ord("+")))
+        sign = jnp.asarray(sign, np.int32)
+        digits = self.made(_taken(self.codes, sign + jnp.arange(self.codes.shape[0])), self.length - sign)
+        filled = digits.rjust(width - sign if isinstance(sign, jax.Array) else width, "0", room=width)
+        return joined(self.made(self.codes[:1], sign), filled, room=max(filled.codes.shape[0], self.codes.shape[0]))
+
+    def rjust(self, width: Any, fill: Any = " ", /, *, room: Any = None) -> LaneText:
+        """Return the text with characters before it up to a width."""
+        return self._padded(width, fill, True, width if room is None else room)
+
+    def ljust(self, width: Any, fill: Any = " ", /) -> LaneText:
+        """Return the text with characters behind it up to a width."""
+        return self._padded(width, fill, False, width)
+
+    def _padded(self, width: Any, fill: Any, before: bool, room: Any) -> LaneText:
+        filler = _operand(fill, "The fill character must be a unicode character")
+        size = max(self.codes.shape[0], room if isinstance(room, int) else start_capacity())
+        missing = jnp.maximum(jnp.asarray(width, np.int32) - self.length, 0)
+        require_room(missing + self.length, size)
+        pad = self.made(jnp.broadcast_to(filler.codes[0], (size,)), missing)
+        return joined(pad, self, room=size) if before else joined(self, pad, room=size)
+
+    def strip(self, chars: Any = WHITESPACE, /) -> LaneText:
+        """Return the text without some characters at both ends."""
+        return self.lstrip(chars).rstrip(chars)
+
+    def lstrip(self, chars: Any = WHITESPACE, /) -> LaneText:
+        """Return the text without some characters at its start."""
+        kept = ~text_search.among(self, _operand(chars, "lstrip arg must be None or str")) & self.valid()
+        gone = jnp.where(jnp.any(kept), jnp.argmax(kept).astype(np.int32), self.length)
+        return self.made(_taken(self.codes, gone + jnp.arange(self.codes.shape[0])), self.length - gone)
+
+    def rstrip(self, chars: Any = WHITESPACE, /) -> LaneText:
+        """Return the text without some characters at its end."""
+        kept = ~text_search.among(self, _operand(chars, "rstrip arg must be None or str")) & self.valid()
+        last = self.codes.shape[0] - jnp.argmax(kept[::-1]).astype(np.int32)
+        return self.made(self.codes, jnp.where(jnp.any(kept), last, 0))
+
+    def replace(self, old: Any, new: Any, /) -> LaneText:
+        """Return the text with one character replaced by another, or left out."""
+        if not (isinstance(old, str) and len(old) == 1 and isinstance(new, str) and len(new) <= 1):
+            title = "`replace` of a text of the lane replaces one character by one or by none"
+            raise Refusal("PCB306", title, helps=(METHODS_HELP,))
+        here = (self.codes == ord(old)) & self.valid()
+        if new:
+            return self.made(jnp.where(here, ord(new), self.codes), self.length)
+        order = jnp.argsort(here, stable=True)
+        return self.made(self.codes[order], self.length - jnp.sum(here, dtype=np.int32))
+
+    def join(self, texts: Any, /) -> LaneText:
+        """Return some texts one after the other, with this one between them."""
+        from pcbatch.containers.text_lists import join_texts
+
+        return join_texts(self, texts)
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(str, name) and not name.startswith("_"):
+            title = f"`{name}` is not there for texts of the lane"
+            raise Refusal("PCB306", title, helps=(METHODS_HELP,))
+        raise AttributeError(f"'str' object has no attribute '{name}'")
+
+    # What Python decides itself; JAX raises its errors where the length is a value of the lane.
+
+    def __len__(self) -> int:
+        n = self.length
+        return n if isinstance(n, int) else operator.index(n)
+
+    def __bool__(self) -> bool:
+        return bool(self.length > 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self.element(k) for k in range(len(self))])
+
+    def __contains__(self, part: Any) -> bool:
+        return bool(self.contains(part))
+
+    def __repr__(self) -> str:
+        return "a text of the lane"
+
+
+def as_text(value: Any) -> LaneText | None:
+    """Return a text, of Python or of the lane, as one of the lane; None for other values."""
+    if isinstance(value, LaneText):
+        return value._plain()
+    return LaneText.of(value) if isinstance(value, str) else None
+
+
+def _operand(value: Any, message: str) -> LaneText:
+    text = as_text(value)
+    if text is None:
+        raise TypeError(f"{message}, not {type(value).__name__}")
+    return text
+
+
+def joined(a: LaneText, b: LaneText, room: int | None = None) -> LaneText:
+    """Return two texts one after the other; `room` is the capacity if it is known to be enough."""
+    n, m = a.length, b.length
+    if room is None:
+        known = isinstance(n, int) and isinstance(m, int)
+        room = max(1, n + m) if known else max(start_capacity(), a.codes.shape[0], b.codes.shape[0])
+        require_room(n + m, room)
+    k = jnp.arange(room, dtype=np.int32)
+    return LaneText.made(jnp.where(k < n, _taken(a.codes, k), _taken(b.codes, k - n)), n + m)
+
+
+def _taken(codes: Any, places: Any) -> Any:
+    return codes.at[places].get(mode="clip", wrap_negative_indices=False)

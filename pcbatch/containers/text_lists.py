@@ -1,0 +1,64 @@
+"""Lists of characters of a text of the lane, and texts put together from lists of texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.capacity import capacity as start_capacity
+from pcbatch.containers.checks import require_room
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_text import LaneText, as_text, joined
+from pcbatch.origins import Origin
+
+
+def characters(text: LaneText) -> LaneList:
+    """Return the list of the characters of a text."""
+    codes = text.codes
+    each = LaneText.made(codes[:, None], jnp.ones(codes.shape, np.int32))
+    made: LaneList = LaneList.tree_unflatten((Origin.ARRAY,), (each, text.length))
+    return made
+
+
+def sorted_characters(text: LaneText, reverse: bool) -> LaneList:
+    """Return the list of the characters in their order."""
+    beyond = np.iinfo(np.int32).max
+    keys = jnp.where(text.valid(), -text.codes if reverse else text.codes, beyond)
+    return characters(LaneText.made(text.codes[jnp.argsort(keys, stable=True)], text.length))
+
+
+def join_texts(between: LaneText, texts: Any) -> LaneText:
+    """Return texts one after the other, with another one between them."""
+    if isinstance(texts, LaneText):
+        texts = characters(texts)
+    if not isinstance(texts, LaneList):
+        whole, items = LaneText.of(""), list(texts)
+        for k, item in enumerate(items):
+            part = as_text(item)
+            if part is None:
+                raise TypeError(f"sequence item {k}: expected str instance, {type(item).__name__} found")
+            whole = joined(joined(whole, between), part) if k else part
+        return whole
+    columns = texts.columns
+    if not isinstance(columns, LaneText):
+        raise TypeError("sequence item 0: expected str instance")
+    rows = columns.codes.shape[0]
+    n = jnp.arange(rows)
+    sizes = jnp.where(n < texts.length, jnp.broadcast_to(columns.length, (rows,)), 0)
+    gaps = jnp.where(n < texts.length - 1, between.length, 0)
+    ends = jnp.cumsum(sizes + gaps)
+    starts = (ends - sizes - gaps)[:, None]
+    room = max(start_capacity(), rows)
+    total = ends[-1] if rows else jnp.int32(0)
+    require_room(total, room)
+    codes = jnp.zeros((room,), np.int32)
+    for chars, counts, at in (
+        (columns.codes, sizes, starts),
+        (jnp.broadcast_to(between.codes, (rows, between.codes.shape[0])), gaps, starts + sizes[:, None]),
+    ):
+        k = jnp.arange(chars.shape[1])
+        place = jnp.where(k < counts[:, None], at + k, room)
+        codes = codes.at[place].set(chars, mode="drop")
+    return LaneText.made(codes, total.astype(np.int32))

@@ -1,0 +1,91 @@
+"""Numbers as texts of the lane, and texts as numbers: `str(n)`, `bin(n)`, `int(text, base)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.checks import require
+from pcbatch.containers.lane_text import LaneText, joined
+from pcbatch.origins import number
+
+PREFIXES = {10: "", 2: "0b", 8: "0o", 16: "0x"}
+
+
+def text_of_integer(n: Any, base: int = 10, prefix: bool = True, upper: bool = False) -> LaneText:
+    """Return the digits of an integer of the lane, with its sign."""
+    if n.dtype == np.bool_ or n.dtype.itemsize < 4:
+        n = n.astype(np.int32)
+    bits = n.dtype.itemsize * 8
+    unsigned: Any = np.dtype(f"uint{bits}")
+    size = abs(n).astype(unsigned) if jnp.issubdtype(n.dtype, jnp.signedinteger) else n
+    width = _width(2**bits - 1, base)
+    powers = np.array([base**k for k in range(width - 1, -1, -1)], unsigned)
+    digits = ((size // powers) % unsigned.type(base)).astype(np.int32)
+    count = jnp.maximum(jnp.sum(size >= powers, dtype=np.int32), 1)
+    letters = ord("A" if upper else "a") - 10
+    codes = jnp.where(digits < 10, digits + ord("0"), digits + letters)
+    shown = LaneText.made(jnp.roll(codes, count - width), count)
+    start = LaneText.of("-" + (PREFIXES[base] if prefix else ""))
+    negative = n < 0
+    head = LaneText.made(
+        jnp.where(negative, start.codes, jnp.roll(start.codes, -1)), jnp.where(negative, start.length, start.length - 1)
+    )
+    return joined(head, shown, room=head.codes.shape[0] + width)
+
+
+def _width(value: int, base: int) -> int:
+    """The number of digits of a number."""
+    count = 0
+    while value:
+        count, value = count + 1, value // base
+    return count
+
+
+def text_of_bool(c: Any) -> LaneText:
+    """Return "True" or "False"."""
+    true, false = LaneText.of("True "), LaneText.of("False")
+    return LaneText.made(jnp.where(c, true.codes, false.codes), jnp.where(c, 4, 5).astype(np.int32))
+
+
+def integer_of_text(text: LaneText, base: Any = 10) -> Any:
+    """Return the integer that a text shows, as the builtin `int`; the lane raises ValueError if it shows none."""
+    if isinstance(base, jax.Array) or base not in range(2, 37):
+        raise TypeError("the base of `int(text, base)` of a lane must be a number from 2 to 36 that is known")
+    shown = text.strip()
+    codes, n = shown.codes, shown.length
+    first = codes[0]
+    signed = jnp.logical_and(n > 0, (first == ord("-")) | (first == ord("+"))).astype(np.int32)
+    start = signed
+    if base in (2, 8, 16):
+        letter = ord(PREFIXES[base][1])
+        second = codes.at[signed].get(mode="clip") == ord("0")
+        third = codes.at[signed + 1].get(mode="clip")
+        start = start + jnp.where(second & ((third == letter) | (third == letter - 32)) & (n >= signed + 3), 2, 0)
+    k = jnp.arange(codes.shape[0], dtype=np.int32)
+    digits = _values(codes)
+    inside = (k >= start) & (k < n)
+    good = jnp.logical_and(n > start, jnp.all(~inside | ((digits >= 0) & (digits < base))))
+    require(good, "ValueError", f"invalid literal for int() with base {base}")
+    limit = np.iinfo(np.int32).max
+
+    def step(carry: Any, place: Any) -> Any:
+        value, large = carry
+        digit, counts = place
+        large = large | (counts & (value > (limit - digit) // base))
+        return (jnp.where(counts, value * base + digit, value), large), None
+
+    (value, large), _ = jax.lax.scan(step, (jnp.int32(0), jnp.asarray(False)), (digits, inside & good))
+    require(jnp.logical_not(large), "OverflowError", "the number that the text shows is larger than 32 bits")
+    return number(jnp.where(jnp.logical_and(signed == 1, first == ord("-")), -value, value))
+
+
+def _values(codes: Any) -> Any:
+    """The digits that codes stand for, -1 for other characters."""
+    digit = jnp.where((codes >= ord("0")) & (codes <= ord("9")), codes - ord("0"), -1)
+    small, capital = codes - ord("a"), codes - ord("A")
+    digit = jnp.where((small >= 0) & (small < 26), small + 10, digit)
+    return jnp.where((capital >= 0) & (capital < 26), capital + 10, digit)

@@ -1,0 +1,186 @@
+"""The builtins that make or read text, for values of a lane: texts of the lane (`containers/lane_text.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.source_info_util
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.checks import require
+from pcbatch.containers.elements import Rows
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_text import LaneText, as_text, joined
+from pcbatch.containers.text_numbers import integer_of_text, text_of_bool, text_of_integer
+from pcbatch.errors import Refusal
+from pcbatch.origins import Tracer, number
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
+BASES = {"b": 2, "o": 8, "x": 16, "X": 16, "d": 10, "": 10}
+FORMAT_HELP = "of an integer of the lane there are widths, filled with spaces or zeros, and the kinds d, b, o, x and X"
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer or a bool of a lane."""
+    return (
+        isinstance(value, Tracer)
+        and value.shape == ()
+        and (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_)
+    )
+
+
+def text(value: Any) -> Any:
+    """Return `str(value)` of an integer, a bool or a text of a lane, or of a Python value; None for other values."""
+    if isinstance(value, LaneText):
+        return value
+    if is_whole(value):
+        return text_of_bool(value) if value.dtype == np.bool_ else text_of_integer(value)
+    holds_lanes = isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
+    return None if holds_lanes else str(value)
+
+
+def in_base(builtin: Callable[[Any], str], base: int) -> Callable[[Any], Any]:
+    """Return the builtin `bin`, `oct` or `hex`."""
+
+    def run(value: Any, /) -> Any:
+        if not isinstance(value, Tracer):
+            return builtin(value)
+        if not is_whole(value):
+            raise TypeError(f"'{value.dtype}' object cannot be interpreted as an integer")
+        return text_of_integer(value, base)
+
+    return run
+
+
+bin_, oct_, hex_ = in_base(bin, 2), in_base(oct, 8), in_base(hex, 16)
+
+
+def integer(value: LaneText, base: Any = 10) -> Any:
+    """Return `int(text, base)`."""
+    return integer_of_text(value, base)
+
+
+def ord_(character: Any, /) -> Any:
+    """The builtin `ord`."""
+    if not isinstance(character, LaneText):
+        return ord(character)
+    expected = "ord() expected a character, but string of length "
+    require(character.length == 1, "TypeError", expected, character.length, " found")
+    return number(character.codes[0])
+
+
+def chr_(code: Any, /) -> Any:
+    """The builtin `chr`."""
+    if not isinstance(code, Tracer):
+        return chr(code)
+    if not is_whole(code):
+        raise TypeError(f"'{code.dtype}' object cannot be interpreted as an integer")
+    holds = jnp.logical_and(code >= 0, code <= 0x10FFFF)
+    require(holds, "ValueError", "chr() arg not in range(0x110000)")
+    return LaneText.made(jnp.clip(code, 0, 0x10FFFF).astype(np.int32).reshape(1), 1)
+
+
+def formatted(value: Any, spec: str) -> Any:
+    """Return `format(value, spec)` of an integer or a text of a lane."""
+    if isinstance(value, LaneText) and not spec:
+        return value
+    fill, rest = (" ", spec) if not spec.startswith("0") else ("0", spec[1:])
+    width, kind = (rest[:-1], rest[-1:]) if rest[-1:].isalpha() else (rest, "")
+    if not is_whole(value) or value.dtype == np.bool_ or kind not in BASES or not (width.isdigit() or not width):
+        raise Refusal("PCB304", f"the format {spec!r} of a value of the lane", helps=(FORMAT_HELP,))
+    shown = text_of_integer(value, BASES[kind], prefix=False, upper=kind == "X")
+    if not width:
+        return shown
+    return shown.zfill(int(width)) if fill == "0" else shown.rjust(int(width))
+
+
+def no_text() -> Refusal:
+    """The refusal of a text of values of a lane."""
+    return Refusal(
+        "PCB304",
+        "this text is made while compiling, when the values of lanes are not known",
+        helps=(
+            'write the f-string where it is shown: `print(f"...")`, `raise ValueError(f"...")`',
+            "a choice or a table needs no text: compare the number itself, or use it as an index",
+        ),
+    )
+
+
+def piece(value: Any) -> Any:
+    """Return a value that becomes a part of a text; of values of a lane, integers, bools and texts can."""
+    if isinstance(value, LaneText) or is_whole(value):
+        return value
+    if isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value)):
+        raise no_text()
+    return value
+
+
+def template(*parts: Any) -> Any:
+    """Return the text of an f-string: constant texts, and values with conversion and format.
+
+    A part that is no text is a tuple of a value, the code of its conversion and its format.
+    """
+    shown = [part if isinstance(part, str) else _shown(*part) for part in parts]
+    if all(isinstance(part, str) for part in shown):
+        return "".join(shown)
+    whole: LaneText | None = None
+    for part in shown:
+        piece = as_text(part)
+        assert piece is not None
+        whole = piece if whole is None else joined(whole, piece)
+    return whole
+
+
+def _shown(value: Any, conversion: int, spec: str) -> Any:
+    of_lane = isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
+    if not of_lane:
+        value = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}[conversion](value)
+        return format(value, spec)
+    if not isinstance(value, LaneText) and conversion != -1 and is_whole(value):
+        value, conversion = text(value), -1
+    if isinstance(value, LaneText) and conversion in (114, 97):
+        raise Refusal("PCB304", "the quotes of a text of the lane", helps=("write `!s`, or leave `!r` out",))
+    if is_whole(value) and not spec:
+        return text(value)
+    return formatted(value, spec)
+
+
+def text_method(value: str, name: str) -> Callable[..., Any]:
+    """Return the method `value.name` of a Python text, whose arguments may be texts of the lane."""
+    if not isinstance(value, str):
+        found: Callable[..., Any] = getattr(value, name)
+        return found
+
+    def run(*args: Any, **options: Any) -> Any:
+        of_lane = any(isinstance(leaf, LaneText) for arg in args for leaf in _texts(arg))
+        return getattr(LaneText.of(value) if of_lane else value, name)(*args, **options)
+
+    return run
+
+
+def _texts(value: Any) -> list[Any]:
+    if isinstance(value, LaneList):
+        return [value.columns]
+    return jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Rows))
+
+
+def chosen(table: dict[Any, Any], key: LaneText) -> Any:
+    """Return the value of a known dict at a text of the lane."""
+    names = [name for name in table if isinstance(name, str)]
+    found = jnp.stack([jnp.asarray(key == name) for name in names]) if names else jnp.zeros((1,), bool)
+    require(jnp.any(found), "KeyError", "a text that is no key")
+    values = LaneList.from_list([table[name] for name in names])
+    return values.element(jnp.argmax(found))
+
+
+def equals_one(item: LaneText, candidates: Any) -> Any:
+    """Return whether a text equals one of the texts among the elements of a set or the keys of a dict."""
+    result: Any = False
+    for candidate in candidates:
+        if isinstance(candidate, str):
+            result = jnp.logical_or(result, item == candidate)
+    return result
