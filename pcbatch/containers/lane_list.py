@@ -447,9 +447,9 @@ def as_list(values: Any) -> LaneList:
     return LaneList.from_list(values)  # type: ignore[no-any-return]
 
 
-def unpacked(values: Any, count: int) -> tuple[Any, ...]:
-    """Return the elements of what is unpacked to `count` variables."""
-    return values.unpacked(count) if isinstance(values, LaneList) else tuple(values)
+def unpacked(values: Any, count: int) -> Any:
+    """Return the elements of a list of the lane that is unpacked to `count` variables; other values as they are."""
+    return values.unpacked(count) if isinstance(values, LaneList) else values
 
 
 def taken(columns: Any, order: Any) -> Any:

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.lane_list import LaneList, unpacked
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_list import unpacked as unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
