@@ -86,6 +86,12 @@ class Rows(Container):
         """Return the list with its elements from place 0 on, so that it may be given more room."""
         return self
 
+    def elements_in(self, values: Any) -> tuple[Any, ...]:
+        """Return the mutable objects that a list or a Python iterable has for elements, or in them."""
+        if not isinstance(values, Rows):
+            return tuple(values) if isinstance(values, list | tuple) else ()
+        return tuple(part.view((*values.place, 0), values) for part in parts(values.node._columns) if is_rows(part))
+
     def hold(self, values: Any) -> None:
         """Remember the mutable objects among values that have become elements, or whose elements have."""
         if lists_in(values):
@@ -229,7 +235,9 @@ def prepare(value: Any) -> Any:
     """Return an element with the lists in it as lists of the lane."""
     if isinstance(value, Rows):
         if type(value) is not list_class():
-            raise Refusal("PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",))
+            raise Refusal(
+                "PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",)
+            )
         return value
     if isinstance(value, list):
         return list_class().known(value)
@@ -287,7 +295,7 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
     (a_children, a_tree), (b_children, b_tree) = one_level(a), one_level(b)
     if a_tree is None and b_tree is None and not isinstance(a, Rows) and not isinstance(b, Rows):
         return _unify_leaves(a, a_lead, b, b_lead)
-    if a_tree != b_tree or isinstance(a, Rows) or isinstance(b, Rows):
+    if a_tree is None or b_tree is None or a_tree != b_tree or isinstance(a, Rows) or isinstance(b, Rows):
         raise _unlike(a, b)
     pairs = [unify(x, a_lead, y, b_lead) for x, y in zip(a_children, b_children, strict=True)]
     return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])

@@ -1,6 +1,6 @@
 """Double-ended queues of the lane, as `collections.deque`: rings with a start, so that both ends are near.
 
-    columns i32[8], length 3, start 6          the elements lie in places 6, 7 and 0
+columns i32[8], length 3, start 6          the elements lie in places 6, 7 and 0
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pcbatch.containers.checks import require
 from pcbatch.containers.elements import Shape, put, room
 from pcbatch.containers.indices import integer
 from pcbatch.containers.lane_list import LaneList, as_list, taken
-
 
 
 @jax.tree_util.register_pytree_node_class
@@ -44,7 +43,7 @@ class LaneDeque(LaneList):
         new: LaneDeque = cls.tree_unflatten(source.origins, (source.columns, jnp.stack(state)))
         new._reserve(max(capacity(), rounded(n) if isinstance(n, int) else 0))
         new._trim_left()
-        new.hold(values)
+        new.hold(new.elements_in(values))
         return new
 
     @property
@@ -175,7 +174,7 @@ class LaneDeque(LaneList):
         other = as_list(values)
         other = other.copy()
         other.reverse()
-        self.hold(values)
+        self.hold(self.elements_in(values))
         self._splice(0, 0, other)
         if self.maxlen is not None:
             self.length = jnp.minimum(self.length, self.maxlen)

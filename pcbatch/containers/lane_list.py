@@ -144,7 +144,7 @@ class LaneList(Rows):
         """Add an element at the end."""
         n = self.length
         self.hold(value)
-        value = self._fit(value)
+        self._fit(value)
         self._make_room(n + 1)
         self._set(n, value)
         self.length = n + 1
@@ -167,7 +167,7 @@ class LaneList(Rows):
         """Remove the element at an index in range, where `holds`."""
         k = self._numbers()
         after = k >= index if holds is True else jnp.logical_and(holds, k >= index)
-        self._rearrange(k + after)
+        self._rearrange(k + jnp.where(after, 1, 0))
         self.length = n - 1 if holds is True else n - jnp.where(holds, 1, 0)
 
     def insert(self, index: Any, value: Any, /) -> None:
@@ -175,7 +175,7 @@ class LaneList(Rows):
         n = self.length
         at = span(slice(index, None), n).start
         self.hold(value)
-        value = self._fit(value)
+        self._fit(value)
         self._make_room(n + 1)
         k = self._numbers()
         self._rearrange(jnp.where(k > at, k - 1, k))
@@ -196,21 +196,13 @@ class LaneList(Rows):
         self.columns = taken(self.columns, order)
 
     def _new(self, columns: Any, length: Any) -> LaneList:
-        return LaneList.tree_unflatten(self.origins, (columns, length))
-
-    def _store_all(self, other: LaneList) -> None:
-        """Have the elements of another list in place of one's own."""
-        self._reserve(other.capacity if room(other.columns, 0) is not None else 0)
-        if self.node is self:
-            self._columns, self.origins = other.columns, other.origins
-        else:
-            self.columns = other.columns
-        self.length = other.length
+        new: LaneList = LaneList.tree_unflatten(self.origins, (columns, length))
+        return new
 
     def extend(self, values: Any, /) -> None:
         """Add all elements of a list, an array or a Python iterable at the end."""
         other = as_list(values)
-        self.hold(values)
+        self.hold(self.elements_in(values))
         if isinstance(other.length, int) and other.length == 1:
             self.append(other._taken(0))
         elif not (isinstance(other.length, int) and other.length == 0):
@@ -245,8 +237,7 @@ class LaneList(Rows):
     def copy(self) -> Any:
         """Return a list of the same elements."""
         new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.state, self.origins)
-        if lists_in(new.columns):
-            new.hold([self])
+        new.hold(self.elements_in(self))
         return new
 
     def reverse(self) -> None:
@@ -304,12 +295,11 @@ class LaneList(Rows):
         elif not (type(part.start) is int and part.start == 0 and type(part.step) is int and part.step == 1):
             columns = taken(columns, part.start + part.step * self._numbers())
         new = plain._new(columns, part.count)
-        if lists_in(columns):
-            new.hold([self])
+        new.hold(self.elements_in(self))
         return new
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.hold(value)
+        self.hold(self.elements_in(value) if isinstance(index, slice) else value)
         if not isinstance(index, slice):
             self._set(self._checked(index, self.NO_PLACE)[1], value)
             return

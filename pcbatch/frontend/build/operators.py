@@ -207,6 +207,8 @@ def _kept_outside(node: Node) -> Node:
         args = [arg if isinstance(arg, gast.Starred) else supported("kept_outside", [arg], arg) for arg in node.args]
         return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
     return rebuild(node, lambda child: supported("kept_outside", [child], child) if child is node.value else child)
+
+
 def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
     """Whether a callee is a method of a text that is known while compiling, `format` excepted."""
     if not isinstance(func, gast.Attribute) or func.attr == "format":

@@ -61,7 +61,7 @@ def _list_of(value: Any, index: Any) -> Any:
 def _element(values: Any, index: Any) -> Any:
     """The element of a known sequence at an index of the lane; a list in it stays a known one."""
     kind = list if isinstance(values, list) else tuple
-    trees = [jax.tree.structure(value) for value in values]
+    trees: list[Any] = [jax.tree.structure(value) for value in values]
     if all(tree == trees[0] for tree in trees[1:]):
         leaves = [jax.tree.leaves(value) for value in values]
         columns = [_column(list(column)) for column in zip(*leaves, strict=True)]

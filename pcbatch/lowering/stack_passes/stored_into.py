@@ -28,6 +28,6 @@ def stored_into(op: object) -> Iterator[tuple[str, str]]:
         if eqn.primitive.name in SCATTERS and isinstance(operand, jex.Var) and operand in versions:
             versions[eqn.outvars[0]] = versions[operand]
     for dst, out in zip(op.dsts, jaxpr.outvars, strict=True):
-        large = isinstance(out, jex.Var) and out.aval.size >= MIN_SIZE
-        if large and out in versions and out not in jaxpr.invars:
+        aval: Any = out.aval
+        if isinstance(out, jex.Var) and aval.size >= MIN_SIZE and out in versions and out not in jaxpr.invars:
             yield dst, op.expr.ins[versions[out]]
