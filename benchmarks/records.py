@@ -1,4 +1,4 @@
-"""Programs over objects against the same over index arrays written by hand: `python -m benchmarks.records [--lanes 256]`
+"""Programs over objects against the same over arrays written by hand: `python -m benchmarks.records [--lanes 256]`
 
 Trees of random shapes, packed by `pcbatch.pack`. The peer of each program has the same source but for its reads: arrays
 `left[node]` that it takes as arguments, in place of `node.left`. Results are compared before anything is timed. A row

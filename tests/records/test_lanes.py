@@ -495,6 +495,50 @@ def test_what_has_no_meaning_in_a_lane_is_refused() -> None:
     refused(assigned, trees(), "PCB")
 
 
+@pcbatch.batch
+def depth_first(node):
+    """Keep nodes in a list; None among them."""
+    stack, order = [node], 0
+    while len(stack) > 0:
+        node = stack.pop()
+        if node is None:
+            continue
+        order = (order * 3 + node.word) % 1009
+        stack.append(node.right)
+        stack.append(node.left)
+    return order
+
+
+def test_lists_of_records() -> None:
+    agree(depth_first, trees())
+
+
+def test_an_array_of_a_record_is_not_changed() -> None:
+    def overwrite(gate):
+        row = gate.row
+        row[0] = 3
+        return row[0] + gate.row[0]
+
+    refused(overwrite, [gate(random.Random(0), 0)], "PCB")
+
+
+def test_records_that_nest_without_end_are_refused() -> None:
+    def build(chain):
+        made = None
+        while chain is not None:
+            made = Cell(chain.head, made)
+            chain = chain.tail
+        return made.head
+
+    def longer(chain):
+        for k in range(chain.head):
+            chain = Cell(k, chain)
+        return chain.head
+
+    refused(build, CHAINS, "to a depth that is not known")
+    refused(longer, CHAINS[1:], "cannot take the place of a packed one")
+
+
 def test_records_that_were_packed_apart() -> None:
     @pcbatch.batch
     def same(a, b):

@@ -27,6 +27,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.trace import Traced
+from pcbatch.records.questions import RECORDS
 
 Mark = tuple[str, ...]
 Marks = frozenset[Mark]
@@ -105,6 +106,8 @@ def _levels(tree: Any, axes: tuple[int, ...]) -> Levels:
 def _levels_of(value: Any) -> Levels:
     if isinstance(value, _Leaf):
         return Levels(value.axes != 0, False)
+    if isinstance(value, RECORDS):
+        return Levels(False, False)
     if isinstance(value, Container):
         # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
         leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]

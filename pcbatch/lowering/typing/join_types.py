@@ -99,10 +99,12 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return y
         case (_, Unset()):
             return x
-        case (Ref(), Ref() | None) if not lead:
-            return joined_references(x, y, error)
-        case None, Ref() if not lead:
-            return joined_references(y, x, error)
+        case Ref(), Ref() | None:
+            return joined_references(x, y, lead, error)
+        case None, Ref():
+            return joined_references(y, x, lead, error)
+        case (Ref(), _) | (_, Ref()) if _is_made(x) or _is_made(y):
+            raise JoinError("a record that is made in a lane cannot take the place of a packed one", "made")
         case (Optional(), _) | (_, Optional()) | (None, _) | (_, None):
             return _optional(x, y, lead, error)
         case (Entries(), _) | (_, Entries()):
@@ -173,13 +175,18 @@ def _of_known(text: Rows) -> Rows:
     return made
 
 
-def joined_references(x: Ref, y: Ref | None, error: JoinError) -> Ref:
+def _is_made(x: Any) -> bool:
+    """Whether this is an object that was made in a lane, such as a named tuple."""
+    return not isinstance(x, Cell | Ref | Optional | Rows | Unset | list | dict) and x is not None
+
+
+def joined_references(x: Ref, y: Ref | None, lead: int, error: JoinError) -> Ref:
     """Join a reference with another one, or with None."""
     merged = references.joined(x, y)
     if merged is None:
         raise error
     if y is not None:
-        merged = Ref(_cells(x.pcbatch_id, y.pcbatch_id, 0), merged.pcbatch_type)
+        merged = Ref(_cells(x.pcbatch_id, y.pcbatch_id, lead), merged.pcbatch_type)
     return merged
 
 
@@ -235,9 +242,20 @@ def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     value = reduce(lambda a, b: _joined(a, b, lead, error), parts)
     if value is None:
         return None
+    if _nests(value):
+        kind = type(value).__name__
+        raise JoinError(f"a {kind} holds a {kind}, which holds another, to a depth that is not known", "made")
     leaves = jax.tree.leaves(value)
     shape = leaves[0].array.shape[:lead] if leaves and lead else ()
     return Optional(jax.tree.map(_made_array, value), Cell(replace(BOOL, shape=shape), Origin.NUMBER))
+
+
+def _nests(value: Any) -> bool:
+    """Whether an object has one of its own kind in a part that may be None: as they are joined, they nest without end."""
+    if not _is_made(value):
+        return False
+    found: list[Any] = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Optional))
+    return any(isinstance(part, Optional) and type(part.value) is type(value) for part in found)
 
 
 def _made_array(cell: Cell) -> Cell:
@@ -347,6 +365,9 @@ def _columns(columns: Any, want: Any) -> Any:
     """Columns of one list with the structure of another's; what nothing was stored in is zero."""
     if isinstance(columns, Unset) and not isinstance(want, Unset):
         return _zeros(want)
+    if isinstance(want, Ref):
+        ids = jnp.full(want.pcbatch_id.array.shape, NONE, jnp.int32) if columns is None else columns.pcbatch_id
+        return Ref(ids, want.pcbatch_type)
     if isinstance(want, Optional) and not isinstance(columns, Optional):
         rows = want.present.array.shape
         if columns is None:

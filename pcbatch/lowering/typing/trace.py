@@ -15,7 +15,7 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import Alias, Key, Parts, aliases, captured
+from pcbatch.containers.aliasing import CAPTURED, Alias, Key, Parts, aliases, captured
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
@@ -27,7 +27,6 @@ from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.objects import is_plain_object, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
-from pcbatch.records.arguments import mentions
 
 COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
@@ -95,12 +94,9 @@ class Traced:
 
 
 def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
-    """Return a primitive whose last operand are the tables of records: what is read of these belongs to the records."""
+    """Return a primitive whose last operand are the tables of records: what is read of these existed before."""
     last = len(ins) - 1
-    owners = [k for k, value in enumerate(ins[:-1]) if mentions(value.tree)]
-    aliases = {
-        one._replace(source=k) for one in traced.aliases for k in (owners if one.source == last else [one.source])
-    }
+    aliases = {one._replace(source=CAPTURED) if one.source == last else one for one in traced.aliases}
     return replace(traced, tables=True, aliases=frozenset(aliases))
 
 
