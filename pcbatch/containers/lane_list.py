@@ -424,6 +424,17 @@ class LaneList(Rows):
     def __contains__(self, value: Any) -> bool:
         return bool(self.contains(value))
 
+    def __jax_array__(self) -> Any:
+        """Return the elements as one array, where their number is known while compiling."""
+        columns, n = self._plain().columns, self.length
+        if isinstance(columns, jax.Array) and isinstance(n, int):
+            return columns[:n]
+        raise Refusal(
+            "PCB306",
+            "an array has a shape that is known while compiling, and the length of this list depends on the lane",
+            helps=("keep the list, or make an array of the greatest length and store into it, `ys.at[k].set(x)`",),
+        )
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._columns!r}, length={self._length!r})"
 

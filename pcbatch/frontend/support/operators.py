@@ -82,6 +82,7 @@ from pcbatch.frontend.support.sequences import deque_ as deque_
 from pcbatch.frontend.support.sequences import get_item as get_item
 from pcbatch.frontend.support.sequences import len_ as len_
 from pcbatch.frontend.support.sequences import list_ as list_
+from pcbatch.frontend.support.sequences import list_display as list_display
 from pcbatch.frontend.support.sequences import product
 from pcbatch.frontend.support.sequences import reversed_ as reversed_
 from pcbatch.frontend.support.sequences import slice_ as slice_

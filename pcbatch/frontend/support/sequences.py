@@ -104,6 +104,21 @@ def list_(*args: Any) -> Any:
     return list(*args)
 
 
+def list_display(stars: str, *values: Any) -> Any:
+    """The list display `[x, *xs, ...]`; `stars` has a `*` for each value with one, and a dot for the others."""
+    parts = [as_lane_list(value) if star == "*" else None for star, value in zip(stars, values, strict=True)]
+    if all(part is None for part in parts):
+        groups = [list(value) if star == "*" else [value] for star, value in zip(stars, values, strict=True)]
+        return [item for group in groups for item in group]
+    made = LaneList.from_list([])
+    for star, value, part in zip(stars, values, parts, strict=True):
+        if star == "*":
+            made.extend(value if part is None else part)
+        else:
+            made.append(value)
+    return made
+
+
 def tuple_(*args: Any) -> Any:
     """The builtin `tuple`, of a length known while compiling."""
     if len(args) == 1 and (made := in_order(args[0])) is not None and not isinstance(made.length, int):

@@ -27,6 +27,7 @@ from pcbatch.errors import Refusal
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
+    Known,
     JoinError,
     Known,
     Leaf,
@@ -275,7 +276,7 @@ def lane_list_of(element: Any, room: int) -> Rows:
     """Return the type of a list of the lane with elements of a type, an object whose leaves are cells."""
     origins = tuple(part.origin if isinstance(part, Cell) else Origin.ARRAY for part in parts(element))
     columns = jax.tree.map(lambda cell: _stacked(cell, room), element)
-    length = Cell(ArrayType("int32"), Origin.NUMBER)
+    length = Cell(Known(room), Origin.NUMBER)  # as long as nothing changes it
     made: Rows = list_class().tree_unflatten(origins, (columns, length))
     return made
 
