@@ -218,8 +218,6 @@ def _of_lane(leaf: Any, lane: int) -> Any:
     return leaf.tolist()[lane] if _is_ragged(leaf) else np.asarray(leaf)[lane].tolist()
 
 
-
-
 def index(xs, n):
     return xs[n]
 
