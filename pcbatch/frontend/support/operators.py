@@ -94,7 +94,9 @@ from pcbatch.frontend.support.texts import ord_ as ord_
 from pcbatch.frontend.support.texts import piece as piece
 from pcbatch.frontend.support.texts import template as template
 from pcbatch.frontend.support.texts import text_method as text_method
+from pcbatch.frontend.support.traced_effects import kept_in as kept_in
 from pcbatch.frontend.support.traced_effects import kept_outside as kept_outside
+from pcbatch.frontend.support.traced_effects import outside as outside
 from pcbatch.frontend.support.traced_effects import print_ as print_
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth
