@@ -30,6 +30,7 @@ class Entries(Container):
         key_origins: by leaf of a key, whether it is a number of Python.
         value_origins: likewise for values.
         none: 0, the number of entries while there is no table.
+        only_added: whether the entries were stored one by one and none removed, as the order of a set needs; static.
         missing: for a dict, what becomes of keys that it lacks (see `Missing`); static data.
     """
 
@@ -42,6 +43,7 @@ class Entries(Container):
         self.key_origins: Origins = ()
         self.value_origins: Origins = ()
         self.missing = missing
+        self.only_added = True
         self._found: tuple[list[Any], Table, Place] | None = None
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
@@ -50,7 +52,13 @@ class Entries(Container):
         Without a table there is a number in its place, which has an element for each lane in results.
         """
         dtypes = () if self.table is None else tuple(map(_dtype_name, jax.tree.leaves(self.table.keys)))
-        return (self.table, self.none if self.table is None else None), (self.key_origins, self.value_origins, self.missing, dtypes)
+        return (self.table, self.none if self.table is None else None), (
+            self.key_origins,
+            self.value_origins,
+            self.missing,
+            self.only_added,
+            dtypes,
+        )
 
     @classmethod
     def tree_unflatten(cls, aux: tuple[Any, ...], children: Sequence[Any]) -> Self:
@@ -58,7 +66,13 @@ class Entries(Container):
         new = object.__new__(cls)
         Entries.__init__(new, aux[2])
         new.table, new.none, new.key_origins, new.value_origins = *children, aux[0], aux[1]
+        new.only_added = aux[3]
         return new
+
+    def with_table(self, table: Any) -> Self:
+        """Return a dict or set of the same type with another table."""
+        aux = (self.key_origins, self.value_origins, self.missing, self.only_added)
+        return self.tree_unflatten(aux, (table, self.none))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.table!r})"
@@ -154,18 +168,17 @@ class Entries(Container):
         if self.table is None:
             return False
         place = self._find(key)
-        self.table = self.table.remove(place)
+        self.table, self.only_added = self.table.remove(place), False
         return place.present
 
     def clear(self) -> None:
         """Remove all entries."""
         if self.table is not None:
-            self.table = self.table.kept(jnp.zeros(self.table.shape, bool))
+            self.table, self.only_added = self.table.kept(jnp.zeros(self.table.shape, bool)), True
 
     def copy(self) -> Self:
         """Return a dict or set with the same entries."""
-        new = type(self).tree_unflatten((self.key_origins, self.value_origins, self.missing), (self.table, self.none))
-        return jax.tree.map(lambda leaf: leaf, new)  # type: ignore[no-any-return]
+        return jax.tree.map(lambda leaf: leaf, self.with_table(self.table))  # type: ignore[no-any-return]
 
     def _store_list(self, keys: LaneList, values: Any) -> None:
         """Store the keys of a list, each with the value at the same index of another list (None for a set)."""

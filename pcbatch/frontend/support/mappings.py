@@ -60,7 +60,7 @@ def changeable(value: Any, args: Sequence[Any]) -> Any:
     A set that is known while compiling never changes. A dict does, by what is known.
     """
     if type(value) is set:
-        return LaneSet.from_items(list(value))
+        return LaneSet.from_items(value)
     of_lane = bool(args) and (is_of_lane(args[0]) if not isinstance(args[0], dict) else False)
     return lane_dict(value) if of_lane or any(isinstance(arg, Container) for arg in args) else value
 
@@ -79,8 +79,9 @@ def order_key(key: Any) -> Any:
     return owner.ordered_value if isinstance(owner, LaneDict) and key.__name__ == "get" else key
 
 
-METHODS = ("get", "copy", "items", "keys", "values", "union", "intersection", "difference", "symmetric_difference")
-METHODS += ("issubset", "issuperset", "isdisjoint")
+METHODS = frozenset(
+    "get copy items keys values union intersection difference symmetric_difference issubset issuperset isdisjoint".split()
+)
 
 
 def method(fn: Any) -> Any:
@@ -94,7 +95,7 @@ def method(fn: Any) -> Any:
         of_lane = any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1])
         if not of_lane:
             return fn(*args, **options)
-        made = lane_dict(owner) if isinstance(owner, dict) else LaneSet.from_items(list(owner))
+        made = lane_dict(owner) if isinstance(owner, dict) else LaneSet.from_items(owner)
         return getattr(made, name)(*args, **options)
 
     return run
@@ -138,7 +139,7 @@ def empty_set() -> LaneSet:
 
 def added(items: Any, item: Any) -> Any:
     """Return a set with one more element."""
-    new = items.copy()
+    new = Entries.copy(items)
     new.add(item)
     return new
 
@@ -241,4 +242,5 @@ def elements(value: Any) -> LaneList:
 
 def unordered(value: Any) -> LaneList:
     """Return the elements of a dict, a set or a view as a list, for a function that does not ask for their order."""
-    return value.keys_list() if isinstance(value, LaneSet) else elements(value)
+    keys: LaneList = value.keys_list() if isinstance(value, LaneSet) else elements(value)
+    return keys
