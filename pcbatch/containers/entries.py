@@ -204,8 +204,7 @@ class Entries(Container):
         self.table, _ = self.table.with_types(key, value)
         kept: Any = True
         for leaf, column in zip(jax.tree.leaves(keys.columns), jax.tree.leaves(self.table.keys), strict=True):
-            same = jax.vmap(lambda one, dtype=column.dtype: jnp.asarray(lane_keys.like(one, dtype)[1]))(leaf)
-            kept &= jnp.all(same | ~where)
+            kept &= jnp.all(_kept(leaf, column.dtype) | ~where)
         require(kept, "OverflowError", "int too large to convert to float")
         columns = None if values is None else _typed(self.table, values)
         self.table = self.table.storing_all(lane_keys.plain(keys.columns), columns, where)
@@ -217,6 +216,11 @@ class Entries(Container):
             return jnp.zeros(self.table.shape, bool)
         inner = jax.vmap(jax.vmap(lambda key: other.table.find(key).present))
         return self.table.live & inner(self.table.keys)
+
+
+def _kept(leaf: Any, dtype: Any) -> Any:
+    """Which elements of a column keep their value with another dtype."""
+    return jax.vmap(lambda one: jnp.asarray(lane_keys.like(one, dtype)[1]))(leaf)
 
 
 def _typed(table: Table, values: LaneList) -> Any:

@@ -44,7 +44,8 @@ steps = {name: checked(fn) for name, fn in OPERATIONS.items()}
 @given(
     operations=st.lists(
         st.tuples(
-            st.sampled_from(["add", "add", "discard", "remove"]), st.tuples(st.integers(-2, 2), st.sampled_from([0.5, 2.0]))
+            st.sampled_from(["add", "add", "discard", "remove"]),
+            st.tuples(st.integers(-2, 2), st.sampled_from([0.5, 2.0])),
         ),
         max_size=20,
     )
