@@ -68,6 +68,7 @@ from pcbatch.frontend.support.mutation import delete_item as delete_item
 from pcbatch.frontend.support.mutation import field as field
 from pcbatch.frontend.support.mutation import item as item
 from pcbatch.frontend.support.mutation import set_item as set_item
+from pcbatch.frontend.support.mutation import swap_items as swap_items
 from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
