@@ -194,5 +194,3 @@ def fail(b: Builder, cls: type[BaseException], shown: Message, at: Node) -> None
         return
     kind = ASSERTION if issubclass(cls, AssertionError) else ERROR
     b.end(Fail(kind, cls.__name__, shown, b.loc(at)))
-
-
