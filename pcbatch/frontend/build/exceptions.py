@@ -22,14 +22,13 @@ import jax
 import numpy as np
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.messages import message
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.tree import Node, constant, load
 from pcbatch.frontend.support.exceptions import code_of
 from pcbatch.ir.message import Message
-from pcbatch.ir.ops import ASSERTION, ERROR, Branch, Fail, Return
+from pcbatch.ir.ops import ASSERTION, ERROR, Branch, Fail
 
 Body = Callable[[Sequence[Node]], None]
 
