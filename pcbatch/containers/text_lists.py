@@ -56,9 +56,9 @@ def join_texts(between: LaneText, texts: Any) -> LaneText:
     codes = jnp.zeros((room,), np.int32)
     for chars, counts, at in (
         (columns.codes, sizes, starts),
-        (jnp.broadcast_to(between.codes, (rows, between.codes.shape[0])), gaps, starts + sizes[:, None]),
+        (jnp.broadcast_to(between.codes[None], (rows, between.codes.shape[0])), gaps, starts + sizes[:, None]),
     ):
         k = jnp.arange(chars.shape[1])
-        place = jnp.where(k < counts[:, None], at + k, room)
+        place = jnp.where(k[None] < counts[:, None], at + k[None], room)
         codes = codes.at[place].set(chars, mode="drop")
     return LaneText.made(codes, total.astype(np.int32))

@@ -104,11 +104,6 @@ def walrus_in_messages(n):
     return n + m
 
 
-def walrus_in_a_comprehension(n):
-    a = [w := i for i in range(3)]
-    return n
-
-
 def nothing_returned(n):
     n += 1
 
@@ -234,14 +229,13 @@ CASES = [
     (iterables, "121:2 121:4 121:6 121:8 121:10 121:12 121:14 121:16"),
     (deletions, "113:2 113:2"),
     (walrus_in_messages, "114:2 114:3 114:5"),
-    (walrus_in_a_comprehension, "114:2"),
     (nothing_returned, "110:1"),
     (bare_return, "111:3"),
     (only_bare_return, "110:2"),
     (falls_off, "111:5"),
     (falls_off_a_loop, "111:2"),
     (calls, "204:2 204:3 204:4 204:5 205:7"),
-    (nested_calls, "206:2 206:3 206:6 207:8 207:9"),
+    (nested_calls, "206:3 206:6 207:8 207:9"),
     (helpers_bound_twice, "203:2 203:7 203:10 203:11"),
     (helper_definitions, "209:2 209:5 209:9"),
     (helper_used_early, "201:4 201:5"),
