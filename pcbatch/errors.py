@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import CodeType
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, render_all
 
@@ -70,3 +71,4 @@ class Refusal(TypeError):
         self.code = code
         self.notes = notes
         self.helps = tuple(helps)
+        self.called: tuple[CodeType, ...] = ()  # the user's functions that the primitive had called by then

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 from enum import Enum
+from types import CodeType
 from typing import Any
 
 import jax
@@ -42,6 +43,7 @@ class Notes(dict[int, tuple[Any, Origin]]):
         super().__init__()
         self.asked = False
         self.firm: set[int] = set()
+        self.called: list[CodeType] = []  # functions of the user that were called
 
 
 _notes: ContextVar[Notes | None] = ContextVar("pcbatch_origins", default=None)
@@ -64,6 +66,13 @@ def noting() -> Iterator[Notes]:
 def is_noting() -> bool:
     """Whether a primitive is being traced."""
     return _notes.get() is not None
+
+
+def note_call(code: CodeType) -> None:
+    """Record that a function of the user is called."""
+    notes = _notes.get()
+    if notes is not None:
+        notes.called.append(code)
 
 
 def is_noted(value: Any) -> bool:

@@ -29,14 +29,19 @@ def dump(
         lanes: the size of the batch.
         format: "text", "json" or "dot".
     """
+    return lowered(batched, avals, lanes).show(stage, format)
+
+
+def lowered(batched: Batched[..., Any], avals: Mapping[str, Any] | None, lanes: int) -> Lowered:
+    """Compile a batched function as far as XLA, for a batch of `lanes`, or without types if `avals` is None."""
     if avals is None:
-        return Lowered.untyped(batched.fn, batched._programs.is_batched).show(stage, format)
+        return Lowered.untyped(batched.fn, batched._programs.is_batched)
     positions = list(signature(batched.fn).parameters)
     args = {}
     for name, aval in avals.items():
         shared = _is_shared(batched.options, name, positions.index(name))
         args[name] = _zeros(aval, () if shared else (lanes,))
-    return batched.lower(**args).show(stage, format)
+    return batched.lower(**args)
 
 
 def _is_shared(options: Options, name: str, position: int) -> bool:

@@ -15,7 +15,8 @@ import numpy as np
 
 from pcbatch.call.in_axes import axes_by_name, leaf_axes
 from pcbatch.call.static_leaves import check_leaf, has_hash, is_number, is_static
-from pcbatch.containers.ragged import Ragged, as_containers, ragged_in
+from pcbatch.containers.ragged import Ragged
+from pcbatch.containers.ragged_forms import as_containers, ragged_in
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import Short, clipped, short
 from pcbatch.errors import UsageError

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from pcbatch.call.arguments import as_jax, signature
-from pcbatch.containers.ragged import as_lists, ragged_in
+from pcbatch.containers.ragged_forms import as_lists, ragged_in
 from pcbatch.lowering.typing.trace import is_key_array
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pcbatch.api.batched import Batched
-from pcbatch.api.dump import dump
+from pcbatch.api.dump import lowered
 from pcbatch.cli.parse_arguments import ArgType, object_of_method
 from pcbatch.diagnostics.diagnostic import Diagnostic, render
 from pcbatch.errors import PcbatchError
@@ -33,27 +33,32 @@ def check(functions: Sequence[tuple[str, Batched[..., Any]]], types: Sequence[Ma
     fine: list[str] = []
     all_mistakes: dict[Diagnostic, None] = {}  # as an ordered set
     for (name, batched), known in zip(functions, types, strict=True):
-        mistakes = _mistakes(batched, known)
+        mistakes, along = _mistakes(batched, known)
         all_mistakes.update(dict.fromkeys(mistakes))
         if not mistakes:
             fine.append(f"{name}: ok" if known is not None else f"{name}: ok ({_untyped(batched)})")
+            fine += [f"  compiled along: {line}" for line in along]
     return Report(tuple(fine), tuple(render(diagnostic) for diagnostic in all_mistakes))
 
 
-def _mistakes(batched: Batched[..., Any], types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
-    """All mistakes of a function, each once."""
-    mistakes = _errors(batched, None)  # without types, lowering looks at every line, reached or not
+def _mistakes(
+    batched: Batched[..., Any], types: Mapping[str, ArgType] | None
+) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
+    """All mistakes of a function, each once, and the functions that are compiled along with it."""
+    mistakes, along = _errors(batched, None)  # without types, lowering looks at every line, reached or not
     if types is not None:
-        mistakes = tuple(dict.fromkeys([*mistakes, *_errors(batched, types)]))
-    return mistakes
+        more, along = _errors(batched, types)
+        mistakes = tuple(dict.fromkeys([*mistakes, *more]))
+    return mistakes, along
 
 
-def _errors(batched: Batched[..., Any], types: Mapping[str, ArgType] | None) -> tuple[Diagnostic, ...]:
+def _errors(
+    batched: Batched[..., Any], types: Mapping[str, ArgType] | None
+) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
     try:
-        dump(batched, "cfg", types, LANES)
+        return (), tuple(map(str, lowered(batched, types, LANES).stages.along))
     except PcbatchError as error:
-        return error.diagnostics
-    return ()
+        return error.diagnostics, ()
 
 
 def _untyped(batched: Batched[..., Any]) -> str:

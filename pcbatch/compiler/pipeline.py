@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pcbatch import frontend
 from pcbatch.compiler import expand
-from pcbatch.compiler.along import Again, look
+from pcbatch.compiler.along import Again, explained, look
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import CompileError, InternalError
@@ -162,6 +162,8 @@ def compile_stages(
             along = along.grown()
         except expand.Expand as more:
             decisions = more.decisions
+        except CompileError as error:
+            raise (explained(error, along) if along.reasons else error) from None
 
 
 def _compile(
@@ -220,10 +222,10 @@ def _front_end(fn: FunctionType, along: Along, decisions: Decisions, statics: St
     try:
         source = frontend.compile_functions(fn, along, statics, names=names, decisions=decisions)
     except CompileError:
-        if along.wanted:
+        if along.asks:
             raise Again from None
         raise
-    if along.wanted:
+    if along.asks:
         raise Again
     return source
 
@@ -271,9 +273,20 @@ def _unrolled(
         expand.look(cfg, inferred, decisions)
         look(cfg, inferred, along)
         unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))
+        if unrolled == source and inferred.widened:
+            unrolled = _without_widening(source, cfg, args)
         if unrolled == source:
             return source, cfg, inferred
         source = unrolled
+
+
+def _without_widening(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Abstract]) -> CfgProgram:
+    """The program without impossible branches, if no variable needs to be widened then (`z = None; z = z or 3`)."""
+    pruned = unroll.prune(source, cfg, infer.run(cfg, args, widen=False))
+    if pruned == source:
+        return source
+    split = checked(split_live_ranges.run(pruned), "split_ranges", ("defined",))
+    return source if infer.run(split, args, widen=False).conflicts else pruned
 
 
 def _with_names(error: CompileError, fn: FunctionType, is_batched: BatchedTest, statics: Statics) -> CompileError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from types import FunctionType
 from typing import Any, Protocol
 
@@ -16,22 +16,22 @@ from jax.sharding import Mesh, NamedSharding
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
-from pcbatch.call.in_axes import is_axis
-from pcbatch.call.out_axes import checked, move_lane_axis
+from pcbatch.call.out_axes import move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
-from pcbatch.containers.host_forms import container_leaves, in_host_form
+from pcbatch.compiler.result_axes import OutAxes
+from pcbatch.containers import dict_forms as dict_forms
+from pcbatch.containers.host_forms import in_host_form
 from pcbatch.containers.number_rules import NumberRules
 from pcbatch.containers.number_rules import using as using_rules
-from pcbatch.containers.ragged import shortened
+from pcbatch.containers.ragged_forms import shortened
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail, Print
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.analysis.divergence import same_results
 from pcbatch.lowering.cfg_passes.flatten import array_leaves
 from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
@@ -82,46 +82,6 @@ class Executable(Protocol):
         """Return the jaxpr of a run."""
 
 
-@dataclass(frozen=True)
-class OutAxes:
-    """The axes of the lanes in the leaves of a result, inferred when they are first asked for: inside a `vmap`, whose
-    elements may differ in what their lanes share, nobody asks.
-
-    Attributes:
-        function: the name of the function, for messages.
-        stages: the program.
-        wanted: the option `out_axes`.
-        shared: the parameters that all lanes share.
-    """
-
-    function: str
-    stages: Stages
-    wanted: Any
-    shared: frozenset[str]
-
-    @cached_property
-    def leaves(self) -> tuple[int | None, ...]:
-        """The axis in each leaf, None where it comes without lanes.
-
-        Raises:
-            UsageError: the option does not fit the result.
-        """
-        result = self.stages.result
-        assert result is not None
-        if is_axis(self.wanted) and self.wanted == 0:
-            return (0,) * len(result.leaves)
-        shared = {leaf for p in self.shared for leaf, _ in array_leaves(p, self.stages.params[p])}
-        same = same_results(self.stages.cfg, frozenset(shared))
-        return checked(self.function, self.wanted, result, same, self.containers)
-
-    @cached_property
-    def containers(self) -> tuple[bool, ...]:
-        """Which leaves are parts of lists, dicts or sets of the lanes."""
-        result = self.stages.result
-        assert result is not None
-        return tuple(container_leaves(jax.tree.unflatten(result.tree, list(range(len(result.leaves))))))
-
-
 @dataclass(frozen=True, slots=True)
 class Recompile:
     """Compiles a program again, for lanes that share less or whose containers have more room.
@@ -167,6 +127,7 @@ class Program:
         recompile: compiles it for lanes that share less, or whose containers have more room.
         notices: of failing lanes, inside `jit`.
         room_notes: why containers of its last run could not have more room, if lanes have needed it.
+        may_be_full: whether a lane may end because a container of it has no room.
     """
 
     stages: Stages
@@ -177,16 +138,12 @@ class Program:
     recompile: Recompile
     notices: dict[str, Notice] = field(default_factory=dict, compare=False)
     room_notes: tuple[str, ...] = ()
+    may_be_full: bool = False
 
     @property
     def capacity(self) -> int:
         """The elements that containers of a lane have room for, unless their size is that of an argument."""
         return self.recompile.capacity
-
-    @property
-    def may_be_full(self) -> bool:
-        """Whether a lane may end because a container of it has no room."""
-        return any(isinstance(end, Fail) and end.kind == CAPACITY for end in self.ends)
 
     @property
     def ends(self) -> Iterator[object]:
@@ -390,11 +347,15 @@ def compile_signature(
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
-        return Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile)
+        return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     donated = frozenset(_leaves(stages, options.donate_argnames))
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated)
-    return Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
+    return _complete(Program(stages, options, executable, block_infos(stages.opt), axes, recompile))
+
+
+def _complete(program: Program) -> Program:
+    return replace(program, may_be_full=any(isinstance(end, Fail) and end.kind == CAPACITY for end in program.ends))
 
 
 def _owners(stages: Stages) -> list[str]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from pcbatch.containers.capacity import capacity
 from pcbatch.containers.container import Container
+from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, Origin, both, kind_of, note, source_of
@@ -224,6 +225,9 @@ def prepare(value: Any) -> Any:
         return list_class().known(value)
     if isinstance(value, str):
         return text_of(value)
+    if isinstance(value, Container):
+        title = f"a {getattr(value, 'python_name', 'container')} of the lane cannot be an element of another container"
+        raise Refusal("PCB304", title, helps=("use one whose keys are tuples: `seen[a, b]` for `seen[a][b]`",))
     children, tree = one_level(value)
     return value if tree is None else jax.tree.unflatten(tree, [prepare(child) for child in children])
 
@@ -266,6 +270,8 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
         )
     if isinstance(a, Rows) and isinstance(b, Rows):
         return _unify_rows(a, a_lead, b, b_lead)
+    if isinstance(a, Joinable) or isinstance(b, Joinable):
+        return _unify_joinable(a, a_lead, b, b_lead)
     if isinstance(a, Optional) or isinstance(b, Optional) or (a is None) is not (b is None):
         a, b = _optional(a, a_lead, b, b_lead), _optional(b, b_lead, a, a_lead)
         value, other = unify(a.value, a_lead, b.value, b_lead)
@@ -277,6 +283,16 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
         raise _unlike(a, b)
     pairs = [unify(x, a_lead, y, b_lead) for x, y in zip(a_children, b_children, strict=True)]
     return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])
+
+
+def _unify_joinable(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
+    one, other = (a, b) if isinstance(a, Joinable) else (b, a)
+    static = one.covering(other) if other is None or isinstance(other, Joinable) else None
+    if static is None:
+        raise _unlike(a, b)
+    leads = ((a, a_lead), (b, b_lead))
+    x, y = (one.none(static, lead) if value is None else value.typed(static) for value, lead in leads)
+    return x, y
 
 
 def _optional(value: Any, lead: Shape, other: Any, other_lead: Shape) -> Optional:

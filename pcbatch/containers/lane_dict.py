@@ -93,7 +93,7 @@ class LaneDict(Entries):
 
     def _value_at(self, place: Place) -> Any:
         assert self.table is not None
-        return element_at(self.table.values, self.value_origins, (place.bucket, place.column))
+        return element_at(_Bucket(self, place.bucket), place.column)  # type: ignore[arg-type]
 
     def _taken(self, place: Place) -> Any:
         """The value at a place, no view: the place may be stored into afterwards."""
@@ -133,6 +133,14 @@ class LaneDict(Entries):
             return default
         place = self._find(key)
         return _or_else(place.present, self._taken(place), default)
+
+    def ordered_value(self, key: Any) -> Any:
+        """Return the value of a key that is to be compared, which None cannot be."""
+        value = self.get(key)
+        if not isinstance(value, Optional):
+            return value
+        require(value.present, "TypeError", "'<' not supported between instances of 'NoneType' and 'int'")
+        return value.value
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         """Return the value of a key, which is stored with a default first if it is missing."""
@@ -191,7 +199,7 @@ class LaneDict(Entries):
         return DictView(self, "items")
 
     def update(self, other: Any = (), /, **named: Any) -> None:
-        """Store the entries of a dict, or of a list of pairs; a `Counter` adds the counts, or the number of elements."""
+        """Store the entries of a dict, or of a list of pairs; a `Counter` adds counts, or the number of elements."""
         if named:
             title = "a dict of the lane has no names as keys"
             raise Refusal("PCB304", title, helps=("use numbers as keys, or a dict of names alone",))
@@ -307,6 +315,15 @@ class LaneDict(Entries):
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.keys_list())
+
+
+class _Bucket(Container):
+    """A bucket of the values of a dict, as a list whose elements are read or viewed."""
+
+    def __init__(self, source: LaneDict, bucket: Any) -> None:
+        assert source.table is not None
+        self.parent, self.node, self.place = source, self, (bucket,)
+        self._columns, self.origins = source.table.values, source.value_origins
 
 
 FEW = 8  # entries of a known dict that are stored one by one

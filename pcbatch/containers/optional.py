@@ -47,6 +47,14 @@ class Optional:
         require(self.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
         return getattr(self.value, name)
 
+    def __len__(self) -> int:
+        """Return the number of lanes."""
+        return len(self.present)
+
+    def __getitem__(self, lane: int) -> Any:
+        """Return the value of one lane, or None."""
+        return jax.tree.map(lambda leaf: leaf[lane], self.value) if self.present[lane] else None
+
     def tolist(self) -> list[Any]:
         """Return the values of all lanes as Python's own, None where there is none.
 

@@ -16,15 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.capacity import rounded
-from pcbatch.containers.elements import Rows, Unset
-from pcbatch.containers.host_forms import register
-from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import clipped
 from pcbatch.errors import UsageError
-from pcbatch.origins import Origin
 
 MOST = 2000  # characters of a `repr`
 
@@ -107,8 +102,8 @@ class Ragged:
             return [lists.tolist() for lists in self]
         if not lengths.shape[0]:
             return []
-        columns = [_rows(column) for column in jax.tree.leaves(self.values, is_leaf=_is_ragged)]
-        tree = jax.tree.structure(self.values, is_leaf=_is_ragged)
+        columns = [_rows(column) for column in jax.tree.leaves(self.values, is_leaf=is_ragged)]
+        tree = jax.tree.structure(self.values, is_leaf=is_ragged)
         return [_elements(tree, columns, lane, int(n)) if n >= 0 else None for lane, n in enumerate(lengths)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -129,12 +124,10 @@ class Ragged:
             raise ValueError(f"lists of lengths {shown} are no array: use `.values` and `.lengths`, or `.tolist()`")
         inner = self.values
         if isinstance(inner, Ragged):
-            inner = jax.tree.map(
-                lambda leaf: _cut(leaf, lengths.ndim, different[0] if different else 0), inner
-            )._dense()
+            inner = jax.tree.map(lambda leaf: cut(leaf, lengths.ndim, different[0] if different else 0), inner)._dense()
         if not hasattr(inner, "shape"):
             raise ValueError("lists of tuples or other structures are no array: use `.values`")
-        return _cut(inner, lengths.ndim, different[0] if different else 0)
+        return cut(inner, lengths.ndim, different[0] if different else 0)
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Ragged):
@@ -143,7 +136,7 @@ class Ragged:
 
     def __repr__(self) -> str:
         leaves = jax.tree.leaves(self)  # lengths of a gradient are of JAX's type without values, float0
-        if all(_is_concrete(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind != "V") for leaf in leaves):
+        if all(is_concrete(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind != "V") for leaf in leaves):
             return f"Ragged({clipped(repr(self.tolist()), MOST)})"
         return f"Ragged(values={self.values!r}, lengths={self.lengths!r})"
 
@@ -240,11 +233,13 @@ def _is_list(value: object) -> bool:
     return isinstance(value, list)
 
 
-def _is_ragged(value: object) -> bool:
+def is_ragged(value: object) -> bool:
+    """Whether a value is a `Ragged`."""
     return isinstance(value, Ragged)
 
 
-def _is_concrete(leaf: Any) -> bool:
+def is_concrete(leaf: Any) -> bool:
+    """Whether a leaf is an array of JAX whose elements this process can read."""
     return isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_fully_addressable
 
 
@@ -257,13 +252,14 @@ def _rows(column: Any) -> Any:
     """Return a function from a lane to the elements of one column, as far as there are any."""
     if isinstance(column, Ragged):
         return lambda lane, n: jax.tree.map(lambda leaf: np.asarray(leaf)[lane, :n], column).tolist()
-    on_host = column if _is_key(column) else np.asarray(column)
-    if _is_key(column):
+    on_host = column if is_key(column) else np.asarray(column)
+    if is_key(column):
         return lambda lane, n: list(on_host[lane, :n])
     return lambda lane, n: on_host[lane, :n].tolist()
 
 
-def _is_key(column: Any) -> bool:
+def is_key(column: Any) -> bool:
+    """Whether a leaf is an array of typed PRNG keys."""
     return isinstance(column, jax.Array) and jnp.issubdtype(column.dtype, jax.dtypes.prng_key)
 
 
@@ -283,124 +279,6 @@ def _is_optional(value: object) -> bool:
     return isinstance(value, Optional)
 
 
-def _cut(leaf: Any, axis: int, size: int) -> Any:
+def cut(leaf: Any, axis: int, size: int) -> Any:
+    """Return the first `size` elements of an array along an axis."""
     return leaf[(slice(None),) * axis + (slice(size),)]
-
-
-# Containers of lanes
-
-
-def _of_lists(lists: Rows) -> Ragged:
-    """The form of a list in results; its leaves are [lanes, ...]."""
-    if isinstance(lists.columns, Unset):  # no lane has ever put anything into it
-        return Ragged(_nothing(lists.length), lists.length)
-    values = jax.tree.map(lambda x: _of_lists(x) if isinstance(x, Rows) else x, lists.columns, is_leaf=_is_rows)
-    return Ragged(values, lists.length)
-
-
-def _nothing(lengths: Any) -> Any:
-    shape, dtype = (*lengths.shape, 0), jax.dtypes.canonicalize_dtype(float)
-    if isinstance(lengths, jax.ShapeDtypeStruct):
-        return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
-    return (np if isinstance(lengths, np.ndarray) else jnp).zeros(shape, dtype)
-
-
-def _is_rows(value: object) -> bool:
-    return isinstance(value, Rows)
-
-
-register(LaneList, _of_lists)
-
-
-def shortened(value: Any) -> Any:
-    """Return a value with each `Ragged` in it cut to its longest list, where lengths are known."""
-    return jax.tree.map(lambda x: _shortened(x) if _is_ragged(x) else x, value, is_leaf=_is_ragged)
-
-
-def _shortened(lists: Ragged) -> Ragged:
-    if not (isinstance(lists.lengths, np.ndarray) or _is_concrete(lists.lengths)):
-        return lists
-    axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
-    longest = int(max(0, lengths.max(initial=0)))
-
-    def cut(leaf: Any) -> Any:
-        if not hasattr(leaf, "shape") or leaf.shape[axis] <= longest:
-            return leaf
-        if isinstance(leaf, np.ndarray) or _is_key(leaf) or not _is_concrete(leaf):
-            return _cut(leaf, axis, longest)
-        return jnp.asarray(_cut(np.asarray(leaf), axis, longest))  # without a program for each length
-
-    values = jax.tree.map(cut, lists.values)
-    if isinstance(lists.values, Ragged):  # lists behind the end of a list are none
-        there = np.arange(longest) < lengths[..., None]
-        inner = np.where(there, np.asarray(values.lengths), 0)
-        values = Ragged(values.values, inner if isinstance(values.lengths, np.ndarray) else jnp.asarray(inner))
-    return Ragged(shortened(values), lists.lengths)
-
-
-def ragged_in(value: Any) -> bool:
-    """Whether a value is or holds a `Ragged`."""
-    return any(map(_is_ragged, jax.tree.leaves(value, is_leaf=_is_ragged)))
-
-
-def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
-    """Return an argument with a list of the lane in place of each `Ragged`; the leaves keep their axes in front.
-
-    Args:
-        value: the argument.
-        shared: for each `Ragged` in it, in order, whether it is one list of lists for all lanes.
-
-    Raises:
-        ValueError: lengths that lists cannot have.
-    """
-    parts, tree = jax.tree.flatten(value, is_leaf=_is_ragged)
-    alike = iter(shared)
-    return jax.tree.unflatten(
-        tree, [_as_container(x, next(alike, False)) if isinstance(x, Ragged) else x for x in parts]
-    )
-
-
-def _as_container(lists: Ragged, shared: bool) -> LaneList:
-    _check_lengths(lists)
-    if shared:
-        lists = Ragged(lists, np.int32(len(lists)))
-    axis = np.ndim(lists.lengths)
-    sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(lists.values)}
-    capacity = rounded(max(sizes))
-
-    def pad(leaf: Any) -> Any:
-        if isinstance(leaf, jax.ShapeDtypeStruct):
-            shape = (*leaf.shape[:axis], capacity, *leaf.shape[axis + 1 :])
-            return jax.ShapeDtypeStruct(shape, leaf.dtype)  # type: ignore[no-untyped-call]
-        width = [(0, capacity - leaf.shape[axis] if k == axis else 0) for k in range(leaf.ndim)]
-        return (np if isinstance(leaf, np.ndarray) else jnp).pad(leaf, width) if width[axis][1] else leaf
-
-    columns = jax.tree.map(pad, as_containers(lists.values))
-    origins = tuple(_origin(part, axis) for part in jax.tree.leaves(columns, is_leaf=_is_rows))
-    new: LaneList = LaneList.tree_unflatten(origins, (columns, lists.lengths))
-    return new
-
-
-def _check_lengths(lists: Ragged) -> None:
-    """Raise ValueError for lengths that lists cannot have, as far as they are known."""
-    if not (isinstance(lists.lengths, np.ndarray) or _is_concrete(lists.lengths)):
-        return
-    axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
-    sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(lists.values)}
-    if (lengths < 0).any():
-        failed = ", ".join(map(str, np.flatnonzero(lengths.reshape(len(lengths), -1).min(axis=1) < 0)[:5]))
-        raise ValueError(f"lanes {failed} of a `Ragged` have failed, and have no lists")
-    if len(sizes) != 1 or lengths.max(initial=0) > max(sizes):
-        raise ValueError(f"the lengths of a `Ragged` go up to {lengths.max(initial=0)}, and its values have {sizes}")
-    if isinstance(lists.values, Ragged):
-        _check_lengths(lists.values)
-
-
-def _origin(part: Any, axis: int) -> Origin:
-    scalar = not isinstance(part, Rows) and part.ndim == axis + 1 and not _is_key(part)
-    return Origin.NUMBER if scalar else Origin.ARRAY
-
-
-def as_lists(value: Any) -> Any:
-    """Return a value with Python lists in place of each `Ragged`."""
-    return jax.tree.map(lambda x: x.tolist() if _is_ragged(x) else x, value, is_leaf=_is_ragged)

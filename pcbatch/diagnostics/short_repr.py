@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 MOST = 60  # characters of a value
@@ -119,14 +119,3 @@ def _plain(value: object, show: Callable[[object], str] = repr) -> str:
         return str(show(value))
     except Exception as error:
         return f"<a {type(value).__name__}, whose repr raises {type(error).__name__}>"
-
-
-def sorted_array(values: str, options: Mapping[str | None, str]) -> str:
-    """Return an expression for `sorted(values, key=..., reverse=...)` as an array, for keys that depend on the lane."""
-    reverse = options.get("reverse", "False")
-    order = "" if reverse == "False" else f", descending={reverse}"
-    key = options.get("key", "None")
-    if key == "None":
-        return f"jnp.sort(jnp.asarray({values}){order})"
-    keys = f"jnp.asarray([{key if key.isidentifier() else f'({key})'}(v) for v in {values}])"
-    return f"jnp.asarray({values})[jnp.argsort({keys}{order})]"

@@ -12,17 +12,19 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
+from pcbatch.frontend.changed_parameters import Changed, changed_parameters
 from pcbatch.frontend.source.along import Along, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
-from pcbatch.frontend.source.function_unit import make_unit
+from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined
 from pcbatch.frontend.support.tracer_operators import check_tracers
 from pcbatch.ir.cfg import Call, CfgProgram, Function
+from pcbatch.ir.def_use import writes
 from pcbatch.ir.ops import Return
 
 # The codes of faults that leave control flow as it is: those of expressions, and of statements without effect on it.
@@ -52,10 +54,30 @@ class Symbols:
         self.batched = batched
         self.decisions = decisions
         self.functions: dict[str, Request] = {}
+        self.changed: Changed = {}
+
+    def start_again(self, changed: Changed) -> None:
+        """Forget all functions; now it is known which parameters they change in place."""
+        self.changed = changed
+        self.functions.clear()
+
+    def changes(self, name: str) -> tuple[str, ...]:
+        """Return the parameters that a function of the program changes in place for its callers."""
+        return self.changed.get(name, ())
+
+    def may_change(self, target: Target) -> bool:
+        """Return whether calls of a function may change their arguments."""
+        return any(known.fn is target.fn and self.changes(name) for name, known in self.functions.items())
 
     def __call__(self, target: Target, statics: Statics) -> str:
-        """Return the name of a function in the program, with a number if another function has its name."""
-        for name, known in self.functions.items():
+        """Return the name of a function in the program, with a number if another function has its name.
+
+        The entry gives its caller nothing but its result, so one that changes its parameters is compiled once more for
+        calls of itself.
+        """
+        for k, (name, known) in enumerate(self.functions.items()):
+            if k == 0 and self.changes(name):
+                continue
             if known.fn is target.fn and same_statics(known.statics, statics, self.batched):
                 return name
         fn = target.fn
@@ -102,6 +124,19 @@ def compile_functions(
 
 
 def _compile(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
+    while True:
+        program = _compile_once(symbols, entry, statics, names)
+        changed = changed_parameters(program.functions, symbols.changed)
+        # The entry gives nothing back; whether it changes its parameters matters only if it is called.
+        if program.entry not in {name for function in program.functions for name in _callees(function)}:
+            changed.pop(program.entry, None)
+        changed = {**symbols.changed, **changed}
+        if changed == symbols.changed:
+            return program
+        symbols.start_again(changed)
+
+
+def _compile_once(symbols: Symbols, entry: FunctionType, statics: Statics, names: bool) -> CfgProgram:
     pending = [symbols(Target(entry), statics)]
     functions: list[Function] = []
     diagnostics: list[Diagnostic] = []
@@ -149,4 +184,15 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         builder.end(Return())
     check_nested(builder)
     check_deleted(builder)
-    return builder.finish(name, request.inline), faults.found
+    changed = () if unit.is_entry else symbols.changes(name)
+    function = builder.finish(name, request.inline, changed)
+    _note_changes(unit, request.target, function)
+    return function, faults.found
+
+
+def _note_changes(unit: Unit, target: Target, function: Function) -> None:
+    """Ask to start again if a nested function changes variables around it in place, and they are no results yet."""
+    written = {name for block in function.blocks for op in block.ops for name in writes(op)}
+    missing = written.intersection(inner for inner, _ in target.captured) - set(unit.rebound)
+    if missing and unit.along is not None:
+        unit.along.to_change[key_of(unit.fn.__code__)] = frozenset(missing)

@@ -39,7 +39,8 @@ class Function:
     """One function of the user; its first block is the entry.
 
     `types` has every variable of the function, with None for a type that is not inferred yet. `inline`: calls of it are
-    to be replaced by its blocks.
+    to be replaced by its blocks. `changed` are parameters whose objects it changes in place for its callers: they are
+    the last results.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Function:
     types: Mapping[str, ArrayType | None] = field(default_factory=lambda: MappingProxyType({}))
     loc: Loc | None = field(default=None, compare=False)
     inline: bool = field(default=False, compare=False)
+    changed: tuple[str, ...] = field(default=(), compare=False)
 
     def block(self, label: str) -> Block:
         """The block called `label`; KeyError if there is none."""

@@ -113,6 +113,8 @@ def _differ(name: str) -> Refusal:
 class MemberValue:
     """A member of an enumeration, the value of a lane: its position among them."""
 
+    __slots__ = ("index", "members")
+
     def __init__(self, index: Any, members: type[enum.Enum]) -> None:
         self.index, self.members = index, members
 
@@ -167,6 +169,8 @@ class ListType:
 @jax.tree_util.register_pytree_with_keys_class
 class RecordList:
     """A list or tuple in a field of a record: a piece of a column. It cannot be changed."""
+
+    __slots__ = ("list_type", "parts")
 
     def __init__(self, parts: Sequence[Any], type_: ListType) -> None:
         self.parts, self.list_type = tuple(parts), type_

@@ -17,10 +17,11 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.containers.checks import require
+from pcbatch.containers.joinable import Joinable
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 from pcbatch.records import decode
-from pcbatch.records.schema import Pointer, Schema
+from pcbatch.records.schema import NONE, Pointer, Schema
 from pcbatch.records.tables import columns_of
 
 REFUSED = "a record of packed objects"
@@ -52,7 +53,7 @@ class RefType:
 
 
 @jax.tree_util.register_pytree_with_keys_class
-class Ref:
+class Ref(Joinable):
     """A reference to a record, or an array of them: the roots of a `Packed` that lanes share."""
 
     __slots__ = ("pcbatch_id", "pcbatch_type")
@@ -67,10 +68,28 @@ class Ref:
         """Return the number of the row, and the type."""
         return ((jax.tree_util.GetAttrKey("id"), self.pcbatch_id),), self.pcbatch_type
 
+    def tree_flatten(self) -> tuple[tuple[Any], RefType]:
+        """Return the number of the row, and the type."""
+        return (self.pcbatch_id,), self.pcbatch_type
+
     @classmethod
     def tree_unflatten(cls, type_: RefType, children: Sequence[Any]) -> Ref:
         """Return the reference with a number."""
         return cls(children[0], type_)
+
+    def covering(self, other: Any) -> RefType | None:
+        """Return the type of a reference that may be this one or another one, or None."""
+        merged = joined(self, other) if other is None or isinstance(other, Ref) else None
+        return None if merged is None else merged.pcbatch_type
+
+    def typed(self, static: RefType) -> Ref:
+        """Return the reference with a wider type."""
+        return Ref(self.pcbatch_id, static)
+
+    @staticmethod
+    def none(static: RefType, shape: tuple[int, ...]) -> Ref:
+        """Return references of a shape, all None."""
+        return Ref(jnp.full(shape, NONE, jnp.int32), static)
 
     def __repr__(self) -> str:
         return str(self.pcbatch_type)

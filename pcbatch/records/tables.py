@@ -33,6 +33,10 @@ class Table:
         keys = map(jax.tree_util.GetAttrKey, self.schema.columns)
         return tuple(zip(keys, self.columns, strict=True)), self.schema
 
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Schema]:
+        """Return the columns, and the schema."""
+        return self.columns, self.schema
+
     @classmethod
     def tree_unflatten(cls, schema: Schema, columns: Sequence[Any]) -> Table:
         """Make a table of its columns."""

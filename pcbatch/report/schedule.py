@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.results import BlockStats
@@ -72,6 +72,7 @@ class Explanation:
         emitter: how blocks are dispatched.
         map_lanes: the lanes that `f.map` would use for many inputs.
         rows: the plan of each block, in order of the program.
+        along: a line for each function without a decorator that is compiled along, with the reason.
 
     Example:
         >>> import jax, pcbatch
@@ -91,6 +92,7 @@ class Explanation:
     emitter: str
     map_lanes: int
     rows: tuple[BlockPlan, ...] = field(repr=False)
+    along: tuple[str, ...] = ()
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -114,6 +116,7 @@ class Explanation:
             f"  policy   {self.policy}: {self.reason}",
             f"  emitter  {self.emitter}",
             f"  map      {self.map_lanes} lanes for many inputs",
+            *(f"  along    {line}" for line in self.along),
             "",
             self._table(),
         ]
@@ -157,7 +160,8 @@ def explain_call(
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
     chosen = compiled.options.schedule != "auto"
-    return _explain(name, executable.machine, executable.costs, compiled.infos, each, width, chosen)
+    explained = _explain(name, executable.machine, executable.costs, compiled.infos, each, width, chosen)
+    return replace(explained, along=tuple(map(str, compiled.stages.along)))
 
 
 def _explain(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
@@ -18,6 +18,19 @@ from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
 from pcbatch.ir.message import Message
 from pcbatch.ir.ops import UNSET, Change, Jump, Prim, Return
+
+
+class Symbol(Protocol):
+    """The functions of the program: their names, and which parameters they change in place for their callers."""
+
+    def __call__(self, target: Target, statics: Statics) -> str:
+        """Return the name of a function."""
+
+    def changes(self, name: str) -> tuple[str, ...]:
+        """Return the parameters that a function changes."""
+
+    def may_change(self, target: Target) -> bool:
+        """Return whether calls of a function may change their arguments."""
 
 
 @dataclass(slots=True)
@@ -40,6 +53,9 @@ class Loops(Protocol):
     def expand(self, b: Builder, dst: str, node: Node) -> None:
         """Build `dst = node` for a comprehension, a stream (as a list) or a call of a consumer."""
 
+    def build(self, b: Builder, body: Sequence[Node]) -> None:
+        """Build statements."""
+
     def expand_condition(self, b: Builder, node: Node, on_true: str, on_false: str) -> bool:
         """Build `if any(...)` or `if all(...)`; False for other nodes, which build nothing."""
 
@@ -47,7 +63,7 @@ class Loops(Protocol):
 class Builder:
     """Appends operations to the current block. After a jump the current block is a new, unreachable one."""
 
-    def __init__(self, unit: Unit, faults: Faults, symbol: Callable[[Target, Statics], str], loops: Loops) -> None:
+    def __init__(self, unit: Unit, faults: Faults, symbol: Symbol, loops: Loops) -> None:
         self.unit = unit
         self.faults = faults
         self.symbol = symbol
@@ -59,7 +75,18 @@ class Builder:
         self.stands_for: dict[str, Node] = {}  # temporary -> the user's expression whose value it holds
         self.texts: dict[str, Message] = {}  # variables that hold text, as far as they are only shown
         self.variables = unit.variables | {self.result}
+        self.consumer: Any = None  # of the generator that is written out here (see `generators.Consumer`)
+        self._generators = 0
         self.current = self.label()
+
+    def number(self) -> int:
+        """Return a number for a generator that is written out."""
+        self._generators += 1
+        return self._generators
+
+    def build(self, body: Sequence[Node]) -> None:
+        """Build statements."""
+        self.loops.build(self, body)
 
     def label(self) -> str:
         """Make a new, empty block and return its label."""
@@ -156,8 +183,8 @@ class Builder:
         terminator = self.drafts[label].terminator
         return () if terminator is None else tuple(reversed(successors(terminator)))
 
-    def finish(self, name: str, inline: bool) -> Function:
-        """Return the function with its reachable blocks, numbered from `bb0`."""
+    def finish(self, name: str, inline: bool, changed: tuple[str, ...] = ()) -> Function:
+        """Return the function with its reachable blocks, numbered from `bb0`; `changed` parameters are results."""
         order = self.reachable()
         number = {label: f"bb{i}" for i, label in enumerate(order)}
         blocks = []
@@ -173,11 +200,12 @@ class Builder:
         return Function(
             name=name,
             params=self.unit.params,
-            results=(self.result, *self.unit.rebound),
+            results=(self.result, *self.unit.rebound, *changed),
             blocks=tuple(blocks),
             types=MappingProxyType(dict.fromkeys(names)),
             loc=self.unit.header,
             inline=inline,
+            changed=changed,
         )
 
 

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import gast
 
@@ -20,6 +20,7 @@ from pcbatch.frontend.build.element_loops import each
 from pcbatch.frontend.build.expressions import condition, copied, lower, lower_into
 from pcbatch.frontend.build.inner_names import applied
 from pcbatch.frontend.build.operators import supported
+from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.source.streams import consumer
 from pcbatch.frontend.source.tree import Node, binary, constant, is_none, load, subscript
 from pcbatch.ir.ops import ERROR, Fail
@@ -57,6 +58,11 @@ def expand_condition(b: Builder, node: Node, on_true: str, on_false: str) -> boo
     each(b, node.args[0], step)
     b.jump(on_false if name == "any" else on_true)
     return True
+
+
+def build(b: Builder, body: Sequence[Node]) -> None:
+    """Build statements."""
+    statements(b, body)
 
 
 def _empty_list(at: Node) -> Node:

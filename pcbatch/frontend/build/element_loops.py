@@ -17,9 +17,11 @@ from pcbatch.frontend.build import loops
 from pcbatch.frontend.build.assignments import assign
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import condition, copied, lower, lower_into
+from pcbatch.frontend.build.generators import each_yielded
 from pcbatch.frontend.build.inner_names import Names, applied, own_name, renamed
 from pcbatch.frontend.build.iterables import zipped
 from pcbatch.frontend.build.itertools_loops import ITERTOOLS, Consume, indexed
+from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.streams import is_special, lazy
 from pcbatch.frontend.source.tree import (
@@ -47,8 +49,10 @@ def each(b: Builder, node: Node, consume: Consume) -> None:
             isinstance(node, gast.ListComp),
         )
         return
-    name = lazy(b.unit, node)
-    if name is None or not is_special(b.unit, node):
+    name, target = lazy(b.unit, node), generator(b.unit, node)
+    if target is not None:
+        each_yielded(b, node, target, consume)
+    elif name is None or not is_special(b.unit, node):
         _plain(b, node, consume)
     elif name in PYTHON:
         PYTHON[name](b, node, consume)

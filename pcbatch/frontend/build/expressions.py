@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import gast
 
 from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.changed_arguments import given_places
 from pcbatch.frontend.build.mutations import call_mutation
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
@@ -21,7 +22,7 @@ from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.nested import scope_of
-from pcbatch.frontend.source.places import Mutation, Place, mutation
+from pcbatch.frontend.source.places import Mutation, mutation, place_of
 from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
 from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
@@ -36,6 +37,7 @@ from pcbatch.frontend.source.tree import (
     load,
     rebuild,
 )
+from pcbatch.frontend.support.python_numbers import NEGATIVE_POWER
 from pcbatch.ir.cfg import Call
 from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
 
@@ -126,8 +128,7 @@ def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
     )
     b.end(Branch(cond, holds, failing, b.loc(node)))
     b.start(failing)
-    text = "an integer to a negative power is a float: write `2.0 ** n` for `2 ** n`"
-    b.end(Fail(ERROR, "ValueError", (text,), b.loc(node)))
+    b.end(Fail(ERROR, "ValueError", (NEGATIVE_POWER,), b.loc(node)))
     b.start(holds)
     return supported("checked_power", [base, exponent], node)
 
@@ -154,7 +155,10 @@ def assigned(b: Builder, node: Node) -> frozenset[str]:
     if found is not None:
         own |= {found.place.name}
     elif (target := callee(b.unit, node)) is not None:
-        own |= {place.name for place in _changed_places(b, node, target)}
+        if b.symbol.may_change(target):
+            arguments = (*node.args, *(keyword.value for keyword in node.keywords))
+            own |= {place.name for arg in arguments if (place := place_of(b.unit, arg)) is not None}
+            own |= {outer for _, outer in target.captured}
         own |= {outer for _, outer in _rebound(b, node, target)}
     return own.union(*(assigned(b, child) for child in children(node)))
 
@@ -302,7 +306,27 @@ def _then(b: Builder, node: Node, on_false: str) -> None:
 def _branch(b: Builder, node: Node, on_true: str, on_false: str) -> None:
     cond = b.temp()
     b.prim((cond,), supported("truth", [node], node), shown=node)
-    b.end(Branch(cond, on_true, on_false, b.loc(node)))
+    tested = _none_test(b, node)
+    if tested is None:
+        b.end(Branch(cond, on_true, on_false, b.loc(node)))
+        return
+    # On the way where the variable is not None, it has the type of its value from here on.
+    name, holds = tested
+    present, value_side = b.label(), on_true if holds else on_false
+    b.end(Branch(cond, *((present, on_false) if holds else (on_true, present)), b.loc(node)))
+    b.start(present)
+    b.prim((name,), supported("narrowed", [load(name, node)], node), shown=load(name, node))
+    b.jump(value_side)
+
+
+def _none_test(b: Builder, node: Node) -> tuple[str, bool] | None:
+    """The variable that a condition compares with None, and whether it is not None where the condition holds."""
+    match node:
+        case gast.Compare(left=gast.Name(id=name), ops=[op], comparators=[gast.Constant(value=None)]):
+            known = name in b.unit.statics or name not in b.variables
+            if not known and isinstance(op, gast.Is | gast.IsNot | gast.Eq | gast.NotEq):
+                return name, isinstance(op, gast.IsNot | gast.NotEq)
+    return None
 
 
 def _is_control(b: Builder, node: Node) -> bool:
@@ -336,7 +360,9 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     statics |= {**known, **binding.shape}
     statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
     nested = {name for name, value in known.items() if isinstance(value, Target)}
-    values = in_order(b, [constant(None, value) if name in nested else value for name, value in binding.given])
+    symbol = b.symbol(target, statics)
+    given = given_places(b, dict(binding.given), b.symbol.changes(symbol))
+    values = in_order(b, [constant(None, value) if name in nested else value for name, value in given.nodes.items()])
     for (name, _), value in zip(binding.given, values, strict=True):
         variables[name] = variable(b, value)
     for name, text, default in binding.defaults:
@@ -350,19 +376,17 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
         if each.nested is not None:
             b.uses(each.nested.name, node)
     _check_apart(b, node, captured, rebound)
-    written = tuple(rebound[name] for name in results)
+    written = [rebound[name] for name in results]
+    outer = {name: captured[name] for name in further}
+    written += [given.written(b, name, variables, outer, (dst, *written)) for name in b.symbol.changes(symbol)]
     if dst in written:  # the statement assigns it after the call
         result = b.temp()
-        b.emit(Call((result, *written), b.symbol(target, statics), args, b.loc(node)))
+        b.emit(Call((result, *written), symbol, args, b.loc(node)))
         b.emit(Move(dst, result, b.loc(node)))
     else:
-        b.emit(Call((dst, *written), b.symbol(target, statics), args, b.loc(node)))
+        b.emit(Call((dst, *written), symbol, args, b.loc(node)))
+    given.write_back(b, written[len(results) :], b.symbol.changes(symbol), node)
     return dst
-
-
-def _changed_places(b: Builder, node: Node, target: Target) -> list[Place]:
-    """The places among the arguments of a call that its callee changes."""
-    return []
 
 
 def _check_apart(b: Builder, node: Node, captured: Mapping[str, str], rebound: Mapping[str, str]) -> None:

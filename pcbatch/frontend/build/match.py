@@ -132,8 +132,8 @@ class _Pattern:
             self.part(pattern, attribute, value)
         for name, pattern in zip(node.kwd_attrs, node.kwd_patterns, strict=True):
             self.need("has", [value, constant(name, pattern)], pattern)
-            attribute = gast.copy_location(gast.Attribute(value=value, attr=name, ctx=gast.Load()), node)
-            self.part(pattern, attribute, attribute)
+            shown = gast.copy_location(gast.Attribute(value=value, attr=name, ctx=gast.Load()), node)
+            self.part(pattern, supported("named_part", [value, node.cls, constant(name, node)], node), shown)
 
 
 def _name(name: str, at: Node) -> Node:

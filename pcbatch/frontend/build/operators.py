@@ -9,6 +9,7 @@ functions, lambdas and comprehensions are rewritten too.
 from __future__ import annotations
 
 import builtins
+import collections
 import operator
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
@@ -19,6 +20,7 @@ import jax
 import numpy as np
 
 from pcbatch.frontend.build.library_calls import is_numpy_call
+from pcbatch.frontend.build.outside_changes import changes_outside
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.nested import is_cache
@@ -40,7 +42,7 @@ SUPPORT = "__pcbatch__"  # the name under which primitives find the support modu
 
 NAMES = (
     "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round "
-    "divmod sum len list tuple reversed isinstance type hasattr getattr callable dir id hash"
+    "divmod sum len list tuple reversed set frozenset dict isinstance type hasattr getattr callable dir id hash"
 )
 BINARY = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
@@ -55,7 +57,10 @@ COMPARISONS = {
 OPERATORS = (*BINARY.values(), *UNARY.values(), "eq", "ne", "lt", "le", "gt", "ge", "contains", "is_", "is_not")
 REPLACED = [
     *((getattr(builtins, name), f"{name}_") for name in NAMES.split()),
+    (collections.Counter, "counter"),
+    (collections.defaultdict, "defaultdict"),
     (np.isscalar, "isscalar_"),
+    (print, "print_"),
     (np.iterable, "iterable_"),
     *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),
     (operator.abs, "abs_"),
@@ -158,6 +163,8 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     if isinstance(node, gast.JoinedStr) and all_:
         return _template(node, change)
     node, before = rebuild(node, change), node
+    if changes_outside(unit, before, hidden):
+        node = _kept_outside(node)
     if isinstance(node, gast.Call) and _on_text(unit, before.func, hidden):
         method = supported("text_method", [node.func.value, constant(node.func.attr, node)], node.func)
         return gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
@@ -192,6 +199,12 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     return _text(node) if all_ else node
 
 
+def _kept_outside(node: Node) -> Node:
+    """Rewrite what a helper puts into a container outside of it."""
+    if isinstance(node, gast.Call):
+        args = [arg if isinstance(arg, gast.Starred) else supported("kept_outside", [arg], arg) for arg in node.args]
+        return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
+    return rebuild(node, lambda child: supported("kept_outside", [child], child) if child is node.value else child)
 def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
     """Whether a callee is a method of a text that is known while compiling, `format` excepted."""
     if not isinstance(func, gast.Attribute) or func.attr == "format":
@@ -258,6 +271,10 @@ def _operator(node: Node, all_: bool) -> Node:
             return supported(COMPARISONS[type(node.ops[0])], [node.left, _as_tuple(node.comparators[0], node)], node)
         case gast.Subscript() if isinstance(node.ctx, gast.Load) and _is_computed(node.slice):
             return supported("get_item", [node.value, _index(node.slice)], node)
+        case gast.Set():
+            return supported("set_display", node.elts, node)
+        case gast.Dict() if not all(isinstance(key, gast.Constant) for key in node.keys):
+            return supported("dict_display", _entries(node), node)
         case gast.Attribute(attr=name) if isinstance(node.ctx, gast.Load) and name in PARTS:
             return supported("attribute", [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
@@ -272,7 +289,18 @@ def _is_computed(index: Node) -> bool:
     """Whether an index may be a value of the lane that a list takes, too: no literal, and none of several axes."""
     if isinstance(index, gast.Slice):
         return any(bound is not None and _is_computed(bound) for bound in (index.lower, index.upper, index.step))
-    return not isinstance(index, gast.Tuple) and not is_constant(index) and integer(index) is None
+    if isinstance(index, gast.Tuple):  # the key of a dict, or the index of an array
+        axes = (gast.Slice, gast.Starred)
+        return not any(isinstance(part, axes) or is_constant(part) for part in index.elts)
+    return not is_constant(index) and integer(index) is None
+
+
+def _entries(node: Node) -> list[Node]:
+    """The keys and values of a dict display in turn; a dict that is spread has `SPREAD` for a key."""
+    keys = [
+        _function("SPREAD", value) if key is None else key for key, value in zip(node.keys, node.values, strict=True)
+    ]
+    return [part for pair in zip(keys, node.values, strict=True) for part in pair]
 
 
 def _index(node: Node) -> Node:
@@ -285,9 +313,10 @@ def _index(node: Node) -> Node:
 
 def _as_tuple(node: Node, comparison: Node) -> Node:
     """A set after `in` as a tuple: values of a lane have no hash."""
-    if not isinstance(node, gast.Set) or not isinstance(comparison.ops[0], gast.In | gast.NotIn):
+    display = isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute) and node.func.attr == "set_display"
+    if not display or not isinstance(comparison.ops[0], gast.In | gast.NotIn):
         return node
-    return gast.copy_location(gast.Tuple(elts=node.elts, ctx=gast.Load()), node)
+    return gast.copy_location(gast.Tuple(elts=node.args, ctx=gast.Load()), node)
 
 
 def _sign(node: Node) -> Node:

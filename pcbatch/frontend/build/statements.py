@@ -13,13 +13,14 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.effects import build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.build.element_loops import each
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
+from pcbatch.frontend.build.generators import build_yield, build_yield_from
 from pcbatch.frontend.build.match import match_statement
 from pcbatch.frontend.build.texts import assign_text
 from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
 from pcbatch.frontend.source.scope import bindings
-from pcbatch.frontend.source.streams import is_special, needs_loop
+from pcbatch.frontend.source.streams import generator_in, is_special, needs_loop
 from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant
 from pcbatch.ir.ops import Return
 
@@ -58,12 +59,18 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
             _while(b, node, loop)
         case "For":
             _for(b, node, loop)
+        case "Return" if b.consumer is not None:
+            b.jump(b.consumer.end)  # of a generator that is written out
         case "Return":
             _return(b, constant(None, node) if node.value is None else node.value)
         case "Break" if loop is not None:
             b.jump(loop.on_break)
         case "Continue" if loop is not None:
             b.jump(loop.on_continue)
+        case "Expr" if isinstance(node.value, gast.Yield) and b.consumer is not None:
+            build_yield(b, node.value)
+        case "Expr" if isinstance(node.value, gast.YieldFrom) and b.consumer is not None:
+            build_yield_from(b, node.value)
         case "Expr" if isinstance(node.value, gast.NamedExpr):
             lower(b, node.value)
         case "Match":
@@ -130,7 +137,7 @@ def _while(b: Builder, node: Node, loop: Loop | None) -> None:
 
 
 def _for(b: Builder, node: Node, loop: Loop | None) -> None:
-    if is_special(b.unit, node.iter) and needs_loop(b.unit, node.iter):
+    if is_special(b.unit, node.iter) and (needs_loop(b.unit, node.iter) or generator_in(b.unit, node.iter)):
         _for_stream(b, node, loop)
         return
     head, body, orelse, after = b.label(), b.label(), b.label(), b.label()

@@ -60,21 +60,33 @@ class Reason:
     place: str  # file and line of its definition
     call: Loc | None
     why: str
+    file: str = ""
+    lines: tuple[int, int] = (0, 0)
+
+    def holds(self, loc: Loc) -> bool:
+        """Whether a span is in this function."""
+        return loc.file == self.file and self.lines[0] <= loc.line <= self.lines[1]
+
+    def __str__(self) -> str:
+        return f"`{self.name}` ({self.place}): {self.why}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Along:
     """A `BatchedTest` to which functions of the set `reasons` count as batched, beside those that `batched` knows.
 
-    Calls of those in `copied` are replaced by copies. `wanted` collects, while the front end and type inference work,
+    Calls of those in `copied` are replaced by copies; `changed` are variables around a nested function that it changes
+    in place. `wanted` collects, while the front end and type inference work,
     functions that have to be compiled along as well; `names` tells of which code the functions of the program are.
     """
 
     batched: BatchedTest
     reasons: Mapping[CodeKey, Reason] = field(default_factory=dict)
     copied: frozenset[CodeKey] = frozenset()
+    changed: Mapping[CodeKey, frozenset[str]] = field(default_factory=dict)
     wanted: dict[CodeKey, Reason] = field(default_factory=dict)
     to_copy: set[CodeKey] = field(default_factory=set)
+    to_change: dict[CodeKey, frozenset[str]] = field(default_factory=dict)
     names: dict[str, CodeKey] = field(default_factory=dict)
 
     def __call__(self, obj: object) -> Target | None:
@@ -85,6 +97,8 @@ class Along:
     def _along(self, obj: object) -> Target | None:
         fn, args, keywords = callee_of(obj)
         if fn is None or key_of(fn.__code__) not in self.reasons or is_kept(fn.__code__):
+            return None
+        if inspect.isgeneratorfunction(fn):  # written out where it is gone over
             return None
         return Target(fn, args, keywords, inline=key_of(fn.__code__) in self.copied, along=True)
 
@@ -97,7 +111,8 @@ class Along:
         if self.covers(code) or not is_users(code) or is_kept(code):
             return False
         place = f"{Path(code.co_filename).name}:{code.co_firstlineno}"
-        self.wanted.setdefault(key_of(code), Reason(code.co_name, place, call, why))
+        lines = (code.co_firstlineno, _last_line(code))
+        self.wanted.setdefault(key_of(code), Reason(code.co_name, place, call, why, code.co_filename, lines))
         return True
 
     def want_nested(self, outer: CodeType, definition: Any, call: Loc | None, why: str) -> bool:
@@ -118,7 +133,18 @@ class Along:
 
     def grown(self) -> Along:
         """Return the test for the next compilation, with what this one has asked for."""
-        return Along(self.batched, {**self.reasons, **self.wanted}, self.copied | self.to_copy)
+        changed = {key: self.changed.get(key, frozenset()) | names for key, names in self.to_change.items()}
+        return Along(
+            self.batched,
+            {**self.reasons, **self.wanted},
+            self.copied | self.to_copy,
+            {**self.changed, **changed},
+        )
+
+    @property
+    def asks(self) -> bool:
+        """Whether compilation has to start again."""
+        return bool(self.wanted or self.to_copy or self.to_change)
 
 
 def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tuple[tuple[str, object], ...]]:
@@ -139,7 +165,13 @@ def callee_of(obj: object) -> tuple[FunctionType | None, tuple[object, ...], tup
             return fn, (*args, *obj.args), tuple({**dict(keywords), **obj.keywords}.items())
         case CACHE():
             return callee_of(obj.__wrapped__)
-    return None, (), ()
+    call = None if isinstance(obj, type) else inspect.getattr_static(type(obj), "__call__", None)
+    return (call, (obj,), ()) if isinstance(call, FunctionType) else (None, (), ())
+
+
+def _last_line(code: CodeType) -> int:
+    inner = [_last_line(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return max([code.co_firstlineno, *inner, *(line for *_, line in code.co_lines() if line is not None)])
 
 
 def bound_function(base: object, name: str) -> Any:

@@ -33,6 +33,10 @@ class Faults:
     def _loc(self, place: Node | Loc) -> Loc:
         return place if isinstance(place, Loc) else self._source.loc(place)
 
+    def include(self, other: Faults) -> None:
+        """Record what was found in another function that stands in this one."""
+        self._found += other._found
+
     def inside(self, node: Node) -> bool:
         """Whether a diagnostic points to a part of this node."""
         whole = self._source.loc(node)

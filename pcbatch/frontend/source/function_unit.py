@@ -31,7 +31,8 @@ class Unit:
 
     `lifted` are nested functions that are functions of the program, `definitions` the nodes of all functions that are
     defined in the body. `params` end with variables of functions around this one (see `source.nested`); `rebound` are
-    those that this one assigns. `is_entry`: the function is the one that a batch runs. `shape` gives the number of
+    those that this one assigns. `is_entry`: the function is the one that a batch runs; `generates`: it is a generator
+    whose body stands in another function. `shape` gives the number of
     arguments in `*args` ("*") and the names in `**kwargs` ("**"), where they are known; `imports` has the objects of
     names that an `import` in the body binds.
     """
@@ -53,8 +54,10 @@ class Unit:
     definitions: Mapping[str, Node] = field(default_factory=dict)
     rebound: tuple[str, ...] = ()
     is_entry: bool = False
+    generates: bool = False
     shape: Mapping[str, str] = field(default_factory=dict)
     imports: Mapping[str, object] = field(default_factory=dict)
+    passed: dict[str, Target] = field(default_factory=dict, compare=False)  # functions given to others, as targets
 
     @property
     def header(self) -> Loc:

@@ -105,7 +105,7 @@ def _locate_lambda(fn: FunctionType, source: Source, candidates: Sequence[Item])
     code = fn.__code__
     matches = [item for item in candidates if isinstance(item[0], gast.Lambda) and _same_parameters(item[0], code)]
     if len(matches) > 1:
-        matches = [item for item in matches if _body_matches(item[0].body, code)]
+        matches = [item for item in matches if body_matches(item[0].body, code)]
     if len(matches) == 1:
         return Located(source, *matches[0])
     line = source.lines[code.co_firstlineno - 1] if code.co_firstlineno <= len(source.lines) else ""
@@ -122,7 +122,7 @@ def _locate_lambda(fn: FunctionType, source: Source, candidates: Sequence[Item])
     ) from None
 
 
-def _body_matches(body: Node, code: CodeType) -> bool:
+def body_matches(body: Node, code: CodeType) -> bool:
     """Whether the span of a body equals the span that the instructions of `code` come from."""
     spans = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
     starts = min(((p[0], p[2]) for p in spans), default=None)

@@ -23,6 +23,7 @@ import gast
 from pcbatch.frontend.source.along import Along
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.compile_inner import compile_inner
+from pcbatch.frontend.source.locate import body_matches
 from pcbatch.frontend.source.scope import bindings, free_names, parameters
 from pcbatch.frontend.source.tree import SCOPES, Node, children
 from pcbatch.ir.dataflow import reachable
@@ -76,6 +77,8 @@ def lift(unit: Unit, names: frozenset[str], definitions: Mapping[str, Node]) -> 
         node = function_of(definitions[name])
         key = code_key(file, definitions[name])
         found = [code for code in codes if (code.co_filename, code.co_firstlineno, code.co_name) == key]
+        if len(found) > 1:
+            found = [code for code in found if body_matches(node.body, code)]
         if len(found) != 1 or not all(is_cache(unit, d) for d in getattr(node, "decorator_list", ())):
             continue
         fn = _function(unit.fn, found[0], node)
@@ -85,6 +88,14 @@ def lift(unit: Unit, names: frozenset[str], definitions: Mapping[str, Node]) -> 
         captured = tuple((read, read) for read in reads)
         targets[name] = Target(fn, along=True, captured=captured, rebound=writes, nested=Nested(unit, name, node))
     return targets
+
+
+def lift_lambda(unit: Unit, node: Node) -> Target | None:
+    """The target of a lambda that another function gets as an argument; None if its code cannot be told apart."""
+    name = f"lambda {node.lineno} {node.col_offset}"
+    if name not in unit.passed:
+        unit.passed.update(lift(unit, frozenset({name}), {**unit.definitions, name: node}))
+    return unit.passed.get(name)
 
 
 def is_cache(unit: Unit, decorator: Node) -> bool:
@@ -108,6 +119,8 @@ def _scope(unit: Unit, name: str, definitions: Mapping[str, Node]) -> tuple[tupl
         node = function_of(definitions[used])
         names += [*free_names(node), *nonlocals(node)]
         assigned |= nonlocals(node)
+        if unit.along is not None:
+            assigned |= unit.along.changed.get(code_key(unit.source.file, node), frozenset())
     known = [read for read in dict.fromkeys(names) if read in unit.variables]
     # A function that is an argument of the one around it comes with the variables that it needs itself.
     targets = [unit.statics[read] for read in known if read in unit.statics]

@@ -17,6 +17,7 @@ from typing import Any
 import gast
 
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
 from pcbatch.frontend.source.scope import bindings
@@ -78,12 +79,14 @@ def _equal(a: Any, b: Any) -> bool:
 
 def is_stream(unit: Unit, node: Node) -> bool:
     """Whether a node is a comprehension or a call that makes a stream."""
-    return isinstance(node, COMPREHENSIONS) or lazy(unit, node) is not None
+    return isinstance(node, COMPREHENSIONS) or lazy(unit, node) is not None or generator(unit, node) is not None
 
 
 def is_special(unit: Unit, node: Node) -> bool:
     """Whether a node is a stream that the head of a loop does not take as it is."""
     name = lazy(unit, node)
+    if generator(unit, node) is not None:
+        return not _is_odd(node)
     if name == "enumerate" and node.args:
         return not _is_odd(node) and is_special(unit, node.args[0])
     return isinstance(node, COMPREHENSIONS) or (name is not None and name not in INSIDE_OUT and not _is_odd(node))
@@ -91,6 +94,14 @@ def is_special(unit: Unit, node: Node) -> bool:
 
 def _is_odd(node: Node) -> bool:
     return any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords)
+
+
+def generator_in(unit: Unit, node: Node) -> bool:
+    """Whether a stream calls a generator function of the user's, which no primitive can keep for a loop."""
+    if generator(unit, node) is not None:
+        return True
+    parts = (node.generators[0].iter,) if isinstance(node, COMPREHENSIONS) else getattr(node, "args", ())
+    return is_stream(unit, node) and any(generator_in(unit, part) for part in parts)
 
 
 def takes_list(unit: Unit, node: Node) -> bool:

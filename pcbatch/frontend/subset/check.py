@@ -22,6 +22,7 @@ from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.generators import is_generator
 from pcbatch.frontend.source.impure import impure
 from pcbatch.frontend.source.nested import function_of, hidden_variables, nonlocals
 from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
@@ -83,6 +84,8 @@ class Checker:
         loops = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.For | gast.While))
         self.looped = {id(part) for loop in loops for part in gast.walk(loop)}  # the nodes inside loops
         self.written_out: set[int] = set()  # comprehensions, lambdas and functions that become loops of the lane
+        statements = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.Expr))
+        self.yields = {id(part.value) for part in statements} if unit.generates else set[int]()
         self.given_to: Node = None  # the function that gets the current node as an argument
 
     def run(self) -> None:
@@ -142,6 +145,8 @@ class Checker:
                 return
         if kind == "Global" and not where.scope and not self.unit.bound.keys() & set(node.names):
             return  # it only says that the names are read of the module
+        if kind in ("Yield", "YieldFrom") and not where.scope and id(node) in self.yields:
+            return
         rule = STATEMENTS.get(kind) or EXPRESSIONS.get(kind)
         if rule is not None and (not where.function or kind in NESTED):
             self.faults.add(rule.code, rule.title, node, rule.label, helps=(rule.help,))
@@ -179,6 +184,8 @@ class Checker:
             self.visit(node.body, replace(where, hidden=where.hidden | frozenset(parameters(node.args))))
             return
         definition = where.definition
+        if definition is None and is_generator(node) and any(d is node for d in self.unit.definitions.values()):
+            return  # checked where it is written out
         if definition is None and any(function_of(d) is node for d in self.unit.definitions.values()):
             definition = node
         if nonlocals(node):
@@ -265,11 +272,20 @@ class Checker:
         if target is not None and not target.inline and (not target.along or target.rebound):
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
+            asked = self.given_to is not None and self._ask_callee(self.given_to, node)
+            if asked:
+                return
             helps = value_helps(self.unit, target, None if self.given_to is None else resolve(self.unit, self.given_to))
             self.faults.add("PCB207", title, node, "only calls of it are supported", helps=helps)
         elif isinstance(node, gast.Attribute):
             if self._batched(node.value, where) is None:
                 self.visit(node.value, where)
+
+    def _ask_callee(self, func: Node, node: Node) -> bool:
+        """Ask for a function to be compiled along that gets a function of the program as an argument."""
+        fn = callee_of(resolve(self.unit, func))[0]
+        along, why = self.unit.along, "it gets a function that is compiled along"
+        return fn is not None and along is not None and along.want(fn.__code__, self.unit.source.loc(node), why)
 
     def _choice(self, node: Node, where: Where, kinds: tuple[type, ...]) -> None:
         """Refuse a table of batched functions whose index is not known while compiling."""

@@ -41,7 +41,8 @@ def store(array: Any, key: Any, value: Any) -> jax.Array:
     value = _cast(value, array.dtype)
     if any(_is_list(part) for part in key):
         return _store_in_order(array, key, value)
-    return array.at[key].set(value, mode="drop")
+    new: jax.Array = array.at[key].set(value, mode="drop")
+    return new
 
 
 def augment(array: Any, key: Any, change: Callable[[Any], Any]) -> jax.Array:
@@ -163,7 +164,8 @@ def _with_slice_of_lane(array: jax.Array, key: Any, value: Any) -> jax.Array | N
     require(count == have, "ValueError", "could not broadcast input array of ", have, " elements into ", count)
     positions = start + step * jnp.arange(have)
     inside = jnp.logical_and(count == have, positions >= 0)
-    return array.at[jnp.where(inside, positions, array.shape[0])].set(value, mode="drop")
+    new: jax.Array = array.at[jnp.where(inside, positions, array.shape[0])].set(value, mode="drop")
+    return new
 
 
 def _slice_mask(array: jax.Array, key: Any) -> jax.Array | None:
@@ -260,12 +262,13 @@ def _cast(value: Any, dtype: Any) -> jax.Array:
 
 def _check_fits(value: Any, dtype: Any) -> None:
     """Raise OverflowError for a number of Python that an array of integers cannot hold."""
-    info: Any = jnp.iinfo(dtype)
+    limits: Any = jnp.iinfo  # untyped in some releases of JAX
+    info = limits(dtype)
     low, high = int(info.min), int(info.max)
     if isinstance(value, int):
         require(low <= value <= high, "OverflowError", f"Python integer {value} out of bounds for {dtype}")
     elif isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jnp.integer):
-        own: Any = jnp.iinfo(value.dtype)
+        own = limits(value.dtype)
         if low > int(own.min) or high < int(own.max):
             inside = (value >= max(low, int(own.min))) & (value <= min(high, int(own.max)))
             require(inside, "OverflowError", "Python integer ", value, f" out of bounds for {dtype}")

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_reductions
-from pcbatch.containers.elements import Rows
+from pcbatch.containers.container import Container
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.number_rules import rules
@@ -22,12 +22,12 @@ from pcbatch.containers.optional import Optional, is_none
 from pcbatch.containers.text_lists import sorted_characters
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
-from pcbatch.frontend.support import texts
+from pcbatch.frontend.support import mappings, texts
 from pcbatch.frontend.support.math_functions.integers import modular_power
 from pcbatch.frontend.support.math_functions.reals import to_integer
 from pcbatch.frontend.support.python_numbers import power
 from pcbatch.frontend.support.sequence_operators import ordered
-from pcbatch.frontend.support.sequences import as_lane_list
+from pcbatch.frontend.support.sequences import as_lane_list, in_order
 from pcbatch.frontend.support.truth import truth
 from pcbatch.origins import Origin, either, note, number, origin_of
 from pcbatch.records import questions
@@ -49,11 +49,12 @@ def min_(*args: Any, **options: Any) -> Any:
 def _extreme(
     builtin: Callable[..., Any], args: tuple[Any, ...], *, key: Any = None, default: Any = _NOTHING, **wrong: Any
 ) -> Any:
+    key = mappings.order_key(key)
     options = {"key": key} | ({} if default is _NOTHING else {"default": default}) | wrong
     if not args or wrong or (len(args) > 1 and default is not _NOTHING):
         return builtin(*args, **options)  # raises Python's own error
     values = args[0] if len(args) == 1 else args
-    if len(args) == 1 and (rows := as_lane_list(values)) is not None:
+    if len(args) == 1 and (rows := (as_lane_list if key is None else in_order)(values)) is not None:
         return list_reductions.extreme(rows, builtin is builtins.max, key, **options_of(default))
     if isinstance(values, jax.Array) and key is None and values.ndim == 1 and values.size:
         return _extreme_element(builtin, values)
@@ -190,7 +191,7 @@ def complex_(*args: Any, **options: Any) -> Any:
 
 def bool_(*args: Any) -> Any:
     """The builtin `bool`, of a scalar of a lane."""
-    of_lane = len(args) == 1 and isinstance(args[0], jax.Array | Rows | LaneRange)
+    of_lane = len(args) == 1 and isinstance(args[0], jax.Array | Container | LaneRange)
     return number(truth(args[0]), *args) if of_lane else bool(*args)
 
 
@@ -205,6 +206,7 @@ def _real_scalar(name: str, value: jax.Array) -> jax.Array:
 
 def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """The builtin `sorted`, whose keys may be numbers of a lane, or tuples of them."""
+    key = mappings.order_key(key)
     if isinstance(values, LaneText) and key is None and isinstance(reverse, bool):
         return sorted_characters(values, reverse)
     if (rows := as_lane_list(values)) is not None:
@@ -223,7 +225,8 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
     """The builtin `pow`."""
     if mod is not None and any(isinstance(value, jax.core.Tracer) for value in (base, exp, mod)):
-        return number(modular_power(base, exp, mod), base, exp, mod)
+        with jax.numpy_dtype_promotion("standard"):
+            return number(modular_power(base, exp, mod), base, exp, mod)
     return power(base, exp) if mod is None else pow(base, exp, mod)
 
 

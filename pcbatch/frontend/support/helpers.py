@@ -28,12 +28,13 @@ from pcbatch.frontend.source.along import CACHE, INSTALLED, PACKAGES
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.math_functions.arguments import of_lane
 from pcbatch.frontend.support.math_functions.table import replacement as math_replacement
 from pcbatch.frontend.support.number_methods import ATTRIBUTES, part
 from pcbatch.frontend.support.sequence_operators import count, index
 from pcbatch.frontend.support.type_questions import type_
-from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, origin_of
+from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, note_call, origin_of
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS
 
@@ -83,7 +84,7 @@ def substitute(fn: Any, support: ModuleType) -> Any:
         return of_lanes
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
-    if (method := _of_sequence(fn)) is not None:
+    if (method := _of_sequence(fn) or mappings.method(fn)) is not None:
         return method
     if _is_rewritten(fn):
         return fn
@@ -97,9 +98,11 @@ def substitute(fn: Any, support: ModuleType) -> Any:
                 lambda first, *args, **options: substitute(fn.dispatch(type_(first)), support)(first, *args, **options)
             )
         case FunctionType():
+            note_call(fn.__code__)
             copy = _copy(fn, support)
             return _with_unknown_origins(fn) if copy is None else copy
         case MethodType(__func__=FunctionType() as function):
+            note_call(function.__code__)
             copy = _copy(function, support)
             return _with_unknown_origins(fn) if copy is None else MethodType(copy, fn.__self__)
     method = inspect.getattr_static(type(fn), "__call__", None)
@@ -253,6 +256,8 @@ def _copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
 
 
 def _make_copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
+    if _assigns_globals(fn.__code__):
+        return _refuse_globals
     try:
         with deep_trees():
             unit = make_unit(fn, lambda obj: None, {})
@@ -267,6 +272,17 @@ def _make_copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
         copy.__defaults__, copy.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
         functools.update_wrapper(copy, fn)
     return copy
+
+
+def _assigns_globals(code: CodeType) -> bool:
+    """Whether code, or a function in it, assigns a global variable."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    own = any(instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") for instruction in dis.get_instructions(code))
+    return own or any(map(_assigns_globals, inner))
+
+
+def _refuse_globals(*args: Any, **options: Any) -> None:
+    raise Refusal("PCB305", "a helper assigns a global variable", "what is traced runs once, for all lanes")
 
 
 def _is_private(node: ast.AST) -> bool:

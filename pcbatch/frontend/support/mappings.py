@@ -7,7 +7,7 @@ lane is looked up or stored in it.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -54,9 +54,50 @@ def lane_dict(value: Mapping[Any, Any]) -> LaneDict:
     return LaneDict.from_dict(value)
 
 
-def changeable(value: Any) -> Any:
-    """Return a set that is to be changed, as one of the lane: those that are known while compiling do not change."""
-    return LaneSet.from_items(list(value)) if type(value) is set else value
+def changeable(value: Any, args: Sequence[Any]) -> Any:
+    """Return a dict or set that a method is to change, as one of the lane where it must be.
+
+    A set that is known while compiling never changes. A dict does, by what is known.
+    """
+    if type(value) is set:
+        return LaneSet.from_items(list(value))
+    of_lane = bool(args) and (is_of_lane(args[0]) if not isinstance(args[0], dict) else False)
+    return lane_dict(value) if of_lane or any(isinstance(arg, Container) for arg in args) else value
+
+
+def gone_over(value: Any) -> LaneList:
+    """Return what a `for` loop goes over; a view of values shares the dict, which must not change meanwhile."""
+    items = elements(value)
+    if isinstance(value, DictView) and value.part != "keys":
+        items.parent = value.source
+    return items
+
+
+def order_key(key: Any) -> Any:
+    """Return the key function of an order; `d.get` of a dict of the lane gives values, for None has no order."""
+    owner = getattr(key, "__self__", None)
+    return owner.ordered_value if isinstance(owner, LaneDict) and key.__name__ == "get" else key
+
+
+METHODS = ("get", "copy", "items", "keys", "values", "union", "intersection", "difference", "symmetric_difference")
+METHODS += ("issubset", "issuperset", "isdisjoint")
+
+
+def method(fn: Any) -> Any:
+    """Return what stands in for a method of a known dict or set, with arguments of the lane; None for others."""
+    owner = getattr(fn, "__self__", None)
+    name = getattr(fn, "__name__", "")
+    if type(owner) not in (dict, set, frozenset) or name not in METHODS:
+        return None
+
+    def run(*args: Any, **options: Any) -> Any:
+        of_lane = any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1])
+        if not of_lane:
+            return fn(*args, **options)
+        made = lane_dict(owner) if isinstance(owner, dict) else LaneSet.from_items(list(owner))
+        return getattr(made, name)(*args, **options)
+
+    return run
 
 
 # Displays.
@@ -187,17 +228,6 @@ def _needs_lane(values: Any) -> bool:
 
 
 # Questions.
-
-
-def contains(item: Any, container: Any) -> Any:
-    """The operator `item in container`, for a dict, a set or a view of the lane, or a known one and a key of the lane."""
-    container = looked_up(container, item)
-    return container.contains(item) if is_mapping(container) else item in container
-
-
-def length(value: Any) -> Any:
-    """The builtin `len`, for a dict or set of the lane."""
-    return value.length()
 
 
 def elements(value: Any) -> LaneList:

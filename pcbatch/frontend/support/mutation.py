@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -16,8 +17,8 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
-from pcbatch.errors import Refusal
-from pcbatch.frontend.support import array_items, heaps
+from pcbatch.containers.container import Container
+from pcbatch.frontend.support import array_items, heaps, mappings
 from pcbatch.frontend.support.helpers import load_attribute
 from pcbatch.frontend.support.truth import ARRAYS
 
@@ -25,7 +26,6 @@ jax.extend.source_info_util.register_exclusion(__file__)
 
 Path = tuple[Any, ...]
 Substitute = Callable[[Any], Any]
-KEY_HELP = "use numbers as keys, or a list with an element for every key"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def augmented(name: str, old: Any, operand: Any, operators: ModuleType) -> Any:
             return _call(_copy(old), "extend", (operand,), {}, lambda fn: fn)[0]
         case list() if name == "mul" and isinstance(operand, int):
             return [*old] * operand
-        case dict() if name == "or_":
+        case dict() if name == "or_" and not isinstance(operand, Container):
             return {**old, **dict(operand)}
         case set() | frozenset():
             return getattr(operators, name)(old, operand)
@@ -146,6 +146,8 @@ def _sorted(part: list[Any], options: dict[str, Any], substitute: Substitute) ->
 
 def _with_lane_arguments(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """Return a list whose structure is known as a list of the lane where a method needs values of the lane."""
+    if type(part) in (dict, set):
+        return mappings.changeable(part, args)
     if type(part) is not list:
         return part
     index = name in ("pop", "insert") and args and isinstance(args[0], jax.Array)
@@ -163,8 +165,12 @@ def _changed_item(value: Any, path: Path, change: Callable[[Any, Any], Any]) -> 
         part = item(value, path[:k])
         merged = array_items.merged(path[k:]) if isinstance(part, ARRAYS) else None
         if merged is not None:
-            return _changed(value, path[:k], lambda part, key=merged: change(part, key))
-    return _changed(value, tuple(before), lambda part: change(part, key))
+            return _changed(value, path[:k], partial(_swapped, change, merged))
+    return _changed(value, tuple(before), partial(_swapped, change, key))
+
+
+def _swapped(change: Callable[[Any, Any], Any], key: Any, part: Any) -> Any:
+    return change(part, key)
 
 
 def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
@@ -220,13 +226,9 @@ def _store(part: Any, key: Any, new: Any) -> Any:
 def _indexable(value: Any, key: Any) -> Any:
     """Return a list whose structure is known as a list of the lane, where the key is a value of the lane."""
     keys = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
-    if not any(isinstance(part, jax.Array) for part in keys):
-        return value
-    if type(value) is list:
+    if type(value) is list and any(isinstance(part, jax.Array) for part in keys):
         return _lane_list(value)
-    if type(value) is dict:
-        return _lane_dict(value)
-    return value
+    return mappings.looked_up(value, key) if type(value) is dict and not isinstance(key, Field) else value
 
 
 def _lane_list(value: list[Any]) -> Any:
@@ -237,11 +239,6 @@ def _lane_list(value: list[Any]) -> Any:
 
 def _is_lane_list(value: Any) -> bool:
     return type(value).__name__ == "LaneList"
-
-
-def _lane_dict(value: dict[Any, Any]) -> Any:
-    title = "a dict takes no value of a lane as a key"
-    raise Refusal("PCB304", title, helps=(KEY_HELP,))
 
 
 def _copy(value: Any) -> Any:

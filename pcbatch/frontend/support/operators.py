@@ -22,7 +22,7 @@ from pcbatch.containers.optional import Optional
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.errors import NeedsUnrolling, Refusal
-from pcbatch.frontend.support import helpers, mutation
+from pcbatch.frontend.support import helpers, mappings, mutation
 from pcbatch.frontend.support.builtins import all_ as all_
 from pcbatch.frontend.support.builtins import any_ as any_
 from pcbatch.frontend.support.builtins import ascii_ as ascii_
@@ -44,6 +44,17 @@ from pcbatch.frontend.support.builtins import shown as shown
 from pcbatch.frontend.support.builtins import sorted_ as sorted_
 from pcbatch.frontend.support.builtins import str_ as str_
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
+from pcbatch.frontend.support.mappings import SPREAD as SPREAD
+from pcbatch.frontend.support.mappings import added as added
+from pcbatch.frontend.support.mappings import counter as counter
+from pcbatch.frontend.support.mappings import defaultdict as defaultdict
+from pcbatch.frontend.support.mappings import dict_ as dict_
+from pcbatch.frontend.support.mappings import dict_display as dict_display
+from pcbatch.frontend.support.mappings import empty_set as empty_set
+from pcbatch.frontend.support.mappings import frozenset_ as frozenset_
+from pcbatch.frontend.support.mappings import set_ as set_
+from pcbatch.frontend.support.mappings import set_display as set_display
+from pcbatch.frontend.support.mappings import with_item as with_item
 from pcbatch.frontend.support.match import between as between
 from pcbatch.frontend.support.match import equals as equals
 from pcbatch.frontend.support.match import has as has
@@ -82,6 +93,8 @@ from pcbatch.frontend.support.texts import ord_ as ord_
 from pcbatch.frontend.support.texts import piece as piece
 from pcbatch.frontend.support.texts import template as template
 from pcbatch.frontend.support.texts import text_method as text_method
+from pcbatch.frontend.support.traced_effects import kept_outside as kept_outside
+from pcbatch.frontend.support.traced_effects import print_ as print_
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth
 from pcbatch.frontend.support.type_questions import callable_ as callable_
@@ -131,6 +144,11 @@ def load_attribute(value: Any, name: str) -> Any:
     return helpers.load_attribute(value, name, sys.modules[__name__])
 
 
+def named_part(value: Any, cls: Any, name: str) -> Any:
+    """The attribute of a value that a keyword of a class pattern is matched with."""
+    return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else load_attribute(value, name)
+
+
 def right_operand(value: Any) -> Any:
     """The right side of `x += ...` in a helper, unchanged.
 
@@ -146,7 +164,7 @@ def decided(value: Any) -> bool:
 
 def not_(value: Any) -> Any:
     """The operator `not value`."""
-    if isinstance(value, (Optional, Rows, LaneRange, *RECORDS)):
+    if isinstance(value, (Optional, Rows, LaneRange, *RECORDS)) or mappings.is_mapping(value):
         holds = truth(value)
         return number(jnp.logical_not(holds)) if isinstance(holds, jax.Array) else not holds
     if not isinstance(value, ARRAYS):
@@ -166,6 +184,8 @@ def _contains(item: Any, container: Any) -> Any:
         return LaneText.of(container).contains(item)
     if isinstance(item, LaneText) and isinstance(container, set | frozenset | Mapping):
         return equals_one(item, container)
+    if mappings.is_mapping(container):
+        return container.contains(item)
     if isinstance(container, jax.Array):
         return jnp.any(container == item)
     if isinstance(item, jax.Array) and isinstance(container, range | np.ndarray):
@@ -176,6 +196,8 @@ def _contains(item: Any, container: Any) -> Any:
         return _any_equal(item, tuple(container))
     if isinstance(item, jax.Array) and isinstance(container, set | frozenset | Mapping):
         return _any_equal(item, tuple(x for x in container if isinstance(x, bool | int | float | complex)))
+    if _of_lane(item) and isinstance(container, set | frozenset | Mapping):
+        return _any_equal(item, tuple(x for x in container if isinstance(x, tuple)))
     return item in container
 
 
@@ -293,6 +315,8 @@ def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
     if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
+    if mappings.is_mapping(value):
+        return mappings.gone_over(value)
     if isinstance(value, set | frozenset):
         title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
         raise Refusal("PCB314", title, note, helps=("use a tuple or a list",))
@@ -373,21 +397,6 @@ def appended(items: Any, item: Any) -> Any:
     return items
 
 
-def empty_set() -> set[Any]:
-    """The set that a comprehension starts with."""
-    return set()
-
-
-def added(items: Any, item: Any) -> Any:
-    """The set after `items.add(item)`."""
-    return call_method(items, (), "add", (item,), ())[1]
-
-
-def with_item(table: Any, key: Any, value: Any) -> Any:
-    """The dict after `table[key] = value`."""
-    return set_item(table, (key,), value)
-
-
 def exceeds(a: Any, b: Any, name: str) -> Any:
     """Whether `a > b` as the builtin `max` or `min` compares."""
     return greater(a, b, name)
@@ -395,8 +404,8 @@ def exceeds(a: Any, b: Any, name: str) -> Any:
 
 def all_items(value: Any) -> list[Any]:
     """The value of `x` after `*x, = value`."""
-    if isinstance(value, LaneList):
-        return list_(value)
+    if isinstance(value, LaneList) or mappings.is_mapping(value):
+        return list_(value)  # type: ignore[no-any-return]
     return list(value)
 
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_reductions
+from pcbatch.containers.checks import require
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import number_checks
 from pcbatch.frontend.support.rounding import known_digits, rounded_float, rounded_integer
@@ -25,7 +26,7 @@ from pcbatch.origins import Origin, Tracer, both, kind_of, note, number, origin_
 jax.extend.source_info_util.register_exclusion(__file__)
 
 BOOLS_HELP = "to count write `int(a) + int(b)`; for a bool of two bools write `a | b`, `a & b` or `a ^ b`"
-POWER_HELP = "write `2.0 ** n`: a float has all powers"
+NEGATIVE_POWER = "an integer to a negative power is a float: write `2.0 ** n` for `2 ** n`"
 
 
 def invert(a: Any) -> Any:
@@ -41,21 +42,14 @@ def invert(a: Any) -> Any:
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """The operator `**` where no lane can fail; refuses an integer to a power that may be negative."""
+    """The operator `**`; the lane raises ValueError for an integer to a negative power, which is a float in Python."""
     if isinstance(exponent, Tracer) and origin_of(exponent) is not Origin.ARRAY and _may_be_negative(base, exponent):
-        raise Refusal(
-            "PCB303",
-            "an integer to a negative power is a float, and here no lane can fail if it comes to one",
-            helps=(
-                POWER_HELP,
-                "write `p = 2 ** n` as a statement of the batched function; decorate a helper with `@pcbatch.inline`",
-            ),
-        )
+        require(exponent >= 0, "ValueError", NEGATIVE_POWER)
     return checked_power(base, exponent)
 
 
 def ipow(base: Any, exponent: Any) -> Any:
-    """The function `operator.ipow`, which refuses what `power` refuses."""
+    """The function `operator.ipow`."""
     of_lanes = isinstance(base, Tracer) or isinstance(exponent, Tracer)
     if of_lanes and not isinstance(base, np.ndarray):
         return power(base, exponent)

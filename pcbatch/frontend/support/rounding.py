@@ -47,9 +47,9 @@ def rounded_float(x: Any, digits: int) -> Any:
     part = product - whole  # exact; the error decides where it is a half
     whole = jnp.where((part == 0.5) & (error > 0), whole + 1, whole)
     whole = jnp.where((part == -0.5) & (error < 0), whole - 1, whole)
-    result = jnp.copysign(whole / scale, x)
     small = jnp.abs(product) < 2.0 ** (info.nmant + 1)  # beyond, the nearest decimal number is the float itself
-    result = jnp.where(small, result, x)
+    # XLA multiplies by the reciprocal of a constant, which rounds twice; this divisor is none.
+    result = jnp.where(small, jnp.copysign(whole / jnp.where(small, scale, 1.0), x), x)
     # The derivative is zero, as that of `jnp.round`.
     return jax.lax.stop_gradient(result)
 
@@ -57,10 +57,9 @@ def rounded_float(x: Any, digits: int) -> Any:
 def _to_power(x: Any, digits: int) -> Any:
     size = float(10**digits)
     below = jnp.fmod(jnp.abs(x), size)
-    down = jnp.abs(x) - below
-    odd = jnp.fmod(down, 2 * size) != 0
+    odd = jnp.fmod(jnp.abs(x), 2 * size) >= size
     up = (below > size - below) | ((below == size - below) & odd)
-    result = jnp.copysign(jnp.where(up, down + size, down), x)
+    result = jnp.copysign(jnp.where(up, jnp.abs(x) + (size - below), jnp.abs(x) - below), x)  # each rounded once
     return jax.lax.stop_gradient(jnp.where(jnp.isfinite(x), result, x))
 
 

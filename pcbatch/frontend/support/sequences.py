@@ -15,6 +15,7 @@ from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, number
 from pcbatch.records.decode import RecordList
@@ -38,7 +39,7 @@ def get_item(value: Any, index: Any) -> Any:
         return LaneText.of(value)[index]
     if isinstance(value, dict) and isinstance(index, LaneText):
         return chosen(value, index)
-    return value[index]
+    return mappings.looked_up(value, index)[index]
 
 
 def _of_lane(index: Any) -> bool:
@@ -89,19 +90,21 @@ def slice_(*bounds: Any) -> slice:
 
 def len_(value: Any, /) -> Any:
     """The builtin `len`."""
+    if mappings.is_mapping(value):
+        return value.length()
     return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
 
 
 def list_(*args: Any) -> Any:
     """The builtin `list`."""
-    if len(args) == 1 and (made := as_lane_list(args[0])) is not None:
+    if len(args) == 1 and (made := in_order(args[0])) is not None:
         return made.copy()
     return list(*args)
 
 
 def tuple_(*args: Any) -> Any:
     """The builtin `tuple`, of a length known while compiling."""
-    if len(args) == 1 and (made := as_lane_list(args[0])) is not None and not isinstance(made.length, int):
+    if len(args) == 1 and (made := in_order(args[0])) is not None and not isinstance(made.length, int):
         raise Refusal(
             "PCB306",
             "a tuple has a length that is known while compiling, and that of this list depends on the lane",
@@ -114,6 +117,7 @@ def reversed_(values: Any, /) -> Any:
     """The builtin `reversed`."""
     if isinstance(values, LaneRange):
         return values.reversed()
+    values = mappings.elements(values) if mappings.is_mapping(values) else values
     if isinstance(values, LaneText):
         return characters(values[::-1])
     if not isinstance(values, LaneList):
@@ -123,10 +127,20 @@ def reversed_(values: Any, /) -> Any:
     return new
 
 
+def in_order(values: Any) -> LaneList | None:
+    """Return a list of the lane, or the elements of a range, dict or set, in order; None for all other values."""
+    return mappings.elements(values) if mappings.is_mapping(values) else as_lane_list(values)
+
+
 def as_lane_list(values: Any) -> LaneList | None:
-    """Return a list of the lane, or what a range of the lane has for elements; None for all other values."""
+    """Return a list of the lane, or the elements of a range, dict or set; None for all other values.
+
+    Those of a set are in no order that Python would know.
+    """
     if isinstance(values, LaneRange):
         return values.to_list()
+    if mappings.is_mapping(values):
+        return mappings.unordered(values)
     if isinstance(values, LaneText):
         return characters(values)
     return values if isinstance(values, LaneList) else None

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.elements import Rows
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.lane_dict import DictView
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
@@ -26,6 +28,8 @@ def truth(value: Any) -> Any:
         return jnp.logical_and(value.present, truth(value.value))
     if isinstance(value, Rows | LaneRange):
         return value.length > 0
+    if isinstance(value, Entries | DictView):
+        return value.length() > 0
     if not isinstance(value, ARRAYS):
         return bool(value)
     if value.shape != ():

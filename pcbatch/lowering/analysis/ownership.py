@@ -3,7 +3,8 @@
 An object is named by the operation that makes it, or by the parameter that brings it (its *mark*). A value has two
 levels, its own object and those inside it, as in `containers.aliasing`. An operation in a loop makes a new object each
 time, so a mark means the latest one; earlier ones get a mark for all of them together ("recency abstraction",
-Balakrishnan and Reps, SAS 2006). What a function returns is known to its callers by a summary, found by a fixpoint over calls.
+Balakrishnan and Reps, SAS 2006). What a function returns is known to its callers by a summary, found by a fixpoint over
+calls.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -25,6 +27,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.trace import Traced
+from pcbatch.records.questions import RECORDS
 
 Mark = tuple[str, ...]
 Marks = frozenset[Mark]
@@ -54,6 +57,7 @@ class Holds:
 
 NOTHING = Holds()
 State = Mapping[str, Holds]
+EMPTY: State = MappingProxyType({})
 Summary = tuple[Holds, ...]  # of the results of a function, in marks of its parameters
 
 
@@ -102,6 +106,8 @@ def _levels(tree: Any, axes: tuple[int, ...]) -> Levels:
 def _levels_of(value: Any) -> Levels:
     if isinstance(value, _Leaf):
         return Levels(value.axes != 0, False)
+    if isinstance(value, RECORDS):
+        return Levels(False, False)
     if isinstance(value, Container):
         # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
         leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]
@@ -187,7 +193,7 @@ class Ownership:
             sources,
             join=lambda label, states: _joined([*([start] if label == entry else []), *states]),
             transfer=lambda label, state: self.after(name, blocks[label], state),
-            start=dict[str, Holds](),
+            start=EMPTY,
         )
         self.states[name] = solution.entering
         ends = [solution.leaving[label] for label, block in blocks.items() if may_return(block.terminator)]
@@ -261,7 +267,7 @@ class Ownership:
             found = Levels(False, False) if value is None else levels(value)
             fresh = _fresh(label, k, j, found)
             holds = Holds(_mapped(summary.own, given), _mapped(summary.inner, given))
-            if j:  # a parameter that the callee changes
+            if j and result in callee.changed:
                 holds = Holds(given[result].own, holds.inner | given[result].inner | fresh.inner)
             else:
                 holds |= fresh
@@ -313,7 +319,7 @@ def _changed(given: list[Holds], change: Change, is_root: bool, fresh: Holds, *,
     stored = NONE.union(*(holds.all for holds in others))
     if is_root:
         twice = {TWICE} if any(not holds.own.isdisjoint(root.inner) for holds in others) else set[Mark]()
-        return Holds(root.own or fresh.own, root.inner | stored | fresh.inner | twice)
+        return Holds(root.own, root.inner | stored | fresh.inner | twice)
     if exclusive:
         return Holds(fresh.own, root.inner | fresh.inner)
     inner = root.inner | stored

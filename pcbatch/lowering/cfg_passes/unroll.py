@@ -51,8 +51,14 @@ def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram
         for name, keys in asked.items()
     }
     unrolled = replace(source, functions=tuple(new.get(f.name, f) for f in source.functions))
-    if unrolled != source or not (inferred.errors or inferred.conflicts or inferred.widened):
+    if unrolled != source or not (inferred.errors or inferred.conflicts):
         return unrolled
+    return prune(source, split, inferred)
+
+
+def prune(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram:
+    """Return `source` without the branches that are impossible by the types inferred for `split`."""
+    split_functions = {f.name: f for f in split.functions}
     return replace(source, functions=tuple(_prune(f, split_functions[f.name], inferred) for f in source.functions))
 
 

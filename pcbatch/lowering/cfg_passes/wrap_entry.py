@@ -13,11 +13,13 @@ from dataclasses import replace
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import Return
 
+ENTRY = ".entry"  # behind the name of the function
+
 
 def run(program: CfgProgram) -> CfgProgram:
     """Return the program with a new entry."""
     old = program.function(program.entry)
-    name = f"{old.name}.entry"
+    name = old.name + ENTRY
     call = Call(old.results, old.name, old.params, old.loc)
     types = dict.fromkeys((*old.params, *old.results))
     new = Function(name, old.params, old.results, (Block("bb0", (call,), Return()),), types, old.loc)

@@ -19,6 +19,7 @@ from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.lowering.analysis.ownership import INNER, NOTHING, OUTSIDE, OWN, TWICE, Marks, Ownership, State, is_array
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
+from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.typing.infer import Inferred
 
 PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
@@ -32,14 +33,24 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     if not any(_changes(op) for function in program.functions for block in function.blocks for op in block.ops):
         return
     ownership = Ownership(program, inferred)
-    called = {op.func for f in program.functions for block in f.blocks for op in block.ops if isinstance(op, Call)}
+    entries = _entries(program)
     found = [
         diagnostic
         for name, function in ownership.functions.items()
-        for diagnostic in _Checker(ownership, function, name == program.entry and name not in called).run()
+        for diagnostic in _Checker(ownership, function, name in entries).run()
     ]
     if found:
         raise CompileError(in_order(list(dict.fromkeys(found))))
+
+
+def _entries(program: CfgProgram) -> frozenset[str]:
+    """The functions that are called with the arguments of the batch alone: the entry, and what `wrap_entry` has put an
+    entry before."""
+    calls = [op.func for f in program.functions for block in f.blocks for op in block.ops if isinstance(op, Call)]
+    wrapped = program.entry.removesuffix(ENTRY)
+    wrapped = wrapped if any(f.name == wrapped for f in program.functions) else program.entry
+    alone = calls.count(wrapped) == (wrapped != program.entry)
+    return frozenset({program.entry, wrapped} if alone else {program.entry} - {wrapped})
 
 
 def _changes(op: Op) -> bool:
@@ -84,25 +95,28 @@ class _Checker:
         callee = self.ownership.functions.get(op.func)
         if callee is None:
             return
-        for result in callee.results[1:]:
+        for j, result in enumerate(callee.results):
+            if j == 0 or result not in callee.params:
+                continue
             position = callee.params.index(result)
             root = op.args[position]
             marks = state.get(root, NOTHING).all
-            yield from self._shown(block, k, op, root, marks, state)
+            yield from self._shown(block, k, op, root, marks, state, _stored_in(block, k, op.dsts[j]))
             for other, arg in enumerate(op.args):
                 if other != position and not state.get(arg, NOTHING).all.isdisjoint(marks - {TWICE}):
                     yield self._conflict(op, root, arg)
 
     def _shown(
-        self, block: Block, k: int, op: Prim | Call, root: str, marks: Marks, state: State
+        self, block: Block, k: int, op: Prim | Call, root: str, marks: Marks, state: State, kept: str = ""
     ) -> Iterator[Diagnostic]:
-        """Yield the diagnostics for a change of objects with these marks, made through the variable `root`."""
+        """Yield the diagnostics for a change of objects with these marks, made through the variable `root`; `kept` is a
+        variable that receives the change next."""
         marks -= {TWICE}
         if OUTSIDE in marks:
             yield self._outside(op, root)
         written = writes(op)
         for name in sorted(self.live[block.label][k]):
-            if name not in written and not state.get(name, NOTHING).all.isdisjoint(marks):
+            if name not in (*written, kept) and not state.get(name, NOTHING).all.isdisjoint(marks):
                 yield self._conflict(op, root, name)
                 return
         params = {mark[1] for mark in marks if len(mark) == 2 and mark[0] in (OWN, INNER)}
@@ -111,7 +125,7 @@ class _Checker:
                 yield self._callers(op, root, param)
 
     def _returned(self, state: State) -> Iterator[Diagnostic]:
-        for param in self.function.results[1:]:
+        for param in self.function.changed:
             marks = state.get(param, NOTHING).own
             if marks and marks != {(OWN, param)}:
                 title = f"`{param}` is changed in place for the caller, and is another object in the end"
@@ -179,6 +193,14 @@ class _Checker:
         direct = [tie for tie in found if (root if tie[0] == other else other) in reads(tie[2])]
         name, loc, each = next(iter([*direct, *found]), (other, None, None))
         return original_name(name), loc, each
+
+
+def _stored_in(block: Block, k: int, name: str) -> str:
+    """The variable in a part of which the operations after number k store a variable, `sort(grid[i])`; else empty."""
+    for op in block.ops[k + 1 :]:
+        if isinstance(op, Prim) and name in op.expr.ins:
+            return op.expr.ins[op.expr.changes[0].position] if op.expr.changes else ""
+    return ""
 
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:

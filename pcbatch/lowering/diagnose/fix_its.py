@@ -1,6 +1,6 @@
 """Fix-its for expressions that need a constant where they have a value of a lane.
 
-The expression is parsed again from its source: `math.floor(x)` needs another help than `xs[:n]` or `xs[i]` of a list,
+The expression is parsed again from its source: `np.floor(x)` needs another help than `xs[:n]` or `xs[i]` of a list,
 although JAX raises the same error for all of them.
 """
 
@@ -18,9 +18,7 @@ import jax
 import numpy as np
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.diagnostics.short_repr import sorted_array
 from pcbatch.errors import Refusal
-from pcbatch.lowering.diagnose.math_fix_its import has_branches, math_helps, math_name
 from pcbatch.lowering.diagnose.numpy_fix_its import SHAPE, is_sized, numpy_helps, numpy_name, own_arguments, sized_helps
 from pcbatch.lowering.diagnose.resolve_names import Names, held, meaning, spelled
 from pcbatch.lowering.diagnose.traceback_spans import source
@@ -79,8 +77,7 @@ def needs_branches(node: ast.expr | None, names: Names) -> bool:
     """Return whether a fix-it for this expression has branches, which a helper must be decorated for."""
     if not isinstance(node, ast.Call):
         return False
-    name = math_name(node.func, names)
-    return has_branches(name) if name is not None else _builtin(node, names) in CONVERSIONS
+    return _builtin(node, names) in CONVERSIONS
 
 
 def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
@@ -97,12 +94,8 @@ def refusal_helps(error: Refusal, loc: Loc | None) -> tuple[str, ...]:
             return error.helps
         case "PCB308", _ if "condition" in str(error):
             return _truth_helps(node)
-        case "PCB305", ast.Call(func=ast.Name(id="sorted"), args=[values], keywords=keywords):
-            return (f"write `{sorted_array(ast.unparse(values), {k.arg: ast.unparse(k.value) for k in keywords})}`",)
         case "PCB306", ast.Call(func=ast.Name(id="int" | "float" as name), args=[value]):
             return (f"write `{_operand(value)}.astype({name})`",)
-        case "PCB306", ast.Call(func=ast.Name(id="pow"), args=[_, _, _]):
-            return math_helps("modular power", node, {})
         case "PCB306", ast.Call(func=ast.Name(id="complex"), args=[value]):
             return (f"write `jnp.asarray({ast.unparse(value)}, complex)`",)
     return error.helps
@@ -163,8 +156,6 @@ def _builtin(call: ast.Call, names: Names) -> str:
 
 
 def _call_helps(error: Exception, call: ast.Call, names: Names) -> tuple[str, ...]:
-    if (name := math_name(call.func, names)) is not None:
-        return math_helps(name, call, names)
     if (name := numpy_name(call.func, names)) is not None:
         return numpy_helps(name, call, names)
     builtin = _builtin(call, names)

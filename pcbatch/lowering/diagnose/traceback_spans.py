@@ -81,6 +81,12 @@ def below(frames: Sequence[Frame], whole: Loc) -> tuple[Frame | None, list[Frame
     return frames[own[-1]], list(helpers.values())
 
 
+def called(frames: Sequence[Frame], whole: Loc) -> list[Frame]:
+    """Return the frames of what the primitive at `whole` calls, outermost first; lambdas in it are among them."""
+    first = next((k for k, frame in enumerate(frames) if _inside(frame, whole)), len(frames))
+    return list({frame.loc: frame for frame in frames[first + 1 :]}.values())
+
+
 def source(loc: Loc) -> str:
     """Return the source text of a span; empty if the file cannot be read."""
     lines = [linecache.getline(loc.file, k) for k in range(loc.line, loc.end_line + 1)]

@@ -1,6 +1,7 @@
-"""Let variables that a move connects share one register, when their values never live at the same time.
+"""Let variables that a move or a store connects share one register, when their values never live at the same time.
 
 before:  update walker.q = r.q; pushjump ...         after:  pushjump ...          (walker.q and r.q are one register)
+         ys = { xs.at[i].set(v) }                            xs = { xs.at[i].set(v) }
 
 The parameters and results of a callee, and the variables of its caller that they come from and go to, then stay in
 place instead of being copied, under a mask and for all lanes, at every call.
@@ -13,6 +14,7 @@ seen. At most one of the two may have frames, because slots are named by variabl
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pcbatch.ir.def_use import writes
@@ -21,6 +23,7 @@ from pcbatch.ir.ops import Move
 from pcbatch.ir.rename import rename_reads, rename_terminator, rename_writes
 from pcbatch.ir.stack import StackOp, StackProgram, Storage, Var
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.stack_passes.stored_into import stored_into
 
 Interference = dict[str, set[str]]
 
@@ -38,28 +41,44 @@ def run(program: StackProgram) -> StackProgram:
     order = {v: k for k, v in enumerate(program.vars)}
     params = set(program.params)
     framed = {v for v, var in program.vars.items() if var.storage is Storage.REG_STACK}
-    for block in program.blocks:
-        for op in block.ops:
-            if isinstance(op, Move) and _mergeable(program.vars.get(op.dst), program.vars.get(op.src)):
-                a, b = sorted((find(op.dst), find(op.src)), key=lambda v: order[v])
-                if a == b or b in conflicts[a] or {a, b} <= framed or {a, b} <= params:
-                    continue
-                leader[b] = a
-                framed |= {a} if b in framed else set()
-                params |= {a} if b in params else set()
-                # The merged register interferes with all that either of the two interfered with.
-                for c in conflicts.pop(b, set()):
-                    conflicts[c].discard(b)
-                    conflicts[c].add(a)
-                    conflicts[a].add(c)
+    for dst, src in _candidates(program):
+        a, b = sorted((find(dst), find(src)), key=lambda v: order[v])
+        if a == b or b in conflicts[a] or {a, b} <= framed or {a, b} <= params:
+            continue
+        leader[b] = a
+        framed |= {a} if b in framed else set()
+        params |= {a} if b in params else set()
+        # The merged register interferes with all that either of the two interfered with.
+        for c in conflicts.pop(b, set()):
+            conflicts[c].discard(b)
+            conflicts[c].add(a)
+            conflicts[a].add(c)
     return _apply(program, {v: find(v) for v in program.vars})
 
 
+def _candidates(program: StackProgram) -> Iterator[tuple[str, str]]:
+    """Yield the pairs that should share a register: those of moves, and arrays before and after a store into them."""
+    for block in program.blocks:
+        for op in block.ops:
+            if isinstance(op, Move) and _mergeable(program.vars.get(op.dst), program.vars.get(op.src)):
+                yield op.dst, op.src
+            for dst, src in stored_into(op):
+                old, new = program.vars.get(src), program.vars.get(dst)
+                if old is not None and new is not None and _have_registers(old) and _same_type(old, new):
+                    yield dst, src
+
+
 def _mergeable(dst: Var | None, src: Var | None) -> bool:
-    if dst is None or src is None or dst.storage is None or src.storage is None:
+    if dst is None or src is None:
         return False
-    if not (dst.storage.has_register and src.storage.has_register):
-        return False
+    return _have_registers(dst, src) and _same_type(dst, src)
+
+
+def _have_registers(*vars: Var) -> bool:
+    return all(var.storage is not None and var.storage.has_register for var in vars)
+
+
+def _same_type(dst: Var, src: Var) -> bool:
     a, b = dst.type, src.type
     return isinstance(a, ArrayType) and isinstance(b, ArrayType) and (a.dtype, a.shape) == (b.dtype, b.shape)
 

@@ -29,9 +29,12 @@ def views(jaxpr: jex.Jaxpr) -> dict[Any, frozenset[int]]:
         inner = eqn.params.get("jaxpr")
         if inner is not None:
             of_inner = views(inner.jaxpr)
-            tied = [of_inner.get(var, frozenset()) if isinstance(var, jex.Var) else () for var in inner.jaxpr.outvars]
+            tied = [
+                of_inner.get(var, frozenset()) if isinstance(var, jex.Var) else frozenset()
+                for var in inner.jaxpr.outvars
+            ]
         else:
-            tied = [range(len(eqn.invars))] * len(eqn.outvars)
+            tied = [frozenset(range(len(eqn.invars)))] * len(eqn.outvars)
         for var, numbers in zip(eqn.outvars, tied, strict=True):
             given = (eqn.invars[k] for k in numbers)
             sources = frozenset(k for each in given if isinstance(each, jex.Var) for k in found.get(each, ()))

@@ -19,7 +19,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.def_use import reads, terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
 from pcbatch.lowering.typing import traced_draws
-from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, materialise, of_example
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join_leaves, materialise, of_example
 from pcbatch.lowering.typing.join_types import differs, join
 from pcbatch.lowering.typing.trace import Traced, reading_tables, trace
 from pcbatch.records.arguments import mentions
@@ -68,21 +68,22 @@ class Inferred:
         return all((call.func, result) in self.types for result in self.results[call.func])
 
 
-def run(program: CfgProgram, args: Mapping[str, Abstract]) -> Inferred:
+def run(program: CfgProgram, args: Mapping[str, Abstract], widen: bool = True) -> Inferred:
     """Infer the types of all variables; `args` gives the entry's parameters, for one lane.
 
+    With `widen` structures that differ are joined to a container of the lane, else they are conflicts.
     Errors of the user's program are part of the result; nothing is raised for them.
     """
     before = traced_draws.states(program)
-    inferred = _infer(program, args, trace)
+    inferred = _infer(program, args, trace, widen)
     # Some function drew random numbers while it was traced: infer again, slowly, to learn which.
     if traced_draws.states(program) != before:
-        inferred = _infer(program, args, traced_draws.watching(program))
+        inferred = _infer(program, args, traced_draws.watching(program), widen)
     return inferred
 
 
-def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer) -> Inferred:
-    inference = _Inference(program, tracer)
+def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, widen: bool) -> Inferred:
+    inference = _Inference(program, tracer, widen)
     inference.inferred.args = args
     for name, value in args.items():
         inference.assign((program.entry, name), of_example(value), program.function(program.entry).loc)
@@ -96,7 +97,8 @@ def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer) ->
 
 
 class _Inference:
-    def __init__(self, program: CfgProgram, tracer: Tracer) -> None:
+    def __init__(self, program: CfgProgram, tracer: Tracer, widen: bool) -> None:
+        self.join = join if widen else join_leaves
         self.program = program
         self.tracer = tracer
         self.functions = {f.name: f for f in program.functions}
@@ -150,7 +152,7 @@ class _Inference:
             self.inferred.sources[place] = loc
         else:
             try:
-                new = join(old, value)
+                new = self.join(old, value)
             except JoinError as error:
                 source = self.inferred.sources.get(place)
                 conflict = Conflict(place, old, source, value, loc, str(error), error.kind)

@@ -18,8 +18,12 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.containers.capacity import capacity, rounded
+from pcbatch.containers.checks import collecting
+from pcbatch.containers.covering import covered
 from pcbatch.containers.elements import Rows, Unset, list_class, parts, prepare, text_of
+from pcbatch.containers.entries import Entries
 from pcbatch.containers.optional import Optional
+from pcbatch.errors import Refusal
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
@@ -32,9 +36,9 @@ from pcbatch.lowering.typing.abstract_values import (
     join_leaves,
     with_origins,
 )
-from pcbatch.lowering.typing.jax_types import from_aval
+from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.pytree import flatten
-from pcbatch.origins import Origin
+from pcbatch.origins import Origin, note, noting
 from pcbatch.records import reference as references
 from pcbatch.records.arguments import erased
 from pcbatch.records.reference import Ref
@@ -95,18 +99,58 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return y
         case (_, Unset()):
             return x
-        case (Ref(), Ref() | None) if not lead:
-            return joined_references(x, y, error)
-        case None, Ref() if not lead:
-            return joined_references(y, x, error)
+        case Ref(), Ref() | None:
+            return joined_references(x, y, lead, error)
+        case None, Ref():
+            return joined_references(y, x, lead, error)
+        case (Ref(), _) | (_, Ref()) if _is_made(x) or _is_made(y):
+            raise JoinError("a record that is made in a lane cannot take the place of a packed one", "made")
         case (Optional(), _) | (_, Optional()) | (None, _) | (_, None):
             return _optional(x, y, lead, error)
+        case (Entries(), _) | (_, Entries()):
+            return _entries(x, y, error)
+        case (dict(), dict()) if x.keys() != y.keys():
+            return _entries(x, y, error)
         case (list() | Rows(), list() | Rows()) if not _alike(x, y):
             one, other = _as_lane_list(x, error), _as_lane_list(y, error)
             if type(one) is not type(other):
                 raise error
             return _lists(one, other, lead, error, grown=_grown(x, y))
     return _nodes(x, y, lead, error)
+
+
+def _entries(x: Any, y: Any, error: JoinError) -> Any:
+    """Join two dicts or sets, of which one is of the lane or which differ in their keys."""
+    for value in (x, y):
+        text = isinstance(value, dict) and any(isinstance(key, str) for key in value)
+        if text or not isinstance(value, dict | Entries | Cell):
+            raise error
+    if isinstance(x, Cell) and isinstance(y, Cell):
+        raise error
+    (xs, tree), (ys, other) = jax.tree.flatten(x), jax.tree.flatten(y)
+
+    def run(x_leaves: list[Any], y_leaves: list[Any]) -> Any:
+        with noting(), collecting():
+            return covered(_put_together(tree, xs, x_leaves), _put_together(other, ys, y_leaves))
+
+    try:
+        made: Any = jax.eval_shape(run, [_aval(cell) for cell in xs], [_aval(cell) for cell in ys])
+    except (Refusal, TypeError) as cause:
+        raise JoinError(str(cause), "structure") from None
+    return jax.tree.map(lambda aval: Cell(from_aval(aval), Origin.ARRAY), made)
+
+
+def _aval(cell: Cell) -> Any:
+    return to_aval(cell.leaf) if isinstance(cell.leaf, ArrayType) else None
+
+
+def _put_together(tree: Any, cells: list[Cell], leaves: list[Any]) -> Any:
+    """The object whose leaves are tracers with the origins of cells, or known values."""
+    values = [
+        note(leaf, cell.origin) if isinstance(cell.leaf, ArrayType) else cell.leaf.value
+        for cell, leaf in zip(cells, leaves, strict=True)
+    ]
+    return jax.tree.unflatten(tree, values)
 
 
 def _texts(x: Any, y: Any) -> tuple[Rows, Rows] | None:
@@ -131,13 +175,18 @@ def _of_known(text: Rows) -> Rows:
     return made
 
 
-def joined_references(x: Ref, y: Ref | None, error: JoinError) -> Ref:
+def _is_made(x: Any) -> bool:
+    """Whether this is an object that was made in a lane, such as a named tuple."""
+    return not isinstance(x, Cell | Ref | Optional | Rows | Unset | list | dict) and x is not None
+
+
+def joined_references(x: Ref, y: Ref | None, lead: int, error: JoinError) -> Ref:
     """Join a reference with another one, or with None."""
     merged = references.joined(x, y)
     if merged is None:
         raise error
     if y is not None:
-        merged = Ref(_cells(x.pcbatch_id, y.pcbatch_id, 0), merged.pcbatch_type)
+        merged = Ref(_cells(x.pcbatch_id, y.pcbatch_id, lead), merged.pcbatch_type)
     return merged
 
 
@@ -193,9 +242,20 @@ def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     value = reduce(lambda a, b: _joined(a, b, lead, error), parts)
     if value is None:
         return None
+    if _nests(value):
+        kind = type(value).__name__
+        raise JoinError(f"a {kind} holds a {kind}, which holds another, to a depth that is not known", "made")
     leaves = jax.tree.leaves(value)
     shape = leaves[0].array.shape[:lead] if leaves and lead else ()
     return Optional(jax.tree.map(_made_array, value), Cell(replace(BOOL, shape=shape), Origin.NUMBER))
+
+
+def _nests(value: Any) -> bool:
+    """Whether an object has one of its own kind in a part that may be None: as they are joined, they nest without end."""
+    if not _is_made(value):
+        return False
+    found: list[Any] = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Optional))
+    return any(isinstance(part, Optional) and type(part.value) is type(value) for part in found)
 
 
 def _made_array(cell: Cell) -> Cell:
@@ -284,6 +344,8 @@ def _restructured(value: Any, want: Any) -> Any:
             if isinstance(value, Optional):
                 return Optional(_restructured(value.value, want.value), value.present)
             return Optional(_restructured(value, want.value), jnp.asarray(True))
+        case _, Entries():
+            return covered(value, _zeros(want))
         case None, Ref():
             return Ref(jnp.int32(NONE), want.pcbatch_type)
         case Ref(), Ref():
@@ -303,6 +365,9 @@ def _columns(columns: Any, want: Any) -> Any:
     """Columns of one list with the structure of another's; what nothing was stored in is zero."""
     if isinstance(columns, Unset) and not isinstance(want, Unset):
         return _zeros(want)
+    if isinstance(want, Ref):
+        ids = jnp.full(want.pcbatch_id.array.shape, NONE, jnp.int32) if columns is None else columns.pcbatch_id
+        return Ref(ids, want.pcbatch_type)
     if isinstance(want, Optional) and not isinstance(columns, Optional):
         rows = want.present.array.shape
         if columns is None:

@@ -15,7 +15,7 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import Alias, Parts, aliases
+from pcbatch.containers.aliasing import CAPTURED, Alias, Key, Parts, aliases, captured
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.containers.lane_list import unpacked
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
@@ -25,9 +25,9 @@ from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.array_views import views
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.objects import is_plain_object, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
-from pcbatch.records.arguments import mentions
 
 COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
@@ -35,6 +35,7 @@ COLLECTIVE = (
 )
 
 FUNCTION_MODULES = ("builtins", "functools", "jax", "jaxlib", "numpy")  # of the types of functions
+PLAIN_LEAVES = (bool, int, float, complex, str, bytes, type, type(None))
 PLAIN = (str, bytes, type, np.dtype, type(Ellipsis))  # they hold no arrays
 
 _tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=False)
@@ -51,6 +52,10 @@ class TraceError(Refusal):
 
     def __init__(self, cause: str, *helps: str) -> None:
         super().__init__("PCB304", cause, helps=helps)
+
+
+class ChangedArgument(TraceError):
+    """Error of a primitive that changes one of its arguments; as a function of the program it may do so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +95,9 @@ class Traced:
 
 
 def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
-    """Return a primitive whose last operand are the tables of records: what is read of these belongs to the records."""
+    """Return a primitive whose last operand are the tables of records: what is read of these existed before."""
     last = len(ins) - 1
-    owners = [k for k, value in enumerate(ins[:-1]) if mentions(value.tree)]
-    aliases = {
-        one._replace(source=k) for one in traced.aliases for k in (owners if one.source == last else [one.source])
-    }
+    aliases = {one._replace(source=CAPTURED) if one.source == last else one for one in traced.aliases}
     return replace(traced, tables=True, aliases=frozenset(aliases))
 
 
@@ -194,6 +196,8 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         out = fn(*args)
         _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else unpacked(out, results)
+        if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
+            register_made(values, _existing(fn, ins))
         arrays_out: list[Any] = []
         for value in values:
             _check_not_iterator(value)
@@ -210,6 +214,9 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
     try:
         with swallowed_errors.noticed(), noting() as notes, collecting() as made:
             closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
+    except Refusal as refused:
+        refused.called = tuple(notes.called)
+        raise
     except AssertionError as failed:
         if "ManualAxisType" in str(failed):  # what JAX says inside a `shard_map` that keeps track of what varies
             raise TraceError(*COLLECTIVE).with_traceback(failed.__traceback__) from None
@@ -279,6 +286,15 @@ def _array_aliases(closed: jex.ClosedJaxpr, ins: Sequence[Abstract], outs: Seque
                 found.update(Alias(k, j, _is_leaf(value), _is_leaf(ins[j])) for j in sources)
             position += 1
     return found
+
+
+def _existing(fn: Callable[..., Any], ins: Sequence[Abstract]) -> set[Key]:
+    """The objects that existed before a primitive: those that it has captured, and known ones among its inputs."""
+    keys = captured(fn)
+    for leaf in (leaf for value in ins for leaf in value.leaves):
+        if isinstance(leaf, Known) and not isinstance(leaf.value, PLAIN_LEAVES):
+            keys |= Parts(leaf.value).own
+    return keys
 
 
 def _is_leaf(value: Abstract) -> bool:
@@ -351,11 +367,9 @@ def _check_not_iterator(value: Any) -> None:
 def _check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[list[Any], Any]]) -> None:
     for (old, old_tree), (new, new_tree) in zip(before, after, strict=True):
         if old_tree != new_tree or any(a is not b for a, b in zip(old, new, strict=True)):
-            raise TraceError(
-                "a list or dict of this lane is changed in place",
-                "make a new one: `xs = [*xs, x]`, `x, xs = xs[-1], xs[:-1]` for `x = xs.pop()`, `d = {**d, 'k': v}`",
-                "where the length depends on the lane, use an array of the greatest size and a counter: "
-                "`xs, size = xs.at[size].set(x), size + 1`, and `size -= 1` before `xs[size]` is read",
+            raise ChangedArgument(
+                "a list, a dict or an object of this lane is changed in place where it is traced",
+                "change it in a statement of its own, or in a function that is called there",
             )
 
 

@@ -70,7 +70,7 @@ UNSTEADY = frozenset(
     "empty empty_like argpartition byteswap ctypes data base id hash count cycle object device".split()
 )
 # Powers of negative numbers, which Python finds complex, and a lane NaN.
-COMPLEX = re.compile(r"\bi?pow\(x, x")
+COMPLEX = re.compile(r"\bi?pow\(x, x|\((x|-2\.5) \*\* |^(x|-2\.5) \*\* x|pow\(-2\.5, x")
 # How wide the types of JAX are is not what Python says.
 WIDTHS = frozenset(
     "itemsize nbytes strides dtype spacing nextafter finfo iinfo getlimits ulp view min_scalar_type".split()
@@ -155,8 +155,34 @@ def math_calls() -> Iterator[str]:
     for module in ("math", "cmath"):
         names = [f"{module}.{name}" for name in public(NAMES[module]) if is_called(getattr(NAMES[module], name))]
         patterns = ("{f}({v})", "{f}({v}, {v})", "{f}({v}, 2)", "{f}(2, {v})", "{f}([{v}, {v}])",
-                    "{f}([{v}, 1], [{v}, 2])", "{f}({v}, 1, {v})")  # fmt: skip
+                    "{f}([{v}, 1], [{v}, 2])", "{f}({v}, 1, {v})", "{f}({v}, {v}, {v})", "{f}(*[{v}, 4])",
+                    "{f}({v}, 2, rel_tol=0.5)", "{f}(({v}, 2.0), (1.0, {v}))", "{f}(t for t in ({v}, 2, {v}))",
+                    "list(map({f}, [{v}, 2]))", "{f}({v} * 1.5)", "{f}({v} + 4)", "{f}(-{v})", "{f}({v} * 100.0)", "{f}({v} - {v})", "{f}(0.1 * {v}, 3)")  # fmt: skip
         yield from _calls(names, patterns, "n x c xs ns")
+
+
+def number_calls() -> Iterator[str]:
+    """What programs do with numbers, and with tuples of them."""
+    for a in ("n", "x", "c", "7", "-2.5"):
+        for b in ("n", "x", "c", "3"):
+            for op in "+ - * / // % ** << >> & | ^ == != < <= > >=".split():
+                yield f"{a} {op} {b}"
+            yield from (f"divmod({a}, {b})", f"pow({a}, {b})", f"({a}, {b}) < ({b}, {a})", f"({a}, {b}) == ({b}, {a})",
+                        f"({a}, 1) <= ({a}, {b})", f"[{a}, {b}] != [{b}, {a}]", f"sorted(({a}, {b}, 1))",
+                        f"sorted([({a}, 1), ({b}, 2)], reverse=True)", f"sorted([{a}, {b}], key=lambda t: -t)",
+                        f"max({a}, {b}, key=abs)", f"min(({a}, {b}), ({b}, {a}))", f"{a} in {{{b}, 2}}",
+                        f"{a} not in (1, {b})", f"({a}, {b}, 2).count({b})", f"[{a}, {b}].index({b})",
+                        f"sum(({a}, {b}, {a}))", f"round({a}, {b})", f"math.isclose({a}, {b})",
+                        f"complex({a}, {b})", f"statistics.mean([{a}, {b}])", f"statistics.median(({a}, {b}, 1))",
+                        f"functools.reduce(lambda s, t: s * t, [{a}, {b}, 2])",
+                        f"operator.mul({a}, {b})", f"math.gcd({a}, {b}, 12)", f"pow({a}, {b}, 7)")  # fmt: skip
+        for text in ("round({a})", "round({a}, 1)", "round({a}, 0)", "round({a} * 1234, -2)", "round({a} * 1.2345, 2)",
+                     "abs({a})", "~{a}", "-{a}", "int({a})", "float({a})", "bool({a})", "not {a}", "{a}.real",
+                     "{a}.imag", "{a}.numerator", "{a}.denominator", "{a}.conjugate()", "{a}.is_integer()",
+                     "{a}.bit_length()", "{a}.bit_count()", "pow({a}, -1, 11)", "pow(3, {a}, 5)", "pow({a}, 5, -7)",
+                     "isinstance({a}, (int, float))", "type({a}) == int", "isinstance({a}, bool)",
+                     "{a} // 1", "{a} % 1", "1 << int({a}) % 5", "{a} ** 2"):  # fmt: skip
+            yield text.format(a=a if not a.startswith("-") and not a.isdigit() else f"({a})")
 
 
 def method_calls() -> Iterator[str]:
@@ -205,6 +231,7 @@ GROUPS = {
     "numpy": numpy_calls,
     "ufuncs": ufunc_calls,
     "math": math_calls,
+    "numbers": number_calls,
     "methods": method_calls,
     "builtins": builtin_calls,
     "library": library_calls,

@@ -48,10 +48,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """What Python gives for an expression on each example that it accepts, by the number of the example."""
+    """What Python gives for an expression on each example that it accepts, by the number of the example.
+
+    `raised` are the names of the errors of arithmetic that it raises on others.
+    """
 
     text: str
     values: Mapping[int, Any]
+    raised: Mapping[int, str]
 
 
 def in_plain_python(texts: Sequence[str]) -> Iterator[Plain]:
@@ -63,14 +67,19 @@ def in_plain_python(texts: Sequence[str]) -> Iterator[Plain]:
         if COMPLEX.search(text):
             continue
         values: dict[int, Any] = {}
+        raised: dict[int, str] = {}
         for k, example in enumerate(EXAMPLES):
             operands = {v: value.copy() if isinstance(value, np.ndarray) else value for v, value in example.items()}
             with contextlib.suppress(Exception), _quietly():
-                found = eval(text, {**NAMES, **operands})
+                try:
+                    found = eval(text, {**NAMES, **operands})
+                except (ValueError, ArithmeticError) as error:
+                    raised[k] = type(error).__name__
+                    continue
                 changed = any(not np.array_equal(operands[v], example[v]) for v in example)
                 values[k] = eval(text, {**NAMES, **of_jax(example)}) if changed else found
-        if values:
-            yield Plain(text, values)
+        if values or (raised and text.startswith(("math.", "cmath."))):
+            yield Plain(text, values, raised)
 
 
 def of_jax(example: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,16 +179,27 @@ def _verdict(program: CfgProgram, found: Inferred, plain: Plain, line: int) -> V
     ((key, op),) = ops
     assert isinstance(op, Prim)
     traced = found.traced[key]
-    for k, want in plain.values.items():
+    for k in (*plain.values, *(plain.raised if traced.checks else ())):
         try:
             with _quietly():
                 outs = jex.jaxpr_as_fun(traced.closed)(*[ARGUMENTS[k][v] for v in op.expr.ins])
         except Exception as error:
             return Verdict(plain.text, "", f"the jaxpr raises {_shown(error)}")
+        failed = next((check.exception for check in traced.checks if bool(outs[check.failed])), "")
+        if failed != plain.raised.get(k, "") and not (failed == "OverflowError" and _is_large(plain.values.get(k))):
+            return Verdict(plain.text, "", f"raises {failed or 'nothing'}, not {plain.raised.get(k, 'anything')}")
+        if failed:
+            continue
+        want = plain.values[k]
         value = traced.outs[0].rebuild(list(outs))
         if not _alike(value, want, _tolerant(plain.text)):
             return Verdict(plain.text, "", f"{value!r:.200} in place of {want!r:.200}")
     return Verdict(plain.text, "same")
+
+
+def _is_large(value: Any) -> bool:
+    """Whether a number does not fit the types of a lane."""
+    return isinstance(value, int | float | complex) and abs(value) >= 2**31 - 1
 
 
 def _tolerant(text: str) -> bool:

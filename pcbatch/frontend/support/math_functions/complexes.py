@@ -69,12 +69,22 @@ def _defined(name: str, z: Any) -> Any:
 
 def log(z: Any, *base: Any) -> Any:
     """The function `cmath.log`, of one or two arguments."""
-    result = function("log", jnp.log)(z)
     if not base:
-        return result
-    divisor = function("log", jnp.log)(*base)
-    domain(divisor != 0, "ZeroDivisionError", "complex division by zero")
-    return result / divisor
+        return function("log", jnp.log)(z)
+    a, b = (_mirrored("log", jnp.log, number("cmath.log", value)) for value in (z, *base))
+    domain((b != 0) & ~jnp.isinf(jnp.real(b)))  # the base is neither one nor zero
+    return _quotient(a, b)
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """Return a quotient computed as Python computes it, in the same steps."""
+    x, y, re, im = jnp.real(a), jnp.imag(a), jnp.real(b), jnp.imag(b)
+    wide = jnp.abs(re) >= jnp.abs(im)
+    ratio = jnp.where(wide, im / jnp.where(wide, re, 1.0), re / jnp.where(wide, 1.0, im))
+    divisor = jnp.where(wide, re + im * ratio, re * ratio + im)
+    real_part = jnp.where(wide, x + y * ratio, x * ratio + y) / divisor
+    imaginary = jnp.where(wide, y - x * ratio, y * ratio - x) / divisor
+    return jax.lax.complex(real_part, imaginary)
 
 
 def log10(z: Any) -> Any:

@@ -1,8 +1,9 @@
-"""Functions of `math` and `statistics` on several numbers of a lane: tuples, lists, generators and arrays of one axis."""
+"""Functions of `math` and `statistics` on several numbers of a lane: tuples, lists and arrays of one axis."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,11 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import require
+from pcbatch.containers.elements import room
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_range import LaneRange
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.builtins import sorted_
-from pcbatch.frontend.support.math_functions.arguments import of_lane, real, scalar
+from pcbatch.frontend.support.math_functions.arguments import real, scalar
 from pcbatch.frontend.support.math_functions.integers import exact_product, exact_sum
-from pcbatch.frontend.support.python_numbers import add, mul
+from pcbatch.frontend.support.python_numbers import mul
 from pcbatch.origins import Origin, Tracer, kind_of, note
 
 
@@ -27,16 +31,38 @@ def numbers(name: str, values: Any) -> list[Any]:
     return [scalar(name, value) for value in values]
 
 
-def column(name: str, values: Any) -> Any:
-    """Return the numbers of a sequence as one array, in the type that holds them all."""
+def column(name: str, values: Any, neutral: float = 0) -> Any:
+    """Return the numbers of a sequence as one array, in the type that holds them all.
+
+    A list of the lane is one with room for more: there the array has the neutral number.
+    """
+    if isinstance(values, LaneList):
+        return _filled(name, values, neutral)
     if isinstance(values, Tracer) and values.ndim == 1:
         return values
     found = numbers(name, values)
     return jnp.stack([jnp.asarray(value) for value in found]) if found else jnp.zeros(0)
 
 
+def _filled(name: str, values: LaneList, neutral: float) -> Any:
+    columns = values.columns
+    if room(columns, 0) in (None, 0):
+        return jnp.zeros(0)
+    if not isinstance(columns, jax.Array) or columns.ndim != 1:
+        title = f"`{name}` takes numbers, and the elements of this list are no numbers"
+        raise Refusal("PCB306", title, helps=("make a list of the numbers of its elements",))
+    return jnp.where(jnp.arange(columns.shape[0]) < values.length, columns, jnp.asarray(neutral, columns.dtype))
+
+
+def _size(values: Any) -> Any:
+    """Return the number of numbers in a sequence."""
+    return values.length if isinstance(values, LaneList) else len(values)
+
+
 def floats(name: str, values: Any) -> Any:
-    """Return the numbers of a sequence as one array of floats."""
+    """Return the numbers of a sequence as one array of floats; zero where a list of the lane has none."""
+    if isinstance(values, LaneList):
+        return _filled(name, values, 0).astype(float)
     if isinstance(values, Tracer) and values.ndim == 1:
         return values.astype(float)
     found = [jnp.asarray(real(name, value), float) for value in numbers(name, values)]
@@ -49,7 +75,15 @@ def _is_integers(array: Any) -> bool:
 
 def prod(values: Any, *, start: Any = 1) -> Any:
     """The function `math.prod`; of integers it is exact, or the lane raises OverflowError."""
-    items = column("math.prod", values)
+    if isinstance(values, LaneList) or (isinstance(values, Tracer) and values.ndim == 1):
+        return _prod(values, start)
+    if any(isinstance(value, Tracer) and value.ndim for value in values):
+        return math.prod(values, start=start)  # an array, computed by the operator of arrays
+    return _prod(values, start)
+
+
+def _prod(values: Any, start: Any) -> Any:
+    items = column("math.prod", values, 1)
     first = scalar("math.prod", start)
     both = jnp.result_type(items, first) if isinstance(first, Tracer) or items.size else items.dtype
     if items.size == 0:
@@ -62,9 +96,8 @@ def prod(values: Any, *, start: Any = 1) -> Any:
 
 def sumprod(p: Any, q: Any) -> Any:
     """The function `math.sumprod`; of integers it is exact, or the lane raises OverflowError."""
-    a, b = column("math.sumprod", p), column("math.sumprod", q)
-    if a.shape != b.shape:
-        raise ValueError("Inputs are not the same length")
+    require(_size(p) == _size(q), "ValueError", "Inputs are not the same length")
+    a, b = _as_long(column("math.sumprod", p), column("math.sumprod", q))
     if not (_is_integers(a) and _is_integers(b)):
         return _compensated(a.astype(float) * b.astype(float))
     wide = jnp.promote_types(jnp.result_type(a, b), np.int32)
@@ -113,10 +146,15 @@ def hypot(*coordinates: Any) -> Any:
 
 def dist(p: Any, q: Any) -> Any:
     """The function `math.dist`."""
-    a, b = floats("math.dist", p), floats("math.dist", q)
-    if a.shape != b.shape:
-        raise ValueError("both points must have the same number of dimensions")
+    require(_size(p) == _size(q), "ValueError", "both points must have the same number of dimensions")
+    a, b = _as_long(floats("math.dist", p), floats("math.dist", q))
     return _norm(a - b)
+
+
+def _as_long(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return two arrays with zeros behind the end of the shorter one."""
+    size = max(a.size, b.size)
+    return jnp.pad(a, (0, size - a.size)), jnp.pad(b, (0, size - b.size))
 
 
 def _norm(xs: Any) -> Any:
@@ -137,27 +175,41 @@ def _norm(xs: Any) -> Any:
 def mean(data: Any) -> Any:
     """The functions `statistics.mean` and `fmean`: of integers it may be one in Python, here it is a float."""
     items = column("statistics.mean", data)
+    size = _some("mean", data)
     if not items.size:
-        raise ValueError("mean requires at least one data point")
+        return 0.0
+    if kind_of(items.dtype) is bool:
+        title = "the mean of bools is a bool in `statistics`"
+        raise Refusal("PCB306", title, helps=("count them: `sum(values) / len(values)`",))
     if _is_integers(items):
-        total: Any = functools.reduce(add, list(items))
+        total: Any = exact_sum("statistics.mean", items)
     else:
         total = _compensated(items.astype(float))
-    return note(total.astype(float) / items.size, Origin.UNKNOWN)
+    return note(total.astype(float) / size, Origin.UNKNOWN)
 
 
 def fmean(data: Any) -> Any:
     """The function `statistics.fmean`, without weights."""
     items = floats("statistics.fmean", data)
-    if not items.size:
-        raise ValueError("fmean requires at least one data point")
-    return _compensated(items) / items.size
+    return _compensated(items) / _some("fmean", data)
+
+
+def _some(name: str, data: Any) -> Any:
+    """Return the number of data; the lane raises StatisticsError, a ValueError, where there are none."""
+    size = _size(data)
+    require(size > 0, "ValueError", f"{name} requires at least one data point")
+    return jnp.maximum(size, 1)
 
 
 def median_of(low: Callable[[int], int], high: Callable[[int], int]) -> Callable[[Any], Any]:
     """Return a function of the order: the mean of two places, or the number at one."""
 
     def run(data: Any) -> Any:
+        if isinstance(data, LaneList):
+            require(data.length > 0, "ValueError", "no median for empty data")
+            ordered = sorted_(data)
+            a, b = (ordered[jnp.clip(place(data.length), 0, data.length - 1)] for place in (low, high))
+            return (a + b) / 2 if low(2) != high(2) else a
         items: Sequence[Any] = sorted_(numbers("statistics.median", data))
         if not items:
             raise ValueError("no median for empty data")
@@ -171,17 +223,24 @@ def first_only(function: Callable[[Any], Any]) -> Callable[..., Any]:
     """Return a function of one sequence, which is gone over once."""
 
     def run(values: Any, *rest: Any, **options: Any) -> Any:
-        return function(values if isinstance(values, Tracer | np.ndarray) else list(values), *rest, **options)
+        return function(_kept(values), *rest, **options)
 
     return run
+
+
+def _kept(values: Any) -> Any:
+    """Return a sequence that may be gone over again; arrays and lists of the lane as they are."""
+    if isinstance(values, LaneRange):
+        return values.to_list()
+    return values if isinstance(values, Tracer | np.ndarray | LaneList) else list(values)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "prod": first_only(prod),
     "fsum": first_only(fsum),
-    "sumprod": lambda p, q: sumprod(p if of_lane(p) else list(p), q if of_lane(q) else list(q)),
+    "sumprod": lambda p, q: sumprod(_kept(p), _kept(q)),
     "hypot": hypot,
-    "dist": dist,
+    "dist": lambda p, q: dist(_kept(p), _kept(q)),
 }
 STATISTICS: dict[str, Callable[..., Any]] = {
     "mean": first_only(mean),

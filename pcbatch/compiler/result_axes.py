@@ -1,0 +1,56 @@
+"""The axes of the lanes in the leaves of a program's result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+
+from pcbatch.call.in_axes import is_axis
+from pcbatch.call.out_axes import checked
+from pcbatch.compiler.pipeline import Stages
+from pcbatch.containers.host_forms import container_leaves
+from pcbatch.lowering.analysis.divergence import same_results
+from pcbatch.lowering.cfg_passes.flatten import array_leaves
+
+
+@dataclass(frozen=True)
+class OutAxes:
+    """The axes of the lanes in the leaves of a result, inferred when they are first asked for: inside a `vmap`, whose
+    elements may differ in what their lanes share, nobody asks.
+
+    Attributes:
+        function: the name of the function, for messages.
+        stages: the program.
+        wanted: the option `out_axes`.
+        shared: the parameters that all lanes share.
+    """
+
+    function: str
+    stages: Stages
+    wanted: Any
+    shared: frozenset[str]
+
+    @cached_property
+    def leaves(self) -> tuple[int | None, ...]:
+        """The axis in each leaf, None where it comes without lanes.
+
+        Raises:
+            UsageError: the option does not fit the result.
+        """
+        result = self.stages.result
+        assert result is not None
+        if is_axis(self.wanted) and self.wanted == 0:
+            return (0,) * len(result.leaves)
+        shared = {leaf for p in self.shared for leaf, _ in array_leaves(p, self.stages.params[p])}
+        same = same_results(self.stages.cfg, frozenset(shared))
+        return checked(self.function, self.wanted, result, same, self.containers)
+
+    @cached_property
+    def containers(self) -> tuple[bool, ...]:
+        """Which leaves are parts of lists, dicts or sets of the lanes."""
+        result = self.stages.result
+        assert result is not None
+        return tuple(container_leaves(jax.tree.unflatten(result.tree, list(range(len(result.leaves))))))

@@ -1,0 +1,24 @@
+"""Values whose type may become wider while what they store stays as it is, as references to records do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Joinable:
+    """A node of a pytree whose static data is a type, and of which None is one of the values."""
+
+    __slots__ = ()
+
+    def covering(self, other: Any) -> Any:
+        """Return the static data that covers this value and another one, which may be None; None if there is none."""
+        raise NotImplementedError
+
+    def typed(self, static: Any) -> Any:
+        """Return this value with other static data."""
+        raise NotImplementedError
+
+    @staticmethod
+    def none(static: Any, shape: tuple[int, ...]) -> Any:
+        """Return what None is stored as: an array of a shape of them."""
+        raise NotImplementedError

@@ -1,0 +1,133 @@
+"""Lists of lanes as `Ragged` objects in results, and these as lists of lanes in arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.capacity import rounded
+from pcbatch.containers.elements import Rows, Unset
+from pcbatch.containers.host_forms import register
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.ragged import Ragged, cut, is_concrete, is_key, is_ragged
+from pcbatch.origins import Origin
+
+
+def _of_lists(lists: Rows) -> Ragged:
+    """The form of a list in results; its leaves are [lanes, ...]."""
+    if isinstance(lists.columns, Unset):  # no lane has ever put anything into it
+        return Ragged(_nothing(lists.length), lists.length)
+    values = jax.tree.map(lambda x: _of_lists(x) if isinstance(x, Rows) else x, lists.columns, is_leaf=_is_rows)
+    return Ragged(values, lists.length)
+
+
+def _nothing(lengths: Any) -> Any:
+    shape, dtype = (*lengths.shape, 0), jax.dtypes.canonicalize_dtype(float)
+    if isinstance(lengths, jax.ShapeDtypeStruct):
+        return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
+    return (np if isinstance(lengths, np.ndarray) else jnp).zeros(shape, dtype)
+
+
+def _is_rows(value: object) -> bool:
+    return isinstance(value, Rows)
+
+
+register(LaneList, _of_lists)
+
+
+def shortened(value: Any) -> Any:
+    """Return a value with each `Ragged` in it cut to its longest list, where lengths are known."""
+    return jax.tree.map(lambda x: _shortened(x) if is_ragged(x) else x, value, is_leaf=is_ragged)
+
+
+def _shortened(lists: Ragged) -> Ragged:
+    if not (isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths)):
+        return lists
+    axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
+    longest = int(max(0, lengths.max(initial=0)))
+
+    def cut_leaf(leaf: Any) -> Any:
+        if not hasattr(leaf, "shape") or leaf.shape[axis] <= longest:
+            return leaf
+        if isinstance(leaf, np.ndarray) or is_key(leaf) or not is_concrete(leaf):
+            return cut(leaf, axis, longest)
+        return jnp.asarray(cut(np.asarray(leaf), axis, longest))  # without a program for each length
+
+    values = jax.tree.map(cut_leaf, lists.values)
+    if isinstance(lists.values, Ragged):  # lists behind the end of a list are none
+        there = np.arange(longest) < lengths[..., None]
+        inner = np.where(there, np.asarray(values.lengths), 0)
+        values = Ragged(values.values, inner if isinstance(values.lengths, np.ndarray) else jnp.asarray(inner))
+    return Ragged(shortened(values), lists.lengths)
+
+
+def ragged_in(value: Any) -> bool:
+    """Whether a value is or holds a `Ragged`."""
+    return any(map(is_ragged, jax.tree.leaves(value, is_leaf=is_ragged)))
+
+
+def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
+    """Return an argument with a list of the lane in place of each `Ragged`; the leaves keep their axes in front.
+
+    Args:
+        value: the argument.
+        shared: for each `Ragged` in it, in order, whether it is one list of lists for all lanes.
+
+    Raises:
+        ValueError: lengths that lists cannot have.
+    """
+    parts, tree = jax.tree.flatten(value, is_leaf=is_ragged)
+    alike = iter(shared)
+    return jax.tree.unflatten(
+        tree, [_as_container(x, next(alike, False)) if isinstance(x, Ragged) else x for x in parts]
+    )
+
+
+def _as_container(lists: Ragged, shared: bool) -> LaneList:
+    _check_lengths(lists)
+    if shared:
+        lists = Ragged(lists, np.int32(len(lists)))
+    axis = np.ndim(lists.lengths)
+    sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(lists.values)}
+    capacity = rounded(max(sizes))
+
+    def pad(leaf: Any) -> Any:
+        if isinstance(leaf, jax.ShapeDtypeStruct):
+            shape = (*leaf.shape[:axis], capacity, *leaf.shape[axis + 1 :])
+            return jax.ShapeDtypeStruct(shape, leaf.dtype)  # type: ignore[no-untyped-call]
+        width = [(0, capacity - leaf.shape[axis] if k == axis else 0) for k in range(leaf.ndim)]
+        return (np if isinstance(leaf, np.ndarray) else jnp).pad(leaf, width) if width[axis][1] else leaf
+
+    columns = jax.tree.map(pad, as_containers(lists.values))
+    origins = tuple(_origin(part, axis) for part in jax.tree.leaves(columns, is_leaf=_is_rows))
+    new: LaneList = LaneList.tree_unflatten(origins, (columns, lists.lengths))
+    return new
+
+
+def _check_lengths(lists: Ragged) -> None:
+    """Raise ValueError for lengths that lists cannot have, as far as they are known."""
+    if not (isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths)):
+        return
+    axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
+    sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(lists.values)}
+    if (lengths < 0).any():
+        failed = ", ".join(map(str, np.flatnonzero(lengths.reshape(len(lengths), -1).min(axis=1) < 0)[:5]))
+        raise ValueError(f"lanes {failed} of a `Ragged` have failed, and have no lists")
+    if len(sizes) != 1 or lengths.max(initial=0) > max(sizes):
+        raise ValueError(f"the lengths of a `Ragged` go up to {lengths.max(initial=0)}, and its values have {sizes}")
+    if isinstance(lists.values, Ragged):
+        _check_lengths(lists.values)
+
+
+def _origin(part: Any, axis: int) -> Origin:
+    scalar = not isinstance(part, Rows) and part.ndim == axis + 1 and not is_key(part)
+    return Origin.NUMBER if scalar else Origin.ARRAY
+
+
+def as_lists(value: Any) -> Any:
+    """Return a value with Python lists in place of each `Ragged`."""
+    return jax.tree.map(lambda x: x.tolist() if is_ragged(x) else x, value, is_leaf=is_ragged)

@@ -1,0 +1,128 @@
+"""Generators written out: the body of the loop that goes over one runs at each `yield`.
+
+before:  for d in divisors(n):       def divisors(m):            after:  m_1 = n
+             body                        k = 1                           k_1 = 1
+                                         while k <= m:                   while k_1 <= m_1:
+                                             yield k                         d = k_1; body
+                                             k += 1                          k_1 += 1
+
+A `return` of the generator ends the loop; `break` in the body leaves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import gast
+
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.expressions import copied, in_order, lower, store
+from pcbatch.frontend.build.primitives import default_expr
+from pcbatch.frontend.source.along import key_of
+from pcbatch.frontend.source.bind_call import bind
+from pcbatch.frontend.source.callee import Target, is_static
+from pcbatch.frontend.source.faults import Faults
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.generators import write_out
+from pcbatch.frontend.source.resolve import static_value
+from pcbatch.frontend.source.spread import spread
+from pcbatch.frontend.source.tree import Node, constant, is_constant, load
+from pcbatch.frontend.subset.check import check
+from pcbatch.ir.ops import Prim
+
+ITSELF = "a generator that goes over itself cannot be written out"
+ITSELF_HELP = "keep what is still to do in a list, and go over it in one loop"
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """The loop that goes over a generator: what it does with an element, and the code around it."""
+
+    consume: Callable[[Node, str], None]
+    end: str  # the label after the last element
+    unit: Unit
+    faults: Faults
+    around: Consumer | None
+    target: Target
+
+
+def each_yielded(b: Builder, node: Node, target: Target, consume: Callable[[Node, str], None]) -> None:
+    """Build the body of a generator that `node` calls; `consume` gets each element, and the label where it goes on."""
+    if _is_active(b, target):
+        b.faults.add("PCB105", ITSELF, node, helps=(ITSELF_HELP,))
+        return
+    call = spread(b.unit, node)
+    binding = bind(b.faults, call, target)
+    statics = {name: value for name, _, value in binding.defaults if is_static(value)}
+    statics |= {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
+    written = write_out(b.unit, target, {**statics, **binding.shape}, b.variables | b.unit.names, b.number())
+    functions = {name for name, value in statics.items() if isinstance(value, Target)}
+    values = in_order(b, [constant(None, value) if name in functions else value for name, value in binding.given])
+    for (name, _), value in zip(binding.given, values, strict=True):
+        store(b, written.names[name], value)
+    for name, text, default in binding.defaults:
+        b.emit(Prim((written.names[name],), default_expr(text, default), b.loc(node)))
+    faults, end = Faults(written.unit.source), b.label()
+    check(written.unit, faults)
+    _enter(b, Consumer(consume, end, b.unit, b.faults, b.consumer, target), written.unit, faults)
+    if not faults.found:
+        b.variables |= written.unit.variables
+        for new, old in {new: old for old, new in written.names.items()}.items():
+            b.stands_for.setdefault(new, load(old, node))
+        b.build(written.unit.body)
+    b.jump(end)
+    _leave(b)
+    b.start(end)
+
+
+def _is_active(b: Builder, target: Target) -> bool:
+    consumer: Consumer | None = b.consumer
+    while consumer is not None:
+        if key_of(consumer.target.fn.__code__) == key_of(target.fn.__code__):
+            return True
+        consumer = consumer.around
+    return False
+
+
+def _enter(b: Builder, consumer: Consumer, unit: Unit, faults: Faults) -> None:
+    b.consumer, b.unit, b.faults = consumer, unit, faults
+
+
+def _leave(b: Builder) -> None:
+    consumer: Consumer | None = b.consumer
+    assert consumer is not None
+    inner = b.faults
+    b.consumer, b.unit, b.faults = consumer.around, consumer.unit, consumer.faults
+    b.faults.include(inner)
+
+
+def build_yield(b: Builder, node: Node) -> None:
+    """Build a statement `yield value`: the body of the loop around the generator."""
+    value = node.value if node.value is not None else constant(None, node)
+    element = lower(b, value)
+    if not is_constant(element):
+        element = copied(b, element)
+    _consumed(b, element)
+
+
+def build_yield_from(b: Builder, node: Node) -> None:
+    """Build a statement `yield from values`."""
+    item = load(b.temp(), node)
+    target = gast.copy_location(gast.Name(id=item.id, ctx=gast.Store(), annotation=None, type_comment=None), node)
+    value = gast.copy_location(gast.Yield(value=item), node)
+    body = [gast.copy_location(gast.Expr(value=value), node)]
+    loop = gast.For(target=target, iter=node.value, body=body, orelse=[], type_comment=None)
+    b.build([gast.copy_location(loop, node)])
+
+
+def _consumed(b: Builder, element: Node) -> None:
+    """Hand an element to the loop, whose body is code of the function around the generator."""
+    consumer: Consumer | None = b.consumer
+    assert consumer is not None
+    unit, faults, following = b.unit, b.faults, b.label()
+    b.consumer, b.unit, b.faults = consumer.around, consumer.unit, consumer.faults
+    consumer.consume(element, following)
+    b.jump(following)
+    b.consumer, b.unit, b.faults = consumer, unit, faults
+    b.start(following)

@@ -1,0 +1,32 @@
+"""Changes of lists, dicts and sets outside of a helper: values of a lane must not get into them.
+
+    CACHE[key] = value      ==>      CACHE[key] = support.kept_outside(value)
+
+A helper is traced once, so that what it keeps in a global list would be the value of no lane. Values that are known
+while compiling may be kept: tables that are made once are a common thing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import gast
+
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.places import METHODS
+from pcbatch.frontend.source.resolve import resolve
+from pcbatch.frontend.source.tree import Node
+
+KINDS = (list, dict, set, deque, bytearray)
+
+
+def changes_outside(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
+    """Whether a call or an assignment changes a global or captured container."""
+    if isinstance(node, gast.Call):
+        method = isinstance(node.func, gast.Attribute) and node.func.attr in METHODS
+        return method and isinstance(resolve(unit, node.func.value, hidden), KINDS)
+    targets = (
+        node.targets if isinstance(node, gast.Assign) else [node.target] if isinstance(node, gast.AugAssign) else []
+    )
+    parts = [target for target in targets if isinstance(target, gast.Subscript)]
+    return any(isinstance(resolve(unit, part.value, hidden), KINDS) for part in parts)

@@ -1,0 +1,103 @@
+"""Generator functions of the user's own code, which a `for` loop goes over: they are written out in the loop."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import gast
+
+from pcbatch.frontend.source.along import callee_of, is_kept, is_users
+from pcbatch.frontend.source.callee import Statics, Target
+from pcbatch.frontend.source.function_unit import Unit, make_unit
+from pcbatch.frontend.source.nested import function_of, lift
+from pcbatch.frontend.source.renaming import renamed
+from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.scope import parameters
+from pcbatch.frontend.source.tree import SCOPES, Node, children, rebuild
+
+YIELDS = (gast.Yield, gast.YieldFrom)
+
+
+def generator(unit: Unit, node: Node) -> Target | None:
+    """The generator function that a node calls; None for any other node."""
+    if not isinstance(node, gast.Call) or unit.along is None:
+        return None
+    name = node.func.id if isinstance(node.func, gast.Name) else ""
+    if name in unit.definitions:
+        definition = unit.definitions[name]
+        if not is_generator(function_of(definition)):
+            return None
+        return lift(unit, frozenset({name}), unit.definitions).get(name)
+    function = resolve(unit, node.func)
+    if function is MISSING or isinstance(function, Target):
+        return function if isinstance(function, Target) and inspect.isgeneratorfunction(function.fn) else None
+    fn, args, keywords = callee_of(function)
+    if fn is None or not inspect.isgeneratorfunction(fn) or not is_users(fn.__code__) or is_kept(fn.__code__):
+        return None
+    return Target(fn, args, keywords, along=True)
+
+
+def is_generator(node: Node) -> bool:
+    """Whether the body of a function has a `yield` of its own."""
+    return not isinstance(node, gast.Lambda) and any(_yields(node.body))
+
+
+def _yields(nodes: list[Node]) -> Iterator[Node]:
+    for node in nodes:
+        if isinstance(node, YIELDS):
+            yield node
+        elif not isinstance(node, SCOPES):
+            yield from _yields(list(children(node)))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenOut:
+    """A generator function that is written out: the unit with its variables renamed, and their new names."""
+
+    unit: Unit
+    names: dict[str, str]
+
+
+def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str], number: int) -> WrittenOut:
+    """Make the unit of a generator whose body is to stand in `unit`; `taken` are names that it must avoid."""
+    own = make_unit(target.fn, unit.along or unit.batched, statics, target)
+    captured = {inner for inner, _ in target.captured}
+    local = [name for name in own.bound if name not in captured and name not in own.imports]
+    names: dict[str, str] = {}
+    for name in local:
+        new = f"{name}_{number}"
+        while new in taken or new in own.names or new in names.values():
+            new += "_"
+        names[name] = new
+    node = rebuild(own.node, lambda child: renamed(child, names))
+    args = rebuilt_parameters(own, names)
+
+    def new(name: str) -> str:
+        return names.get(name, name)
+
+    definitions = {new(name): renamed(d, names) for name, d in own.definitions.items()}
+    nested = {new(name): renamed(d, names) for name, d in own.nested.items()}
+    return WrittenOut(
+        replace(
+            own,
+            node=node,
+            params=args,
+            bound={new(name): places for name, places in own.bound.items()},
+            variables=frozenset(map(new, own.variables)) | unit.variables,
+            nested=nested,
+            definitions=definitions,
+            names=own.names | frozenset(names.values()) | unit.names,
+            statics={new(name): value for name, value in own.statics.items()},
+            lifted={new(name): value for name, value in own.lifted.items()},
+            decisions=unit.decisions,
+            generates=True,
+        ),
+        names,
+    )
+
+
+def rebuilt_parameters(unit: Unit, names: dict[str, str]) -> tuple[str, ...]:
+    """The parameters of a function that is written out, by their new names."""
+    return tuple(names.get(name, name) for name in parameters(unit.node.args))

@@ -1,0 +1,33 @@
+"""Effects of code that is traced: a primitive runs once, while compiling, so that it has none for each lane."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from pcbatch.errors import Refusal
+from pcbatch.origins import Tracer, is_noting, leaves
+
+
+def print_(*args: Any, **options: Any) -> None:
+    """Print outside of traces; raises Refusal (PCB305) while a primitive is traced."""
+    if is_noting():
+        raise Refusal(
+            "PCB305",
+            "a helper prints, which each lane has to do by itself",
+            "what is traced runs once, while compiling",
+            helps=("print in a function that the batched function calls by its name",),
+        )
+    builtins.print(*args, **options)
+
+
+def kept_outside(value: Any) -> Any:
+    """Return a value that goes into a container outside of a helper; raises Refusal (PCB305) if it is of a lane."""
+    if is_noting() and any(isinstance(leaf, Tracer) for leaf in leaves(value)):
+        raise Refusal(
+            "PCB305",
+            "a helper keeps a value of the lane in a list or dict outside of it",
+            "what is traced runs once, for all lanes",
+            helps=("pass the list or dict as an argument, and return it",),
+        )
+    return value
