@@ -23,6 +23,7 @@ jax.extend.source_info_util.register_exclusion(__file__)
 
 BASES = {"b": 2, "o": 8, "x": 16, "X": 16, "d": 10, "": 10}
 SPEC = re.compile(r"(?:(?P<fill>.)?(?P<align>[<>]))?(?P<zero>0)?(?P<width>\d*)(?P<kind>[bdoxX]?)")
+CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda value: value, 115: str, 114: repr, 97: ascii}
 FORMAT_HELP = "of an integer of the lane there are widths, filled with spaces or zeros, and the kinds d, b, o, x and X"
 
 
@@ -146,8 +147,7 @@ def template(*parts: Any) -> Any:
 def _shown(value: Any, conversion: int, spec: str) -> Any:
     of_lane = isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
     if not of_lane:
-        value = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}[conversion](value)
-        return format(value, spec)
+        return format(CONVERSIONS[conversion](value), spec)
     if not isinstance(value, LaneText) and conversion != -1 and is_whole(value):
         value, conversion = text(value), -1
     if isinstance(value, LaneText) and conversion in (114, 97):
