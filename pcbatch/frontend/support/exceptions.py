@@ -81,7 +81,9 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any, sure: bool
             cls = getattr(builtins, check.exception)
             code = jnp.where(check.failed, np.int32(code_of(cls)), code)
     if not sure and isinstance(code, jax.Array):
-        kept = [_unless(code != NONE, old, new) for old, new in zip(changed, values[count - len(changed) :], strict=True)]
+        kept = [
+            _unless(code != NONE, old, new) for old, new in zip(changed, values[count - len(changed) :], strict=True)
+        ]
         values = (*values[: count - len(changed)], *kept)
     return (number(code) if isinstance(code, jax.Array) else code, *values)
 
