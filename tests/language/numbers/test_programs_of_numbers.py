@@ -11,6 +11,8 @@ import numbers
 import operator
 import statistics
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from math import floor, gcd, isqrt
 from typing import Any
 
@@ -337,6 +339,8 @@ def test_what_has_no_number_is_refused() -> None:
         (lambda xs: math.sqrt(xs), "PCB306"),
         (lambda xs: xs[0].hex(), "PCB303"),
         (lambda xs: math.gcd(xs[0]), "PCB303"),
+        (lambda xs: Fraction(int(xs[0]), 3), "PCB304"),
+        (lambda xs: Decimal(xs[0]), "PCB304"),
         (lambda xs: math.floor(xs * 1j), "PCB30"),
     ):
         with pytest.raises(pcbatch.CompileError, match=code):
