@@ -324,6 +324,18 @@ def test_texts_of_messages() -> None:
     assert pcbatch.batch(told)(ints(5), floats(0)).tolist() == [10]
 
 
+def test_containers_of_lanes_have_the_types_of_pythons() -> None:
+    def f(n):
+        xs = []
+        for k in range(n):
+            xs.append(k)
+        d = {}
+        d[n] = 1
+        return isinstance(xs, list), type(xs) is list, isinstance(xs, (tuple, int)), isinstance(d, dict)
+
+    assert [bool(answer[0]) for answer in pcbatch.batch(f)(ints(2))] == [True, True, False, True]
+
+
 def test_errors_of_math_have_their_names() -> None:
     def f(x):
         return math.sqrt(x) + math.log(x + 1)
