@@ -7,8 +7,8 @@ answer is known while compiling; a question on which the examples differ is refu
 
 from __future__ import annotations
 
+import collections
 import functools
-from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
@@ -28,19 +29,14 @@ from pcbatch.origins import KINDS, Origin, Tracer, kind_of, origin_of
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS
 
+_SEQUENCES: dict[type, Callable[[], Any]] = {LaneList: list, LaneDeque: collections.deque, LaneRange: lambda: range(0)}
 EXAMPLES: dict[type, tuple[Any, ...]] = {
     bool: (False, True),
     int: (0, 1, -7),
     float: (0.0, 2.5, -1.0),
     complex: (0j, 1 + 2j),
 }
-CONTAINERS: tuple[tuple[type, Any], ...] = (
-    (LaneList, []),
-    (LaneDict, {}),
-    (LaneSet, set()),
-    (LaneText, ""),
-    (LaneRange, range(0)),
-)
+CONTAINERS: tuple[tuple[type, Any], ...] = ((LaneDict, {}), (LaneSet, set()), (LaneText, ""))
 """The containers of lanes, and what they are in the plain function."""
 TESTS: dict[str, Callable[[Any, Any], Any]] = {
     "Is": lambda a, b: a is b,
@@ -139,8 +135,13 @@ def iterable_(value: Any) -> bool:
 
 def _answer(question: Callable[[Any], Any], value: Any, what: str) -> Any:
     """The answer to a question about a value; raises Refusal (PCB305) if examples of the value differ in it."""
+    if isinstance(value, LaneDeque | LaneList | LaneRange):
+        return question(_SEQUENCES[type(value)]())
+    if isinstance(value, Optional):
+        title = f"{what} is not known of a value that may be None"
+        raise Refusal("PCB305", title, helps=("ask first whether `x is None`",))
     if not isinstance(value, Tracer):
-        return question(_in_plain_python(value, what))
+        return question(_in_plain_python(value))
     answers = [question(example) for example in _examples(value)]
     first = answers[0]
     if all(type(answer) is type(first) and bool(answer == first) for answer in answers):
@@ -148,16 +149,13 @@ def _answer(question: Callable[[Any], Any], value: Any, what: str) -> Any:
     raise _ambiguous(value, what)
 
 
-def _in_plain_python(value: Any, what: str) -> Any:
+def _in_plain_python(value: Any) -> Any:
     """Return an object of the type that a container of a lane has in the plain function; other objects as they are."""
     if isinstance(value, LaneDict) and value.missing is not None:
-        return Counter() if value.missing.name == "Counter" else defaultdict()
+        return collections.Counter() if value.missing.name == "Counter" else collections.defaultdict()
     for kind, example in CONTAINERS:
         if isinstance(value, kind):
             return example
-    if isinstance(value, Optional):
-        title = f"{what} is not known of this value, which may be None"
-        raise Refusal("PCB305", title, helps=("ask `x is None` first",))
     return value
 
 
