@@ -491,7 +491,7 @@ def test_what_has_no_meaning_in_a_lane_is_refused() -> None:
     refused(less, trees(), "cannot be ordered")
     refused(identity, trees(), "`id`")
     refused(missing, trees(), "wrod")
-    refused(key, trees(), "no hash")
+    refused(key, trees(), "no hash|key of type Ref")
     refused(assigned, trees(), "PCB")
 
 
@@ -509,8 +509,23 @@ def depth_first(node):
     return order
 
 
-def test_lists_of_records() -> None:
-    agree(depth_first, trees())
+@pcbatch.batch
+def waves(node):
+    wave, count = [node], 0
+    while wave:
+        following = []
+        for one in wave:
+            if one.left is not None:
+                following.append(one.left)
+                following.append(one.right)
+        wave = following
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("f", [depth_first, waves], ids=lambda f: f.__name__)
+def test_lists_of_records(f: Any) -> None:
+    agree(f, trees())
 
 
 def test_an_array_of_a_record_is_not_changed() -> None:

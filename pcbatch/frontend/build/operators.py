@@ -188,6 +188,8 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
             function = _function(replacement, node.func)
         elif _is_builtin_type(target) or _is_nested(unit, node.func, hidden):
             function = node.func  # a nested function is rewritten where it is defined
+        elif before is not node and not isinstance(before, gast.Call):
+            function = node.func  # a read of an attribute, which is a call of the support module
         elif isinstance(node.func, gast.Attribute) and isinstance(resolve(unit, before.func.value, hidden), str):
             function = supported("text_method", [node.func.value, constant(node.func.attr, node.func)], node.func)
         elif isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
