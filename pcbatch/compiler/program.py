@@ -23,6 +23,7 @@ from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.compiler.result_axes import OutAxes
+from pcbatch.containers import dict_forms as dict_forms
 from pcbatch.containers.host_forms import in_host_form
 from pcbatch.containers.number_rules import NumberRules
 from pcbatch.containers.number_rules import using as using_rules

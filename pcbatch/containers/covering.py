@@ -34,7 +34,7 @@ def covered(a: Any, b: Any) -> Entries:
         raise Refusal("PCB304", title, helps=("make them one kind of container",))
     if one.missing != other.missing:
         raise Refusal("PCB304", f"{_named(one)} on one way and {_named(other)} on another")
-    made = type(one).tree_unflatten((one.key_origins, one.value_origins, one.missing), (one.table,))
+    made = type(one).tree_unflatten((one.key_origins, one.value_origins, one.missing), (one.table, one.none))
     if other.table is None:
         return made
     if one.table is None:

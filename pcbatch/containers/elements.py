@@ -225,6 +225,9 @@ def prepare(value: Any) -> Any:
         return list_class().known(value)
     if isinstance(value, str):
         return text_of(value)
+    if isinstance(value, Container):
+        title = f"a {getattr(value, 'python_name', 'container')} of the lane cannot be an element of another container"
+        raise Refusal("PCB304", title, helps=("use one whose keys are tuples: `seen[a, b]` for `seen[a][b]`",))
     children, tree = one_level(value)
     return value if tree is None else jax.tree.unflatten(tree, [prepare(child) for child in children])
 

@@ -29,6 +29,7 @@ class Entries(Container):
         table: the hash table; None while nothing has been stored, so that the types of keys and values are not known.
         key_origins: by leaf of a key, whether it is a number of Python.
         value_origins: likewise for values.
+        none: 0, the number of entries while there is no table.
         missing: for a dict, what becomes of keys that it lacks (see `Missing`); static data.
     """
 
@@ -37,22 +38,26 @@ class Entries(Container):
 
     def __init__(self, missing: Any = None) -> None:
         self.table: Table | None = None
+        self.none: Any = 0
         self.key_origins: Origins = ()
         self.value_origins: Origins = ()
         self.missing = missing
         self._found: tuple[list[Any], Table, Place] | None = None
 
-    def tree_flatten(self) -> tuple[tuple[Any], tuple[Any, ...]]:
-        """Return the table, and the rest as static data; the dtypes of keys are among it, for hashes depend on them."""
+    def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
+        """Return the table, and the rest as static data; the dtypes of keys are among it, for hashes depend on them.
+
+        Without a table there is a number in its place, which has an element for each lane in results.
+        """
         dtypes = () if self.table is None else tuple(map(_dtype_name, jax.tree.leaves(self.table.keys)))
-        return (self.table,), (self.key_origins, self.value_origins, self.missing, dtypes)
+        return (self.table, self.none if self.table is None else None), (self.key_origins, self.value_origins, self.missing, dtypes)
 
     @classmethod
     def tree_unflatten(cls, aux: tuple[Any, ...], children: Sequence[Any]) -> Self:
         """Return the entries of a table, which may be any object."""
         new = object.__new__(cls)
         Entries.__init__(new, aux[2])
-        new.table, new.key_origins, new.value_origins = children[0], aux[0], aux[1]
+        new.table, new.none, new.key_origins, new.value_origins = *children, aux[0], aux[1]
         return new
 
     def __repr__(self) -> str:
@@ -159,7 +164,7 @@ class Entries(Container):
 
     def copy(self) -> Self:
         """Return a dict or set with the same entries."""
-        new = type(self).tree_unflatten((self.key_origins, self.value_origins, self.missing), (self.table,))
+        new = type(self).tree_unflatten((self.key_origins, self.value_origins, self.missing), (self.table, self.none))
         return jax.tree.map(lambda leaf: leaf, new)  # type: ignore[no-any-return]
 
     def _store_list(self, keys: LaneList, values: Any) -> None:

@@ -199,7 +199,7 @@ class LaneDict(Entries):
         return DictView(self, "items")
 
     def update(self, other: Any = (), /, **named: Any) -> None:
-        """Store the entries of a dict, or of a list of pairs; a `Counter` adds the counts, or the number of elements."""
+        """Store the entries of a dict, or of a list of pairs; a `Counter` adds counts, or the number of elements."""
         if named:
             title = "a dict of the lane has no names as keys"
             raise Refusal("PCB304", title, helps=("use numbers as keys, or a dict of names alone",))

@@ -29,7 +29,8 @@ class NumberRules:
     division: bool = False
 
 
-_rules: ContextVar[NumberRules] = ContextVar("pcbatch_number_rules", default=NumberRules())
+_PLAIN = NumberRules()
+_rules: ContextVar[NumberRules] = ContextVar("pcbatch_number_rules", default=_PLAIN)
 
 
 def rules() -> NumberRules:

@@ -190,7 +190,7 @@ def test_results_in_other_structures() -> None:
             row = []
             for j in range(i):
                 row.append((j, 0.5 * i))
-            rows.append(row)
+            rows.append(row.copy())
         return {"pair": Pair(n, rows)}
 
     value = f(jnp.array([3, 0]))

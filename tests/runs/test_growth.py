@@ -266,3 +266,9 @@ class TestRuns:
             jax.grad(lambda x: total(many, x)[1])(x)
         grows = total.with_options(max_length=None)
         assert jax.grad(lambda x: grows(many, x).sum())(x).tolist() == [12.0, 70.0]
+
+    def test_on_two_devices(self) -> None:
+        assert fresh()(NUMBERS, devices=2).tolist() == plain()
+        mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+        f = jax.shard_map(fresh(max_length=100), mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"))
+        assert f(NUMBERS).tolist() == plain()

@@ -165,10 +165,9 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     node, before = rebuild(node, change), node
     if changes_outside(unit, before, hidden):
         node = _kept_outside(node)
-    if isinstance(node, gast.Call) and isinstance(before.func, gast.Attribute) and _is_text(before.func.value):
-        if before.func.attr != "format":
-            method = supported("text_method", [before.func.value, constant(before.func.attr, before)], before.func)
-            return gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
+    if isinstance(node, gast.Call) and _on_text(unit, before.func, hidden):
+        method = supported("text_method", [node.func.value, constant(node.func.attr, node)], node.func)
+        return gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
     if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
         node = _load_attribute(node)
     if asks_type:
@@ -188,10 +187,6 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
             function = _function(replacement, node.func)
         elif _is_builtin_type(target) or _is_nested(unit, node.func, hidden):
             function = node.func  # a nested function is rewritten where it is defined
-        elif before is not node and not isinstance(before, gast.Call):
-            function = node.func  # a read of an attribute, which is a call of the support module
-        elif isinstance(node.func, gast.Attribute) and isinstance(resolve(unit, before.func.value, hidden), str):
-            function = supported("text_method", [node.func.value, constant(node.func.attr, node.func)], node.func)
         elif isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
             function = supported("method", [node.func.value, constant(node.func.attr, node.func)], node.func)
             function = supported("substitute", [function], node.func)
@@ -210,6 +205,11 @@ def _kept_outside(node: Node) -> Node:
         args = [arg if isinstance(arg, gast.Starred) else supported("kept_outside", [arg], arg) for arg in node.args]
         return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
     return rebuild(node, lambda child: supported("kept_outside", [child], child) if child is node.value else child)
+def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
+    """Whether a callee is a method of a text that is known while compiling, `format` excepted."""
+    if not isinstance(func, gast.Attribute) or func.attr == "format":
+        return False
+    return _is_text(func.value) or isinstance(resolve(unit, func.value, hidden), str)
 
 
 def _calls_argument(target: Any) -> bool:

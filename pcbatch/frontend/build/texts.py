@@ -23,12 +23,26 @@ def assign_text(b: Builder, targets: list[Node], value: Node) -> bool:
     if len(targets) != 1 or not isinstance(targets[0], gast.Name):
         return False
     name = targets[0].id
-    if len(b.unit.bound.get(name, ())) != 1 or name in b.unit.params:
-        return False
-    if not is_text(b, value) or not shows_lanes(b, value) or not _only_shown(b, name):
+    if not _holds_text(b, name, value) or not (shows_lanes(b, value) or _shows_text(b, value)):
         return False
     b.texts[name] = _kept(b, message(b, value), value)
     return True
+
+
+def _holds_text(b: Builder, name: str, value: Node) -> bool:
+    """Whether a variable is assigned once, and that a text which is only shown."""
+    if len(b.unit.bound.get(name, ())) != 1 or name in b.unit.params or not is_text(b, value):
+        return False
+    known = dict(b.texts)
+    b.texts.setdefault(name, ())  # for texts that are made of this one
+    only_shown = all(_reads_shown(b, node, name, False) for node in b.unit.body)
+    b.texts = known
+    return only_shown
+
+
+def _shows_text(b: Builder, node: Node) -> bool:
+    """Whether a text is made of another one in a variable."""
+    return any(_reads(node, name) for name in b.texts)
 
 
 def _kept(b: Builder, shown: Message, at: Node) -> Message:
@@ -46,15 +60,13 @@ def _kept(b: Builder, shown: Message, at: Node) -> Message:
     return tuple(map(kept, shown))
 
 
-def _only_shown(b: Builder, name: str) -> bool:
-    """Whether each read of a variable is in a message of `raise`, `assert` or `print`, or in another such text."""
-    return all(_reads_shown(b, node, name, False) for node in b.unit.body)
-
-
 def _reads_shown(b: Builder, node: Node, name: str, shown: bool) -> bool:
+    """Whether each read of a variable is in a message of `raise`, `assert` or `print`, or in another such text."""
     if isinstance(node, gast.Name):
         return node.id != name or not isinstance(node.ctx, gast.Load) or shown
     match node:
+        case gast.Assign(targets=[gast.Name(id=other)], value=value) if other != name and _reads(value, name):
+            return _reads_shown(b, value, name, True) and _holds_text(b, other, value)
         case gast.Raise(exc=gast.Call() as call):
             return (
                 all(_reads_shown(b, arg, name, True) for arg in call.args)

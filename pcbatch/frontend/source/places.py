@@ -6,8 +6,10 @@ assignment to the variable at its root.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import gast
 
@@ -87,7 +89,12 @@ def place_of(unit: Unit, node: Node) -> Place | None:
 
 
 def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | None:
-    """The change that a call makes; `statement`: the call is a statement, so that its value is not used."""
+    """The change that a call makes; `statement`: the call is a statement, so that its value is not used.
+
+    Reading a `defaultdict` is a call, too: it stores what is missing.
+    """
+    if isinstance(node, gast.Subscript):
+        return _read_of_default(unit, node)
     if not isinstance(node, gast.Call) or any(isinstance(arg, gast.Starred) for arg in node.args):
         return None
     names = tuple(keyword.arg for keyword in node.keywords)
@@ -102,6 +109,30 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | N
         return None
     place = place_of(unit, node.func.value)
     return None if place is None else Mutation(place, node.func.attr, (*node.args, *values), names)
+
+
+def _read_of_default(unit: Unit, node: Node) -> Mutation | None:
+    place = place_of(unit, node.value) if isinstance(node.ctx, gast.Load) else None
+    if place is None or place.keys or isinstance(node.slice, gast.Slice) or place.name not in _with_defaults(unit):
+        return None
+    return Mutation(place, "__getitem__", (node.slice,), ())
+
+
+_defaults: WeakKeyDictionary[Node, frozenset[str]] = WeakKeyDictionary()
+
+
+def _with_defaults(unit: Unit) -> frozenset[str]:
+    """The variables to which the function assigns a `defaultdict`."""
+    if unit.node not in _defaults:
+        made = (node for node in gast.walk(unit.node) if isinstance(node, gast.Assign | gast.AnnAssign))
+        _defaults[unit.node] = frozenset(
+            target.id
+            for node in made
+            if isinstance(node.value, gast.Call) and resolve(unit, node.value.func) is defaultdict
+            for target in (node.targets if isinstance(node, gast.Assign) else [node.target])
+            if isinstance(target, gast.Name)
+        )
+    return _defaults[unit.node]
 
 
 def is_mutating_method(func: Node, *, statement: bool) -> bool:

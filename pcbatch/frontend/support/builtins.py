@@ -225,7 +225,8 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
     """The builtin `pow`."""
     if mod is not None and any(isinstance(value, jax.core.Tracer) for value in (base, exp, mod)):
-        return number(modular_power(base, exp, mod), base, exp, mod)
+        with jax.numpy_dtype_promotion("standard"):
+            return number(modular_power(base, exp, mod), base, exp, mod)
     return power(base, exp) if mod is None else pow(base, exp, mod)
 
 

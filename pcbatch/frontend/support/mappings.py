@@ -84,7 +84,7 @@ METHODS += ("issubset", "issuperset", "isdisjoint")
 
 
 def method(fn: Any) -> Any:
-    """Return what stands in for a method of a known dict or set, whose arguments may be of the lane; None for others."""
+    """Return what stands in for a method of a known dict or set, with arguments of the lane; None for others."""
     owner = getattr(fn, "__self__", None)
     name = getattr(fn, "__name__", "")
     if type(owner) not in (dict, set, frozenset) or name not in METHODS:
@@ -228,17 +228,6 @@ def _needs_lane(values: Any) -> bool:
 
 
 # Questions.
-
-
-def contains(item: Any, container: Any) -> Any:
-    """The operator `item in container`, for a dict, a set or a view of the lane, or a known one and a key of the lane."""
-    container = looked_up(container, item)
-    return container.contains(item) if is_mapping(container) else item in container
-
-
-def length(value: Any) -> Any:
-    """The builtin `len`, for a dict or set of the lane."""
-    return value.length()
 
 
 def elements(value: Any) -> LaneList:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
 
@@ -45,6 +46,11 @@ def part(value: Any, name: str) -> Any:
     return whole if name == "numerator" else 1
 
 
+def _whole(compute: Callable[[Any], Any], n: Any) -> Any:
+    with jax.numpy_dtype_promotion("standard"):
+        return number(compute(n), n)
+
+
 def _is_integer(value: Any) -> Any:
     return number(reals.is_integer(value), value) if kind_of(value.dtype) is float else True
 
@@ -54,8 +60,8 @@ def _conjugate(value: Any) -> Any:
 
 
 _METHODS: dict[str, Callable[[Any], Any]] = {
-    "bit_length": lambda n: number(integers.bit_length(n), n),
-    "bit_count": lambda n: number(integers.bit_count(n), n),
+    "bit_length": lambda n: _whole(integers.bit_length, n),
+    "bit_count": lambda n: _whole(integers.bit_count, n),
     "is_integer": _is_integer,
     "conjugate": _conjugate,
 }

@@ -397,21 +397,6 @@ def appended(items: Any, item: Any) -> Any:
     return items
 
 
-def empty_set() -> set[Any]:
-    """The set that a comprehension starts with."""
-    return set()
-
-
-def added(items: Any, item: Any) -> Any:
-    """The set after `items.add(item)`."""
-    return call_method(items, (), "add", (item,), ())[1]
-
-
-def with_item(table: Any, key: Any, value: Any) -> Any:
-    """The dict after `table[key] = value`."""
-    return set_item(table, (key,), value)
-
-
 def exceeds(a: Any, b: Any, name: str) -> Any:
     """Whether `a > b` as the builtin `max` or `min` compares."""
     return greater(a, b, name)

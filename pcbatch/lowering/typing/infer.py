@@ -71,7 +71,8 @@ class Inferred:
 def run(program: CfgProgram, args: Mapping[str, Abstract], widen: bool = True) -> Inferred:
     """Infer the types of all variables; `args` gives the entry's parameters, for one lane.
 
-    With `widen` structures that differ are joined to a container of the lane, else they are conflicts. Errors of the user's program are part of the result; nothing is raised for them.
+    With `widen` structures that differ are joined to a container of the lane, else they are conflicts.
+    Errors of the user's program are part of the result; nothing is raised for them.
     """
     before = traced_draws.states(program)
     inferred = _infer(program, args, trace, widen)

@@ -15,7 +15,7 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import CAPTURED, Alias, Parts, aliases
+from pcbatch.containers.aliasing import CAPTURED, Alias, Key, Parts, aliases, captured
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.containers.lane_list import unpacked
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
@@ -25,6 +25,7 @@ from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.array_views import views
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.objects import is_plain_object, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
 
@@ -34,6 +35,7 @@ COLLECTIVE = (
 )
 
 FUNCTION_MODULES = ("builtins", "functools", "jax", "jaxlib", "numpy")  # of the types of functions
+PLAIN_LEAVES = (bool, int, float, complex, str, bytes, type, type(None))
 PLAIN = (str, bytes, type, np.dtype, type(Ellipsis))  # they hold no arrays
 
 _tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=False)
@@ -194,6 +196,8 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         out = fn(*args)
         _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else unpacked(out, results)
+        if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
+            register_made(values, _existing(fn, ins))
         arrays_out: list[Any] = []
         for value in values:
             _check_not_iterator(value)
@@ -282,6 +286,15 @@ def _array_aliases(closed: jex.ClosedJaxpr, ins: Sequence[Abstract], outs: Seque
                 found.update(Alias(k, j, _is_leaf(value), _is_leaf(ins[j])) for j in sources)
             position += 1
     return found
+
+
+def _existing(fn: Callable[..., Any], ins: Sequence[Abstract]) -> set[Key]:
+    """The objects that existed before a primitive: those that it has captured, and known ones among its inputs."""
+    keys = captured(fn)
+    for leaf in (leaf for value in ins for leaf in value.leaves):
+        if isinstance(leaf, Known) and not isinstance(leaf.value, PLAIN_LEAVES):
+            keys |= Parts(leaf.value).own
+    return keys
 
 
 def _is_leaf(value: Abstract) -> bool:

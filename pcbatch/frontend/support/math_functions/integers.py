@@ -165,13 +165,22 @@ def modular_power(base: Any, exp: Any, mod: Any) -> Any:
         digits = _modular_loop(factor, magnitude(power), size)
     else:
         factor = _inverted(factor, size, jnp.asarray(True)) if known < 0 else factor
-        digits = jnp.ones_like(size) % size
-        for digit in bin(abs(known))[2:] if known else "":
-            digits = modular_product(digits, digits, size)
-            digits = modular_product(digits, factor, size) if digit == "1" else digits
+        digits = _known_power(factor, abs(known), size)
     # The result has the sign of the modulus.
     result = jnp.where((m < 0) & (digits > 0), digits - size, digits)
     return result.astype(m.dtype)
+
+
+def _known_power(factor: Any, power: int, size: Any) -> Any:
+    """Return a power whose exponent, which may be of any size, is known while compiling."""
+
+    def step(result: Any, digit: Any) -> tuple[Any, None]:
+        square = modular_product(result, result, size)
+        return jnp.where(digit, modular_product(square, factor, size), square), None
+
+    digits = jnp.asarray([digit == "1" for digit in bin(power)[2:]])
+    result: Any = jax.lax.scan(step, jnp.ones_like(size) % size, digits)[0]
+    return result
 
 
 def _modular_loop(factor: Any, power: Any, size: Any) -> Any:

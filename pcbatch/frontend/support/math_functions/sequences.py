@@ -1,4 +1,4 @@
-"""Functions of `math` and `statistics` on several numbers of a lane: tuples, lists, generators and arrays of one axis."""
+"""Functions of `math` and `statistics` on several numbers of a lane: tuples, lists and arrays of one axis."""
 
 from __future__ import annotations
 

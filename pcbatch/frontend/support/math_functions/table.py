@@ -58,7 +58,11 @@ def _of_lanes(plain: Function, traced: Function) -> Function:
         if not arguments.of_lane((args, options)):
             return plain(*args, **options)
         sources = jax.tree.leaves((args, options))
-        return jax.tree.map(lambda leaf: _as_number(leaf, sources), traced(*args, **options))
+        with jax.numpy_dtype_promotion(
+            "standard"
+        ):  # as Python's numbers are promoted, whatever the user asks of arrays
+            result = traced(*args, **options)
+        return jax.tree.map(lambda leaf: _as_number(leaf, sources), result)
 
     return run
 

@@ -1,0 +1,128 @@
+"""Dicts and sets of lanes in the results of a call: `Dicts` and `Sets`, made for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+
+from pcbatch.containers.elements import Rows, Unset
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.host_forms import register
+from pcbatch.containers.lane_dict import LaneDict
+from pcbatch.containers.lane_set import LaneSet
+from pcbatch.containers.optional import Optional
+from pcbatch.diagnostics.short_repr import clipped
+
+MOST = 2000  # characters of a `repr`
+
+
+class _OfLanes:
+    """The dicts or sets of all lanes, one for each; a pytree of JAX.
+
+    Attributes:
+        table: the hash tables, whose arrays have the lanes along their first axis; None if nothing was ever stored.
+        lengths: int32[lanes], the number of entries of each; negative for a lane that has failed.
+    """
+
+    __slots__ = ("lengths", "table")
+    kind: ClassVar[Callable[[Any], Any]]
+
+    def __init__(self, table: Any, lengths: Any) -> None:
+        self.table, self.lengths = table, lengths
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], None]:
+        """Return the tables and the numbers of entries."""
+        return (self.table, self.lengths), None
+
+    @classmethod
+    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> Self:
+        """Return the dicts or sets that these parts make."""
+        return cls(*children)
+
+    def __len__(self) -> int:
+        """Return the number of lanes."""
+        return int(np.shape(self.lengths)[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __repr__(self) -> str:
+        shown = repr(self.table) if isinstance(self.lengths, jax.core.Tracer | jax.ShapeDtypeStruct) else self.tolist()
+        return f"{type(self).__name__}({clipped(str(shown), MOST)})"
+
+    def __getitem__(self, lane: int) -> Any:
+        """Return the dict or set of a lane."""
+        if self.table is None:
+            return type(self).kind([])
+        return self._of_lane(jax.tree.map(lambda leaf: np.asarray(leaf[lane]), self.table))
+
+    def tolist(self) -> list[Any]:
+        """Return Python's own dicts or sets, one for each lane."""
+        if self.table is None:
+            return [type(self).kind([]) for _ in range(len(self))]
+        table = jax.tree.map(np.asarray, self.table)
+        return [self._of_lane(jax.tree.map(lambda leaf, k=k: leaf[k], table)) for k in range(len(self))]
+
+    def _of_lane(self, table: Any) -> Any:
+        buckets, columns = np.nonzero(table.stamps >= 0)
+        order = np.argsort(table.stamps[buckets, columns])
+        return type(self).kind([self._entry(table, (buckets[k], columns[k])) for k in order])
+
+    def _entry(self, table: Any, place: tuple[Any, ...]) -> Any:
+        raise NotImplementedError
+
+
+@jax.tree_util.register_pytree_node_class
+class Dicts(_OfLanes):
+    """The dicts of all lanes, one for each; `tolist()` gives Python's own."""
+
+    kind = dict
+
+    def _entry(self, table: Any, place: tuple[Any, ...]) -> Any:
+        return _element(table.keys, place), _element(table.values, place)
+
+
+@jax.tree_util.register_pytree_node_class
+class Sets(_OfLanes):
+    """The sets of all lanes, one for each; `tolist()` gives Python's own."""
+
+    kind = set
+
+    def _entry(self, table: Any, place: tuple[Any, ...]) -> Any:
+        return _element(table.keys, place)
+
+
+def _element(columns: Any, place: tuple[Any, ...]) -> Any:
+    """The element at a place of columns, as a value of Python."""
+    if isinstance(columns, Rows):
+        if isinstance(columns.columns, Unset):
+            return []
+        return [_element(columns.columns, (*place, k)) for k in range(int(columns.length[place]))]
+    if isinstance(columns, Optional):
+        return _element(columns.value, place) if columns.present[place] else None
+    children, tree = jax.tree.flatten(columns, is_leaf=lambda part: part is not columns)
+    if len(children) == 1 and children[0] is columns:
+        value = columns[place]
+        return value.item() if value.shape == () else value
+    return jax.tree.unflatten(tree, [_element(child, place) for child in children])
+
+
+def _form(kind: type[_OfLanes]) -> Callable[[Entries], _OfLanes]:
+    def form(value: Entries) -> _OfLanes:
+        return kind(value.table, value.none if value.table is None else value.table.count)
+
+    return form
+
+
+register(LaneDict, _form(Dicts))
+register(LaneSet, _form(Sets))
+for _kind in (Dicts, Sets):
+    jax.export.register_pytree_node_serialization(
+        _kind,
+        serialized_name=f"pcbatch.{_kind.__name__}",
+        serialize_auxdata=lambda _: b"",
+        deserialize_auxdata=lambda _: None,
+    )

@@ -1,0 +1,123 @@
+"""Operators where Python's integers grow and its divisions raise: lanes fail if the rules ask for it."""
+
+from __future__ import annotations
+
+import operator
+import random
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch.containers.number_rules import NumberRules
+from pcbatch.errors import UsageError
+from pcbatch.frontend.support import operators
+from tests.language.numbers.lanes import Lane, exact, outcomes
+from tests.language.numbers.test_math_integers import LARGEST, integers
+
+FAILING = NumberRules(overflow="fail", division=True)
+SMALL = integers(40, -3, 40)
+
+
+def rounded_as_python(digits: int) -> Any:
+    """The function that rounds to so many places."""
+    return lambda x: round(x, digits)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "floordiv", "mod", "truediv", "lshift"])
+def test_overflow_and_division_by_zero(name: str) -> None:
+    right = SMALL if name == "lshift" else integers(31)
+    found = outcomes(getattr(operator, name), integers(30), right, rules=FAILING)
+    if name == "truediv":
+        assert {lane.lane for lane in found if lane.args[1] == 0} == {"ZeroDivisionError"}
+        return
+    assert [lane for lane in found if not exact(lane)] == []
+
+
+def test_overflow_of_powers_and_signs() -> None:
+    values = np.append(integers(32), -LARGEST - 1).astype(np.int32)
+    found = outcomes(operator.pow, integers(33, -50, 50), np.abs(SMALL), rules=FAILING)
+    assert [lane for lane in found if not exact(lane)] == []
+    for fn in (operator.neg, operator.abs):
+        assert [lane for lane in outcomes(fn, values, rules=FAILING) if not exact(lane)] == []
+    whole = outcomes(
+        lambda x: operators.int_(x), np.array([1.5, -2e9, 3e9, np.nan, -np.inf], np.float32), rules=FAILING
+    )
+    assert [lane.lane for lane in whole] == [1, -2000000000, "OverflowError", "ValueError", "OverflowError"]
+
+
+def test_without_the_option_nothing_is_checked() -> None:
+    (lane,) = outcomes(operator.add, np.array([LARGEST], np.int32), np.array([1], np.int32))
+    assert lane.lane == -LARGEST - 1
+
+
+def test_arrays_wrap_as_in_plain_python() -> None:
+    @pcbatch.batch(overflow="fail")
+    def total(xs, n):
+        return xs[0] * 2 + xs[1], n + 1
+
+    xs = np.array([[LARGEST, 5], [1, 2]], np.int32)
+    result = total.run(xs, np.array([1, LARGEST], np.int32))
+    assert result.status.tolist() == [0, int(pcbatch.Status.ERROR)]
+    assert result.value[0][0] == 3
+
+
+def test_a_lane_that_overflows() -> None:
+    def factorial(n):
+        product = 1
+        for k in range(2, n + 1):
+            product *= k
+        return product
+
+    n = np.array([5, 12, 13], np.int32)
+    with pytest.raises(pcbatch.BatchRuntimeError, match="OverflowError"):
+        pcbatch.batch(factorial, overflow="fail")(n)
+    result = pcbatch.batch(factorial, overflow="fail").run(n)
+    assert result.value[:2].tolist() == [120, 479001600]
+    assert result.status[2] != 0
+
+
+def test_unknown_rules_are_refused() -> None:
+    for option in ({"overflow": "grow"}, {"math_errors": "ignore"}):
+        with pytest.raises(UsageError, match="PCB401"):
+            pcbatch.batch(lambda n: n, **option)
+
+
+def decimals(dtype: Any) -> np.ndarray:
+    """Floats of all sizes, halves and decimal numbers among them."""
+    draw = random.Random(7)
+    return np.array(
+        [
+            *(draw.uniform(-10, 10) for _ in range(700)),
+            *(draw.uniform(-1e5, 1e5) for _ in range(700)),
+            *(draw.randrange(-100000, 100000) / 10 ** draw.randrange(6) for _ in range(1500)),
+            *(k / 8 for k in range(-100, 100)),
+            *(k / 1000 for k in range(-1500, 1500, 5)),
+            *(10 ** draw.uniform(-10, 20) for _ in range(400)),
+            0.0, -0.0, np.inf, -np.inf, np.nan,
+        ],
+        dtype,
+    )  # fmt: skip
+
+
+def wrongly_rounded(digits: int, values: np.ndarray) -> list[Lane]:
+    """The lanes whose result is not the float nearest to Python's."""
+    dtype = values.dtype.type
+    found = outcomes(rounded_as_python(digits), values)
+    return [lane for lane in found if lane.lane != dtype(lane.plain) and not np.isnan(lane.args[0])]
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("digits", [0, 1, 2, 3, 5, -1, -3])
+def test_rounding_by_the_decimal_value(digits: int) -> None:
+    assert wrongly_rounded(digits, decimals(np.float32)) == []
+    with jax.enable_x64(True):
+        assert wrongly_rounded(digits, decimals(np.float64)) == []
+
+
+def test_rounding_of_integers() -> None:
+    for digits in (-1, -2, 0, 3):
+        found = outcomes(rounded_as_python(digits), np.append(integers(50), np.arange(-300, 300)).astype(np.int32))
+        assert [lane for lane in found if not exact(lane) and abs(lane.plain) <= LARGEST] == []
