@@ -135,6 +135,11 @@ def same_ends(chain):
     return last is chain, not chain, chain == None  # noqa: E711
 
 
+def test_nothing_but_none() -> None:
+    agree(total, [None, None])
+    assert total(pcbatch.pack([])).shape == (0,)
+
+
 def test_linked_lists() -> None:
     agree(length, CHAINS)
     agree(greatest, CHAINS)
@@ -487,6 +492,16 @@ def test_what_has_no_meaning_in_a_lane_is_refused() -> None:
         n.word = 3
         return n.word
 
+    def shown(n):
+        print("node", n)
+        return n.word
+
+    def told(n):
+        assert n.left is None, f"{n.left} is there"
+        return n.word
+
+    refused(shown, trees(), "text of a packed object")
+    refused(told, trees(), "text of a packed object")
     refused(equal, trees(), "`==` of records")
     refused(less, trees(), "cannot be ordered")
     refused(identity, trees(), "`id`")

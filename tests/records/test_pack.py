@@ -88,6 +88,12 @@ def test_sharing_is_kept() -> None:
     assert other.left == same
 
 
+def test_sharing_is_kept_among_many() -> None:
+    leaf = Node(None, None, 3)
+    for root in pcbatch.pack([Node(leaf, leaf, k) for k in range(100)]).unpack():
+        assert root.left is root.right
+
+
 def test_cycles_lists_enumerations_and_optional_numbers() -> None:
     a, b = pcbatch.pack(items()).unpack()
     assert a.parts == [b]
