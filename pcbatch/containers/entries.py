@@ -50,7 +50,12 @@ class Entries(Container):
         Without a table there is a number in its place, which has an element for each lane in results.
         """
         dtypes = () if self.table is None else tuple(map(_dtype_name, jax.tree.leaves(self.table.keys)))
-        return (self.table, self.none if self.table is None else None), (self.key_origins, self.value_origins, self.missing, dtypes)
+        return (self.table, self.none if self.table is None else None), (
+            self.key_origins,
+            self.value_origins,
+            self.missing,
+            dtypes,
+        )
 
     @classmethod
     def tree_unflatten(cls, aux: tuple[Any, ...], children: Sequence[Any]) -> Self:

@@ -29,7 +29,7 @@ from pcbatch.ir.ops import Return
 
 # The codes of faults that leave control flow as it is: those of expressions, and of statements without effect on it.
 HARMLESS = frozenset(
-    f"PCB{number}" for number in (104, 108, 109, 110, 113, 116, 117, 118, 119, 120, 122, 204, 205, 206, 207, 208)
+    f"PCB{number}" for number in (104, 108, 109, 113, 116, 117, 119, 120, 122, 204, 205, 206, 207, 208)
 )
 
 
@@ -55,10 +55,12 @@ class Symbols:
         self.decisions = decisions
         self.functions: dict[str, Request] = {}
         self.changed: Changed = {}
+        self.changing: list[FunctionType] = []
 
     def start_again(self, changed: Changed) -> None:
         """Forget all functions; now it is known which parameters they change in place."""
         self.changed = changed
+        self.changing += [known.fn for name, known in self.functions.items() if self.changes(name)]
         self.functions.clear()
 
     def changes(self, name: str) -> tuple[str, ...]:
@@ -67,7 +69,7 @@ class Symbols:
 
     def may_change(self, target: Target) -> bool:
         """Return whether calls of a function may change their arguments."""
-        return any(known.fn is target.fn and self.changes(name) for name, known in self.functions.items())
+        return any(fn is target.fn for fn in self.changing)
 
     def __call__(self, target: Target, statics: Statics) -> str:
         """Return the name of a function in the program, with a number if another function has its name.

@@ -15,7 +15,7 @@ import gast
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.tree import Node
+from pcbatch.frontend.source.tree import Node, subscript
 
 METHODS = frozenset(
     "append appendleft extend extendleft insert pop popleft popitem remove discard clear sort reverse rotate update "
@@ -62,6 +62,8 @@ class Mutation:
     method: str
     args: tuple[Node, ...]
     names: tuple[str, ...]
+    default: Node = None
+    """In `d.setdefault(k, v).append(w)`, the call of `setdefault`; the place is then `d[k]`."""
 
 
 def index_parts(index: Node) -> Iterator[Node]:
@@ -107,8 +109,20 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | N
         return None if place is None else Mutation(place, function, (*node.args[1:], *values), names)
     if not is_mutating_method(node.func, statement=statement):
         return None
-    place = place_of(unit, node.func.value)
-    return None if place is None else Mutation(place, node.func.attr, (*node.args, *values), names)
+    place, default = place_of(unit, node.func.value), None
+    if place is None and (found := _default(unit, node.func.value)) is not None:
+        place, default = found, node.func.value
+    return None if place is None else Mutation(place, node.func.attr, (*node.args, *values), names, default)
+
+
+def _default(unit: Unit, node: Node) -> Place | None:
+    """The place `d[k]` of a call `d.setdefault(k, v)`."""
+    if not isinstance(node, gast.Call) or not isinstance(node.func, gast.Attribute) or len(node.args) != 2:
+        return None
+    place = place_of(unit, node.func.value) if node.func.attr == "setdefault" and not node.keywords else None
+    if place is None or any(isinstance(arg, gast.Starred) for arg in node.args):
+        return None
+    return Place(place.root, (*place.keys, subscript(node.func.value, node.args[0], node)))
 
 
 def _read_of_default(unit: Unit, node: Node) -> Mutation | None:

@@ -310,6 +310,9 @@ class Checker:
         if kind == "Assign":
             for target in node.targets:
                 self._target(target)
+        elif kind == "Delete":
+            for target in node.targets:
+                self._deleted(target)
         elif kind in ("AnnAssign", "For"):
             self._target(node.target)
         elif kind == "AugAssign":

@@ -42,10 +42,16 @@ STATEMENTS: dict[str, Rule] = {
     "Global": Rule("PCB107", "`global` is not supported", "a lane cannot rebind outer names", _NAMES),
     "Nonlocal": Rule("PCB107", "`nonlocal` is not supported", "a lane cannot rebind outer names", _NAMES),
     "Import": Rule(
-        "PCB108", "`import` is not supported here", "inside a batched function", "import at the top of the file"
+        "PCB108",
+        "this `import` cannot be followed",
+        "it fails, or its name is bound again",
+        "import at the top of the file",
     ),
     "ImportFrom": Rule(
-        "PCB108", "`import` is not supported here", "inside a batched function", "import at the top of the file"
+        "PCB108",
+        "this `import` cannot be followed",
+        "it fails, or its name is bound again",
+        "import at the top of the file",
     ),
     "ClassDef": Rule(
         "PCB109", "`class` is not supported here", "inside a batched function", "define it at the top of the file"

@@ -257,6 +257,7 @@ def _copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
 
 def _make_copy(fn: FunctionType, support: ModuleType) -> FunctionType | None:
     if _assigns_globals(fn.__code__):
+        assert isinstance(_refuse_globals, FunctionType)
         return _refuse_globals
     try:
         with deep_trees():

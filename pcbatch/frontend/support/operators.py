@@ -68,6 +68,7 @@ from pcbatch.frontend.support.mutation import delete_item as delete_item
 from pcbatch.frontend.support.mutation import field as field
 from pcbatch.frontend.support.mutation import item as item
 from pcbatch.frontend.support.mutation import set_item as set_item
+from pcbatch.frontend.support.mutation import swap_items as swap_items
 from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
@@ -93,7 +94,9 @@ from pcbatch.frontend.support.texts import ord_ as ord_
 from pcbatch.frontend.support.texts import piece as piece
 from pcbatch.frontend.support.texts import template as template
 from pcbatch.frontend.support.texts import text_method as text_method
+from pcbatch.frontend.support.traced_effects import kept_in as kept_in
 from pcbatch.frontend.support.traced_effects import kept_outside as kept_outside
+from pcbatch.frontend.support.traced_effects import outside as outside
 from pcbatch.frontend.support.traced_effects import print_ as print_
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth
