@@ -1,4 +1,4 @@
-"""Nearest neighbours in a k-d tree of Python objects, packed once: each lane leaves out what is too far from its point."""
+"""Nearest neighbours in a k-d tree of Python objects: each lane leaves out what is too far from its point."""
 
 from __future__ import annotations
 

@@ -61,7 +61,15 @@ def leftmost(node):
     return node.word
 
 
-@pytest.mark.parametrize("f", [total, height, leftmost], ids=lambda f: f.__name__)
+@pcbatch.batch
+def none_on_one_way(node):
+    other = node
+    if node.word % 2 == 1:
+        other = node.left
+    return other is None
+
+
+@pytest.mark.parametrize("f", [total, height, leftmost, none_on_one_way], ids=lambda f: f.__name__)
 def test_trees(f: Any) -> None:
     agree(f, trees())
 
