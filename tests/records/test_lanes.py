@@ -76,6 +76,7 @@ def test_trees(f: Any) -> None:
 
 def test_none_on_one_way() -> None:
     agree(none_on_one_way, [Node(None, None, k) for k in range(4)])
+    agree(none_on_one_way, [Node(None, None, 1), Node(Node(None, None, 0), None, 1), Node(None, None, 2)])
 
 
 @pytest.mark.parametrize("options", [{"strategy": "local"}, {"schedule": "earliest"}, {"max_depth": 20}])
