@@ -51,12 +51,13 @@ def is_caught(code: Any, classes: Any) -> Any:
     return number(result)
 
 
-def attempt(count: int, expression: Callable[[], Any]) -> Any:
+def attempt(count: int, expression: Callable[[], Any], *changed: Any) -> Any:
     """Evaluate an expression in the body of a `try`.
 
     Args:
         count: the number of values that it gives; other than one, it is unpacked.
         expression: the expression, as a function.
+        changed: the objects that it changes in place, which are its last values and stay as they are if it raises.
 
     Returns:
         The number of the exception that it raises in this lane, and its values, which are arbitrary if it does.
@@ -70,7 +71,7 @@ def attempt(count: int, expression: Callable[[], Any]) -> Any:
     except Exception as error:  # known to fail while compiling
         if type(error) not in BUILTIN or type(error) in (TypeError, NotImplementedError, NameError, AttributeError):
             raise
-        return (code_of(type(error)), *(0,) * count)
+        return (code_of(type(error)), *(0,) * (count - len(changed)), *changed)
     code: Any = NONE
     for check in reversed(made):
         if check.exception == checks.CAPACITY:
