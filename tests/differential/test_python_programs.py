@@ -22,7 +22,27 @@ def f0(a, b):
     return b, len(ys)
 """
 
+# A helper that names itself was traced as it is, so that `is` answered for the tracer.
+RECURSION_IN_A_TRACED_HELPER = """\
+def f0(a, b, r):
+    return h0(r, a)
 
-@pytest.mark.parametrize("text", [ELEMENT_OF_A_LIST_IN_WHICH_NOTHING_WAS_STORED], ids=["nothing stored"])
-def test_all_stages_mean_what_plain_python_means(text: str) -> None:
-    check_stages(prepare(PythonProgram(text, INTEGERS), 0, 5))
+def h0(r, a):
+    return h1(2, r, a)
+
+def h1(n, r, a):
+    if n == 0:
+        return a
+    q = 7 if r is None else 5
+    return q + h1(n - 1, r, a)
+"""
+
+PROGRAMS = {
+    "nothing stored": PythonProgram(ELEMENT_OF_A_LIST_IN_WHICH_NOTHING_WAS_STORED, INTEGERS),
+    "recursion in a traced helper": PythonProgram(RECURSION_IN_A_TRACED_HELPER, (*INTEGERS, ("r", "node"))),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_all_stages_mean_what_plain_python_means(program: PythonProgram) -> None:
+    check_stages(prepare(program, 1133, 5))

@@ -28,7 +28,7 @@ def compile_inner(
         values: Further names that the function reads, with their values.
 
     Returns:
-        The function without defaults; None if it reads another name of the scope around it, such as its own.
+        The function without defaults; None if it reads another name of the scope around it, such as `__class__`.
     """
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     cells |= {key: CellType(value) for key, value in values.items()}
@@ -38,6 +38,9 @@ def compile_inner(
     assert isinstance(outer, ast.FunctionDef)
     ast.copy_location(outer, definition)
     outer.body = [definition]
+    own = getattr(definition, "name", None)
+    if own is not None and own not in cells:  # in the definition its own name is the global one, as in the user's file
+        outer.body.insert(0, ast.copy_location(ast.Global([own]), definition))
     with warnings.catch_warnings():  # Python has shown its warnings when the function was defined
         warnings.simplefilter("ignore")
         flags = fn.__code__.co_flags & FUTURE_FLAGS
