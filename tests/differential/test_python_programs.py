@@ -37,7 +37,18 @@ def h1(n, r, a):
     return q + h1(n - 1, r, a)
 """
 
+# Its class was lost where no handler of the `try` around it catches it.
+ATTRIBUTE_OF_NONE_IN_TRY = """\
+def f0(a, b, r):
+    try:
+        q = r.left
+    except ZeroDivisionError:
+        q = r
+    return 1 if q is None else 2
+"""
+
 PROGRAMS = {
+    "attribute of None in try": PythonProgram(ATTRIBUTE_OF_NONE_IN_TRY, (*INTEGERS, ("r", "node"))),
     "nothing stored": PythonProgram(ELEMENT_OF_A_LIST_IN_WHICH_NOTHING_WAS_STORED, INTEGERS),
     "recursion in a traced helper": PythonProgram(RECURSION_IN_A_TRACED_HELPER, (*INTEGERS, ("r", "node"))),
 }
@@ -45,4 +56,4 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_all_stages_mean_what_plain_python_means(program: PythonProgram) -> None:
-    check_stages(prepare(program, 1133, 5))
+    check_stages(prepare(program, 1187, 5))

@@ -31,7 +31,7 @@ from pcbatch.ir.ops import ASSERTION, ERROR, Branch, Fail, Prim, Return
 Body = Callable[[Sequence[Node]], None]
 
 UNNAMED = "Exception"  # the name of an exception that is one of many
-CHECKED = (ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, TypeError)
+CHECKED = (ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, TypeError, AttributeError)
 """What primitives raise."""
 
 
