@@ -17,7 +17,6 @@ import numpy as np
 
 from pcbatch.containers.aliasing import CAPTURED, Alias, Key, Parts, aliases, captured
 from pcbatch.containers.checks import Check, collecting
-from pcbatch.containers.lane_list import unpacked
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
@@ -195,7 +194,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         before = [flatten(arg) for arg in args]  # a list or dict that the function changes would be lost
         out = fn(*args)
         _check_not_mutated(before, [flatten(arg) for arg in args])
-        values = (out,) if results == 1 else unpacked(out, results)
+        values = (out,) if results == 1 else tuple(out)
         if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
             register_made(values, _existing(fn, ins))
         arrays_out: list[Any] = []
