@@ -208,7 +208,6 @@ def window(xs, k):
 
 
 def bfs(n):
-    from collections import deque
 
     seen = {(0, 0)}
     queue = [(0, 0, 0)]

@@ -20,7 +20,6 @@ from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load
 
-
 VIEWS = ("keys", "values", "items")
 
 

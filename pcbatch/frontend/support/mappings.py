@@ -94,7 +94,8 @@ def order_key(key: Any) -> Any:
 
 
 METHODS = frozenset(
-    "get copy items keys values union intersection difference symmetric_difference issubset issuperset isdisjoint".split()
+    "get copy items keys values union intersection difference symmetric_difference issubset issuperset "
+    "isdisjoint".split()
 )
 
 
