@@ -43,6 +43,7 @@ class Notes(dict[int, tuple[Any, Origin]]):
         super().__init__()
         self.asked = False
         self.firm: set[int] = set()
+        self.outside: set[int] = set()  # identities of objects that existed before, and whose methods are called
         self.called: list[CodeType] = []  # functions of the user that were called
 
 
@@ -73,6 +74,20 @@ def note_call(code: CodeType) -> None:
     notes = _notes.get()
     if notes is not None:
         notes.called.append(code)
+
+
+def note_outside(value: Any) -> Any:
+    """Record that an object existed before the primitive was traced, and return it."""
+    notes = _notes.get()
+    if notes is not None:
+        notes.outside.add(id(value))
+    return value
+
+
+def is_outside(value: Any) -> bool:
+    """Whether an object is recorded as one that existed before."""
+    notes = _notes.get()
+    return notes is not None and id(value) in notes.outside
 
 
 def is_noted(value: Any) -> bool:

@@ -77,8 +77,8 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         devices: where lanes run: None (where they lie), a number, "all", devices of JAX, a mesh, or a sharding of the
             lanes. A call may say otherwise: `f(xs, devices=4)`, `f(xs, mesh=mesh)`. See docs/users/jax.md.
         stats: count visits and active lanes per block; see `Result.stats`.
-        overflow: what becomes of an integer of Python that leaves the range of its dtype: "wrap" (it wraps around, as in
-            JAX) or "fail" (the lane ends with OverflowError). Exact functions such as `math.comb` fail in any case.
+        overflow: what becomes of an integer of Python that leaves the range of its dtype: "wrap" (it wraps around, as
+            in JAX) or "fail" (the lane ends with OverflowError). Functions such as `math.comb` fail in any case.
         math_errors: what a function of `math` does where Python's raises ValueError or OverflowError: "raise" (the lane
             ends with that error) or "nan" (it goes on with NaN or infinity, as in JAX).
         on_failure: what a call inside `jit` does when lanes fail or the tape of a gradient is full: "warn" (once for a

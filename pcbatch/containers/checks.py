@@ -96,3 +96,10 @@ def record(holds: Any, exception: str, message: Sequence[Any]) -> None:
         checks.append(Check(jax.numpy.logical_not(holds), exception, tuple(message)))
     elif not isinstance(holds, jax.core.Tracer):
         require(bool(holds), "MemoryError" if exception == CAPACITY else exception, *message)
+
+
+def pass_on(check: Check) -> None:
+    """Add a check that an inner context has collected to those of this context."""
+    checks = _collected.get()
+    if checks is not None:
+        checks.append(check)

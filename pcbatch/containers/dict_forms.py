@@ -28,7 +28,7 @@ class _OfLanes:
     """
 
     __slots__ = ("lengths", "table")
-    kind: ClassVar[Callable[[Any], Any]]
+    kind: ClassVar[type]
 
     def __init__(self, table: Any, lengths: Any) -> None:
         self.table, self.lengths = table, lengths
@@ -54,17 +54,27 @@ class _OfLanes:
         return f"{type(self).__name__}({clipped(str(shown), MOST)})"
 
     def __getitem__(self, lane: int) -> Any:
-        """Return the dict or set of a lane."""
+        """Return the dict or set of a lane.
+
+        Raises:
+            ValueError: the lane has failed, and has none.
+        """
+        if int(np.asarray(self.lengths[lane])) < 0:
+            raise ValueError(f"lane {lane} has failed, and has no {type(self).kind.__name__}")
         if self.table is None:
             return type(self).kind([])
         return self._of_lane(jax.tree.map(lambda leaf: np.asarray(leaf[lane]), self.table))
 
     def tolist(self) -> list[Any]:
-        """Return Python's own dicts or sets, one for each lane."""
+        """Return Python's own dicts or sets, one for each lane; None for a lane that has failed."""
+        failed = np.asarray(self.lengths) < 0
         if self.table is None:
-            return [type(self).kind([]) for _ in range(len(self))]
+            return [None if failed[k] else type(self).kind([]) for k in range(len(self))]
         table = jax.tree.map(np.asarray, self.table)
-        return [self._of_lane(jax.tree.map(lambda leaf, k=k: leaf[k], table)) for k in range(len(self))]
+        return [
+            None if failed[k] else self._of_lane(jax.tree.map(lambda leaf, k=k: leaf[k], table))
+            for k in range(len(self))
+        ]
 
     def _of_lane(self, table: Any) -> Any:
         buckets, columns = np.nonzero(table.stamps >= 0)

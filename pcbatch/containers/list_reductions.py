@@ -12,12 +12,15 @@ import numpy as np
 from pcbatch.containers import list_order
 from pcbatch.containers.checks import require
 from pcbatch.containers.elements import element_at, is_rows, parts, room
+from pcbatch.containers.exact_sums import exact_sum
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.mapping import mapped
+from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
 
+iinfo: Any = jnp.iinfo  # untyped in some releases of JAX
 NOTHING: Any = object()
 
 
@@ -37,7 +40,11 @@ def total(values: LaneList, start: Any, add: Callable[[Any, Any], Any]) -> Any:
         raise Refusal("PCB304", f"`sum` adds numbers, and the elements of this list are {kind}")
     inside = _inside(values).reshape(-1, *(1,) * (columns.ndim - 1))
     whole = columns.astype(np.int32) if columns.dtype == np.bool_ else columns
-    result = jnp.sum(jnp.where(inside, whole, 0), axis=0, dtype=whole.dtype)
+    counted = jnp.where(inside, whole, 0)
+    if rules().overflow == "fail" and whole.ndim == 1 and jnp.issubdtype(whole.dtype, np.integer):
+        result = exact_sum("sum", counted)
+    else:
+        result = jnp.sum(counted, axis=0, dtype=whole.dtype)
     if columns.weak_type or columns.dtype == np.bool_:
         result = _weak(result)
     return add(start, note(result, values.origins[0] if columns.dtype != np.bool_ else Origin.NUMBER))
@@ -124,7 +131,7 @@ def _place_of_number(keys: Any, inside: Any, largest: bool) -> Any:
     if keys.dtype == np.bool_:
         keys = keys.astype(np.int32)
     if not jnp.issubdtype(keys.dtype, np.floating):
-        limits: Any = jnp.iinfo(keys.dtype)
+        limits = iinfo(keys.dtype)
         return find(jnp.where(inside, keys, limits.min if largest else limits.max))
     last = jnp.array(-jnp.inf if largest else jnp.inf, keys.dtype)
     counted = inside & ~jnp.isnan(keys)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -140,26 +139,6 @@ def test_masks() -> None:
     assert same(got, np.where(XS > 1, XS + X[:, None], XS))
 
 
-def test_numbers_by_name() -> None:
-    """`from math import sqrt` has the help of `math.sqrt`, not that of `int(x)`."""
-    helper = (
-        "\nfrom math import sqrt, isqrt\n\n\ndef root(x):\n    return sqrt(x)\n\n\ndef whole(k):\n    return isqrt(k)\n"
-    )
-    assert helps("return root(x)", helper)[0].startswith("write `jnp.sqrt(x)`")
-    first, second = helps("return whole(k)", helper)
-    assert first.startswith("decorate `whole` with `@pcbatch.inline`")
-    assert "write `isqrt(k)`, and put above the batched function:\n@pcbatch.inline\ndef isqrt(n):" in second
-    definition = second.partition("function:\n")[2]
-    followed = f"{helper.replace('def whole', '@pcbatch.inline' + chr(10) + 'def whole')}\n{definition}\n"
-    assert batched("return whole(k * 1000)", followed).f(X, K, XS).tolist() == [0, 31, 44]
-
-
-def test_sorting() -> None:
-    (help,) = helps("return sorted([x, 1.0, 2.0], key=lambda v: -v, reverse=True)[0]")
-    assert "`jnp.asarray([x, 1.0, 2.0])[jnp.argsort(jnp.asarray([(lambda v: -v)(v) for v in [x, 1.0, 2.0]])" in help
-    assert same(jnp.asarray([3.0, 1.0])[jnp.argsort(jnp.asarray([-3.0, -1.0]), descending=True)], [1.0, 3.0])
-
-
 @pytest.mark.parametrize("ends", ["n:", ":n", "-n:", ":-n", "1:n", "n::2", "n:-1"])
 def test_masks_of_slices(ends: str) -> None:
     """What is outside of the slice is zero."""
@@ -172,11 +151,3 @@ def test_masks_of_slices(ends: str) -> None:
         part = eval(f"np.s_[{ends}]", {"np": np, "n": n})
         want[part] = XS[0][part]
         assert np.asarray(rows(XS[0], n)).tolist() == want.tolist(), (code, n)
-
-
-def test_a_power_with_a_modulus() -> None:
-    (help,) = helps("return pow(k + 3, 20, 1000)")
-    assert help.startswith("write `modular_power(k + 3, 20, 1000)`, exact as long as")
-    definition = help.partition("function:\n")[2]
-    got = batched("return modular_power(k + 3, 20, 1000)", f"\n{definition}\n").f(X, K, XS)
-    assert got.tolist() == [pow(k + 3, 20, 1000) for k in range(3)]

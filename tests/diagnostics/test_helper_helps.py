@@ -177,39 +177,19 @@ def test_methods_themselves(method: Any) -> None:
     np.testing.assert_allclose(method(X), [method.plain(jnp.float32(x)) for x in X], rtol=1e-6)
 
 
-class Plain:
-    def rise(self, x):
-        return x if x > 0 else 0.0
-
-    @pcbatch.batch
-    def both(self, x):
-        return self.rise(x)
-
-
-def branches_for_itself(x):
-    fact = lambda n: 1 if n < 1 else n * fact(n - 1)
-    return fact(x)
-
-
 def branches_where_it_is_called(x):
     return (lambda v: v if v > 0 else 0.0)(x)
 
 
-def given_to_map(x):
-    return sum(map(elsewhere.half, [x, x + 1]))
+def given_to_jax(x):
+    return jnp.sum(jax.vmap(elsewhere.half)(jnp.ones(2) * x))
 
 
 @pytest.mark.parametrize(
     ("batched", "help"),
     [
-        (Plain().both, "decorate `rise` with `@pcbatch.inline`, and call it by its class: `Plain.rise(self, ...)`"),
-        (
-            pcbatch.batch(branches_for_itself),
-            "move `fact` out of the batched function, as a `def` with `@pcbatch.b",
-        ),
         (pcbatch.batch(branches_where_it_is_called), "write it out as statements"),
-        (pcbatch.batch(given_to_map), "call it by its name, in a `for` loop"),
-        (pcbatch.batch(lambda x: elsewhere.factorial(x)), "`factorial = pcbatch.batch(elsewhere.factorial)`"),
+        (pcbatch.batch(given_to_jax), "write `jax.vmap` as a loop in the batched function"),
     ],
 )
 def test_what_is_told(batched: Any, help: str) -> None:

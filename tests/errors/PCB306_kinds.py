@@ -1,5 +1,3 @@
-import math
-
 import jax.numpy as jnp
 import numpy as np
 import pcbatch
@@ -12,7 +10,6 @@ def sizes(n, xs):
     a = jnp.zeros(n)
     b = xs[:n]
     c = xs[xs > 0]
-    d = math.floor(xs[0])
     e = np.sin(xs)
     f = ROWS[n]
     g = jnp.where(xs > 0)
@@ -22,7 +19,7 @@ def sizes(n, xs):
     k = [0.0] * n
     m = xs[n : n + 2]
     p = jnp.sum(xs, axis=n)
-    return a, b, c, d, e, f, g, h, i, j, k, m, p
+    return a, b, c, e, f, g, h, i, j, k, m, p
 
 
 sizes(jnp.array([1, 2]), jnp.ones((2, 3)))

@@ -92,8 +92,8 @@ def test_loops_over_arrays():
 
 
 def test_values_that_python_would_change_in_place():
-    assert operators.inplace(3) == 3 and operators.inplace((1,)) == (1,)
-    for value in ([], {}, set()):
-        with pytest.raises(TypeError, match="in place"):
-            operators.inplace(value)
+    assert operators.augmented("add", 3, 4) == 7 and operators.augmented("add", (1,), (2,)) == (1, 2)
+    for value, name, more, after in (([1], "add", (2,), [1, 2]), ({1: 2}, "or_", {3: 4}, {1: 2, 3: 4})):
+        before = value.copy()
+        assert operators.augmented(name, value, more) == after and value == before
     assert operators.single([7]) == 7

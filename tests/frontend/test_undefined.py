@@ -117,7 +117,7 @@ def test_a_function_without_other_faults_is_left_to_tracing():
 
 def test_faults_and_what_only_the_graph_shows():
     def f(n):
-        n.append(1)
+        n + 1
         m = twice(n)
 
         def twice(k):
@@ -126,4 +126,4 @@ def test_faults_and_what_only_the_graph_shows():
         if n > 3:
             return m
 
-    assert refusals(f) == [("PCB119", 2), ("PCB201", 3), ("PCB111", 8)]
+    assert refusals(f) == [("PCB119", 2), ("PCB201", 3)]

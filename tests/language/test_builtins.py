@@ -194,14 +194,6 @@ def number_of_an_array(xs):
     return float(xs)
 
 
-def modular_power(xs):
-    return pow(xs[0], 2, 5)
-
-
-def sorted_by_key(xs):
-    return sorted([0, 1], key=lambda i: xs[i])[0]
-
-
 def complex_of_one(xs):
     return complex(xs[0]).real
 
@@ -234,8 +226,6 @@ REFUSED = [
     (compared_arrays, "PCB308", "jnp.maximum(xs, ys)"),
     (rows_of_an_array, "PCB308", "jnp.min(xs)"),
     (number_of_an_array, "PCB306", ".astype(float)"),
-    (modular_power, "PCB306", "def modular_power(base, exp, mod):"),
-    (sorted_by_key, "PCB305", "jnp.argsort"),
     (complex_of_one, "PCB306", ", complex)"),
     (text_as_a_value, "PCB304", "print(f"),
     (text_in_a_lambda, "PCB304", "print(f"),

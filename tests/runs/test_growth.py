@@ -52,6 +52,7 @@ def test_a_call_is_repeated_and_remembers() -> None:
     f = fresh()
     assert f(NUMBERS).tolist() == plain()
     assert capacities(f) == [32, 128]
+    assert set(f._programs.capacities.values()) == {128}
     assert f(NUMBERS).tolist() == plain()  # from then on at once
     assert capacities(f) == [32, 128]
 
@@ -178,6 +179,22 @@ def test_a_journal_leaves_out_what_was_printed() -> None:
     assert [journal.is_new(0), journal.is_new(1), journal.is_new(0), journal.is_new(0)] == [False, False, False, True]
     journal.next_run()
     assert [journal.is_new(0) for _ in range(4)] == [False, False, False, True]
+
+
+def test_dicts_grow_and_failed_lanes_have_none() -> None:
+    @pcbatch.batch
+    def f(n):
+        squares = {}
+        for k in range(n):
+            squares[k * k] = k
+        assert n != 4
+        return squares
+
+    result = f.run(jnp.array([3, 4, 50]))
+    assert result.status.tolist() == [0, int(Status.ASSERTION), 0]
+    assert result.value.tolist() == [f.plain(3), None, f.plain(50)]
+    with pytest.raises(ValueError, match="lane 1 has failed, and has no dict"):
+        result.value[1]
 
 
 class TestRuns:

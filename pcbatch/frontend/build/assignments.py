@@ -7,11 +7,21 @@ from collections.abc import Sequence
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import assigned, atom, copied, in_order, lower, lower_into, operands, store
-from pcbatch.frontend.build.mutations import augment_place, delete_place, path, set_place
+from pcbatch.frontend.build.expressions import (
+    assigned,
+    atom,
+    copied,
+    has_control,
+    in_order,
+    lower,
+    lower_into,
+    operands,
+    store,
+)
+from pcbatch.frontend.build.mutations import augment_place, delete_place, path, set_place, swap_places
 from pcbatch.frontend.build.operators import operator_name, supported
 from pcbatch.frontend.source.places import Place, place_of
-from pcbatch.frontend.source.tree import Node, binary, constant, display, load, subscript
+from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript
 from pcbatch.ir.ops import Change
 
 PARTS = (gast.Subscript, gast.Attribute)
@@ -22,11 +32,31 @@ def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
     if len(targets) == 1 and isinstance(targets[0], gast.Name):
         lower_into(b, targets[0].id, value)
         return
+    if len(targets) == 1 and (swapped := _swapped(b, targets[0], value)) is not None:
+        first, second = swapped
+        keys, more = operands(b, first.operands), operands(b, second.operands)
+        swap_places(b, first, second, keys, more, targets[0])
+        return
     value = lower(b, value)
     if len(targets) > 1:
         value = _once(b, value)
     for target in targets:
         assign_value(b, target, value)
+
+
+def _swapped(b: Builder, target: Node, value: Node) -> tuple[Place, Place] | None:
+    """The places of a swap `x[i], x[j] = x[j], x[i]` of parts of one variable; None for any other assignment."""
+    if not all(isinstance(node, gast.Tuple) and len(node.elts) == 2 for node in (target, value)):
+        return None
+    if [one_line(node) for node in target.elts] != [one_line(node) for node in reversed(value.elts)]:
+        return None
+    places = [place_of(b.unit, node) for node in target.elts if isinstance(node, PARTS) and not has_control(b, node)]
+    if len(places) != 2 or places[0] is None or places[1] is None or places[0].name != places[1].name:
+        return None
+    operands = (part for place in places if place is not None for node in place.operands for part in gast.walk(node))
+    if any(isinstance(part, gast.Name) and part.id == places[0].name for part in operands):
+        return None  # the second index is read after the first assignment
+    return places[0], places[1]
 
 
 def assign_value(b: Builder, target: Node, value: Node) -> None:

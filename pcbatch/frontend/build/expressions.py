@@ -22,7 +22,7 @@ from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.nested import scope_of
-from pcbatch.frontend.source.places import Mutation, mutation, place_of
+from pcbatch.frontend.source.places import Mutation, Place, mutation, place_of
 from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
 from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
@@ -39,7 +39,7 @@ from pcbatch.frontend.source.tree import (
 )
 from pcbatch.frontend.support.python_numbers import NEGATIVE_POWER
 from pcbatch.ir.cfg import Call
-from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
+from pcbatch.ir.ops import Branch, Move, Prim
 
 
 def has_control(b: Builder, node: Node) -> bool:
@@ -128,7 +128,7 @@ def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
     )
     b.end(Branch(cond, holds, failing, b.loc(node)))
     b.start(failing)
-    b.end(Fail(ERROR, "ValueError", (NEGATIVE_POWER,), b.loc(node)))
+    b.fail(ValueError, (NEGATIVE_POWER,), node)
     b.start(holds)
     return supported("checked_power", [base, exponent], node)
 
@@ -165,7 +165,14 @@ def assigned(b: Builder, node: Node) -> frozenset[str]:
 
 def mutate(b: Builder, node: Node, found: Mutation) -> str:
     """Build a call that changes a place; return the variable that holds its value."""
-    return call_mutation(b, found, operands(b, [*found.place.operands, *found.args]), node)
+    count = len(found.place.operands)
+    if found.default is None:
+        return call_mutation(b, found, operands(b, [*found.place.operands, *found.args]), node)
+    # `d.setdefault(k, v).append(w)`: first the default, then the method of what stands at `d[k]`.
+    inner = Mutation(Place(found.place.root, found.place.keys[:-1]), "setdefault", tuple(found.default.args), ())
+    first = operands(b, [*inner.place.operands, *inner.args])
+    call_mutation(b, inner, first, found.default)
+    return call_mutation(b, found, [*first[:count], *operands(b, found.args)], node)
 
 
 def operands(b: Builder, nodes: Sequence[Node]) -> list[Node]:
@@ -360,8 +367,10 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     statics |= {**known, **binding.shape}
     statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
     nested = {name for name, value in known.items() if isinstance(value, Target)}
-    symbol = b.symbol(target, statics)
-    given = given_places(b, dict(binding.given), b.symbol.changes(symbol))
+    # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
+    catching = bool(b.handlers)
+    changed = b.symbol.changes(b.symbol(target, statics, catching)) if b.symbol.may_change(target) else ()
+    given = given_places(b, dict(binding.given), changed)
     values = in_order(b, [constant(None, value) if name in nested else value for name, value in given.nodes.items()])
     for (name, _), value in zip(binding.given, values, strict=True):
         variables[name] = variable(b, value)
@@ -376,16 +385,19 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
         if each.nested is not None:
             b.uses(each.nested.name, node)
     _check_apart(b, node, captured, rebound)
+    symbol = b.symbol(target, statics, catching)
     written = [rebound[name] for name in results]
     outer = {name: captured[name] for name in further}
-    written += [given.written(b, name, variables, outer, (dst, *written)) for name in b.symbol.changes(symbol)]
-    if dst in written:  # the statement assigns it after the call
-        result = b.temp()
-        b.emit(Call((result, *written), symbol, args, b.loc(node)))
+    written += [given.written(b, name, variables, outer, (dst, *written)) for name in changed]
+    codes = [b.handlers[-1].code] if catching else []
+    # The statement assigns its variable after the call, and only if that raises nothing.
+    result = b.temp() if dst in written or catching else dst
+    b.emit(Call((result, *written, *codes), symbol, args, b.loc(node)))
+    given.write_back(b, written[len(results) :], changed, node)
+    if catching:
+        b.catch(codes[0], node)
+    if result != dst:
         b.emit(Move(dst, result, b.loc(node)))
-    else:
-        b.emit(Call((dst, *written), symbol, args, b.loc(node)))
-    given.write_back(b, written[len(results) :], b.symbol.changes(symbol), node)
     return dst
 
 

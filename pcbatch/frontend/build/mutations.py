@@ -33,6 +33,15 @@ def augment_place(b: Builder, place: Place, operands: Sequence[Node], op: Node, 
     _change(b, "augment_item", place, args, at)
 
 
+def swap_places(
+    b: Builder, first: Place, second: Place, operands: Sequence[Node], more: Sequence[Node], at: Node
+) -> None:
+    """Build `first, second = second, first` for two parts of one variable, with the operands of each."""
+    paths = [path(first, operands, at), path(second, more, at)]
+    inner = max(len(first.keys), len(second.keys)) > 1
+    _change(b, "swap_items", first, [load(first.name, at), *paths], at, inner)
+
+
 def delete_place(b: Builder, place: Place, operands: Sequence[Node], at: Node) -> None:
     """Build `del place` for a part of a variable."""
     _change(b, "delete_item", place, [load(place.name, at), path(place, operands, at)], at)
@@ -79,7 +88,7 @@ def _index(index: Node, values: Iterator[Node]) -> Node:
             return next(values)
 
 
-def _change(b: Builder, name: str, place: Place, args: list[Node], at: Node) -> None:
+def _change(b: Builder, name: str, place: Place, args: list[Node], at: Node, inner: bool = False) -> None:
     shown = call(load(name, at), args, at)
-    change = Change(0, len(place.keys) > 1)
+    change = Change(0, inner or len(place.keys) > 1)
     b.prim((place.name,), supported(name, args, at), shown=shown, at=at, changes=(place.name, change))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import collections
 import operator
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
@@ -20,7 +21,7 @@ import jax
 import numpy as np
 
 from pcbatch.frontend.build.library_calls import is_numpy_call
-from pcbatch.frontend.build.outside_changes import changes_outside
+from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outside, known_object
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
 from pcbatch.frontend.source.nested import is_cache
@@ -59,6 +60,7 @@ REPLACED = [
     *((getattr(builtins, name), f"{name}_") for name in NAMES.split()),
     (collections.Counter, "counter"),
     (collections.defaultdict, "defaultdict"),
+    (collections.deque, "deque_"),
     (np.isscalar, "isscalar_"),
     (print, "print_"),
     (np.iterable, "iterable_"),
@@ -152,7 +154,10 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     def change(child: Node) -> Node:
         if isinstance(node, gast.Call) and child is node.func and isinstance(child, gast.Attribute):
             # `substitute` takes the method itself, so its name is not a read of an attribute.
-            return rebuild(child, lambda value: _rewritten(unit, value, inner, all_))
+            outside = known_object(unit, child.value, hidden)
+            new = rebuild(child, lambda value: _rewritten(unit, value, inner, all_))
+            kept = supported("outside", [new.value], new.value) if outside else new.value
+            return rebuild(new, lambda part: kept if part is new.value else part)
         return _rewritten(unit, child, inner, all_, any(child is test for test in tests))
 
     if isinstance(node, gast.FunctionDef) and any(is_cache(unit, d) for d in node.decorator_list):
@@ -163,6 +168,9 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     if isinstance(node, gast.JoinedStr) and all_:
         return _template(node, change)
     node, before = rebuild(node, change), node
+    if (owner := attribute_owner(before)) is not None:
+        kept = supported("kept_in", [load(owner.id, owner), node.value], node.value)
+        node = rebuild(node, lambda child: kept if child is node.value else child)
     if changes_outside(unit, before, hidden):
         node = _kept_outside(node)
     if isinstance(node, gast.Call) and _on_text(unit, before.func, hidden):
@@ -205,6 +213,8 @@ def _kept_outside(node: Node) -> Node:
         args = [arg if isinstance(arg, gast.Starred) else supported("kept_outside", [arg], arg) for arg in node.args]
         return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
     return rebuild(node, lambda child: supported("kept_outside", [child], child) if child is node.value else child)
+
+
 def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
     """Whether a callee is a method of a text that is known while compiling, `format` excepted."""
     if not isinstance(func, gast.Attribute) or func.attr == "format":
@@ -279,6 +289,10 @@ def _operator(node: Node, all_: bool) -> Node:
             return supported("attribute", [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
             return supported("class_", [node.value], node)
+        case gast.List() if isinstance(node.ctx, gast.Load) and any(isinstance(e, gast.Starred) for e in node.elts):
+            stars = "".join("*" if isinstance(e, gast.Starred) else "." for e in node.elts)
+            values = [e.value if isinstance(e, gast.Starred) else e for e in node.elts]
+            return supported("list_display", [constant(stars, node), *values], node)
         case gast.AugAssign():
             value = supported("right_operand", [node.value], node.value)
             return gast.copy_location(gast.AugAssign(target=node.target, op=node.op, value=value), node)

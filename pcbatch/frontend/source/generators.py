@@ -11,7 +11,7 @@ import gast
 from pcbatch.frontend.source.along import callee_of, is_kept, is_users
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Unit, make_unit
-from pcbatch.frontend.source.nested import function_of, lift
+from pcbatch.frontend.source.nested import function_of, lift, to_lift
 from pcbatch.frontend.source.renaming import renamed
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import parameters
@@ -74,28 +74,28 @@ def write_out(unit: Unit, target: Target, statics: Statics, taken: frozenset[str
     node = rebuild(own.node, lambda child: renamed(child, names))
     args = rebuilt_parameters(own, names)
 
-    def new(name: str) -> str:
+    def renamed_to(name: str) -> str:
         return names.get(name, name)
 
-    definitions = {new(name): renamed(d, names) for name, d in own.definitions.items()}
-    nested = {new(name): renamed(d, names) for name, d in own.nested.items()}
-    return WrittenOut(
-        replace(
-            own,
-            node=node,
-            params=args,
-            bound={new(name): places for name, places in own.bound.items()},
-            variables=frozenset(map(new, own.variables)) | unit.variables,
-            nested=nested,
-            definitions=definitions,
-            names=own.names | frozenset(names.values()) | unit.names,
-            statics={new(name): value for name, value in own.statics.items()},
-            lifted={new(name): value for name, value in own.lifted.items()},
-            decisions=unit.decisions,
-            generates=True,
-        ),
-        names,
+    definitions = {renamed_to(name): renamed(d, names) for name, d in own.definitions.items()}
+    nested = {renamed_to(name): renamed(d, names) for name, d in own.nested.items()}
+    whole = replace(
+        own,
+        node=node,
+        params=args,
+        bound={renamed_to(name): places for name, places in own.bound.items()},
+        variables=frozenset(map(renamed_to, own.variables)) | unit.variables,
+        nested=nested,
+        definitions=definitions,
+        names=own.names | frozenset(names.values()) | unit.names,
+        statics={renamed_to(name): value for name, value in own.statics.items()},
+        lifted={name: value for name, value in own.lifted.items() if name not in own.definitions},
+        passed={},
+        decisions=unit.decisions,
+        generates=True,
     )
+    inner = lift(whole, to_lift(own.source.file, definitions, unit.along), definitions)
+    return WrittenOut(replace(whole, lifted={**whole.lifted, **inner}), names)
 
 
 def rebuilt_parameters(unit: Unit, names: dict[str, str]) -> tuple[str, ...]:

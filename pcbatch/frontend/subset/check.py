@@ -33,6 +33,7 @@ from pcbatch.frontend.source.streams import becomes_list, expands, is_stream, ne
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
 from pcbatch.frontend.subset.check_names import check_names
+from pcbatch.frontend.subset.check_try import check_try, check_with, in_handlers
 from pcbatch.frontend.subset.outside import refuse_change
 from pcbatch.frontend.subset.rules import (
     EXPRESSIONS,
@@ -82,6 +83,7 @@ class Checker:
         self.faults = faults
         self.printed: Node = None  # the current statement's call of `print`
         loops = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.For | gast.While))
+        self.in_handlers = in_handlers(unit.body)
         self.looped = {id(part) for loop in loops for part in gast.walk(loop)}  # the nodes inside loops
         self.written_out: set[int] = set()  # comprehensions, lambdas and functions that become loops of the lane
         statements = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.Expr))
@@ -310,12 +312,21 @@ class Checker:
         if kind == "Assign":
             for target in node.targets:
                 self._target(target)
+        elif kind == "Delete":
+            for target in node.targets:
+                self._deleted(target)
         elif kind in ("AnnAssign", "For"):
             self._target(node.target)
         elif kind == "AugAssign":
             self._target(node.target)
         elif kind == "Expr":
             self._effect(node.value)
+        elif kind == "Try":
+            check_try(self.unit, self.faults, node)
+        elif kind == "With":
+            check_with(self.unit, self.faults, node)
+        elif kind == "Raise" and node.exc is None and id(node) in self.in_handlers:
+            pass
         elif kind == "Raise":
             check_raise(self.unit, self.faults, node)
             check_no_walrus(self.faults, node)

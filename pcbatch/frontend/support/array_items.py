@@ -87,6 +87,12 @@ def merged(path: Sequence[Any]) -> tuple[Any, ...] | None:
     return (*numbers, last) if _is_number(last) or isinstance(last, slice) else None
 
 
+def is_basic(key: Any) -> bool:
+    """Return whether `x[key]` is a view in NumPy: no part of the index is an array or a mask."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return not any(_is_list(part) or isinstance(part, list | bool) or _is_bool_array(part) for part in parts)
+
+
 def _is_number(part: Any) -> bool:
     if isinstance(part, bool):
         return False

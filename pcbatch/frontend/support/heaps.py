@@ -1,16 +1,143 @@
-"""The functions of `heapq` and `bisect` that change a list."""
+"""The functions of `heapq` and `bisect` that change a list, step for step as Python has them.
+
+An element moves along a path in the heap, so that there are as many steps as the greatest heap has levels; a lane that
+is done earlier stores out of range.
+"""
 
 from __future__ import annotations
 
 import bisect
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+import jax.extend.source_info_util
+import jax.numpy as jnp
+
+from pcbatch.containers.checks import require
+from pcbatch.containers.lane_list import LaneList
+
+jax.extend.source_info_util.register_exclusion(__file__)
+
 MODULES = {"heapq": heapq, "bisect": bisect}
+Less = Callable[[Any, Any], Any]
 
 
-def call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
-    """Call a function, such as `heapq.heappush`, on a list; return the list after it, and the result."""
+def call(part: Any, name: str, args: Sequence[Any], options: dict[str, Any], less: Less) -> tuple[Any, Any]:
+    """Call a function, such as `heapq.heappush`, on a list; return the list after it, and the result.
+
+    `less` compares two elements.
+    """
     module, _, function = name.partition(".")
-    return part, getattr(MODULES[module], function)(part, *args, **options)
+    if isinstance(part, list) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves([part, args])):
+        return part, getattr(MODULES[module], function)(part, *args, **options)
+    heap = part if isinstance(part, LaneList) else LaneList.from_list(part)
+    return heap, _FUNCTIONS[function](heap, less, *args, **options)
+
+
+def _push(heap: Any, less: Less, item: Any) -> None:
+    heap.append(item)
+    _down(heap, less, 0, heap.length - 1, item)
+
+
+def _pop(heap: Any, less: Less) -> Any:
+    n = heap.length
+    require(n > 0, "IndexError", "index out of range")
+    last = heap._taken(jnp.maximum(n - 1, 0))
+    first = heap._taken(0)
+    heap.length = jnp.maximum(n - 1, 0)
+    _up(heap, less, 0, last)
+    return first
+
+
+def _replace(heap: Any, less: Less, item: Any) -> Any:
+    require(heap.length > 0, "IndexError", "index out of range")
+    first = heap._taken(0)
+    _up(heap, less, 0, item)
+    return first
+
+
+def _push_pop(heap: Any, less: Less, item: Any) -> Any:
+    first = heap._taken(0)
+    smaller = jnp.logical_and(heap.length > 0, less(first, item))
+    _up(heap, less, 0, item, smaller)
+    return jax.tree.map(lambda a, b: jnp.where(smaller, a, b), first, item)
+
+
+def _heapify(heap: Any, less: Less) -> None:
+    half = heap.capacity // 2
+    if not half:
+        return
+
+    def step(k: Any, columns: Any) -> Any:
+        one = heap.with_data(columns, heap.length, heap.origins)
+        at = half - 1 - k
+        _up(one, less, at, one._taken(at), at < heap.length // 2)
+        return one.columns
+
+    heap.columns = jax.lax.fori_loop(0, half, step, heap.columns)
+
+
+def _down(heap: Any, less: Less, start: Any, at: Any, item: Any, active: Any = True) -> None:
+    """Move an element from a place towards the root, up to place `start`, past those that are greater."""
+    moving = jnp.asarray(active)
+    for _ in range(heap.capacity.bit_length()):
+        parent = jnp.maximum(at - 1, 0) // 2
+        above = heap._taken(parent)
+        moving = jnp.logical_and(moving, jnp.logical_and(at > start, less(item, above)))
+        _store(heap, at, above, moving)
+        at = jnp.where(moving, parent, at)
+    _store(heap, at, item, active)
+
+
+def _up(heap: Any, less: Less, at: Any, item: Any, active: Any = True) -> None:
+    """Put an element in the place of another one: smaller children move up to a leaf, and it moves down from there."""
+    n, start = heap.length, at
+    moving = jnp.logical_and(active, at < n)
+    for _ in range(heap.capacity.bit_length()):
+        child, right = 2 * at + 1, 2 * at + 2
+        moving = jnp.logical_and(moving, child < n)
+        a = heap._taken(jnp.minimum(child, heap.capacity - 1))
+        b = heap._taken(jnp.minimum(right, heap.capacity - 1))
+        child = jnp.where(jnp.logical_and(right < n, jnp.logical_not(less(a, b))), right, child)
+        _store(heap, at, heap._taken(jnp.minimum(child, heap.capacity - 1)), moving)
+        at = jnp.where(moving, child, at)
+    _down(heap, less, start, at, item, jnp.logical_and(active, start < n))
+
+
+def _store(heap: Any, at: Any, item: Any, where: Any) -> None:
+    heap._set(jnp.where(where, at, heap.capacity), item)
+
+
+def _insort(after: bool) -> Callable[..., None]:
+    def insort(
+        values: Any, less: Less, item: Any, lo: Any = 0, hi: Any = None, *, key: Callable[[Any], Any] | None = None
+    ) -> None:
+        require(lo >= 0, "ValueError", "lo must be non-negative")
+        item = values._fit(item)
+        low, high = jnp.asarray(lo), jnp.asarray(values.length if hi is None else hi)
+        wanted = item if key is None else key(item)
+        for _ in range(values.capacity.bit_length() + 1):
+            middle = (low + high) // 2
+            element = values._taken(jnp.clip(middle, 0, max(values.capacity - 1, 0)))
+            element = element if key is None else key(element)
+            left = less(wanted, element) if after else jnp.logical_not(less(element, wanted))
+            searching = low < high
+            high = jnp.where(jnp.logical_and(searching, left), middle, high)
+            low = jnp.where(jnp.logical_and(searching, jnp.logical_not(left)), middle + 1, low)
+        values.insert(low, item)
+
+    return insort
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "heappush": _push,
+    "heappop": _pop,
+    "heapreplace": _replace,
+    "heappushpop": _push_pop,
+    "heapify": _heapify,
+    "insort": _insort(True),
+    "insort_right": _insort(True),
+    "insort_left": _insort(False),
+}

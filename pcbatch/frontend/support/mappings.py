@@ -62,7 +62,10 @@ def changeable(value: Any, args: Sequence[Any]) -> Any:
     """
     if type(value) is set:
         return LaneSet.from_items(value)
-    of_lane = bool(args) and (is_of_lane(args[0]) if not isinstance(args[0], dict) else False)
+    keys = args[0] if args else ()
+    if isinstance(keys, list | tuple) and all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in keys):
+        keys = tuple(pair[0] for pair in keys)  # the items of `update`
+    of_lane = not isinstance(keys, dict) and is_of_lane(keys)
     return lane_dict(value) if of_lane or any(isinstance(arg, Container) for arg in args) else value
 
 

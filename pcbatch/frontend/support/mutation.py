@@ -43,8 +43,21 @@ def field(name: str) -> Field:
 def item(value: Any, path: Path) -> Any:
     """Return the part of a value at a path."""
     for key in path:
-        value = _read(value, key)
+        value = _read(value if isinstance(value, ARRAYS) else _indexable(value, key), key)
     return value
+
+
+def swap_items(value: Any, first: Path, second: Path) -> Any:
+    """Return the value after `value[first], value[second] = value[second], value[first]`.
+
+    Rows of an array are views: the first assignment is seen in what the second one stores, as in NumPy.
+    """
+    value = _copy(value)
+    before, after = (_copy(item(value, path)) for path in (first, second))
+    holder = item(value, first[:-1])
+    view = isinstance(holder, ARRAYS) and before.ndim > 0 and array_items.is_basic(first[-1])
+    value = set_item(value, first, after)
+    return set_item(value, second, _copy(item(value, first)) if view else before)
 
 
 def set_item(value: Any, path: Path, new: Any) -> Any:
@@ -127,7 +140,9 @@ def _call(
 ) -> tuple[Any, Any]:
     """Call a method of an object that may be changed; return the object after it, and the result."""
     if "." in name:
-        return heaps.call(part, name, args, options)
+        import pcbatch.frontend.support.operators as operators
+
+        return heaps.call(part, name, args, options, operators.lt)
     if isinstance(part, ARRAYS):
         return array_items.call(part, name, args, options), None
     part = _with_lane_arguments(part, name, args, options)

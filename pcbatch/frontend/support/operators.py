@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.lane_list import LaneList, unpacked
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_list import unpacked as unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
@@ -43,6 +44,9 @@ from pcbatch.frontend.support.builtins import repr_ as repr_
 from pcbatch.frontend.support.builtins import shown as shown
 from pcbatch.frontend.support.builtins import sorted_ as sorted_
 from pcbatch.frontend.support.builtins import str_ as str_
+from pcbatch.frontend.support.exceptions import attempt as attempt
+from pcbatch.frontend.support.exceptions import is_caught as is_caught
+from pcbatch.frontend.support.exceptions import raised as raised
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
 from pcbatch.frontend.support.mappings import SPREAD as SPREAD
 from pcbatch.frontend.support.mappings import added as added
@@ -70,6 +74,7 @@ from pcbatch.frontend.support.mutation import delete_item as delete_item
 from pcbatch.frontend.support.mutation import field as field
 from pcbatch.frontend.support.mutation import item as item
 from pcbatch.frontend.support.mutation import set_item as set_item
+from pcbatch.frontend.support.mutation import swap_items as swap_items
 from pcbatch.frontend.support.number_methods import method as method
 from pcbatch.frontend.support.object_operators import binary, unary
 from pcbatch.frontend.support.python_numbers import attribute as attribute
@@ -79,9 +84,11 @@ from pcbatch.frontend.support.python_numbers import ipow as ipow
 from pcbatch.frontend.support.python_numbers import is_power as is_power
 from pcbatch.frontend.support.python_numbers import round_ as round_
 from pcbatch.frontend.support.python_numbers import sum_ as sum_
+from pcbatch.frontend.support.sequences import deque_ as deque_
 from pcbatch.frontend.support.sequences import get_item as get_item
 from pcbatch.frontend.support.sequences import len_ as len_
 from pcbatch.frontend.support.sequences import list_ as list_
+from pcbatch.frontend.support.sequences import list_display as list_display
 from pcbatch.frontend.support.sequences import product
 from pcbatch.frontend.support.sequences import reversed_ as reversed_
 from pcbatch.frontend.support.sequences import slice_ as slice_
@@ -95,7 +102,9 @@ from pcbatch.frontend.support.texts import ord_ as ord_
 from pcbatch.frontend.support.texts import piece as piece
 from pcbatch.frontend.support.texts import template as template
 from pcbatch.frontend.support.texts import text_method as text_method
+from pcbatch.frontend.support.traced_effects import kept_in as kept_in
 from pcbatch.frontend.support.traced_effects import kept_outside as kept_outside
+from pcbatch.frontend.support.traced_effects import outside as outside
 from pcbatch.frontend.support.traced_effects import print_ as print_
 from pcbatch.frontend.support.truth import ARRAYS
 from pcbatch.frontend.support.truth import truth as truth

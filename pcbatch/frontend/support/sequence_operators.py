@@ -92,7 +92,7 @@ def index(values: Any, item: Any, start: int = 0, stop: int | None = None) -> An
 
 def ordered(items: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
     """Return items in the order of their keys, numbers of a lane or tuples and lists of them; stable."""
-    structure = jax.tree.structure(keys[0])
+    structure: Any = jax.tree.structure(keys[0])
     if any(jax.tree.structure(key) != structure for key in keys) or not all(map(_is_plain, keys)):
         raise TypeError("`sorted` in a lane needs keys that are real numbers, or tuples of them, all of one structure")
     columns = [

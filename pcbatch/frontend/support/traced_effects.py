@@ -6,7 +6,8 @@ import builtins
 from typing import Any
 
 from pcbatch.errors import Refusal
-from pcbatch.origins import Tracer, is_noting, leaves
+from pcbatch.origins import Tracer, is_noting, is_outside, leaves
+from pcbatch.origins import note_outside as outside
 
 
 def print_(*args: Any, **options: Any) -> None:
@@ -26,8 +27,16 @@ def kept_outside(value: Any) -> Any:
     if is_noting() and any(isinstance(leaf, Tracer) for leaf in leaves(value)):
         raise Refusal(
             "PCB305",
-            "a helper keeps a value of the lane in a list or dict outside of it",
+            "a helper keeps a value of the lane in an object outside of it",
             "what is traced runs once, for all lanes",
-            helps=("pass the list or dict as an argument, and return it",),
+            helps=("pass what changes as an argument, and return it",),
         )
     return value
+
+
+def kept_in(owner: Any, value: Any) -> Any:
+    """Return a value that becomes an attribute; raises Refusal if it is of a lane and `owner` existed before."""
+    return kept_outside(value) if is_outside(owner) else value
+
+
+__all__ = ["kept_in", "kept_outside", "outside", "print_"]

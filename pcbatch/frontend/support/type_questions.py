@@ -7,6 +7,7 @@ answer is known while compiling; a question on which the examples differ is refu
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -15,12 +16,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.lane_deque import LaneDeque
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.python_numbers import attribute
 from pcbatch.origins import KINDS, Origin, Tracer, kind_of, origin_of
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS
 
+_SEQUENCES: dict[type, Callable[[], Any]] = {LaneList: list, LaneDeque: collections.deque, LaneRange: lambda: range(0)}
 EXAMPLES: dict[type, tuple[Any, ...]] = {
     bool: (False, True),
     int: (0, 1, -7),
@@ -124,6 +130,11 @@ def iterable_(value: Any) -> bool:
 
 def _answer(question: Callable[[Any], Any], value: Any, what: str) -> Any:
     """The answer to a question about a value; raises Refusal (PCB305) if examples of the value differ in it."""
+    if isinstance(value, LaneDeque | LaneList | LaneRange):
+        return question(_SEQUENCES[type(value)]())
+    if isinstance(value, Optional):
+        title = f"{what} is not known of a value that may be None"
+        raise Refusal("PCB305", title, helps=("ask first whether `x is None`",))
     if not isinstance(value, Tracer):
         return question(value)
     answers = [question(example) for example in _examples(value)]

@@ -150,9 +150,6 @@ def _unbound(function: Function, inferred: Inferred) -> list[tuple[Loc | None, D
 
 def _unbound_diagnostic(function: Function, name: str, loc: Loc | None) -> Diagnostic:
     shown = original_name(name)
-    if name in function.results:
-        title, help = f"`{function.name}` may end without returning a value", "return a value on every path"
-        return Diagnostic("PCB111", title, _label(loc), helps=(help,))
     read = loc and narrowed(loc, shown)
     assigned = [op.loc for block in function.blocks for op in block.ops if op.loc and _assigns(op, shown)]
     other_lines = sorted(span for span in assigned if read is None or span.line != read.line)

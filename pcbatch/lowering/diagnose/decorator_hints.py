@@ -43,9 +43,9 @@ def helps(fn: Any, whole: Loc, chain: Sequence[Frame], node: ast.expr | None) ->
     # The helper is an argument of another function, such as `map` or `lax.cond`, which calls it in a trace.
     if func is None or not _means(fn, func, first):
         if func is not None and (loop := _loop(func)) is not None:
-            return (f"{loop}; decorate {names} with `@pcbatch.inline` and call it there by its name", choose)
+            return (f"{loop}; call {names} there by its name", choose)
         by_name = "in a `for` loop in place of `map`, in an `if` in place of `lax.cond`"
-        return (f"decorate {names} with `@pcbatch.inline` and call it by its name, {by_name}", choose)
+        return (f"call {names} by its name, {by_name}", choose)
     # A method of an object that is a local variable is not known while compiling, but that of a class is.
     if isinstance(func, ast.Attribute) and _root(func) in fn.__code__.co_varnames:
         called = first.code.co_qualname.rpartition("<locals>.")[2]

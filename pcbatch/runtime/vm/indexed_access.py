@@ -21,11 +21,11 @@ import jax.numpy as jnp
 
 from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import SCATTERS
+from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
 from pcbatch.lowering.typing.jax_types import integer_limits
 from pcbatch.lowering.typing.trace import JaxprFn
 from pcbatch.runtime.vm.lane_window import Window
 
-MIN_SIZE = 16  # elements per lane; moving less whole is cheaper than a gather or a scatter
 LOADS = ("gather", "dynamic_slice")
 LIMIT = 2**31 - 1
 

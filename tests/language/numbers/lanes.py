@@ -1,4 +1,4 @@
-"""A function of numbers, on one column of examples for each argument: what lanes give and raise, next to plain Python."""
+"""A function of numbers on columns of examples: what lanes give and raise, next to plain Python."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def exact(lane: Lane) -> bool:
 
 
 def near(lane: Lane, rtol: float) -> bool:
-    """Whether a lane gives what Python gives, or raises the same; a result that is too large for a float may overflow."""
+    """Whether a lane gives what Python gives, or raises the same; what is too large for a float may overflow."""
     if isinstance(lane.plain, str) or isinstance(lane.lane, str):
         large = isinstance(lane.plain, float) and abs(lane.plain) > float(jnp.finfo(jnp.result_type(float)).max)
         whole = not fits(lane.plain)

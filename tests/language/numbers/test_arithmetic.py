@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.containers.exact_sums import exact_sum
 from pcbatch.containers.number_rules import NumberRules
 from pcbatch.errors import UsageError
 from pcbatch.frontend.support import operators
@@ -121,3 +122,24 @@ def test_rounding_of_integers() -> None:
     for digits in (-1, -2, 0, 3):
         found = outcomes(rounded_as_python(digits), np.append(integers(50), np.arange(-300, 300)).astype(np.int32))
         assert [lane for lane in found if not exact(lane) and abs(lane.plain) <= LARGEST] == []
+
+
+def test_sums_that_overflow() -> None:
+    def listed(n):
+        xs = []
+        for k in range(n):
+            xs.append(k * 100000000)
+        return sum(xs)
+
+    result = pcbatch.batch(listed, overflow="fail").run(np.array([3, 7, 8], np.int32))
+    assert result.status.tolist() == [0, 0, int(pcbatch.Status.ERROR)]
+    assert result.value[:2].tolist() == [listed(3), listed(7)]
+
+    def counted(xs):
+        return sum(xs) if isinstance(xs, list) else exact_sum("sum", xs)
+
+    rows = integers(60)[: 4 * (len(integers(60)) // 4)].reshape(-1, 4)
+    lanes = outcomes(counted, rows)
+    for lane, row in zip(lanes, rows.tolist(), strict=True):
+        assert lane.plain == sum(row)
+        assert exact(lane)

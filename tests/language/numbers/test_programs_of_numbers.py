@@ -1,5 +1,6 @@
 """Programs on numbers as people write them, with `math` and Python's builtins, next to the plain functions."""
 
+# ruff: noqa: E721, UP031, UP032
 from __future__ import annotations
 
 import cmath
@@ -186,7 +187,7 @@ def raises_var(n):
     if n < 0:
         raise ValueError(msg)
     if n == 7:
-        raise ValueError(f"got {n}") from None
+        raise ValueError("got {}".format(n)) from None
     if n == 8:
         raise KeyError("n=%d, %5.2f" % (n, n / 2))
     assert n < 100, "n is " + str(n) + "!"
@@ -299,7 +300,7 @@ def test_texts_of_messages() -> None:
 
     def told(n, x):
         text = f"n was {n}, "
-        more = text + f"x is {x:.2f}"
+        more = text + "x is {:.2f}".format(x)
         n = n * 2
         if n == 2:
             raise ValueError(more)

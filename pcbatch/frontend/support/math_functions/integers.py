@@ -9,7 +9,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.frontend.support.math_functions.arguments import does_not_fit, iinfo, whole, wholes
@@ -131,21 +130,6 @@ def exact_product(name: str, numbers: Any) -> Any:
     (product, fits), _ = jax.lax.scan(step, start, jnp.where(zero, 0, numbers))
     require(fits, "OverflowError", does_not_fit(name, numbers.dtype))
     return product
-
-
-def exact_sum(name: str, numbers: Any) -> Any:
-    """Return the sum of an array of integers, one axis; the lane raises OverflowError unless it fits."""
-
-    def step(state: Pair, term: Any) -> tuple[Pair, None]:
-        total, carried = state  # how often the sum went over the end: sums of both signs may come back
-        new = total + term
-        over, under = (total > 0) & (term > 0) & (new < 0), (total < 0) & (term < 0) & (new >= 0)
-        return (new, carried + over.astype(np.int32) - under.astype(np.int32)), None
-
-    start = (jnp.zeros((), numbers.dtype), jnp.zeros((), np.int32))
-    (total, carried), _ = jax.lax.scan(step, start, numbers)
-    require(carried == 0, "OverflowError", does_not_fit(name, numbers.dtype))
-    return total
 
 
 def modular_power(base: Any, exp: Any, mod: Any) -> Any:

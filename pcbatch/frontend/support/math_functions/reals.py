@@ -69,7 +69,7 @@ def at(result: Any, exact: Any, places: Any) -> Any:
 
 
 def _scale(x: Any) -> tuple[Any, Any, Any]:
-    """Return powers of two `s` and `t` such that `x * s * t` is between 1 and 2, and the exponent that they take away."""
+    """Return powers of two `s` and `t` such that `x * s * t` is between 1 and 2, and the exponent of x."""
     _, exponent = jnp.frexp(jax.lax.stop_gradient(x))
     exponent = jnp.where(jnp.isfinite(x) & (x != 0), exponent - 1, 0)
     half = exponent // 2

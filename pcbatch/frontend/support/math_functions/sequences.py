@@ -13,12 +13,13 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.elements import room
+from pcbatch.containers.exact_sums import exact_sum
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.builtins import sorted_
 from pcbatch.frontend.support.math_functions.arguments import real, scalar
-from pcbatch.frontend.support.math_functions.integers import exact_product, exact_sum
+from pcbatch.frontend.support.math_functions.integers import exact_product
 from pcbatch.frontend.support.python_numbers import mul
 from pcbatch.origins import Origin, Tracer, kind_of, note
 
@@ -182,7 +183,7 @@ def mean(data: Any) -> Any:
         title = "the mean of bools is a bool in `statistics`"
         raise Refusal("PCB306", title, helps=("count them: `sum(values) / len(values)`",))
     if _is_integers(items):
-        total: Any = exact_sum("statistics.mean", items)
+        total: Any = exact_sum("statistics.mean", items.astype(jnp.promote_types(items.dtype, np.int32)))
     else:
         total = _compensated(items.astype(float))
     return note(total.astype(float) / size, Origin.UNKNOWN)

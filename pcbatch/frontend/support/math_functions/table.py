@@ -58,9 +58,7 @@ def _of_lanes(plain: Function, traced: Function) -> Function:
         if not arguments.of_lane((args, options)):
             return plain(*args, **options)
         sources = jax.tree.leaves((args, options))
-        with jax.numpy_dtype_promotion(
-            "standard"
-        ):  # as Python's numbers are promoted, whatever the user asks of arrays
+        with jax.numpy_dtype_promotion("standard"):
             result = traced(*args, **options)
         return jax.tree.map(lambda leaf: _as_number(leaf, sources), result)
 

@@ -1,0 +1,90 @@
+"""Exceptions as numbers: what the body of a `try` raises is a value of the lane, by which handlers are chosen.
+
+Zero is no exception. The others are numbered: Python's own in the order of `BUILTIN`, and the user's classes in the
+order in which programs raise them.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers import checks
+from pcbatch.containers.number_rules import checking_division
+from pcbatch.errors import PcbatchError, Refusal
+from pcbatch.origins import number
+
+BUILTIN: tuple[type[BaseException], ...] = tuple(
+    value
+    for _, value in sorted(vars(builtins).items())
+    if isinstance(value, type) and issubclass(value, Exception) and not issubclass(value, Warning)
+)
+NONE = 0
+_classes: list[type[BaseException]] = list(BUILTIN)
+
+
+def code_of(cls: type[BaseException]) -> int:
+    """Return the number of an exception class."""
+    if cls not in _classes:
+        _classes.append(cls)
+    return _classes.index(cls) + 1
+
+
+def raised(code: Any) -> Any:
+    """Whether the number of an exception stands for one."""
+    return number(code != NONE) if isinstance(code, jax.Array) else code != NONE
+
+
+def is_caught(code: Any, classes: Any) -> Any:
+    """Whether an exception, by its number, is of a class or of one of several."""
+    caught = [k + 1 for k, cls in enumerate(_classes) if issubclass(cls, classes)]
+    if not isinstance(code, jax.Array):
+        return code in caught
+    result: Any = jnp.zeros((), bool)
+    for one in caught:
+        result = jnp.logical_or(result, code == one)
+    return number(result)
+
+
+def attempt(count: int, expression: Callable[[], Any], *changed: Any) -> Any:
+    """Evaluate an expression in the body of a `try`.
+
+    Args:
+        count: the number of values that it gives; other than one, it is unpacked.
+        expression: the expression, as a function.
+        changed: the objects that it changes in place, which are its last values and stay as they are if it raises.
+
+    Returns:
+        The number of the exception that it raises in this lane, and its values, which are arbitrary if it does.
+    """
+    try:
+        with checks.collecting() as made, checking_division():
+            value = expression()
+            values = (value,) if count == 1 else _unpacked(count, value)
+    except (Refusal, PcbatchError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+        raise
+    except Exception as error:  # known to fail while compiling
+        if type(error) not in BUILTIN or type(error) in (TypeError, NotImplementedError, NameError, AttributeError):
+            raise
+        return (code_of(type(error)), *(0,) * (count - len(changed)), *changed)
+    code: Any = NONE
+    for check in reversed(made):
+        if check.exception == checks.CAPACITY:
+            checks.pass_on(check)
+        else:
+            cls = getattr(builtins, check.exception)
+            code = jnp.where(check.failed, np.int32(code_of(cls)), code)
+    return (number(code) if isinstance(code, jax.Array) else code, *values)
+
+
+def _unpacked(count: int, value: Any) -> tuple[Any, ...]:
+    values = tuple(value)
+    if len(values) != count:
+        kind = "not enough" if len(values) < count else "too many"
+        raise ValueError(f"{kind} values to unpack (expected {count})")
+    return values
