@@ -96,7 +96,8 @@ class Table:
     @classmethod
     def tree_unflatten(cls, capacity: int, children: Sequence[Any]) -> Table:
         """Return the table of these arrays."""
-        return cls(*children, capacity)
+        keys, values, stamps, count, clock = children
+        return cls(keys, values, stamps, count, clock, capacity)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -117,7 +118,7 @@ class Table:
         """Return the place of a key; one that cannot be equal to any key of the table is not present."""
         columns, tree = jax.tree.flatten(self.keys)
         leaves, other = jax.tree.flatten(lane_keys.plain(key))
-        if not bool(tree == other):
+        if str(tree) != str(other):
             zero = jnp.int32(0)
             return Place(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(-1))
         pairs = [lane_keys.like(leaf, column.dtype) for leaf, column in zip(leaves, columns, strict=True)]
