@@ -1,4 +1,4 @@
-"""Ten first programs, each compared with something that does not use pcbatch; see README.md."""
+"""Eleven first programs, each compared with something that does not use pcbatch; see README.md."""
 
 NAMES = (
     "quicksort",
@@ -11,4 +11,5 @@ NAMES = (
     "edit_distance",
     "forest",
     "arithmetic",
+    "kd_tree",
 )

@@ -100,7 +100,7 @@ STACK_PASSES = (
     copy_propagation.run_stack,
     forward_destinations.run_stack,
     dead_code.run_stack,
-    register_coalescing.run,
+    register_coalescing.run_stores,
     simplify_stack.run,
     dead_code.run_stack,
 )

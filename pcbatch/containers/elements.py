@@ -83,6 +83,16 @@ class Rows(Container):
             )
         return self._node
 
+    def straight(self) -> Any:
+        """Return the list with its elements from place 0 on, so that it may be given more room."""
+        return self
+
+    def elements_in(self, values: Any) -> tuple[Any, ...]:
+        """Return the mutable objects that a list or a Python iterable has for elements, or in them."""
+        if not isinstance(values, Rows):
+            return tuple(values) if isinstance(values, list | tuple) else ()
+        return tuple(part.view((*values.place, 0), values) for part in parts(values.node._columns) if is_rows(part))
+
     def hold(self, values: Any) -> None:
         """Remember the mutable objects among values that have become elements, or whose elements have."""
         if lists_in(values):
@@ -124,6 +134,11 @@ class Rows(Container):
             self.node._length = put(self.node._length, self.place, length)
 
     @property
+    def state(self) -> Any:
+        """The length, with what else there is beside the columns."""
+        return self.length
+
+    @property
     def capacity(self) -> int:
         """The number of elements that there is room for."""
         size = room(self.node._columns, len(self.lead))
@@ -133,7 +148,7 @@ class Rows(Container):
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Origin, ...]]:
         """Return columns and length, and the origins as static data."""
-        return (self.columns, self.length), self.origins
+        return (self.columns, self.state), self.origins
 
     @classmethod
     def tree_unflatten(cls, origins: tuple[Origin, ...], children: Sequence[Any]) -> Any:
@@ -220,6 +235,10 @@ def lists_in(value: Any) -> bool:
 def prepare(value: Any) -> Any:
     """Return an element with the lists in it as lists of the lane."""
     if isinstance(value, Rows):
+        if type(value) is not list_class():
+            raise Refusal(
+                "PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",)
+            )
         return value
     if isinstance(value, list):
         return list_class().known(value)
@@ -279,7 +298,7 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
     (a_children, a_tree), (b_children, b_tree) = one_level(a), one_level(b)
     if a_tree is None and b_tree is None and not isinstance(a, Rows) and not isinstance(b, Rows):
         return _unify_leaves(a, a_lead, b, b_lead)
-    if a_tree != b_tree or isinstance(a, Rows) or isinstance(b, Rows):
+    if a_tree is None or b_tree is None or a_tree != b_tree or isinstance(a, Rows) or isinstance(b, Rows):
         raise _unlike(a, b)
     pairs = [unify(x, a_lead, y, b_lead) for x, y in zip(a_children, b_children, strict=True)]
     return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])

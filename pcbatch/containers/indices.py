@@ -37,6 +37,7 @@ def checked_index(index: Any, length: Any, capacity: int, message: str) -> tuple
     The second is out of range, at `capacity`, where the index is: a store there is dropped.
     """
     index = integer(index, "list indices must be integers or slices")
+    place: Any
     if isinstance(index, int) and isinstance(length, int):
         require(-length <= index < length, "IndexError", message)
         place = index + length if index < 0 else index
@@ -81,6 +82,8 @@ def span(part: slice, length: Any) -> Span:
     high = _where(forward, length, length - 1)
     start = _where(forward, low, high) if start is None else _clamped(start, low, high, length)
     stop = _where(forward, high, low) if stop is None else _clamped(stop, low, high, length)
+    distance: Any
+    size: Any
     if isinstance(step, int):
         if step == 1 and isinstance(start, int) and start == 0:
             return Span(0, stop, 1)

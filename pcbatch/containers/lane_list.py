@@ -49,6 +49,10 @@ class LaneList(Rows):
     """A list of the lane."""
 
     __slots__ = ()
+    EMPTY = "pop from empty list"
+    NO_INDEX = "list index out of range"
+    NO_PLACE = "list assignment index out of range"
+    ABSENT = {"index": "list.index(x): x not in list", "remove": "list.remove(x): x not in list"}
     __hash__ = None  # type: ignore[assignment]
 
     # Making lists.
@@ -140,7 +144,7 @@ class LaneList(Rows):
         """Add an element at the end."""
         n = self.length
         self.hold(value)
-        value = self._fit(value)
+        self._fit(value)
         self._make_room(n + 1)
         self._set(n, value)
         self.length = n + 1
@@ -148,7 +152,7 @@ class LaneList(Rows):
     def pop(self, index: Any = -1, /) -> Any:
         """Remove an element and return it."""
         n = self.length
-        require(n > 0, "IndexError", "pop from empty list")
+        require(n > 0, "IndexError", self.EMPTY)
         if type(index) is int and index == -1:
             last = _at_least_zero(n - 1)
             value = self._taken(last)
@@ -163,7 +167,7 @@ class LaneList(Rows):
         """Remove the element at an index in range, where `holds`."""
         k = self._numbers()
         after = k >= index if holds is True else jnp.logical_and(holds, k >= index)
-        self._rearrange(k + after)
+        self._rearrange(k + jnp.asarray(after, np.int32))
         self.length = n - 1 if holds is True else n - jnp.where(holds, 1, 0)
 
     def insert(self, index: Any, value: Any, /) -> None:
@@ -171,7 +175,7 @@ class LaneList(Rows):
         n = self.length
         at = span(slice(index, None), n).start
         self.hold(value)
-        value = self._fit(value)
+        self._fit(value)
         self._make_room(n + 1)
         k = self._numbers()
         self._rearrange(jnp.where(k > at, k - 1, k))
@@ -192,21 +196,13 @@ class LaneList(Rows):
         self.columns = taken(self.columns, order)
 
     def _new(self, columns: Any, length: Any) -> LaneList:
-        return LaneList.tree_unflatten(self.origins, (columns, length))
-
-    def _store_all(self, other: LaneList) -> None:
-        """Have the elements of another list in place of one's own."""
-        self._reserve(other.capacity if room(other.columns, 0) is not None else 0)
-        if self.node is self:
-            self._columns, self.origins = other.columns, other.origins
-        else:
-            self.columns = other.columns
-        self.length = other.length
+        new: LaneList = LaneList.tree_unflatten(self.origins, (columns, length))
+        return new
 
     def extend(self, values: Any, /) -> None:
         """Add all elements of a list, an array or a Python iterable at the end."""
         other = as_list(values)
-        self.hold(values)
+        self.hold(self.elements_in(values))
         if isinstance(other.length, int) and other.length == 1:
             self.append(other._taken(0))
         elif not (isinstance(other.length, int) and other.length == 0):
@@ -240,9 +236,8 @@ class LaneList(Rows):
 
     def copy(self) -> Any:
         """Return a list of the same elements."""
-        new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.length, self.origins)
-        if lists_in(new.columns):
-            new.hold([self])
+        new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.state, self.origins)
+        new.hold(self.elements_in(self))
         return new
 
     def reverse(self) -> None:
@@ -259,14 +254,14 @@ class LaneList(Rows):
         found = span(slice(start, stop), self.length)
         k = self._numbers()
         here = self._equal(value) & (k >= found.start) & (k < found.start + found.count)
-        require(jnp.any(here), "ValueError", "list.index(x): x not in list")
+        require(jnp.any(here), "ValueError", self.ABSENT["index"])
         return number(jnp.argmax(here).astype(np.int32))
 
     def remove(self, value: Any, /) -> None:
         """Remove the first element that equals a value."""
         here = self._equal(value)
         holds = jnp.any(here)
-        require(holds, "ValueError", "list.remove(x): x not in list")
+        require(holds, "ValueError", self.ABSENT["remove"])
         self._delete_at(jnp.argmax(here), self.length, holds)
 
     def count(self, value: Any, /) -> Any:
@@ -290,7 +285,7 @@ class LaneList(Rows):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._slice(span(index, self.length))
-        return self._get(self._checked(index, "list index out of range")[0])
+        return self._get(self._checked(index, self.NO_INDEX)[0])
 
     def _slice(self, part: Span) -> LaneList:
         plain = self._plain()
@@ -300,14 +295,13 @@ class LaneList(Rows):
         elif not (type(part.start) is int and part.start == 0 and type(part.step) is int and part.step == 1):
             columns = taken(columns, part.start + part.step * self._numbers())
         new = plain._new(columns, part.count)
-        if lists_in(columns):
-            new.hold([self])
+        new.hold(self.elements_in(self))
         return new
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.hold(value)
+        self.hold(self.elements_in(value) if isinstance(index, slice) else value)
         if not isinstance(index, slice):
-            self._set(self._checked(index, "list assignment index out of range")[1], value)
+            self._set(self._checked(index, self.NO_PLACE)[1], value)
             return
         part, other = span(index, self.length), as_list(value)
         if type(part.step) is int and part.step == 1:
@@ -331,7 +325,7 @@ class LaneList(Rows):
     def __delitem__(self, index: Any) -> None:
         n = self.length
         if not isinstance(index, slice):
-            read, _ = self._checked(index, "list assignment index out of range")
+            read, _ = self._checked(index, self.NO_PLACE)
             self._delete_at(read, n, _in_range(index, n))
             return
         part = span(index, n)
@@ -430,6 +424,17 @@ class LaneList(Rows):
     def __contains__(self, value: Any) -> bool:
         return bool(self.contains(value))
 
+    def __jax_array__(self) -> Any:
+        """Return the elements as one array, where their number is known while compiling."""
+        columns, n = self._plain().columns, self.length
+        if isinstance(columns, jax.Array) and isinstance(n, int):
+            return columns[:n]
+        raise Refusal(
+            "PCB306",
+            "an array has a shape that is known while compiling, and the length of this list depends on the lane",
+            helps=("keep the list, or make an array of the greatest length and store into it, `ys.at[k].set(x)`",),
+        )
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._columns!r}, length={self._length!r})"
 
@@ -443,9 +448,9 @@ def as_list(values: Any) -> LaneList:
     return LaneList.from_list(values)  # type: ignore[no-any-return]
 
 
-def unpacked(values: Any, count: int) -> tuple[Any, ...]:
-    """Return the elements of what is unpacked to `count` variables."""
-    return values.unpacked(count) if isinstance(values, LaneList) else tuple(values)
+def unpacked(values: Any, count: int) -> Any:
+    """Return the elements of a list of the lane that is unpacked to `count` variables; other values as they are."""
+    return values.unpacked(count) if isinstance(values, LaneList) else values
 
 
 def taken(columns: Any, order: Any) -> Any:

@@ -20,6 +20,7 @@ from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
 
+iinfo: Any = jnp.iinfo  # untyped in some releases of JAX
 NOTHING: Any = object()
 
 
@@ -130,7 +131,7 @@ def _place_of_number(keys: Any, inside: Any, largest: bool) -> Any:
     if keys.dtype == np.bool_:
         keys = keys.astype(np.int32)
     if not jnp.issubdtype(keys.dtype, np.floating):
-        limits: Any = jnp.iinfo(keys.dtype)
+        limits = iinfo(keys.dtype)
         return find(jnp.where(inside, keys, limits.min if largest else limits.max))
     last = jnp.array(-jnp.inf if largest else jnp.inf, keys.dtype)
     counted = inside & ~jnp.isnan(keys)

@@ -9,11 +9,12 @@ from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend.build import consumers
 from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.exceptions import begin_catching, end_catching
 from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters
-from pcbatch.frontend.source.along import Along, key_of
+from pcbatch.frontend.source.along import Along, CodeKey, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
@@ -41,6 +42,7 @@ class Request:
     statics: Statics
     inline: bool
     target: Target
+    catching: bool = False
 
 
 class Symbols:
@@ -55,12 +57,12 @@ class Symbols:
         self.decisions = decisions
         self.functions: dict[str, Request] = {}
         self.changed: Changed = {}
-        self.changing: list[FunctionType] = []
+        self.changing: set[CodeKey] = set()  # a nested function is another object in each round
 
     def start_again(self, changed: Changed) -> None:
         """Forget all functions; now it is known which parameters they change in place."""
         self.changed = changed
-        self.changing += [known.fn for name, known in self.functions.items() if self.changes(name)]
+        self.changing |= {key_of(known.fn.__code__) for name, known in self.functions.items() if self.changes(name)}
         self.functions.clear()
 
     def changes(self, name: str) -> tuple[str, ...]:
@@ -69,10 +71,12 @@ class Symbols:
 
     def may_change(self, target: Target) -> bool:
         """Return whether calls of a function may change their arguments."""
-        return any(fn is target.fn for fn in self.changing)
+        return key_of(target.fn.__code__) in self.changing
 
-    def __call__(self, target: Target, statics: Statics) -> str:
+    def __call__(self, target: Target, statics: Statics, catching: bool = False) -> str:
         """Return the name of a function in the program, with a number if another function has its name.
+
+        With `catching` the caller catches what the function raises.
 
         The entry gives its caller nothing but its result, so one that changes its parameters is compiled once more for
         calls of itself.
@@ -80,11 +84,12 @@ class Symbols:
         for k, (name, known) in enumerate(self.functions.items()):
             if k == 0 and self.changes(name):
                 continue
-            if known.fn is target.fn and same_statics(known.statics, statics, self.batched):
+            same = known.fn is target.fn and known.catching == catching
+            if same and same_statics(known.statics, statics, self.batched):
                 return name
         fn = target.fn
         name = self._unique(fn.__name__ if fn.__name__.isidentifier() else "lambda_")
-        self.functions[name] = Request(fn, statics, target.inline, target)
+        self.functions[name] = Request(fn, statics, target.inline, target, catching)
         if isinstance(self.batched, Along):
             self.batched.names[name] = key_of(fn.__code__)
         return name
@@ -180,10 +185,14 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     if not codes <= HARMLESS:
         return None, faults.found
     builder = Builder(unit, faults, symbols, consumers)
+    if request.catching:
+        begin_catching(builder, unit.body[0])
     statements(builder, unit.body)
     if builder.current in builder.reachable():  # control falls off the end, which returns None
         lower_into(builder, builder.result, constant(None, unit.body[-1]))
         builder.end(Return())
+    if request.catching:
+        end_catching(builder)
     check_nested(builder)
     check_deleted(builder)
     changed = () if unit.is_entry else symbols.changes(name)

@@ -113,7 +113,7 @@ def _odd(values: Sequence[Any], kinds: set[type]) -> Fault | None:
         if is_record(kind) or kind in (list, tuple):
             return Fault(place, f"this is a {kind.__name__}, and other objects have a number there", RECORDS_HELP)
         help = "leave the field out of the class, or keep a number in its place, such as its position in a table"
-        return Fault(place, f"a value of type {kind.__name__} cannot be packed", help)
+        return Fault(place, f"this is a {kind.__name__}", help)
     if enums and len(kinds) > 1:
         first = next(type(v) for v in values if v is not None)
         place, kind = next((k, type(v)) for k, v in enumerate(values) if v is not None and type(v) is not first)

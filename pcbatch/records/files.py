@@ -6,6 +6,7 @@ import json
 import sys
 from os import PathLike
 from typing import Any
+from zipfile import BadZipFile
 
 import jax.numpy as jnp
 import numpy as np
@@ -56,10 +57,15 @@ def load_packed(path: str | PathLike[str], *classes: type) -> Packed:
                 _from_bytes(file[f"column{k}"], dtype) for k, dtype in enumerate(d for part in dtypes for d in part)
             ]
             return Packed(jnp.asarray(file["ids"]), tuple(map(jnp.asarray, columns)), read, roots)
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
         if isinstance(error, UsageError):
             raise
-        raise _refused(path, str(error), "read a file that `packed.save` has written") from None
+        raise _refused(path, _cause(error), "read a file that `packed.save` has written") from None
+
+
+def _cause(error: Exception) -> str:
+    """The cause of an error as text, which no release of NumPy changes."""
+    return "there is no such file" if isinstance(error, FileNotFoundError) else "it holds no packed objects"
 
 
 def _as_bytes(array: Any) -> Any:

@@ -84,7 +84,7 @@ def _packed(roots: list[Any], found: Found, rows: dict[type, int]) -> Packed:
         columns += of_class
     ids = numbering.number[np.fromiter(map(found.places.__getitem__, map(id, roots)), np.int64, len(roots))]
     root_classes = sorted({class_of[type(root)] for root in roots if root is not None})
-    leads_to = Pointer(tuple(root_classes), any(root is None for root in roots))
+    leads_to = Pointer(tuple(root_classes), not roots or any(root is None for root in roots))
     return Packed(jnp.asarray(ids), tuple(map(jnp.asarray, columns)), Schema(tuple(records)), leads_to)
 
 

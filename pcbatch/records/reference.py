@@ -198,6 +198,8 @@ def is_none(ref: Ref) -> Any:
     """Return whether a reference is None: bool[], or False where it cannot be."""
     if _is_array(ref) or not ref.pcbatch_type.optional:
         return False
+    if not ref.pcbatch_type.classes:
+        return True  # all that was packed is None
     return number(ref.pcbatch_id < 0)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import heapq
 
 import jax.numpy as jnp
 import numpy as np
@@ -363,6 +365,108 @@ def objects_in_a_loop(x):
     return q.v + len(q.kids)
 
 
+def heap_order(x):
+    h = []
+    for i in range(len(x)):
+        heapq.heappush(h, x[i])
+    out = np.zeros(len(x) + 3, dtype=int)
+    out[0] = h[1]
+    out[1] = heapq.heapreplace(h, 5)
+    out[2] = heapq.heappushpop(h, 4)
+    k = 3
+    while h:
+        out[k] = heapq.heappop(h)
+        k += 1
+    return out
+
+
+def heap_made_at_once(x):
+    h = [x[0], x[1], x[2], x[3], x[4]]
+    heapq.heapify(h)
+    s = 0
+    for v in h:
+        s = s * 10 + v
+    return s
+
+
+def kept_sorted(x):
+    h = []
+    for i in range(len(x)):
+        bisect.insort(h, x[i])
+    s = 0
+    for v in h:
+        s = s * 10 + v
+    return s
+
+
+def dijkstra(w):
+    n = 4
+    dist = [1000] * 4
+    dist[0] = 0
+    q = [(0, 0)]
+    while q:
+        d, u = heapq.heappop(q)
+        if d > dist[u]:
+            continue
+        for v in range(n):
+            c = w[u, v]
+            if c > 0 and d + c < dist[v]:
+                dist[v] = d + c
+                heapq.heappush(q, (dist[v], v))
+    return dist[3]
+
+
+def groups_by_key(x):
+    d = {}
+    for i in range(len(x)):
+        d.setdefault(x[i] % 3, []).append(i)
+    s = 0
+    for k in d:
+        s = s * 10 + len(d[k])
+    return s
+
+
+def rows_of_a_list_swapped(m):
+    a = [[m[0, 0], m[0, 1]], [m[1, 0], m[1, 1]]]
+    if a[0][0] == 0:
+        a[0], a[1] = a[1], a[0]
+    a[1][0] += a[0][0]
+    return a[1][0] * 100 + a[0][1]
+
+
+def rows_of_an_array_swapped(m):
+    m[0], m[1] = m[1], m[0]
+    m[0][0] = 9
+    return m
+
+
+class Stack:
+    def __init__(self):
+        self.items = []
+        self.n = 0
+
+    def push(self, v):
+        self.items.append(v)
+        self.n += 1
+
+    def take(self):
+        self.n -= 1
+        return self.items.pop()
+
+    def size(self):
+        return self.n
+
+
+def methods_of_a_class(x):
+    s = Stack()
+    for i in range(4):
+        s.push(x + i)
+    t = s.take() * 10
+    if s.size() > 2:
+        s.push(t)
+    return t + s.size() + s.items[-1]
+
+
 RANDOM = np.random.default_rng(0)
 VECTORS = RANDOM.integers(0, 9, (4, 5))
 NUMBERS = np.arange(5)
@@ -392,6 +496,14 @@ CASES = [
     (stack_until_empty, NUMBERS),
     (objects, NUMBERS),
     (objects_in_a_loop, NUMBERS),
+    (heap_order, VECTORS),
+    (heap_made_at_once, VECTORS),
+    (kept_sorted, VECTORS),
+    (dijkstra, RANDOM.integers(0, 9, (4, 4, 4))),
+    (groups_by_key, VECTORS),
+    (rows_of_a_list_swapped, RANDOM.integers(0, 2, (6, 2, 2))),
+    (rows_of_an_array_swapped, RANDOM.integers(0, 9, (3, 2, 2))),
+    (methods_of_a_class, np.arange(3)),
 ]
 
 

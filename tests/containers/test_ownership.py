@@ -142,6 +142,118 @@ def second_name_of_an_object(x):
     return p.v
 
 
+def ident(a):
+    if len(a) > 5:
+        return []
+    return a
+
+
+def push(s, v):
+    s.append(v)
+
+
+def h(x, acc=[]):
+    acc.append(x)
+    return len(acc)
+
+
+class N:
+    def __init__(self, v):
+        self.v = v
+        self.next = None
+
+
+def one_row_again_and_again(x):
+    grid = []
+    row = [x]
+    for i in range(2 + x):
+        grid.append(row)
+        row.append(1)
+    return len(grid[0])
+
+
+def result_of_a_call(x):
+    xs = [x]
+    b = ident(xs)
+    b.append(1)
+    return len(xs)
+
+
+def either_list(x):
+    a = [x]
+    d = [x, x]
+    b = a if x > 1 else d
+    b.append(1)
+    return len(a)
+
+
+def stored_by_a_call(x):
+    s = []
+    row = [x]
+    push(s, row)
+    row.append(1)
+    return len(s[0])
+
+
+def stored_in_a_dict(x):
+    d = {}
+    row = [x]
+    d[x] = row
+    row.append(2)
+    return len(d[x])
+
+
+def default_argument(x):
+    return h(x) + h(x)
+
+
+def rows_of_a_loop(x):
+    grid = []
+    for i in range(x + 1):
+        grid.append([i])
+    for row in grid:
+        row.append(7)
+    return len(grid[0])
+
+
+def shallow_copy(x):
+    a = [[x]]
+    b = a.copy()
+    b[0].append(1)
+    return len(a[0])
+
+
+def array_twice(x):
+    a = np.zeros(3)
+    b = [a, a]
+    b[0][0] = x
+    return b[1][0]
+
+
+def taken_out_and_put_twice(x):
+    q = [[x]]
+    row = q.pop()
+    q.append(row)
+    q.append(row)
+    q[0].append(1)
+    return len(q[1])
+
+
+def rows_of_an_array(x):
+    m = np.zeros((2, 2))
+    for row in m:
+        row[0] = x
+    return m.sum()
+
+
+def object_in_an_object(x):
+    a = N(x)
+    b = N(2)
+    a.next = b
+    b.v = 9
+    return a.next.v
+
+
 X, VECTOR, MATRIX = jnp.arange(4), jnp.zeros((4, 5), int), jnp.zeros((4, 2, 2), int)
 CASES = [
     (second_name, "this changes `b`, and `a` may be the same object", X),
@@ -170,3 +282,25 @@ def test_refused(case):
     with pytest.raises(pcbatch.CompileError, match="PCB330") as error:
         pcbatch.batch(function).trace(*args)
     assert title in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        one_row_again_and_again,
+        result_of_a_call,
+        either_list,
+        stored_by_a_call,
+        stored_in_a_dict,
+        default_argument,
+        rows_of_a_loop,
+        shallow_copy,
+        array_twice,
+        taken_out_and_put_twice,
+        rows_of_an_array,
+        object_in_an_object,
+    ],
+)
+def test_also_refused(function):
+    with pytest.raises(pcbatch.CompileError, match="PCB330"):
+        pcbatch.batch(function).trace(X)

@@ -1,4 +1,4 @@
-"""Statements that change a list, a dict or an array in place, all in one program: each leaves what it does in Python."""
+"""Statements that change a list, a dict or an array in place: each leaves what it leaves in plain Python."""
 
 from __future__ import annotations
 

@@ -61,9 +61,22 @@ def leftmost(node):
     return node.word
 
 
+@pcbatch.batch
+def none_on_one_way(node):
+    other = node
+    if node.word % 2 == 1:
+        other = node.left
+    return other is None
+
+
 @pytest.mark.parametrize("f", [total, height, leftmost], ids=lambda f: f.__name__)
 def test_trees(f: Any) -> None:
     agree(f, trees())
+
+
+def test_none_on_one_way() -> None:
+    agree(none_on_one_way, [Node(None, None, k) for k in range(4)])
+    agree(none_on_one_way, [Node(None, None, 1), Node(Node(None, None, 0), None, 1), Node(None, None, 2)])
 
 
 @pytest.mark.parametrize("options", [{"strategy": "local"}, {"schedule": "earliest"}, {"max_depth": 20}])
@@ -133,6 +146,11 @@ def same_ends(chain):
     while last is not None and last.tail is not None:
         last = last.tail
     return last is chain, not chain, chain == None  # noqa: E711
+
+
+def test_nothing_but_none() -> None:
+    agree(total, [None, None])
+    assert total(pcbatch.pack([])).shape == (0,)
 
 
 def test_linked_lists() -> None:
@@ -487,11 +505,21 @@ def test_what_has_no_meaning_in_a_lane_is_refused() -> None:
         n.word = 3
         return n.word
 
+    def shown(n):
+        print("node", n)
+        return n.word
+
+    def told(n):
+        assert n.left is None, f"{n.left} is there"
+        return n.word
+
+    refused(shown, trees(), "text of a packed object")
+    refused(told, trees(), "text of a packed object")
     refused(equal, trees(), "`==` of records")
     refused(less, trees(), "cannot be ordered")
     refused(identity, trees(), "`id`")
     refused(missing, trees(), "wrod")
-    refused(key, trees(), "no hash")
+    refused(key, trees(), "no hash|key of type Ref")
     refused(assigned, trees(), "PCB")
 
 
@@ -509,8 +537,23 @@ def depth_first(node):
     return order
 
 
-def test_lists_of_records() -> None:
-    agree(depth_first, trees())
+@pcbatch.batch
+def waves(node):
+    wave, count = [node], 0
+    while wave:
+        following = []
+        for one in wave:
+            if one.left is not None:
+                following.append(one.left)
+                following.append(one.right)
+        wave = following
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("f", [depth_first, waves], ids=lambda f: f.__name__)
+def test_lists_of_records(f: Any) -> None:
+    agree(f, trees())
 
 
 def test_an_array_of_a_record_is_not_changed() -> None:

@@ -117,6 +117,7 @@ GALLERY: dict[str, int] = {
     "edit_distance": 6,
     "forest": 5,
     "arithmetic": 13,
+    "kd_tree": 12,
 }
 
 

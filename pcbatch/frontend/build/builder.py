@@ -7,24 +7,28 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
 
+import gast
+
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import make_expr, used_imports, used_nested
 from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.tree import Node, load
+from pcbatch.frontend.source.tree import Node, constant, is_constant, load, no_parameters
+from pcbatch.frontend.support.exceptions import code_of
 from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
 from pcbatch.ir.message import Message
-from pcbatch.ir.ops import UNSET, Change, Jump, Prim, Return
+from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, Move, Prim, Return
 
 
 class Symbol(Protocol):
     """The functions of the program: their names, and which parameters they change in place for their callers."""
 
-    def __call__(self, target: Target, statics: Statics) -> str:
-        """Return the name of a function."""
+    def __call__(self, target: Target, statics: Statics, catching: bool = False) -> str:
+        """Return the name of a function; with `catching`, of its copy whose last result is what it raises."""
 
     def changes(self, name: str) -> tuple[str, ...]:
         """Return the parameters that a function changes."""
@@ -60,6 +64,21 @@ class Loops(Protocol):
         """Build `if any(...)` or `if all(...)`; False for other nodes, which build nothing."""
 
 
+@dataclass(slots=True)
+class Handlers:
+    """The handlers of one `try` whose body is being built.
+
+    Attributes:
+        label: where lanes go that raise.
+        code: the variable with the number of what they raise (see `support.exceptions`).
+        raised: the classes that `raise` statements of the body name.
+    """
+
+    label: str
+    code: str
+    raised: list[type[BaseException]] = field(default_factory=list)
+
+
 class Builder:
     """Appends operations to the current block. After a jump the current block is a new, unreachable one."""
 
@@ -77,6 +96,10 @@ class Builder:
         self.variables = unit.variables | {self.result}
         self.consumer: Any = None  # of the generator that is written out here (see `generators.Consumer`)
         self._generators = 0
+        self.handlers: list[Handlers] = []  # of the `try` statements around, the innermost last
+        self.caught: list[Handlers] = []  # those in whose handlers control is
+        self.finals: list[tuple[Sequence[Node], int]] = []  # bodies of `finally`, with the number of handlers outside
+        self.code: str | None = None  # the result that says what the function raises, where a caller catches that
         self.current = self.label()
 
     def number(self) -> int:
@@ -116,6 +139,53 @@ class Builder:
         self.drafts[self.current].ops.append(op)
 
     def prim(
+        self,
+        dsts: tuple[str, ...],
+        node: Node,
+        *,
+        shown: Node | None = None,
+        at: Node | None = None,
+        changes: tuple[str, Change] | None = None,
+    ) -> None:
+        """Append `dsts = node`, in the body of a `try` as an attempt. The arguments are those of `plain_prim`."""
+        if not self.handlers or is_constant(node) or (isinstance(node, gast.Name) and len(dsts) == 1):
+            self.plain_prim(dsts, node, shown=shown, at=at, changes=changes)
+            return
+        source, code = node if at is None else at, self.handlers[-1].code
+        # What is changed in place has no other name, and an operation that raises leaves it as it is.
+        changed = dsts[-1:] if changes is not None else ()
+        temps = tuple(dst if dst in changed else self.temp() for dst in dsts)
+        objects = [load(changes[0], node)] if changes is not None else []
+        expression = gast.copy_location(gast.Lambda(args=no_parameters(), body=node), node)
+        attempt = supported("attempt", [constant(len(dsts), node), expression, *objects], node)
+        if changes is not None and not changes[1].sure:
+            attempt.keywords.append(gast.keyword(arg="sure", value=constant(False, node)))
+        shown = node if shown is None else shown
+        self.plain_prim((code, *temps), attempt, shown=shown, at=source, changes=changes)
+        self.catch(code, source)
+        for dst, temp in zip(dsts, temps, strict=True):
+            if dst != temp:
+                self.emit(Move(dst, temp, self.loc(source)))
+
+    def catch(self, code: str, at: Node) -> None:
+        """Append a branch to the handlers for lanes that have raised, by the number of what they raise."""
+        cond, following = self.temp(), self.label()
+        self.plain_prim((cond,), supported("raised", [load(code, at)], at), at=at)
+        self.end(Branch(cond, self.handlers[-1].label, following, self.loc(at)))
+        self.start(following)
+
+    def fail(self, cls: type[BaseException], shown: Message, at: Node) -> None:
+        """Close the current block with an exception, which the innermost `try` catches or which ends the lane."""
+        if self.handlers:
+            tried = self.handlers[-1]
+            tried.raised.append(cls)
+            self.plain_prim((tried.code,), constant(code_of(cls), at), at=at)
+            self.jump(tried.label)
+            return
+        kind = ASSERTION if issubclass(cls, AssertionError) else ERROR
+        self.end(Fail(kind, cls.__name__, shown, self.loc(at)))
+
+    def plain_prim(
         self,
         dsts: tuple[str, ...],
         node: Node,
@@ -192,7 +262,7 @@ class Builder:
             terminator = self.drafts[label].terminator
             new = Return() if terminator is None else retarget(terminator, number.__getitem__)
             blocks.append(Block(number[label], tuple(self.drafts[label].ops), new))
-        names = [*self.unit.params, self.result, *self.unit.rebound]
+        names = [*self.unit.params, self.result, *self.unit.rebound, *(() if self.code is None else (self.code,))]
         for block in blocks:
             for op in block.ops:
                 names += [*reads(op), *writes(op)]
@@ -200,7 +270,7 @@ class Builder:
         return Function(
             name=name,
             params=self.unit.params,
-            results=(self.result, *self.unit.rebound, *changed),
+            results=(self.result, *self.unit.rebound, *changed, *(() if self.code is None else (self.code,))),
             blocks=tuple(blocks),
             types=MappingProxyType(dict.fromkeys(names)),
             loc=self.unit.header,

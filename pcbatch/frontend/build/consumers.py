@@ -23,7 +23,6 @@ from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.source.streams import consumer
 from pcbatch.frontend.source.tree import Node, binary, constant, is_none, load, subscript
-from pcbatch.ir.ops import ERROR, Fail
 
 Keywords = Mapping[str, Node]
 
@@ -204,7 +203,7 @@ def _extreme(b: Builder, dst: str, node: Node, keywords: Keywords, name: str) ->
     condition(b, found, some, none)
     b.start(none)
     if fallback is None:
-        b.end(Fail(ERROR, "ValueError", (f"{name}() arg is an empty sequence",), b.loc(node)))
+        b.fail(ValueError, (f"{name}() arg is an empty sequence",), node)
     else:
         lower_into(b, dst, fallback)
         b.jump(end)
@@ -233,7 +232,7 @@ def _next(b: Builder, dst: str, node: Node, _: Keywords) -> None:
 
     each(b, node.args[0], step)
     if fallback is None:
-        b.end(Fail(ERROR, "StopIteration", (), b.loc(node)))
+        b.fail(StopIteration, (), node)
     else:
         lower_into(b, dst, fallback)
         b.jump(end)

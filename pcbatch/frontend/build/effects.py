@@ -8,13 +8,14 @@ import gast
 import jax
 
 from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.exceptions import raise_again
 from pcbatch.frontend.build.expressions import condition
 from pcbatch.frontend.build.messages import filled, message, template
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import is_builtin, resolve
 from pcbatch.frontend.source.tree import Node, is_none
 from pcbatch.ir.message import Message, joined
-from pcbatch.ir.ops import ASSERTION, ERROR, Fail, Print
+from pcbatch.ir.ops import Print
 
 
 def is_print(unit: Unit, node: Node) -> bool:
@@ -44,19 +45,21 @@ def build_assert(b: Builder, node: Node) -> None:
     condition(b, node.test, holds, failing)
     b.start(failing)
     shown = () if node.msg is None else message(b, node.msg)
-    b.end(Fail(ASSERTION, "AssertionError", shown, b.loc(node.test)))
+    b.fail(AssertionError, shown, node.test)
     b.start(holds)
 
 
 def build_raise(b: Builder, node: Node) -> None:
     """Build `raise`: the end of a block, and of the lane."""
+    if node.exc is None:
+        raise_again(b, b.caught[-1], node)
+        return
     raised, args, keywords = exception_parts(node.exc)
     cls = exception_class(b.unit, raised)
     assert cls is not None
     shown = [message(b, arg) for arg in args]
     shown += [(f"{keyword.arg}=", *message(b, keyword.value)) for keyword in keywords]
-    kind = ASSERTION if issubclass(cls, AssertionError) else ERROR
-    b.end(Fail(kind, cls.__name__, _separated(shown, (", ",)), b.loc(node)))
+    b.fail(cls, _separated(shown, (", ",)), node)
 
 
 def build_print(b: Builder, node: Node) -> None:

@@ -14,40 +14,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import gast
 import jax
 import numpy as np
 
-from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.messages import message
+from pcbatch.frontend.build.builder import Builder, Handlers
 from pcbatch.frontend.build.operators import supported
+from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.tree import Node, constant, load
-from pcbatch.frontend.support.exceptions import code_of
-from pcbatch.ir.message import Message
-from pcbatch.ir.ops import ASSERTION, ERROR, Branch, Fail, Return
+from pcbatch.ir.ops import ASSERTION, ERROR, Branch, Fail, Prim, Return
 
 Body = Callable[[Sequence[Node]], None]
 
 UNNAMED = "Exception"  # the name of an exception that is one of many
 CHECKED = (ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, TypeError)
 """What primitives raise."""
-
-
-@dataclass(slots=True)
-class Handlers:
-    """The handlers of one `try` whose body is being built: where lanes go that raise, and the variable for what.
-
-    `raised` are the classes that the body raises by itself, with the text of the last such message.
-    """
-
-    label: str
-    code: str
-    raised: list[type[BaseException]] = field(default_factory=list)
 
 
 def is_null_context(unit: Unit, item: Node) -> bool:
@@ -127,11 +112,9 @@ def _branch_on_class(
     if any(issubclass(Exception, cls) for cls in classes):
         b.jump(matched)
         return
-    cond = b.temp()
-    b.known[cond] = classes
-    test = supported("is_caught", [load(code, at), load(cond, at)], at)
-    b.constant(cond, classes, at)
-    result = b.temp()
+    known, result = b.temp(), b.temp()
+    b.emit(Prim((known,), default_expr(" or ".join(cls.__name__ for cls in classes), classes), b.loc(at)))
+    test = supported("is_caught", [load(code, at), load(known, at)], at)
     b.plain_prim((result,), test, at=at)
     b.end(Branch(result, matched, others, b.loc(at)))
 
@@ -184,15 +167,17 @@ def raise_again(b: Builder, tried: Handlers, at: Node) -> None:
     b.end(Fail(ERROR, UNNAMED, (), b.loc(at)))
 
 
-def fail(b: Builder, cls: type[BaseException], shown: Message, at: Node) -> None:
-    """End the block with an exception, which the innermost `try` catches or which ends the lane."""
-    if b.handlers:
-        tried = b.handlers[-1]
-        tried.raised.append(cls)
-        b.plain_prim((tried.code,), constant(code_of(cls), at), at=at)
-        b.jump(tried.label)
-        return
-    kind = ASSERTION if issubclass(cls, AssertionError) else ERROR
-    b.end(Fail(kind, cls.__name__, shown, b.loc(at)))
+def begin_catching(b: Builder, at: Node) -> None:
+    """Begin a function whose caller catches what it raises, and is given the number of that as a further result."""
+    code = b.temp()
+    b.code = code
+    b.unset(b.result, at)
+    b.plain_prim((code,), constant(0, at), at=at)
+    b.handlers.append(Handlers(b.label(), code))
 
 
+def end_catching(b: Builder) -> None:
+    """Build the block that returns to a caller which catches what the function raises."""
+    (tried,) = b.handlers
+    b.start(tried.label)
+    b.end(Return())

@@ -39,7 +39,7 @@ from pcbatch.frontend.source.tree import (
 )
 from pcbatch.frontend.support.python_numbers import NEGATIVE_POWER
 from pcbatch.ir.cfg import Call
-from pcbatch.ir.ops import ERROR, Branch, Fail, Move, Prim
+from pcbatch.ir.ops import Branch, Move, Prim
 
 
 def has_control(b: Builder, node: Node) -> bool:
@@ -128,7 +128,7 @@ def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
     )
     b.end(Branch(cond, holds, failing, b.loc(node)))
     b.start(failing)
-    b.end(Fail(ERROR, "ValueError", (NEGATIVE_POWER,), b.loc(node)))
+    b.fail(ValueError, (NEGATIVE_POWER,), node)
     b.start(holds)
     return supported("checked_power", [base, exponent], node)
 
@@ -368,14 +368,19 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
     nested = {name for name, value in known.items() if isinstance(value, Target)}
     # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
-    changed = b.symbol.changes(b.symbol(target, statics)) if b.symbol.may_change(target) else ()
+    catching = bool(b.handlers)
+    changed = b.symbol.changes(b.symbol(target, statics, catching)) if b.symbol.may_change(target) else ()
     given = given_places(b, dict(binding.given), changed)
     values = in_order(b, [constant(None, value) if name in nested else value for name, value in given.nodes.items()])
     for (name, _), value in zip(binding.given, values, strict=True):
         variables[name] = variable(b, value)
     for name, text, default in binding.defaults:
         variables[name] = b.temp()
-        b.emit(Prim((variables[name],), default_expr(text, default), b.loc(node)))
+        same = next((v for v in b.unit.params if v in b.unit.statics and b.unit.statics[v] is default), None)
+        if same is None:
+            b.emit(Prim((variables[name],), default_expr(text, default), b.loc(node)))
+        else:  # the object of this method goes on as it came
+            b.emit(Move(variables[name], same, b.loc(node)))
     args = tuple(variables[name] for name in binding.order if name in variables)
     dst = b.temp() if dst is None else dst
     further, results = scope_of(target, statics)
@@ -384,17 +389,19 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
         if each.nested is not None:
             b.uses(each.nested.name, node)
     _check_apart(b, node, captured, rebound)
-    symbol = b.symbol(target, statics)
+    symbol = b.symbol(target, statics, catching)
     written = [rebound[name] for name in results]
     outer = {name: captured[name] for name in further}
     written += [given.written(b, name, variables, outer, (dst, *written)) for name in changed]
-    if dst in written:  # the statement assigns it after the call
-        result = b.temp()
-        b.emit(Call((result, *written), symbol, args, b.loc(node)))
-        b.emit(Move(dst, result, b.loc(node)))
-    else:
-        b.emit(Call((dst, *written), symbol, args, b.loc(node)))
+    codes = [b.handlers[-1].code] if catching else []
+    # The statement assigns its variable after the call, and only if that raises nothing.
+    result = b.temp() if dst in written or catching else dst
+    b.emit(Call((result, *written, *codes), symbol, args, b.loc(node)))
     given.write_back(b, written[len(results) :], changed, node)
+    if catching:
+        b.catch(codes[0], node)
+    if result != dst:
+        b.emit(Move(dst, result, b.loc(node)))
     return dst
 
 

@@ -18,7 +18,6 @@ from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.source.resolve import builtin_name
 from pcbatch.frontend.source.streams import as_list, becomes_list
 from pcbatch.frontend.source.tree import Node, binary, call, compare, constant, display, integer, load, subscript
-from pcbatch.ir.ops import ERROR, Fail
 
 LAZY = frozenset({"range", "enumerate", "zip", "reversed"})
 
@@ -88,7 +87,7 @@ def _fail_without_step(b: Builder, step: Node, node: Node) -> None:
     moving, stuck = b.label(), b.label()
     condition(b, compare(step, gast.NotEq(), constant(0, node), node), moving, stuck)
     b.start(stuck)
-    b.end(Fail(ERROR, "ValueError", ("range() arg 3 must not be zero",), b.loc(node)))
+    b.fail(ValueError, ("range() arg 3 must not be zero",), node)
     b.start(moving)
 
 

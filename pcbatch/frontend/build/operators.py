@@ -59,6 +59,7 @@ REPLACED = [
     *((getattr(builtins, name), f"{name}_") for name in NAMES.split()),
     (collections.Counter, "counter"),
     (collections.defaultdict, "defaultdict"),
+    (collections.deque, "deque_"),
     (np.isscalar, "isscalar_"),
     (print, "print_"),
     (np.iterable, "iterable_"),
@@ -287,6 +288,10 @@ def _operator(node: Node, all_: bool) -> Node:
             return supported("attribute", [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
             return supported("class_", [node.value], node)
+        case gast.List() if isinstance(node.ctx, gast.Load) and any(isinstance(e, gast.Starred) for e in node.elts):
+            stars = "".join("*" if isinstance(e, gast.Starred) else "." for e in node.elts)
+            values = [e.value if isinstance(e, gast.Starred) else e for e in node.elts]
+            return supported("list_display", [constant(stars, node), *values], node)
         case gast.AugAssign():
             value = supported("right_operand", [node.value], node.value)
             return gast.copy_location(gast.AugAssign(target=node.target, op=node.op, value=value), node)

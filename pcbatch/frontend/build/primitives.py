@@ -135,5 +135,10 @@ def _result(value: ast.expr, arity: int) -> list[ast.stmt]:
         names: list[ast.expr] = [ast.copy_location(ast.Name(f"{SUPPORT}{i}", ctx), value) for i in range(arity)]
         return ast.copy_location(ast.Tuple(names, ctx), value)
 
+    if not isinstance(value, ast.Tuple):  # a list of the lane may have another length
+        support = ast.copy_location(ast.Name(SUPPORT, ast.Load()), value)
+        function = ast.copy_location(ast.Attribute(support, "unpacked", ast.Load()), value)
+        count = ast.copy_location(ast.Constant(arity), value)
+        value = ast.copy_location(ast.Call(function, [value, count], []), value)
     assign = ast.copy_location(ast.Assign([parts(ast.Store())], value), value)
     return [assign, ast.copy_location(ast.Return(parts(ast.Load())), value)]

@@ -12,6 +12,7 @@ from pcbatch.frontend.build.assignments import assign, augment, delete
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.effects import build_assert, build_print, build_raise, is_print
 from pcbatch.frontend.build.element_loops import each
+from pcbatch.frontend.build.exceptions import build_suppress, build_try, leave, suppressed
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
 from pcbatch.frontend.build.generators import build_yield, build_yield_from
 from pcbatch.frontend.build.match import match_statement
@@ -20,17 +21,18 @@ from pcbatch.frontend.source.function_unit import is_lambda_definition
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
 from pcbatch.frontend.source.scope import bindings
-from pcbatch.frontend.source.streams import generator_in, is_special, needs_loop
+from pcbatch.frontend.source.streams import generator_in, is_special, needs_loop, reads_what_changes
 from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant
 from pcbatch.ir.ops import Return
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The labels that `break` and `continue` jump to."""
+    """The labels that `break` and `continue` jump to, and the number of `finally` bodies around the loop."""
 
     on_break: str
     on_continue: str
+    finals: int
 
 
 def statements(b: Builder, body: Sequence[Node], loop: Loop | None = None) -> None:
@@ -64,8 +66,10 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
         case "Return":
             _return(b, constant(None, node) if node.value is None else node.value)
         case "Break" if loop is not None:
+            leave(b, loop.finals, lambda body: statements(b, body))
             b.jump(loop.on_break)
         case "Continue" if loop is not None:
+            leave(b, loop.finals, lambda body: statements(b, body))
             b.jump(loop.on_continue)
         case "Expr" if isinstance(node.value, gast.Yield) and b.consumer is not None:
             build_yield(b, node.value)
@@ -87,6 +91,12 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
                 build_print(b, node.value)
         case "Assert" if __debug__:
             build_assert(b, node)
+        case "Try":
+            build_try(b, node, lambda body: statements(b, body, loop))
+        case "With" if (classes := suppressed(b.unit, node)) is not None:
+            build_suppress(b, node, classes, lambda body: statements(b, body, loop))
+        case "With":
+            statements(b, node.body, loop)
         case "Raise":
             build_raise(b, node)
         case "FunctionDef" if node.name in b.unit.definitions:
@@ -114,6 +124,7 @@ def _return(b: Builder, value: Node) -> None:
             _return(b, arm)
     else:
         lower_into(b, b.result, value)
+        leave(b, 0, lambda body: statements(b, body))
         b.end(Return())
 
 
@@ -137,7 +148,10 @@ def _while(b: Builder, node: Node, loop: Loop | None) -> None:
 
 
 def _for(b: Builder, node: Node, loop: Loop | None) -> None:
-    if is_special(b.unit, node.iter) and (needs_loop(b.unit, node.iter) or generator_in(b.unit, node.iter)):
+    lazily = is_special(b.unit, node.iter)
+    if lazily and (
+        needs_loop(b.unit, node.iter) or generator_in(b.unit, node.iter) or reads_what_changes(b.unit, node)
+    ):
         _for_stream(b, node, loop)
         return
     head, body, orelse, after = b.label(), b.label(), b.label(), b.label()
@@ -156,7 +170,7 @@ def _for_stream(b: Builder, node: Node, loop: Loop | None) -> None:
 
     def step(element: Node, following: str) -> None:
         assign(b, [node.target], element)
-        statements(b, node.body, Loop(after, following))
+        statements(b, node.body, Loop(after, following, len(b.finals)))
 
     each(b, node.iter, step)
     statements(b, node.orelse, loop)
@@ -166,7 +180,7 @@ def _for_stream(b: Builder, node: Node, loop: Loop | None) -> None:
 
 def _bodies(b: Builder, node: Node, loop: Loop | None, head: str, orelse: str, after: str) -> None:
     """Build the body of a loop in the current block, and its `else`, which belongs to the loop around it."""
-    statements(b, node.body, Loop(after, head))
+    statements(b, node.body, Loop(after, head, len(b.finals)))
     b.jump(head)
     b.start(orelse)
     statements(b, node.orelse, loop)

@@ -6,13 +6,18 @@ assignment to the variable at its root.
 
 from __future__ import annotations
 
+import dis
+import inspect
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from types import CodeType, FunctionType
 from weakref import WeakKeyDictionary
 
 import gast
 
+from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import Node, subscript
@@ -26,6 +31,7 @@ METHODS = frozenset(
 AMBIGUOUS = frozenset({"sort", "add", "update", "fill"})
 """Those that other objects have as functions with a value: used as a value, they change nothing here."""
 
+STORES = frozenset({"STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"})
 FUNCTIONS = {
     "heapq": frozenset("heappush heappop heapify heappushpop heapreplace".split()),
     "bisect": frozenset("insort insort_left insort_right".split()),
@@ -107,7 +113,7 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | N
     if function is not None and node.args:
         place = place_of(unit, node.args[0])
         return None if place is None else Mutation(place, function, (*node.args[1:], *values), names)
-    if not is_mutating_method(node.func, statement=statement):
+    if not is_mutating_method(node.func, statement=statement) and not _of_own_class(unit, node.func):
         return None
     place, default = place_of(unit, node.func.value), None
     if place is None and (found := _default(unit, node.func.value)) is not None:
@@ -153,6 +159,23 @@ def is_mutating_method(func: Node, *, statement: bool) -> bool:
     """Whether a callee is a method that changes its object, by its name."""
     named = isinstance(func, gast.Attribute) and func.attr in METHODS
     return named and (statement or func.attr not in AMBIGUOUS)
+
+
+def _of_own_class(unit: Unit, func: Node) -> bool:
+    """Whether a callee may be a method of a class of the user's that changes its object, by the name of the method."""
+    if not isinstance(func, gast.Attribute) or place_of(unit, func.value) is None:
+        return False
+    classes = (value for value in unit.fn.__globals__.values() if isinstance(value, type))
+    methods = (inspect.getattr_static(cls, func.attr, None) for cls in classes)
+    codes = (method.__code__ for method in methods if isinstance(method, FunctionType))
+    return any(is_users(code) and _changes_object(code) for code in codes)
+
+
+@cache
+def _changes_object(code: CodeType) -> bool:
+    """Whether a method assigns an attribute or an element, or calls a method that changes something."""
+    stores = any(instruction.opname in STORES for instruction in dis.get_instructions(code))
+    return code.co_argcount > 0 and (stores or not METHODS.isdisjoint(code.co_names))
 
 
 def _function(unit: Unit, func: Node) -> str | None:

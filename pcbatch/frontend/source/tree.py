@@ -23,6 +23,11 @@ def load(name: str, at: Node) -> Node:
     return gast.copy_location(gast.Name(id=name, ctx=gast.Load(), annotation=None, type_comment=None), at)
 
 
+def no_parameters() -> Node:
+    """Return the parameters of a function that has none."""
+    return gast.arguments(args=[], posonlyargs=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
+
+
 def constant(value: object, at: Node) -> Node:
     """Make a literal, with the location of `at`."""
     return gast.copy_location(gast.Constant(value=value, kind=None), at)

@@ -29,10 +29,19 @@ from pcbatch.frontend.source.places import is_mutating_method, mutation, place_o
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.source.scope import bindings, outside, parameters
 from pcbatch.frontend.source.spread import spread
-from pcbatch.frontend.source.streams import becomes_list, expands, is_stream, needs_loop, takes_list
+from pcbatch.frontend.source.streams import (
+    becomes_list,
+    expands,
+    is_special,
+    is_stream,
+    needs_loop,
+    reads_what_changes,
+    takes_list,
+)
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
 from pcbatch.frontend.subset.check_names import check_names
+from pcbatch.frontend.subset.check_try import check_try, check_with, in_handlers
 from pcbatch.frontend.subset.outside import refuse_change
 from pcbatch.frontend.subset.rules import (
     EXPRESSIONS,
@@ -82,6 +91,7 @@ class Checker:
         self.faults = faults
         self.printed: Node = None  # the current statement's call of `print`
         loops = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.For | gast.While))
+        self.in_handlers = in_handlers(unit.body)
         self.looped = {id(part) for loop in loops for part in gast.walk(loop)}  # the nodes inside loops
         self.written_out: set[int] = set()  # comprehensions, lambdas and functions that become loops of the lane
         statements = (part for node in unit.body for part in gast.walk(node) if isinstance(part, gast.Expr))
@@ -111,6 +121,10 @@ class Checker:
         self._private(node)
         if isinstance(node, gast.For) and not where.scope:
             self._iterable(node.iter)
+            if reads_what_changes(self.unit, node) and not is_special(self.unit, node.iter):
+                title = "a generator in this iterable reads what the loop changes"
+                helps = ("make a list of it before the loop, if it is to read the values from before",)
+                self.faults.add("PCB121", title, node.iter, "Python makes each element in its turn", helps=helps)
         if isinstance(node, gast.For | gast.comprehension):
             self._choice(node.iter, where, (tuple, list))  # of a dict, a loop takes the keys
         if kind == "ClassDef" and not where.scope:
@@ -319,6 +333,12 @@ class Checker:
             self._target(node.target)
         elif kind == "Expr":
             self._effect(node.value)
+        elif kind == "Try":
+            check_try(self.unit, self.faults, node)
+        elif kind == "With":
+            check_with(self.unit, self.faults, node)
+        elif kind == "Raise" and node.exc is None and id(node) in self.in_handlers:
+            pass
         elif kind == "Raise":
             check_raise(self.unit, self.faults, node)
             check_no_walrus(self.faults, node)

@@ -21,23 +21,11 @@ _ASYNC = Rule(
 _NAMES = "assign to a local name and return it; to read an outer name no declaration is needed"
 
 STATEMENTS: dict[str, Rule] = {
-    "Try": Rule(
-        "PCB101",
-        "`try` is not supported",
-        "a lane cannot catch an exception",
-        "test with `if`, before it, for what would raise",
-    ),
     "TryStar": Rule(
         "PCB101",
-        "`try` is not supported",
-        "a lane cannot catch an exception",
-        "test with `if`, before it, for what would raise",
-    ),
-    "With": Rule(
-        "PCB102",
-        "`with` is not supported",
-        "Python enters a context, lanes do not",
-        "open the context around the batched call",
+        "`except*` is not supported",
+        "a lane raises one exception at a time",
+        "write `except`",
     ),
     "Global": Rule("PCB107", "`global` is not supported", "a lane cannot rebind outer names", _NAMES),
     "Nonlocal": Rule("PCB107", "`nonlocal` is not supported", "a lane cannot rebind outer names", _NAMES),
@@ -76,7 +64,7 @@ NESTED = frozenset({"Global", "Nonlocal", "Yield", "YieldFrom", "Await", "AsyncF
 
 KNOWN_STATEMENTS = frozenset(
     "FunctionDef Return Assign AugAssign AnnAssign For While If Match Delete Expr Pass Break Continue Assert "
-    "Raise".split()
+    "Raise Try With".split()
 )
 KNOWN_EXPRESSIONS = frozenset(
     "BoolOp BinOp UnaryOp Lambda IfExp Dict Set ListComp SetComp DictComp GeneratorExp Compare Call FormattedValue "

@@ -8,10 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.builtins import is_
 from pcbatch.frontend.support.type_questions import hasattr_, isinstance_
+from pcbatch.origins import number
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS
 
@@ -41,13 +43,17 @@ def is_sequence(value: Any, count: int, more: bool) -> Any:
     """Whether a value is a sequence of `count` elements, or at least as many if `more`."""
     if isinstance(value, RECORDS):
         return questions.is_sequence(value, count, more)
+    if isinstance(value, LaneList):
+        return number(value.length >= count if more else value.length == count)
     if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray):
         return False
     return len(value) >= count if more else len(value) == count
 
 
-def between(value: Any, start: int, after: int) -> list[Any]:
+def between(value: Any, start: int, after: int) -> Any:
     """The elements that `*rest` of a sequence pattern binds."""
+    if isinstance(value, LaneList):
+        return value._plain()[start : value.length - after]
     return list(value[start : len(value) - after])
 
 

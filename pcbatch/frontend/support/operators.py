@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.lane_list import LaneList, unpacked
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_list import unpacked as unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
@@ -43,6 +44,9 @@ from pcbatch.frontend.support.builtins import repr_ as repr_
 from pcbatch.frontend.support.builtins import shown as shown
 from pcbatch.frontend.support.builtins import sorted_ as sorted_
 from pcbatch.frontend.support.builtins import str_ as str_
+from pcbatch.frontend.support.exceptions import attempt as attempt
+from pcbatch.frontend.support.exceptions import is_caught as is_caught
+from pcbatch.frontend.support.exceptions import raised as raised
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
 from pcbatch.frontend.support.mappings import SPREAD as SPREAD
 from pcbatch.frontend.support.mappings import added as added
@@ -51,7 +55,9 @@ from pcbatch.frontend.support.mappings import defaultdict as defaultdict
 from pcbatch.frontend.support.mappings import dict_ as dict_
 from pcbatch.frontend.support.mappings import dict_display as dict_display
 from pcbatch.frontend.support.mappings import empty_set as empty_set
+from pcbatch.frontend.support.mappings import entries_of as entries_of
 from pcbatch.frontend.support.mappings import frozenset_ as frozenset_
+from pcbatch.frontend.support.mappings import same_size as same_size
 from pcbatch.frontend.support.mappings import set_ as set_
 from pcbatch.frontend.support.mappings import set_display as set_display
 from pcbatch.frontend.support.mappings import with_item as with_item
@@ -78,9 +84,11 @@ from pcbatch.frontend.support.python_numbers import ipow as ipow
 from pcbatch.frontend.support.python_numbers import is_power as is_power
 from pcbatch.frontend.support.python_numbers import round_ as round_
 from pcbatch.frontend.support.python_numbers import sum_ as sum_
+from pcbatch.frontend.support.sequences import deque_ as deque_
 from pcbatch.frontend.support.sequences import get_item as get_item
 from pcbatch.frontend.support.sequences import len_ as len_
 from pcbatch.frontend.support.sequences import list_ as list_
+from pcbatch.frontend.support.sequences import list_display as list_display
 from pcbatch.frontend.support.sequences import product
 from pcbatch.frontend.support.sequences import reversed_ as reversed_
 from pcbatch.frontend.support.sequences import slice_ as slice_

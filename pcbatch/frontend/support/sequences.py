@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import jax.extend.source_info_util
 
 from pcbatch.containers.elements import Rows, element_at, prepare, stacked
 from pcbatch.containers.indices import checked_index
+from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
@@ -17,7 +19,7 @@ from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.texts import chosen
-from pcbatch.origins import Tracer, number
+from pcbatch.origins import Tracer, is_noting, number
 from pcbatch.records.decode import RecordList
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -59,7 +61,7 @@ def _list_of(value: Any, index: Any) -> Any:
 def _element(values: Any, index: Any) -> Any:
     """The element of a known sequence at an index of the lane; a list in it stays a known one."""
     kind = list if isinstance(values, list) else tuple
-    trees = [jax.tree.structure(value) for value in values]
+    trees: list[Any] = [jax.tree.structure(value) for value in values]
     if all(tree == trees[0] for tree in trees[1:]):
         leaves = [jax.tree.leaves(value) for value in values]
         columns = [_column(list(column)) for column in zip(*leaves, strict=True)]
@@ -102,6 +104,21 @@ def list_(*args: Any) -> Any:
     return list(*args)
 
 
+def list_display(stars: str, *values: Any) -> Any:
+    """The list display `[x, *xs, ...]`; `stars` has a `*` for each value with one, and a dot for the others."""
+    parts = [as_lane_list(value) if star == "*" else None for star, value in zip(stars, values, strict=True)]
+    if all(part is None for part in parts):
+        groups = [list(value) if star == "*" else [value] for star, value in zip(stars, values, strict=True)]
+        return [item for group in groups for item in group]
+    made = LaneList.from_list([])
+    for star, value, part in zip(stars, values, parts, strict=True):
+        if star == "*":
+            made.extend(value if part is None else part)
+        else:
+            made.append(value)
+    return made
+
+
 def tuple_(*args: Any) -> Any:
     """The builtin `tuple`, of a length known while compiling."""
     if len(args) == 1 and (made := in_order(args[0])) is not None and not isinstance(made.length, int):
@@ -111,6 +128,11 @@ def tuple_(*args: Any) -> Any:
             helps=("keep the list, or a copy of it, `list(xs)`",),
         )
     return tuple(*args)
+
+
+def deque_(*args: Any, **options: Any) -> Any:
+    """The class `collections.deque`."""
+    return LaneDeque.of(*args, **options) if is_noting() else collections.deque(*args, **options)
 
 
 def reversed_(values: Any, /) -> Any:
@@ -143,7 +165,7 @@ def as_lane_list(values: Any) -> LaneList | None:
         return mappings.unordered(values)
     if isinstance(values, LaneText):
         return characters(values)
-    return values if isinstance(values, LaneList) else None
+    return values._plain() if isinstance(values, LaneList) else None
 
 
 def product(multiply: Binary) -> Binary:
@@ -158,6 +180,8 @@ def product(multiply: Binary) -> Binary:
 
 def _repeated(a: Any, b: Any) -> Any:
     for values, times in ((a, b), (b, a)):
+        if isinstance(values, str) and isinstance(times, Tracer) and times.shape == ():
+            return LaneText.of(values) * times
         if isinstance(values, list) and isinstance(times, Tracer) and times.shape == ():
             if len(values) == 1:
                 return LaneList.filled(values[0], times)

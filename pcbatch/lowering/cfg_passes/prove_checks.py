@@ -113,15 +113,19 @@ class _Proofs:
     ) -> None:
         """Let variables have new values: what is known of them is what was known of these."""
         limits = [ANY if value is None else interval(value, facts) for value in values]
+        # A primitive may write a variable that its own checks read: they are decided by what was known before.
+        decided = [None if value is None else holds(value, facts) for value in values]
         written = set(dsts)
         for expression in [e for e in facts if not written.isdisjoint(mentioned(e))]:
             del facts[expression]
         for name in [n for n, e in conditions.items() if n in written or not written.isdisjoint(mentioned(e))]:
             del conditions[name]
-        for dst, value, limit in zip(dsts, values, limits, strict=True):
+        for dst, value, limit, known in zip(dsts, values, limits, decided, strict=True):
             if limit != ANY:
                 facts["var", dst] = limit
-            if value is not None and value[0] not in ("var", "lit") and written.isdisjoint(mentioned(value)):
+            if known is not None:
+                conditions[dst] = ("lit", known)
+            elif value is not None and value[0] not in ("var", "lit") and written.isdisjoint(mentioned(value)):
                 conditions[dst] = value
 
     def call(self, op: Call, facts: Facts) -> None:
@@ -141,15 +145,19 @@ class _Proofs:
         labels = {b.label for b in function.blocks}
         for label, value in ((terminator.on_true, True), (terminator.on_false, False)):
             if label in labels:
-                known = dict(facts)
-                if terminator.cond in conditions:
-                    learned(conditions[terminator.cond], value, known)
+                known, condition = dict(facts), conditions.get(terminator.cond)
+                if condition is not None:
+                    if holds(condition, facts) is (not value):
+                        continue  # no lane takes this way
+                    learned(condition, value, known)
                 self.flow((function.name, label), known)
 
     def rewritten(self, function: Function) -> Function:
         """The function without checks that are known to hold, and without what only these read."""
         blocks = [
-            replace(b, ops=tuple(self.walk(function, b, False))) if (function.name, b.label) in self.entering else b
+            replace(
+                b, ops=tuple(self.walk(function, b, False) if (function.name, b.label) in self.entering else _bare(b))
+            )
             for b in function.blocks
         ]
         if blocks == list(function.blocks):
@@ -158,6 +166,11 @@ class _Proofs:
         read = {v for b in blocks for op in b.ops for v in reads(op)}
         read |= {v for b in blocks for v in terminator_reads(b.terminator)} | set(function.results)
         return replace(function, blocks=tuple(_without(b, before - read) for b in blocks))
+
+
+def _bare(block: Block) -> list[Op]:
+    """The operations of a block that no lane enters, without its checks."""
+    return [op for op in block.ops if not isinstance(op, Check)]
 
 
 def _without(block: Block, dead: set[str]) -> Block:

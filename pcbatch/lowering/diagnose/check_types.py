@@ -14,7 +14,7 @@ from pcbatch.ir.def_use import may_return, writes
 from pcbatch.ir.ops import RETURN, Fail, Prim
 from pcbatch.lowering.analysis.unbound_reads import unbound_reads
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
-from pcbatch.lowering.diagnose import check_literals
+from pcbatch.lowering.diagnose import check_literals, check_messages
 from pcbatch.lowering.diagnose.primitive_errors import diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
@@ -48,6 +48,7 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     diagnostics += [diagnostic for _, diagnostic in unbound]
     if not diagnostics:
         diagnostics += _no_result(program, inferred) or check_literals.run(program, inferred)
+        diagnostics += check_messages.run(program, inferred)
     _raise(diagnostics)
 
 

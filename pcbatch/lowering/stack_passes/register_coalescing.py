@@ -14,7 +14,7 @@ seen. At most one of the two may have frames, because slots are named by variabl
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pcbatch.ir.def_use import writes
@@ -30,6 +30,19 @@ Interference = dict[str, set[str]]
 
 def run(program: StackProgram) -> StackProgram:
     """Merge registers along moves; storage classes must be known."""
+    return _run(program, _moves(program))
+
+
+def run_stores(program: StackProgram) -> StackProgram:
+    """Merge registers along moves, and arrays before and after a store into them.
+
+    An operation that stores in place can no longer run for lanes that do not need it, so this comes after the passes
+    that make such copies.
+    """
+    return _run(program, [*_moves(program), *_stores(program)])
+
+
+def _run(program: StackProgram, candidates: Iterable[tuple[str, str]]) -> StackProgram:
     conflicts = _interference(program)
     leader = {v: v for v in program.vars}  # a union-find forest; the leader is the first declared of its variables
 
@@ -41,7 +54,7 @@ def run(program: StackProgram) -> StackProgram:
     order = {v: k for k, v in enumerate(program.vars)}
     params = set(program.params)
     framed = {v for v, var in program.vars.items() if var.storage is Storage.REG_STACK}
-    for dst, src in _candidates(program):
+    for dst, src in candidates:
         a, b = sorted((find(dst), find(src)), key=lambda v: order[v])
         if a == b or b in conflicts[a] or {a, b} <= framed or {a, b} <= params:
             continue
@@ -56,12 +69,16 @@ def run(program: StackProgram) -> StackProgram:
     return _apply(program, {v: find(v) for v in program.vars})
 
 
-def _candidates(program: StackProgram) -> Iterator[tuple[str, str]]:
-    """Yield the pairs that should share a register: those of moves, and arrays before and after a store into them."""
+def _moves(program: StackProgram) -> Iterator[tuple[str, str]]:
     for block in program.blocks:
         for op in block.ops:
             if isinstance(op, Move) and _mergeable(program.vars.get(op.dst), program.vars.get(op.src)):
                 yield op.dst, op.src
+
+
+def _stores(program: StackProgram) -> Iterator[tuple[str, str]]:
+    for block in program.blocks:
+        for op in block.ops:
             for dst, src in stored_into(op):
                 old, new = program.vars.get(src), program.vars.get(dst)
                 if old is not None and new is not None and _have_registers(old) and _same_type(old, new):

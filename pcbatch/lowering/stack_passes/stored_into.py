@@ -14,6 +14,8 @@ from pcbatch.ir.ops import Prim
 from pcbatch.lowering.analysis.cost import SCATTERS
 from pcbatch.lowering.typing.trace import JaxprFn
 
+MIN_SIZE = 16  # elements per lane; moving less whole is cheaper than a gather or a scatter
+
 
 def stored_into(op: object) -> Iterator[tuple[str, str]]:
     """Yield the pairs of a result and the operand that it is a version of."""
@@ -26,5 +28,6 @@ def stored_into(op: object) -> Iterator[tuple[str, str]]:
         if eqn.primitive.name in SCATTERS and isinstance(operand, jex.Var) and operand in versions:
             versions[eqn.outvars[0]] = versions[operand]
     for dst, out in zip(op.dsts, jaxpr.outvars, strict=True):
-        if isinstance(out, jex.Var) and out in versions and out not in jaxpr.invars:
+        aval: Any = out.aval
+        if isinstance(out, jex.Var) and aval.size >= MIN_SIZE and out in versions and out not in jaxpr.invars:
             yield dst, op.expr.ins[versions[out]]

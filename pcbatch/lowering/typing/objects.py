@@ -72,7 +72,7 @@ def _flatten(value: Any) -> tuple[tuple[tuple[Any, Any], ...], tuple[str, ...]]:
 
 def _unflattener(cls: type) -> Any:
     def unflatten(names: tuple[str, ...], children: Any) -> Any:
-        value = object.__new__(cls)
+        value: Any = object.__new__(cls)
         for name, child in zip(names, children, strict=True):
             object.__setattr__(value, name, child)
         return value

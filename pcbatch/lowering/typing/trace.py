@@ -17,7 +17,6 @@ import numpy as np
 
 from pcbatch.containers.aliasing import CAPTURED, Alias, Key, Parts, aliases, captured
 from pcbatch.containers.checks import Check, collecting
-from pcbatch.containers.lane_list import unpacked
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
@@ -158,7 +157,7 @@ def _evaluated(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, ot
             return fn(*args)
 
     try:
-        traced = _trace(run, ins, results)
+        traced = _trace(run, ins, results, fn)
         if not traced.closed.jaxpr.eqns:  # an equation is left if it reads a value of an outer trace
             return traced
         raise otherwise if isinstance(otherwise, Exception) else LookupError
@@ -178,7 +177,11 @@ def _may_hold_arrays(leaf: Leaf) -> bool:
     return isinstance(leaf, Known) and not isinstance(leaf.value, bool | int | float | complex | None)
 
 
-def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
+def _trace(
+    fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any] | None = None
+) -> Traced:
+    """Trace `fn`, which stands for the function `written` of the primitive where that is given."""
+    written = fn if written is None else written
     # Of each result: structure, leaves (None for an array), their origins, and these if no origin goes in.
     parts: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = []
     found: list[TracedCheck] = []
@@ -195,9 +198,9 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         before = [flatten(arg) for arg in args]  # a list or dict that the function changes would be lost
         out = fn(*args)
         _check_not_mutated(before, [flatten(arg) for arg in args])
-        values = (out,) if results == 1 else unpacked(out, results)
+        values = (out,) if results == 1 else tuple(out)
         if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
-            register_made(values, _existing(fn, ins))
+            register_made(values, _existing(written, ins))
         arrays_out: list[Any] = []
         for value in values:
             _check_not_iterator(value)
@@ -206,7 +209,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
             firm = [one if is_firm(leaf) else Origin.UNKNOWN for one, leaf in zip(sources, leaves, strict=True)]
             parts.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves], sources, firm))
             arrays_out.extend(leaf for leaf in leaves if is_array(leaf))
-        ties.update(aliases(list(values), args, fn))
+        ties.update(aliases(list(values), args, written))
         repeated.update(k for k, value in enumerate(values) if Parts(value).repeated)
         return arrays_out + _check_outputs(made, found, len(arrays_out))
 
@@ -246,7 +249,15 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         weak.append(with_origins(tree, leaves, firm))
     checks = tuple(check for check in found if not _never_fails(closed.jaxpr.outvars[check.failed]))
     shared = frozenset(ties) | _array_aliases(closed, ins, outs)
-    return Traced(closed, tuple(outs), notes.asked, tuple(weak), checks, shared, frozenset(repeated))
+    return Traced(
+        closed,
+        tuple(outs),
+        notes.asked,
+        tuple(weak),
+        checks,
+        shared,
+        frozenset(repeated) | _repeated_arrays(closed, outs),
+    )
 
 
 def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -> list[Any]:
@@ -295,6 +306,24 @@ def _existing(fn: Callable[..., Any], ins: Sequence[Abstract]) -> set[Key]:
         if isinstance(leaf, Known) and not isinstance(leaf.value, PLAIN_LEAVES):
             keys |= Parts(leaf.value).own
     return keys
+
+
+def _repeated_arrays(closed: jex.ClosedJaxpr, outs: Sequence[Abstract]) -> set[int]:
+    """The results that hold one array, or views of one, at several places."""
+    of_var = views(closed.jaxpr)
+    inputs = closed.jaxpr.invars
+    found: set[int] = set()
+    position = 0
+    for k, value in enumerate(outs):
+        seen: set[Any] = set()
+        for type_ in value.arrays:
+            var = closed.jaxpr.outvars[position]
+            position += 1
+            if isinstance(var, jex.Var) and type_.shape:
+                sources = {inputs[j] for j in of_var.get(var, ())} or {var}
+                found |= set[int]() if seen.isdisjoint(sources) else {k}
+                seen |= sources
+    return found
 
 
 def _is_leaf(value: Abstract) -> bool:
