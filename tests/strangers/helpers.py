@@ -141,7 +141,7 @@ def helper_changes_a_list(n):
     return out
 
 
-@row((1.0, 2.0, 0.5), (0.0, 3.0, 0.1))
+@row((1.0, 2.0, 0.5), (0.0, 3.0, 0.25))
 def integrate_by_callback(a, b, h):
     def integrate(f, start, stop, width):
         total = 0.0

@@ -104,7 +104,7 @@ def lane_of(value: Any, lane: int) -> Any:
             return {key: lane_of(part, lane) for key, part in value.items()}
         case None:
             return None
-        case pcbatch.Ragged():
+        case _ if hasattr(value, "tolist"):
             return value.tolist()[lane]
         case _:
             return value[lane]
