@@ -32,6 +32,7 @@ from pcbatch.lowering.typing.abstract_values import (
     Leaf,
     array_type,
     common_tree,
+    is_array,
     join_leaf,
     join_leaves,
     with_origins,
@@ -111,6 +112,10 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return _entries(x, y, error)
         case (dict(), dict()) if x.keys() != y.keys():
             return _entries(x, y, error)
+        case (Cell(), list() | Rows()) if not lead and _is_vector(x):
+            return _joined(_array_as_list(x), y, lead, error)
+        case (list() | Rows(), Cell()) if not lead and _is_vector(y):
+            return _joined(x, _array_as_list(y), lead, error)
         case (list() | Rows(), list() | Rows()) if not _alike(x, y):
             one, other = _as_lane_list(x, error), _as_lane_list(y, error)
             if type(one) is not type(other):
@@ -271,6 +276,16 @@ def _as_lane_list(x: Any, error: JoinError) -> Rows:
     return lane_list_of(element, len(x))
 
 
+def _is_vector(cell: Cell) -> bool:
+    return isinstance(cell.leaf, ArrayType) and len(cell.leaf.shape) == 1
+
+
+def _array_as_list(cell: Cell) -> Rows:
+    """The type of the list of the lane that an array of one axis stands for, where it meets lists."""
+    type_ = cell.array
+    return lane_list_of(Cell(replace(type_, shape=()), Origin.NUMBER), type_.shape[0])
+
+
 def lane_list_of(element: Any, room: int) -> Rows:
     """Return the type of a list of the lane with elements of a type, an object whose leaves are cells."""
     origins = tuple(part.origin if isinstance(part, Cell) else Origin.ARRAY for part in parts(element))
@@ -354,6 +369,8 @@ def _restructured(value: Any, want: Any) -> Any:
             return _restructured(prepare(value), want)
         case Rows(), Rows():
             return _columns(value.straight(), want)
+        case _, Rows() if is_array(value):
+            return _columns(list_class().from_array(value), want)
         case _, Cell():
             return value
     children, tree = _children(value)
