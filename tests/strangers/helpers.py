@@ -62,7 +62,7 @@ def nested_counter(n):
     return count
 
 
-@row((2.0,), (3.0,), (0.5,))
+@row((2.0,), (3.0,), (0.5,), new=False)
 def newton_with_lambdas(a):
     f = lambda x: x * x - a
     df = lambda x: 2 * x

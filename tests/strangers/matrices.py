@@ -8,7 +8,7 @@ ROWS: list[Row] = []
 row = table("matrices", ROWS)
 
 
-@row(([[1, 2], [3, 4]],), ([[5, 6], [7, 9]],))
+@row(([[1, 2], [3, 4]],), ([[5, 6], [7, 9]],), new=False)
 def determinant_of_two_rows(m):
     return m[0][0] * m[1][1] - m[0][1] * m[1][0]
 
@@ -25,7 +25,7 @@ def matrix_product(a, b):
     return result
 
 
-@row(([[1, 2, 3], [4, 5, 6]],), ([[7, 8, 9], [1, 2, 3]],))
+@row(([[1, 2, 3], [4, 5, 6]],), ([[7, 8, 9], [1, 2, 3]],), new=False)
 def transpose(matrix):
     return [[matrix[j][i] for j in range(len(matrix))] for i in range(len(matrix[0]))]
 
@@ -112,7 +112,7 @@ def identity_and_trace(n):
     return eye, sum(eye[i][i] for i in range(n))
 
 
-@row(([[1, 2], [3, 4]],), ([[5, 5], [1, 0]],))
+@row(([[1, 2], [3, 4]],), ([[5, 5], [1, 0]],), new=False)
 def row_and_column_sums(grid):
     return [sum(line) for line in grid], [sum(column) for column in zip(*grid)]
 
