@@ -52,7 +52,7 @@ def spiral_order(matrix):
     return out
 
 
-@row(([[1, 2], [3, 4]],), ([[5, 6], [7, 8]],))
+@row(([[1, 2], [3, 4]],), ([[5, 6], [7, 8]],), refused="PCB330")
 def rotate_in_place(matrix):
     n = len(matrix)
     for i in range(n):
@@ -112,7 +112,7 @@ def identity_and_trace(n):
     return eye, sum(eye[i][i] for i in range(n))
 
 
-@row(([[1, 2], [3, 4]],), ([[5, 5], [1, 0]],), new=False)
+@row(([[1, 2], [3, 4]],), ([[5, 5], [1, 0]],), new=False, refused="PCB306")
 def row_and_column_sums(grid):
     return [sum(line) for line in grid], [sum(column) for column in zip(*grid)]
 
