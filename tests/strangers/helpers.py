@@ -151,3 +151,25 @@ def integrate_by_callback(a, b, h):
         return total
 
     return integrate(lambda x: x * x, a, b, h) + integrate(math.sin, a, b, h)
+
+
+@row(([4, 6],), ([2, 3, 5],), ([7],))
+def least_common_multiple_of_all(numbers):
+    def lcm(a, b):
+        greater = max(a, b)
+        while greater % a or greater % b:
+            greater += 1
+        return greater
+
+    return functools.reduce(lcm, numbers)
+
+
+@row(([4, 6],), ([2, 3, 5],), ([],))
+def product_by_reduce(numbers):
+    return functools.reduce(lambda a, b: a * b, numbers)
+
+
+@row(([4, 6],), ([2, 3, 5],), ([],))
+def collected_by_reduce(numbers):
+    total, parts = functools.reduce(lambda kept, x: (kept[0] + x, kept[1] + [x * x]), numbers, (0, []))
+    return total, parts

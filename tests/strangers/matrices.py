@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tests.strangers.rows import Row, table
 
 ROWS: list[Row] = []
@@ -130,3 +132,18 @@ def game_of_life(board):
                         alive += board[r + dr][c + dc]
             new[r][c] = 1 if alive == 3 or (board[r][c] and alive == 2) else 0
     return new
+
+
+@row(([[4.0, 12.0], [12.0, 37.0]],), ([[1.0, 2.0], [2.0, 1.0]],))
+def cholesky_or_none(matrix):
+    size = len(matrix)
+    result = [[0.0] * size for _ in range(size)]
+    for j in range(size):
+        rest = matrix[j][j] - sum(result[j][k] ** 2 for k in range(j))
+        if rest <= 0:
+            return None
+        result[j][j] = math.sqrt(rest)
+        for i in range(j + 1, size):
+            dot = sum(result[i][k] * result[j][k] for k in range(j))
+            result[i][j] = (matrix[i][j] - dot) / result[j][j]
+    return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -131,6 +132,17 @@ def tuple_(*args: Any) -> Any:
             helps=("keep the list, or a copy of it, `list(xs)`",),
         )
     return tuple(*args)
+
+
+def reduce_(function: Any, values: Any, *initial: Any) -> Any:
+    """The function `functools.reduce`, which becomes a loop for what has a length of the lane."""
+    if as_lane_list(values) is not None:
+        raise Refusal(
+            "PCB306",
+            "`reduce` takes a number of steps that is known while compiling, and here it depends on the lane",
+            helps=("write it as a loop, `for x in xs: total = f(total, x)`",),
+        )
+    return functools.reduce(function, values, *initial)
 
 
 def deque_(*args: Any, **options: Any) -> Any:
