@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import require
+from pcbatch.containers.optional import unwrapped
 
 LARGEST = 2**31 - 1
 
@@ -36,7 +37,7 @@ def checked_index(index: Any, length: Any, capacity: int, message: str) -> tuple
 
     The second is out of range, at `capacity`, where the index is: a store there is dropped.
     """
-    index = integer(index, "list indices must be integers or slices")
+    index = integer(unwrapped(index), "list indices must be integers or slices")
     place: Any
     if isinstance(index, int) and isinstance(length, int):
         require(-length <= index < length, "IndexError", message)

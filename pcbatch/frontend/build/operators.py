@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import functools
 import operator
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
@@ -60,6 +61,7 @@ REPLACED = [
     (collections.defaultdict, "defaultdict"),
     (collections.deque, "deque_"),
     (np.isscalar, "isscalar_"),
+    (functools.reduce, "reduce_"),
     (print, "print_"),
     (np.iterable, "iterable_"),
     *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),
