@@ -236,9 +236,8 @@ def prepare(value: Any) -> Any:
     """Return an element with the lists in it as lists of the lane."""
     if isinstance(value, Rows):
         if type(value) is not list_class():
-            raise Refusal(
-                "PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",)
-            )
+            kind, help = ("text", "keep numbers") if hasattr(value, "codes") else ("deque", "keep a list of lists")
+            raise Refusal("PCB304", f"a {kind} of the lane cannot be an element of a container", helps=(help,))
         return value
     if isinstance(value, list):
         return list_class().known(value)
