@@ -235,9 +235,10 @@ def lists_in(value: Any) -> bool:
 def prepare(value: Any) -> Any:
     """Return an element with the lists in it as lists of the lane."""
     if isinstance(value, Rows):
-        if type(value) is not list_class():
-            kind, help = ("text", "keep numbers") if hasattr(value, "codes") else ("deque", "keep a list of lists")
-            raise Refusal("PCB304", f"a {kind} of the lane cannot be an element of a container", helps=(help,))
+        if isinstance(value, deque_class()):
+            raise Refusal(
+                "PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",)
+            )
         return value
     if isinstance(value, list):
         return list_class().known(value)
@@ -255,6 +256,13 @@ def list_class() -> type[Rows]:
     from pcbatch.containers.lane_list import LaneList
 
     return LaneList
+
+
+def deque_class() -> type[Rows]:
+    """Return the class of deques of the lane."""
+    from pcbatch.containers.lane_deque import LaneDeque
+
+    return LaneDeque
 
 
 def text_of(value: str) -> Rows:
