@@ -32,8 +32,8 @@ WAYS_OUT = {
     "final type, such as `jnp.zeros_like(x)`, and a flag of its own",
     "dtype": "convert to one dtype on every path, for example with `jnp.asarray(x, jnp.float32)`",
     "key": "use one kind of keys on every path: `jax.random.key(seed)` with one implementation",
-    "made": "keep what records made in a lane hold in lists, one for each field, and the index of an element in place of "
-    "a reference: `heads.append(x)`, `tails.append(tail)`, `chain = len(heads) - 1`",
+    "made": "keep what records made in a lane hold in lists, one for each field, and the index of an element in place "
+    "of a reference: `heads.append(x)`, `tails.append(tail)`, `chain = len(heads) - 1`",
     "value": "use a number for each case, and look up what it stands for outside: `NAMES[int(k)]`; a string or a "
     "function must be the same on every path",
 }

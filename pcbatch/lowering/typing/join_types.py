@@ -251,7 +251,7 @@ def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
 
 
 def _nests(value: Any) -> bool:
-    """Whether an object has one of its own kind in a part that may be None: as they are joined, they nest without end."""
+    """Whether an object has one of its own kind in a part that may be None: joins would nest without end."""
     if not _is_made(value):
         return False
     found: list[Any] = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Optional))
