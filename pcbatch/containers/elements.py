@@ -235,7 +235,7 @@ def lists_in(value: Any) -> bool:
 def prepare(value: Any) -> Any:
     """Return an element with the lists in it as lists of the lane."""
     if isinstance(value, Rows):
-        if type(value) is not list_class():
+        if isinstance(value, deque_class()):
             raise Refusal(
                 "PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",)
             )
@@ -256,6 +256,13 @@ def list_class() -> type[Rows]:
     from pcbatch.containers.lane_list import LaneList
 
     return LaneList
+
+
+def deque_class() -> type[Rows]:
+    """Return the class of deques of the lane."""
+    from pcbatch.containers.lane_deque import LaneDeque
+
+    return LaneDeque
 
 
 def text_of(value: str) -> Rows:
