@@ -13,7 +13,7 @@ import numpy as np
 
 from pcbatch.containers.capacity import capacity, rounded
 from pcbatch.containers.checks import require
-from pcbatch.containers.elements import Shape, put, room
+from pcbatch.containers.columns import Shape, put, room
 from pcbatch.containers.indices import integer
 from pcbatch.containers.lane_list import LaneList, as_list, taken
 

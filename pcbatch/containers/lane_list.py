@@ -22,18 +22,15 @@ from pcbatch.containers import list_order
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.columns import Unset, padded, put, room
 from pcbatch.containers.elements import (
     Rows,
-    Unset,
     blank,
     element_at,
     join_origins,
     lists_in,
     origins_of,
-    padded,
     prepare,
-    put,
-    room,
     stacked,
     unify,
 )

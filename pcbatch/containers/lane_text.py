@@ -19,7 +19,8 @@ import numpy as np
 from pcbatch.containers import list_order, text_search
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.checks import require, require_room
-from pcbatch.containers.elements import Rows, leaf_at
+from pcbatch.containers.columns import leaf_at
+from pcbatch.containers.elements import Rows
 from pcbatch.containers.indices import checked_index, integer, span
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number

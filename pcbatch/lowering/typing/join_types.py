@@ -19,8 +19,9 @@ import jax.numpy as jnp
 
 from pcbatch.containers.capacity import capacity, rounded
 from pcbatch.containers.checks import collecting
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.covering import covered
-from pcbatch.containers.elements import Rows, Unset, list_class, parts, prepare, text_of
+from pcbatch.containers.elements import Rows, list_class, parts, prepare, text_of
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
