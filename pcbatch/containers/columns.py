@@ -142,3 +142,23 @@ def numbers(items: list[Any]) -> Any:
         return jnp.full((len(items),), items[0])
     zeros = jnp.full((len(items),), type(items[0])(0))  # of a weak type, which stores keep
     return zeros.at[:].set(jnp.asarray(np.array(items), zeros.dtype))
+
+
+def taken(columns: Any, order: Any) -> Any:
+    """Return the rows of columns at some places, which are clamped; anything where there are none."""
+
+    def rows(leaf: Any) -> Any:
+        if leaf.shape[0] == 0:
+            return jnp.zeros((order.shape[0], *leaf.shape[1:]), leaf.dtype)
+        return leaf.at[order].get(mode="clip", wrap_negative_indices=False)
+
+    return jax.tree.map(rows, columns)
+
+
+def chosen(condition: Any, a: Any, b: Any) -> Any:
+    """Return the rows of `a` where a condition holds, the others of `b`; the rows have the same type."""
+
+    def choose(x: Any, y: Any) -> Any:
+        return jnp.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
+
+    return jax.tree.map(choose, a, b)

@@ -220,7 +220,11 @@ class Entries(Container):
 
 def _kept(leaf: Any, dtype: Any) -> Any:
     """Which elements of a column keep their value with another dtype."""
-    return jax.vmap(lambda one: jnp.asarray(lane_keys.like(one, dtype)[1]))(leaf)
+
+    def kept(one: Any) -> Any:
+        return jnp.asarray(lane_keys.like(one, dtype)[1])
+
+    return jax.vmap(kept)(leaf)
 
 
 def _typed(table: Table, values: LaneList) -> Any:
