@@ -96,7 +96,7 @@ class Checker:
             rule = STATEMENTS["AsyncFunctionDef"]
             self.faults.add(rule.code, rule.title, self.unit.header, rule.label, helps=(rule.help,))
         for part in gast.walk(node):
-            if isinstance(part, gast.Name) and part.id.startswith(SUPPORT):
+            if isinstance(part, gast.Name) and part.id.startswith(SUPPORT) and not hasattr(part, "made"):
                 self.faults.add("PCB210", f"the name `{part.id}` is reserved", part, helps=("choose another name",))
         check_names(self.unit, self.faults)
         for statement in self.unit.body:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.capacity import FullError
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
@@ -205,3 +206,18 @@ def single(value: Any) -> Any:
     """The value of `x` after `x, = value`."""
     (only,) = unpacked(value, 1)
     return only
+
+
+def axis_first(array: Any, axis: int) -> Any:
+    """The array of `jax.vmap` with the mapped axis in front."""
+    return jnp.moveaxis(array, axis, 0)
+
+
+def stacked(results: Any, mapped: Any) -> Any:
+    """The results of a call for each element of an array, put together along a new first axis."""
+    size = len(mapped)
+    if not isinstance(results, LaneList):
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
+    if results.capacity < size:
+        raise FullError(size)
+    return jax.tree.map(lambda column: column[:size], results.columns)

@@ -49,6 +49,7 @@ from pcbatch.frontend.support.exceptions import is_caught as is_caught
 from pcbatch.frontend.support.exceptions import raised as raised
 from pcbatch.frontend.support.iteration import all_items as all_items
 from pcbatch.frontend.support.iteration import appended as appended
+from pcbatch.frontend.support.iteration import axis_first as axis_first
 from pcbatch.frontend.support.iteration import iter_length as iter_length
 from pcbatch.frontend.support.iteration import range_length as range_length
 from pcbatch.frontend.support.iteration import range_size as range_size
@@ -58,6 +59,7 @@ from pcbatch.frontend.support.iteration import rows as rows
 from pcbatch.frontend.support.iteration import same_length as same_length
 from pcbatch.frontend.support.iteration import shortest as shortest
 from pcbatch.frontend.support.iteration import single as single
+from pcbatch.frontend.support.iteration import stacked as stacked
 from pcbatch.frontend.support.iteration import star_item as star_item
 from pcbatch.frontend.support.iteration import starred as starred
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
