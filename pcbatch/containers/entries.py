@@ -214,8 +214,11 @@ class Entries(Container):
         assert self.table is not None
         if other.table is None:
             return jnp.zeros(self.table.shape, bool)
-        inner = jax.vmap(jax.vmap(lambda key: other.table.find(key).present))
-        return self.table.live & inner(self.table.keys)
+
+        def present(key: Any) -> Any:
+            return other.table.find(key).present
+
+        return self.table.live & jax.vmap(jax.vmap(present))(self.table.keys)
 
 
 def _kept(leaf: Any, dtype: Any) -> Any:
