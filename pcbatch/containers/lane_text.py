@@ -19,7 +19,8 @@ import numpy as np
 from pcbatch.containers import list_order, text_search
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.checks import require, require_room
-from pcbatch.containers.elements import Rows, leaf_at
+from pcbatch.containers.columns import leaf_at
+from pcbatch.containers.elements import Rows
 from pcbatch.containers.indices import checked_index, integer, narrowed, span
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
@@ -210,7 +211,9 @@ class LaneText(Rows):
         """Return the text with zeros before its digits, after a sign, up to a width."""
         sign = jnp.logical_and(self.length > 0, (self.codes[0] == ord("-")) | (self.codes[0] == ord("+")))
         sign = jnp.asarray(sign, np.int32)
-        digits = self.made(_taken(self.codes, sign + jnp.arange(self.codes.shape[0], dtype=np.int32)), self.length - sign)
+        digits = self.made(
+            _taken(self.codes, sign + jnp.arange(self.codes.shape[0], dtype=np.int32)), self.length - sign
+        )
         filled = digits.rjust(width - sign if isinstance(sign, jax.Array) else width, "0", room=width)
         return joined(self.made(self.codes[:1], sign), filled, room=max(filled.codes.shape[0], self.codes.shape[0]))
 

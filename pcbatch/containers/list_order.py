@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import require
-from pcbatch.containers.elements import Rows, Unset, list_class, one_level, parts, prepare, room
+from pcbatch.containers.columns import Unset, room
+from pcbatch.containers.elements import Rows, list_class, one_level, parts, prepare
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.errors import Refusal

@@ -46,7 +46,7 @@ class _Writer(gast.NodeTransformer):  # type: ignore[misc]
 
 
 def _function(unit: Unit, node: Node) -> Node | None:
-    """An expression for the class whose function a call of a method means; None if that is no function of the program."""
+    """An expression for the class whose function a method call means; None if that is no function of the program."""
     if not isinstance(node.func, gast.Attribute) or not isinstance(node.func.value, gast.Name):
         return None
     owner = _class_of(unit, node.func.value.id, node)
