@@ -20,6 +20,7 @@ from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.mapped_calls import write_out
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined
@@ -175,7 +176,10 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    unit = make_unit(request.fn, symbols.batched, request.statics, request.target, symbols.decisions)
+    parts = request.fn, symbols.batched, request.statics, request.target, symbols.decisions
+    unit = make_unit(*parts)
+    if (mapped := write_out(unit)) is not unit.node:
+        unit = make_unit(*parts, mapped)
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
     check(unit, faults)

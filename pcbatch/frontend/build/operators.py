@@ -23,6 +23,7 @@ from pcbatch.frontend.build.library_calls import is_numpy_call
 from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outside, known_object
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
+from pcbatch.frontend.source.mapped_calls import SUPPORT as SUPPORT
 from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import bindings, parameters
@@ -37,8 +38,6 @@ from pcbatch.frontend.source.tree import (
     load,
     rebuild,
 )
-
-SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 
 NAMES = (
     "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round "

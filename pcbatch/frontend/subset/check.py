@@ -108,7 +108,7 @@ class Checker:
             rule = STATEMENTS["AsyncFunctionDef"]
             self.faults.add(rule.code, rule.title, self.unit.header, rule.label, helps=(rule.help,))
         for part in gast.walk(node):
-            if isinstance(part, gast.Name) and part.id.startswith(SUPPORT):
+            if isinstance(part, gast.Name) and part.id.startswith(SUPPORT) and not hasattr(part, "made"):
                 self.faults.add("PCB210", f"the name `{part.id}` is reserved", part, helps=("choose another name",))
         check_names(self.unit, self.faults)
         for statement in self.unit.body:
@@ -178,8 +178,9 @@ class Checker:
             self.faults.add(rule.code, rule.title, node.target, rule.label, helps=(rule.help,))
 
     def _hidden(self, names: tuple[str, ...]) -> None:
-        title = f"`{self.unit.fn.__name__}` has a variable `{names[0]}` of its own, and a function that it calls reads another"
-        help = f"rename the variable `{names[0]}` of `{self.unit.fn.__name__}`"
+        own, name = self.unit.fn.__name__, names[0]
+        title = f"`{own}` has a variable `{name}` of its own, and a function that it calls reads another"
+        help = f"rename the variable `{name}` of `{own}`"
         self.faults.add("PCB203", title, self.unit.header, "both are passed under this name", helps=(help,))
 
     def _lifted(self, node: Node) -> bool:
@@ -395,7 +396,7 @@ class Checker:
         self.faults.add("PCB119", title, value, "its value is not used", helps=unused_helps(self.unit, value))
 
     def _called_for_effect(self, node: Node) -> bool:
-        """Ask for a function to be compiled along that is called for what it raises or prints; False if it cannot be."""
+        """Ask that a function called for what it raises or prints is compiled along; False if it cannot be."""
         along = self.unit.along
         if along is None:
             return False

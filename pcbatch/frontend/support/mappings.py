@@ -96,9 +96,8 @@ def order_key(key: Any) -> Any:
     return owner.ordered_value if isinstance(owner, LaneDict) and key.__name__ == "get" else key
 
 
-METHODS = frozenset(
-    "get copy items keys values union intersection difference symmetric_difference issubset issuperset isdisjoint".split()
-)
+SET_METHODS = frozenset("union intersection difference symmetric_difference issubset issuperset isdisjoint".split())
+METHODS = SET_METHODS | {"get", "copy", "items", "keys", "values"}
 
 
 def method(fn: Any) -> Any:

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.capacity import FullError
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_list import unpacked as unpacked
@@ -406,6 +407,21 @@ def appended(items: Any, item: Any) -> Any:
     items = items.copy()
     items.append(item)
     return items
+
+
+def axis_first(array: Any, axis: int) -> Any:
+    """The array of `jax.vmap` with the mapped axis in front."""
+    return jnp.moveaxis(array, axis, 0)
+
+
+def stacked(results: Any, mapped: Any) -> Any:
+    """The results of a call for each element of an array, put together along a new first axis."""
+    size = len(mapped)
+    if not isinstance(results, LaneList):
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
+    if results.capacity < size:
+        raise FullError(size)
+    return jax.tree.map(lambda column: column[:size], results.columns)
 
 
 def exceeds(a: Any, b: Any, name: str) -> Any:

@@ -32,6 +32,7 @@ from pcbatch.lowering.typing.abstract_values import (
     Leaf,
     array_type,
     common_tree,
+    is_array,
     join_leaf,
     join_leaves,
     with_origins,
@@ -111,6 +112,10 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return _entries(x, y, error)
         case (dict(), dict()) if x.keys() != y.keys():
             return _entries(x, y, error)
+        case (Cell(), list() | Rows()) if not lead and _is_vector(x):
+            return _joined(_array_as_list(x), y, lead, error)
+        case (list() | Rows(), Cell()) if not lead and _is_vector(y):
+            return _joined(x, _array_as_list(y), lead, error)
         case (list() | Rows(), list() | Rows()) if not _alike(x, y):
             one, other = _as_lane_list(x, error), _as_lane_list(y, error)
             if type(one) is not type(other):
@@ -251,7 +256,7 @@ def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
 
 
 def _nests(value: Any) -> bool:
-    """Whether an object has one of its own kind in a part that may be None: as they are joined, they nest without end."""
+    """Whether an object has one of its own kind in a part that may be None: joins would nest without end."""
     if not _is_made(value):
         return False
     found: list[Any] = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Optional))
@@ -269,6 +274,16 @@ def _as_lane_list(x: Any, error: JoinError) -> Rows:
     elements = [_listed(element, error) for element in x]
     element = reduce(lambda a, b: _joined(a, b, 0, error), elements) if elements else Unset()
     return lane_list_of(element, len(x))
+
+
+def _is_vector(cell: Cell) -> bool:
+    return isinstance(cell.leaf, ArrayType) and len(cell.leaf.shape) == 1
+
+
+def _array_as_list(cell: Cell) -> Rows:
+    """The type of the list of the lane that an array of one axis stands for, where it meets lists."""
+    type_ = cell.array
+    return lane_list_of(Cell(replace(type_, shape=()), Origin.NUMBER), type_.shape[0])
 
 
 def lane_list_of(element: Any, room: int) -> Rows:
@@ -354,6 +369,8 @@ def _restructured(value: Any, want: Any) -> Any:
             return _restructured(prepare(value), want)
         case Rows(), Rows():
             return _columns(value.straight(), want)
+        case _, Rows() if is_array(value):
+            return _columns(list_class().from_array(value), want)
         case _, Cell():
             return value
     children, tree = _children(value)
