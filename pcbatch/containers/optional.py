@@ -74,8 +74,7 @@ class Optional:
         return bool(np.ndim(self.present))
 
     def _sure(self, otherwise: str) -> Any:
-        require(self.present, "TypeError", otherwise)
-        return self.value
+        return sure(self, otherwise)
 
     def tolist(self) -> list[Any]:
         """Return the values of all lanes as Python's own, None where there is none.
@@ -104,6 +103,14 @@ def unwrapped(value: Any) -> Any:
     if not isinstance(value, Optional):
         return value
     require(value.present, "TypeError", "None is used as a value here")
+    return value.value
+
+
+def sure(value: Any, otherwise: str) -> Any:
+    """Return a value that must not be None; the lane raises a TypeError of this text if it is."""
+    if not isinstance(value, Optional):
+        return value
+    require(value.present, "TypeError", otherwise)
     return value.value
 
 

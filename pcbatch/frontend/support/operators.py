@@ -22,6 +22,7 @@ from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.optional import narrowed as narrowed
+from pcbatch.containers.optional import sure
 from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import helpers, mappings, mutation
@@ -190,6 +191,7 @@ def contains(item: Any, container: Any) -> Any:
 
 
 def _contains(item: Any, container: Any) -> Any:
+    container = sure(container, "argument of type 'NoneType' is not iterable")
     if isinstance(container, LaneList | LaneRange | LaneText):
         return container.contains(item)
     if isinstance(item, LaneText) and isinstance(container, str):
@@ -215,7 +217,7 @@ def _contains(item: Any, container: Any) -> Any:
 
 def _of_lane(value: Any) -> bool:
     """Whether a value is an array, or a tuple or a list that holds one."""
-    return isinstance(value, jax.Array | LaneText) or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
+    return isinstance(value, jax.Array | LaneText | Optional) or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
 
 
 def lacks(item: Any, container: Any) -> Any:
@@ -325,6 +327,7 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
+    value = sure(value, "'NoneType' object is not iterable")
     if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
     if mappings.is_mapping(value):
