@@ -210,7 +210,9 @@ class LaneText(Rows):
         """Return the text with zeros before its digits, after a sign, up to a width."""
         sign = jnp.logical_and(self.length > 0, (self.codes[0] == ord("-")) | (self.codes[0] == ord("+")))
         sign = jnp.asarray(sign, np.int32)
-        digits = self.made(_taken(self.codes, sign + jnp.arange(self.codes.shape[0], dtype=np.int32)), self.length - sign)
+        digits = self.made(
+            _taken(self.codes, sign + jnp.arange(self.codes.shape[0], dtype=np.int32)), self.length - sign
+        )
         filled = digits.rjust(width - sign if isinstance(sign, jax.Array) else width, "0", room=width)
         return joined(self.made(self.codes[:1], sign), filled, room=max(filled.codes.shape[0], self.codes.shape[0]))
 
