@@ -26,7 +26,7 @@ class Unset:
     """Stands for the element of a list into which nothing has been stored, so that its type is not known."""
 
     def tree_flatten(self) -> tuple[tuple[()], None]:
-        """Return no children."""
+        """Return no children: it has no parts."""
         return (), None
 
     @classmethod

@@ -32,7 +32,7 @@ METHODS_HELP = "compute with the numbers themselves; a list of characters has th
 
 @jax.tree_util.register_pytree_node_class
 class LaneText(Rows):
-    """A text of the lane."""
+    """A text that depends on the lane."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
@@ -62,7 +62,7 @@ class LaneText(Rows):
         return self._plain()
 
     def valid(self) -> Any:
-        """Which places hold a character."""
+        """The mask of the places that hold a character."""
         return jnp.arange(self.codes.shape[0], dtype=np.int32) < self.length
 
     # Subscripts.
