@@ -25,6 +25,7 @@ from pcbatch.containers.columns import (
     as_array,
     leaf_at,
     numbers,
+    one_level,
     padded,
     put,
     room,
@@ -208,7 +209,7 @@ def lists_in(value: Any) -> bool:
 def prepare(value: Any) -> Any:
     """Return an element with the lists in it as lists of the lane."""
     if isinstance(value, Rows):
-        if type(value) is not list_class():
+        if isinstance(value, deque_class()):
             raise Refusal(
                 "PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",)
             )
@@ -231,17 +232,18 @@ def list_class() -> type[Rows]:
     return LaneList
 
 
+def deque_class() -> type[Rows]:
+    """Return the class of deques of the lane."""
+    from pcbatch.containers.lane_deque import LaneDeque
+
+    return LaneDeque
+
+
 def text_of(value: str) -> Rows:
     """Return a known text as one of the lane."""
     from pcbatch.containers.lane_text import LaneText
 
     return LaneText.of(value)
-
-
-def one_level(value: Any) -> tuple[list[Any], Any]:
-    """Return the children of a node and its own structure; no structure for a leaf."""
-    children, tree = jax.tree.flatten(value, is_leaf=lambda x: x is not value)
-    return ([], None) if len(children) == 1 and children[0] is value else (children, tree)
 
 
 def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:

@@ -188,7 +188,7 @@ class Entries(Container):
         value = None if values is None else jax.tree.map(lambda leaf: leaf[0], values.columns)
         lane_keys.hashable(key)
         refuse_tables(value)
-        where = jnp.arange(keys.capacity) < keys.length
+        where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
         for leaf in jax.tree.leaves(keys.columns):
             if jnp.issubdtype(leaf.dtype, jnp.inexact):
                 nan = jnp.any(where & jnp.isnan(leaf))

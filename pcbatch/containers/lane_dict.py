@@ -237,7 +237,7 @@ class LaneDict(Entries):
             self.key_origins = keys.origins
         self._fit(first, one)
         assert self.table is not None
-        where = jnp.arange(keys.capacity) < keys.length
+        where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
         dtype = self.table.values.dtype
 
         def step(k: Any, state: Any) -> Any:

@@ -32,7 +32,7 @@ from pcbatch.containers.elements import (
     stacked,
     unify,
 )
-from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, span
+from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, span
 from pcbatch.containers.lane_sequence import LaneSequence
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
@@ -71,7 +71,7 @@ class LaneList(LaneSequence):
         if lists_in(value):
             title = "all elements of `[xs] * n` are one list, and a change of one would be seen in all"
             raise Refusal("PCB304", title, helps=(SHARED_HELP,))
-        n = _at_least_zero(integer(n, "can't multiply sequence by non-int"))
+        n = _at_least_zero(narrowed(integer(n, "can't multiply sequence by non-int")))
         columns, origins = stacked([prepare(value)])
         size = n if isinstance(n, int) else start_capacity()
         require_room(n, size)
@@ -352,7 +352,7 @@ class LaneList(LaneSequence):
         return self
 
     def __mul__(self, times: Any) -> Any:
-        times = _at_least_zero(integer(times, "can't multiply sequence by non-int"))
+        times = _at_least_zero(narrowed(integer(times, "can't multiply sequence by non-int")))
         plain = self._plain()
         n = plain.length
         if lists_in(plain.columns):

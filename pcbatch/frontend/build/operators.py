@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -64,6 +65,7 @@ REPLACED = [
     (collections.defaultdict, "defaultdict"),
     (collections.deque, "deque_"),
     (np.isscalar, "isscalar_"),
+    (functools.reduce, "reduce_"),
     (print, "print_"),
     (np.iterable, "iterable_"),
     *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),
@@ -357,7 +359,7 @@ def _tuple(elements: list[Node], at: Node) -> Node:
 
 
 def _text(node: Node) -> Node:
-    """Rewrite f-strings, `%` and `.format`, so that a traced value in a text is refused."""
+    """Rewrite f-strings and `%`, so that a traced value in a text is refused."""
     if isinstance(node, gast.FormattedValue):
         value = supported("shown", [node.value], node.value)
         new = gast.FormattedValue(value=value, conversion=node.conversion, format_spec=node.format_spec)
@@ -365,10 +367,6 @@ def _text(node: Node) -> Node:
     if isinstance(node, gast.BinOp) and isinstance(node.op, gast.Mod) and _is_text(node.left):
         new = gast.BinOp(left=node.left, op=node.op, right=supported("shown", [node.right], node.right))
         return gast.copy_location(new, node)
-    if isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute) and node.func.attr == "format":
-        if _is_text(node.func.value) and not any(isinstance(arg, gast.Starred) for arg in node.args):
-            args = [supported("shown", [arg], arg) for arg in node.args]
-            return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
     return node
 
 

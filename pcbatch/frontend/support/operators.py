@@ -105,6 +105,7 @@ from pcbatch.frontend.support.sequences import len_ as len_
 from pcbatch.frontend.support.sequences import list_ as list_
 from pcbatch.frontend.support.sequences import list_display as list_display
 from pcbatch.frontend.support.sequences import product
+from pcbatch.frontend.support.sequences import reduce_ as reduce_
 from pcbatch.frontend.support.sequences import reversed_ as reversed_
 from pcbatch.frontend.support.sequences import slice_ as slice_
 from pcbatch.frontend.support.sequences import tuple_ as tuple_

@@ -9,12 +9,13 @@ import jax.numpy as jnp
 
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.covering import covered
-from pcbatch.containers.elements import Rows, prepare
+from pcbatch.containers.elements import Rows, list_class, prepare
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.optional import Optional
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
+    is_array,
 )
 from pcbatch.lowering.typing.join_types import Cell, children_of, objects_of
 from pcbatch.lowering.typing.pytree import flatten
@@ -56,6 +57,8 @@ def _restructured(value: Any, want: Any) -> Any:
             return _restructured(prepare(value), want)
         case Rows(), Rows():
             return _columns(value.straight(), want)
+        case _, Rows() if is_array(value):
+            return _columns(list_class().from_array(value), want)
         case _, Cell():
             return value
     children, tree = children_of(value)

@@ -111,6 +111,10 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return _entries(x, y, error)
         case (dict(), dict()) if x.keys() != y.keys():
             return _entries(x, y, error)
+        case (Cell(), list() | Rows()) if not lead and _is_vector(x):
+            return _joined(_array_as_list(x), y, lead, error)
+        case (list() | Rows(), Cell()) if not lead and _is_vector(y):
+            return _joined(x, _array_as_list(y), lead, error)
         case (list() | Rows(), list() | Rows()) if not _alike(x, y):
             one, other = _as_lane_list(x, error), _as_lane_list(y, error)
             if type(one) is not type(other):
@@ -270,6 +274,16 @@ def _as_lane_list(x: Any, error: JoinError) -> Rows:
     elements = [_listed(element, error) for element in x]
     element = reduce(lambda a, b: _joined(a, b, 0, error), elements) if elements else Unset()
     return lane_list_of(element, len(x))
+
+
+def _is_vector(cell: Cell) -> bool:
+    return isinstance(cell.leaf, ArrayType) and len(cell.leaf.shape) == 1
+
+
+def _array_as_list(cell: Cell) -> Rows:
+    """The type of the list of the lane that an array of one axis stands for, where it meets lists."""
+    type_ = cell.array
+    return lane_list_of(Cell(replace(type_, shape=()), Origin.NUMBER), type_.shape[0])
 
 
 def lane_list_of(element: Any, room: int) -> Rows:

@@ -198,11 +198,12 @@ def _trace(
         out = fn(*args)
         _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else tuple(out)
+        for value in values:
+            _check_not_iterator(value)
         if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
             register_made(values, existing_objects(written, ins))
         arrays_out: list[Any] = []
         for value in values:
-            _check_not_iterator(value)
             leaves, tree = flatten(value)
             sources = [source_of(leaf) or Origin.ARRAY for leaf in leaves]
             firm = [one if is_firm(leaf) else Origin.UNKNOWN for one, leaf in zip(sources, leaves, strict=True)]
