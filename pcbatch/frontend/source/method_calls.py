@@ -100,6 +100,7 @@ def _owner(fn: FunctionType) -> type | None:
 
 def _subclasses(cls: type) -> list[type]:
     found: list[type] = []
-    for sub in cls.__subclasses__():
-        found += [sub, *_subclasses(sub)]
+    below: list[type] = cls.__subclasses__()
+    for subclass in below:
+        found += [subclass, *_subclasses(subclass)]
     return found
