@@ -167,6 +167,11 @@ def _rows(b: Builder, node: Node) -> Iterable:
     temp = b.temp()
     b.prim((temp,), supported("rows", [value], node), shown=value)
     rows = load(temp, node)
+    if isinstance(node, gast.Name) and node.id in b.stored:  # Python's iterator sees what the body stores
+        count = b.temp()
+        b.prim((count,), supported("iter_length", [rows], node), shown=call(load("len", node), [rows], node))
+        size = Element(load(count, node), call(load("len", node), [node], node))
+        return Iterable(size, lambda i: Element(supported("row", [node, i], node), subscript(node, i, node)))
     length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
     return Iterable(length, lambda i: Element(supported("row", [rows, i], node), subscript(rows, i, node)))
 

@@ -14,10 +14,7 @@ from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.abstract_values import (
-    Abstract,
-    is_array,
-)
+from pcbatch.lowering.typing.abstract_values import Abstract, is_array
 from pcbatch.lowering.typing.join_types import Cell, children_of, objects_of
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.records.reference import Ref
