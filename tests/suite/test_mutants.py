@@ -57,6 +57,7 @@ WITHOUT = {
     "frontend.source.generators",
     "frontend.source.imports",
     "frontend.source.mapped_calls",
+    "frontend.source.method_calls",
     "frontend.source.nested",
     "frontend.source.places",
     "frontend.source.renaming",

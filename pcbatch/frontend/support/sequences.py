@@ -96,7 +96,7 @@ def slice_(*bounds: Any) -> slice:
 
 
 def len_(value: Any, /) -> Any:
-    """The builtin `len`."""
+    """The builtin `len`, also for the lane's containers."""
     value = sure(value, "object of type 'NoneType' has no len()")
     if mappings.is_mapping(value):
         return value.length()
@@ -104,7 +104,7 @@ def len_(value: Any, /) -> Any:
 
 
 def list_(*args: Any) -> Any:
-    """The builtin `list`."""
+    """The builtin `list`, also for the lane's containers."""
     if len(args) == 1 and (made := in_order(args[0])) is not None:
         return made.copy()
     return list(*args)
@@ -153,7 +153,7 @@ def deque_(*args: Any, **options: Any) -> Any:
 
 
 def reversed_(values: Any, /) -> Any:
-    """The builtin `reversed`."""
+    """The builtin `reversed`, also for the lane's lists."""
     if isinstance(values, LaneRange):
         return values.reversed()
     values = mappings.elements(values) if mappings.is_mapping(values) else values
