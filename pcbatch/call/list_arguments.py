@@ -1,7 +1,7 @@
 """Arrays for parameters that are annotated as lists: each lane gets a list of its own, as from `pcbatch.ragged`.
 
-    def quicksort(xs: list[int]) -> list[int]: ...
-    pcbatch.batch(quicksort)(jnp.array([[3, 1, 2], [9, 8, 7]]))
+def quicksort(xs: list[int]) -> list[int]: ...
+pcbatch.batch(quicksort)(jnp.array([[3, 1, 2], [9, 8, 7]]))
 """
 
 from __future__ import annotations

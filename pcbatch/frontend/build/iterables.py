@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import atom, condition, copied, in_order, lower
+from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.expressions import atom, condition, in_order, lower
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.source.resolve import builtin_name
 from pcbatch.frontend.source.streams import as_list, becomes_list

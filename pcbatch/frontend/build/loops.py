@@ -13,7 +13,8 @@ import gast
 
 from pcbatch.frontend.build.assignments import assign_value
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import condition, store
+from pcbatch.frontend.build.evaluation_order import store
+from pcbatch.frontend.build.expressions import condition
 from pcbatch.frontend.build.iterables import Element, Iterable, fixed_range, iterable, kept, range_bounds, range_count
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.source.places import Place, mutation, place_of

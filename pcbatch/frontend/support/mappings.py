@@ -16,9 +16,10 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
+from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
-from pcbatch.containers.lane_dict import COUNTER, DictView, LaneDict, missing_of
+from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.errors import Refusal
