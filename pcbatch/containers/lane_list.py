@@ -38,6 +38,7 @@ from pcbatch.containers.elements import (
     unify,
 )
 from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, span
+from pcbatch.containers.optional import unwrapped
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
 
@@ -450,6 +451,7 @@ def as_list(values: Any) -> LaneList:
 
 def unpacked(values: Any, count: int) -> Any:
     """Return the elements of a list of the lane that is unpacked to `count` variables; other values as they are."""
+    values = unwrapped(values)
     return values.unpacked(count) if isinstance(values, LaneList) else values
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -49,12 +49,26 @@ class Optional:
         require(self.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
         return getattr(self.value, name)
 
-    def __len__(self) -> int:
-        """Return the number of lanes."""
-        return len(self.present)
+    # In a lane these are the operations of the value, for a part of the program that takes it as it is; without them
+    # Python would go over a tuple as over the lanes of a result, and find none.
 
-    def __getitem__(self, lane: int) -> Any:
-        """Return the value of one lane, or None."""
+    def __len__(self) -> int:
+        """Return the number of lanes of a result, or the length of the value in a lane."""
+        return len(self.present) if self._is_result() else len(unwrapped(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go over the lanes of a result, or the elements of the value in a lane."""
+        if not self._is_result():
+            return iter(unwrapped(self))
+        return (self[lane] for lane in range(len(self.present)))
+
+    def _is_result(self) -> bool:
+        return bool(np.ndim(self.present))
+
+    def __getitem__(self, lane: Any) -> Any:
+        """Return the value of one lane of a result, or None; an element of the value in a lane."""
+        if not self._is_result():
+            return unwrapped(self)[lane]
         return jax.tree.map(lambda part: part[lane], self.value, is_leaf=_has_lanes) if self.present[lane] else None
 
     def tolist(self) -> list[Any]:

@@ -187,7 +187,7 @@ def not_(value: Any) -> Any:
 
 def contains(item: Any, container: Any) -> Any:
     """The operator `item in container`, also for a traced item or container."""
-    return number(_contains(item, container))
+    return number(_contains(item, unwrapped(container)))
 
 
 def _contains(item: Any, container: Any) -> Any:
@@ -326,6 +326,7 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
+    value = unwrapped(value)
     if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
     if mappings.is_mapping(value):
@@ -387,7 +388,7 @@ def row(values: Any, index: Any) -> Any:
 
 def star_item(values: Any, k: int, count: int) -> Any:
     """The element `k` of `*values` in a call that needs `count` more arguments."""
-    items = tuple(values)
+    items = tuple(unwrapped(values))
     if len(items) != count:
         raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")
     return items[k]
@@ -432,6 +433,7 @@ def exceeds(a: Any, b: Any, name: str) -> Any:
 
 def all_items(value: Any) -> list[Any]:
     """The value of `x` after `*x, = value`."""
+    value = unwrapped(value)
     if isinstance(value, LaneList) or mappings.is_mapping(value):
         return list_(value)  # type: ignore[no-any-return]
     return list(value)
@@ -439,6 +441,7 @@ def all_items(value: Any) -> list[Any]:
 
 def starred(value: Any, before: int, after: int) -> list[Any]:
     """The values of `a, ..., *rest, ..., z = value`."""
+    value = unwrapped(value)
     if isinstance(value, LaneList):
         return value.unpacked_star(before, after)
     items = list(value)

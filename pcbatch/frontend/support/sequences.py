@@ -34,6 +34,7 @@ def get_item(value: Any, index: Any) -> Any:
     """The subscription `value[index]`, also of a list, a tuple or a range with an index of the lane."""
     if not (isinstance(value, dict) or mappings.is_mapping(value)):  # whose keys may be None
         index = unwrapped(index)
+    value = unwrapped(value)
     if isinstance(value, list | tuple | range) and _of_lane(index):
         if isinstance(index, slice):
             return _list_of(value, index)[index] if isinstance(value, list) else value[index]
@@ -96,6 +97,7 @@ def slice_(*bounds: Any) -> slice:
 
 def len_(value: Any, /) -> Any:
     """The builtin `len`."""
+    value = unwrapped(value)
     if mappings.is_mapping(value):
         return value.length()
     return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
@@ -103,6 +105,7 @@ def len_(value: Any, /) -> Any:
 
 def list_(*args: Any) -> Any:
     """The builtin `list`."""
+    args = tuple(map(unwrapped, args))
     if len(args) == 1 and (made := in_order(args[0])) is not None:
         return made.copy()
     return list(*args)
@@ -110,6 +113,7 @@ def list_(*args: Any) -> Any:
 
 def list_display(stars: str, *values: Any) -> Any:
     """The list display `[x, *xs, ...]`; `stars` has a `*` for each value with one, and a dot for the others."""
+    values = tuple(unwrapped(value) if star == "*" else value for star, value in zip(stars, values, strict=True))
     parts = [as_lane_list(value) if star == "*" else None for star, value in zip(stars, values, strict=True)]
     if all(part is None for part in parts):
         groups = [list(value) if star == "*" else [value] for star, value in zip(stars, values, strict=True)]
@@ -125,6 +129,7 @@ def list_display(stars: str, *values: Any) -> Any:
 
 def tuple_(*args: Any) -> Any:
     """The builtin `tuple`, of a length known while compiling."""
+    args = tuple(map(unwrapped, args))
     if len(args) == 1 and (made := in_order(args[0])) is not None and not isinstance(made.length, int):
         raise Refusal(
             "PCB306",
@@ -147,11 +152,13 @@ def reduce_(function: Any, values: Any, *initial: Any) -> Any:
 
 def deque_(*args: Any, **options: Any) -> Any:
     """The class `collections.deque`."""
+    args = (*map(unwrapped, args[:1]), *args[1:])
     return LaneDeque.of(*args, **options) if is_noting() else collections.deque(*args, **options)
 
 
 def reversed_(values: Any, /) -> Any:
     """The builtin `reversed`."""
+    values = unwrapped(values)
     if isinstance(values, LaneRange):
         return values.reversed()
     values = mappings.elements(values) if mappings.is_mapping(values) else values
@@ -166,6 +173,7 @@ def reversed_(values: Any, /) -> Any:
 
 def in_order(values: Any) -> LaneList | None:
     """Return a list of the lane, or the elements of a range, dict or set, in order; None for all other values."""
+    values = unwrapped(values)
     return mappings.elements(values) if mappings.is_mapping(values) else as_lane_list(values)
 
 
@@ -174,6 +182,7 @@ def as_lane_list(values: Any) -> LaneList | None:
 
     Those of a set are in no order that Python would know.
     """
+    values = unwrapped(values)
     if isinstance(values, LaneRange):
         return values.to_list()
     if mappings.is_mapping(values):
