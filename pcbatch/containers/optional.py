@@ -49,27 +49,34 @@ class Optional:
         require(self.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
         return getattr(self.value, name)
 
-    # In a lane these are the operations of the value, for a part of the program that takes it as it is; without them
-    # Python would go over a tuple as over the lanes of a result, and find none.
-
     def __len__(self) -> int:
-        """Return the number of lanes of a result, or the length of the value in a lane."""
-        return len(self.present) if self._is_result() else len(unwrapped(self))
+        """Return the number of lanes; in a lane, the length of the value."""
+        return len(self.present) if self._has_lanes() else len(self._sure("object of type 'NoneType' has no len()"))
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return the value of one lane, or None; in a lane, the element of the value at an index."""
+        if not self._has_lanes():
+            return self._sure("'NoneType' object is not subscriptable")[index]
+        return jax.tree.map(lambda part: part[index], self.value, is_leaf=_has_lanes) if self.present[index] else None
 
     def __iter__(self) -> Iterator[Any]:
-        """Go over the lanes of a result, or the elements of the value in a lane."""
-        if not self._is_result():
-            return iter(unwrapped(self))
-        return (self[lane] for lane in range(len(self.present)))
+        """Go over the lanes; in a lane, over the elements of the value."""
+        if not self._has_lanes():
+            return iter(self._sure("'NoneType' object is not iterable"))
+        return (self[lane] for lane in range(len(self)))
 
-    def _is_result(self) -> bool:
+    def __contains__(self, item: Any) -> bool:
+        """Return whether a lane has this value; in a lane, whether the value has this element."""
+        if not self._has_lanes():
+            return item in self._sure("argument of type 'NoneType' is not iterable")
+        return any(bool(value == item) for value in self)
+
+    def _has_lanes(self) -> bool:
+        """Whether this is the result of a call, with the values of all lanes."""
         return bool(np.ndim(self.present))
 
-    def __getitem__(self, lane: Any) -> Any:
-        """Return the value of one lane of a result, or None; an element of the value in a lane."""
-        if not self._is_result():
-            return unwrapped(self)[lane]
-        return jax.tree.map(lambda part: part[lane], self.value, is_leaf=_has_lanes) if self.present[lane] else None
+    def _sure(self, otherwise: str) -> Any:
+        return sure(self, otherwise)
 
     def tolist(self) -> list[Any]:
         """Return the values of all lanes as Python's own, None where there is none.
@@ -98,6 +105,14 @@ def unwrapped(value: Any) -> Any:
     if not isinstance(value, Optional):
         return value
     require(value.present, "TypeError", "None is used as a value here")
+    return value.value
+
+
+def sure(value: Any, otherwise: str) -> Any:
+    """Return a value that must not be None; the lane raises a TypeError of this text if it is."""
+    if not isinstance(value, Optional):
+        return value
+    require(value.present, "TypeError", otherwise)
     return value.value
 
 

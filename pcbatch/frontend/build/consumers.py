@@ -17,7 +17,8 @@ import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.element_loops import each
-from pcbatch.frontend.build.expressions import condition, copied, lower, lower_into
+from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.inner_names import applied
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.statements import statements
@@ -60,7 +61,7 @@ def expand_condition(b: Builder, node: Node, on_true: str, on_false: str) -> boo
 
 
 def build(b: Builder, body: Sequence[Node]) -> None:
-    """Build statements."""
+    """Build statements in the current block."""
     statements(b, body)
 
 

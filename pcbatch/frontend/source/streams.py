@@ -22,7 +22,7 @@ from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
 from pcbatch.frontend.source.scope import bindings, free_names
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, rebuild
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, integer, rebuild
 
 CONSUMERS: dict[str, Any] = {
     **{
@@ -45,6 +45,9 @@ LAZY: dict[str, Any] = {
 }
 INSIDE_OUT = frozenset({"zip", "enumerate", "reversed", "range"})
 """Streams that the head of a loop takes as they are."""
+
+NESTED = frozenset({"product", "combinations", "combinations_with_replacement", "permutations"})
+"""Streams that become as many loops, one inside another, as an argument says."""
 
 COLLECTED = (collections.Counter, collections.deque)
 ELEMENT = "element"  # the variable of a comprehension that the compiler makes
@@ -71,7 +74,19 @@ def source(unit: Unit, node: Node) -> Node:
 
 def lazy(unit: Unit, node: Node) -> str | None:
     """The name of the function whose call makes a stream, such as "map"; None for other nodes."""
-    return _name(unit, node, LAZY) if isinstance(node, gast.Call) else None
+    name = _name(unit, node, LAZY) if isinstance(node, gast.Call) else None
+    return None if name in NESTED and nested_loops(unit, node, name) is None else name
+
+
+def nested_loops(unit: Unit, node: Node, name: str) -> int | None:
+    """How often each iterable of a call such as `combinations(xs, 2)` is gone over; None if types must be known."""
+    given = [*node.args[1:]] if name != "product" else []
+    given += [keyword.value for keyword in node.keywords]
+    if not given:
+        return 1 if name == "product" else None
+    value = resolve(unit, given[0])
+    times = value if type(value) is int else integer(given[0])
+    return times if times is not None and times >= 0 else None
 
 
 def _name(unit: Unit, node: Node, table: dict[str, Any]) -> str | None:
