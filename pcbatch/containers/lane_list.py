@@ -379,7 +379,6 @@ def as_list(values: Any) -> LaneList:
 
 def unpacked(values: Any, count: int) -> Any:
     """Return the elements of a list of the lane that is unpacked to `count` variables; other values as they are."""
-    values = unwrapped(values)
     return values.unpacked(count) if isinstance(values, LaneList) else values
 
 

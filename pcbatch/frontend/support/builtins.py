@@ -145,7 +145,6 @@ def all_(values: Iterable[Any]) -> Any:
 
 def _any_or_all(values: Any, by: bool) -> Any:
     """Evaluate `any` (`by` is True) or `all` (False) from left to right, up to a known element that decides."""
-    values = unwrapped(values)
     if (rows := as_lane_list(values)) is not None:
         return list_reductions.truths(rows, by)
     if isinstance(values, jax.Array) and values.ndim == 1:
@@ -211,7 +210,7 @@ def _real_scalar(name: str, value: jax.Array) -> jax.Array:
 
 def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """The builtin `sorted`, whose keys may be numbers of a lane, or tuples of them."""
-    key, values = mappings.order_key(key), unwrapped(values)
+    key = mappings.order_key(key)
     if isinstance(values, LaneText) and key is None and isinstance(reverse, bool):
         return sorted_characters(values, reverse)
     if (rows := as_lane_list(values)) is not None:

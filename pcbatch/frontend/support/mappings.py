@@ -22,7 +22,6 @@ from pcbatch.containers.keys import is_of_lane
 from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_set import LaneSet
-from pcbatch.containers.optional import unwrapped
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -177,7 +176,6 @@ def set_(*args: Any) -> Any:
     """The builtin `set`; the empty one is of the lane, as it is made to be filled."""
     if not args:
         return LaneSet()
-    args = tuple(map(unwrapped, args))
     if len(args) > 1 or not _needs_lane(args[0]):
         return set(*args)
     return LaneSet.from_items(args[0])
@@ -219,7 +217,6 @@ def _with_names(new: LaneDict, named: dict[str, Any]) -> LaneDict:
 
 def counter(*args: Any, **named: Any) -> Any:
     """The class `collections.Counter`."""
-    args = tuple(map(unwrapped, args))
     new = LaneDict(COUNTER)
     new.update(*args, **named)
     return new

@@ -197,7 +197,7 @@ def not_(value: Any) -> Any:
 
 def contains(item: Any, container: Any) -> Any:
     """The operator `item in container`, also for a traced item or container."""
-    return number(_contains(item, unwrapped(container)))
+    return number(_contains(item, container))
 
 
 def _contains(item: Any, container: Any) -> Any:

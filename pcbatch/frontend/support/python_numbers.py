@@ -16,7 +16,6 @@ import numpy as np
 
 from pcbatch.containers import list_reductions
 from pcbatch.containers.checks import require
-from pcbatch.containers.optional import unwrapped
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import number_checks
 from pcbatch.frontend.support.rounding import known_digits, rounded_float, rounded_integer
@@ -98,7 +97,6 @@ def divmod_(a: Any, b: Any) -> Any:
 
 def sum_(values: Any, /, start: Any = 0) -> Any:
     """The builtin `sum`, for which bools are numbers."""
-    values = unwrapped(values)
     if (rows := as_lane_list(values)) is not None:
         return list_reductions.total(rows, start, add)
     items = values if isinstance(values, Tracer) else list(values)

@@ -35,7 +35,6 @@ def get_item(value: Any, index: Any) -> Any:
     value = sure(value, "'NoneType' object is not subscriptable")
     if not (isinstance(value, dict) or mappings.is_mapping(value)):  # whose keys may be None
         index = unwrapped(index)
-    value = unwrapped(value)
     if isinstance(value, list | tuple | range) and _of_lane(index):
         if isinstance(index, slice):
             return _list_of(value, index)[index] if isinstance(value, list) else value[index]
@@ -113,7 +112,6 @@ def list_(*args: Any) -> Any:
 
 def list_display(stars: str, *values: Any) -> Any:
     """The list display `[x, *xs, ...]`; `stars` has a `*` for each value with one, and a dot for the others."""
-    values = tuple(unwrapped(value) if star == "*" else value for star, value in zip(stars, values, strict=True))
     parts = [as_lane_list(value) if star == "*" else None for star, value in zip(stars, values, strict=True)]
     if all(part is None for part in parts):
         groups = [list(value) if star == "*" else [value] for star, value in zip(stars, values, strict=True)]
@@ -129,7 +127,6 @@ def list_display(stars: str, *values: Any) -> Any:
 
 def tuple_(*args: Any) -> Any:
     """The builtin `tuple`, of a length known while compiling."""
-    args = tuple(map(unwrapped, args))
     if len(args) == 1 and (made := in_order(args[0])) is not None and not isinstance(made.length, int):
         raise Refusal(
             "PCB306",
@@ -152,7 +149,6 @@ def reduce_(function: Any, values: Any, *initial: Any) -> Any:
 
 def deque_(*args: Any, **options: Any) -> Any:
     """The class `collections.deque`."""
-    args = (*map(unwrapped, args[:1]), *args[1:])
     return LaneDeque.of(*args, **options) if is_noting() else collections.deque(*args, **options)
 
 
@@ -172,7 +168,6 @@ def reversed_(values: Any, /) -> Any:
 
 def in_order(values: Any) -> LaneList | None:
     """Return a list of the lane, or the elements of a range, dict or set, in order; None for all other values."""
-    values = unwrapped(values)
     return mappings.elements(values) if mappings.is_mapping(values) else as_lane_list(values)
 
 
@@ -181,7 +176,6 @@ def as_lane_list(values: Any) -> LaneList | None:
 
     Those of a set are in no order that Python would know.
     """
-    values = unwrapped(values)
     if isinstance(values, LaneRange):
         return values.to_list()
     if mappings.is_mapping(values):
