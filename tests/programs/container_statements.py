@@ -159,15 +159,17 @@ class ContainerStatements(ContainerExpressions):
         if k < 17:
             return [f"{xs} = {self.of_container('list', 1)}"]
         short = self.name("list")
+        more = self.pick((f"{short}[:3]", self.comprehension(1), f"[{self.value()}, {self.value()}]"))
+        part = f"{self.small()}:{self.pick(('', self.small()))}"
         return [
             (
                 f"{xs}.insert({self.small()}, {self.value()})",
                 f"{xs}[{at}], {xs}[{self.place(xs)}] = {xs}[{self.place(xs)}], {xs}[{at}]",
-                f"{xs}.extend({self.pick((f'{short}[:3]', self.comprehension(1), f'[{self.value()}, {self.value()}]'))})",  # noqa: E501
+                f"{xs}.extend({more})",
                 f"{xs} += {self.pick((f'{short}[:2]', f'[{self.value()}]'))}",
                 self.pick((f"{xs}.reverse()", f"{xs}.sort()", f"{xs}.sort(reverse=True)", f"{xs}.clear()")),
                 f"del {xs}[{self.pick((at, at, f'{self.small()}:', f':{self.small()}', '::2'))}]",
-                f"{xs}[{self.small()}:{self.pick(('', self.small()))}] = {self.pick((f'{short}[:2]', f'[{self.value()}]'))}",  # noqa: E501
+                f"{xs}[{part}] = {self.pick((f'{short}[:2]', f'[{self.value()}]'))}",
                 f"{xs}.remove({self.value()})",
                 f"{xs} = {self.name('list')}",  # a second name
                 f"{xs} = {self.pick(('[]', f'{xs}[::-1]', f'{xs}[1:]'))}",

@@ -38,6 +38,8 @@ def convert(value: Any, want: Abstract) -> Any:
 
 
 def _restructured(value: Any, want: Any) -> Any:
+    if isinstance(value, Unset) and not isinstance(want, Unset):
+        return _zeros(want)  # an element of a list in which nothing was stored: no lane gets here
     match value, want:
         case _, Optional():
             if value is None:
