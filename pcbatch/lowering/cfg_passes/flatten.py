@@ -336,8 +336,8 @@ def _passed_on(jaxpr: Any) -> dict[Any, int]:
     for eqn in jaxpr.eqns:
         source = eqn.invars[0] if eqn.primitive.name == "convert_element_type" else None
         if isinstance(source, jex.Var) and source in positions:
-            before, after = from_aval(source.aval), from_aval(eqn.outvars[0].aval)
-            if before.size >= MIN_SIZE and before.dtype == after.dtype:
+            have: Any = source.aval
+            if have.size >= MIN_SIZE and have.dtype == eqn.outvars[0].aval.dtype:
                 positions[eqn.outvars[0]] = positions[source]
     return positions
 
