@@ -107,7 +107,7 @@ def test_empty_or_not() -> None:
 
 
 def test_a_batched_function_that_is_mapped() -> None:
-    (help,) = helps("return jax.vmap(halved)(xs)")
+    (help,) = helps("return jax.lax.map(halved, xs)")
     assert help.startswith("call it in a loop, `for k in range(len(xs)):` with `ys = ys.at[k].set(halved(xs[k]))`")
     assert "halved.plain" not in help
     loop = "ys = jnp.zeros(len(xs))\nfor k in range(len(xs)):\n    ys = ys.at[k].set(halved(xs[k]))\nreturn ys"

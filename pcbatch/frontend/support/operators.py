@@ -217,7 +217,9 @@ def _contains(item: Any, container: Any) -> Any:
 
 def _of_lane(value: Any) -> bool:
     """Whether a value is an array, or a tuple or a list that holds one."""
-    return isinstance(value, jax.Array | LaneText | Optional) or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
+    return isinstance(value, jax.Array | LaneText | Optional) or (
+        isinstance(value, tuple | list) and any(map(_of_lane, value))
+    )
 
 
 def lacks(item: Any, container: Any) -> Any:
