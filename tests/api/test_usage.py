@@ -166,8 +166,11 @@ class TestHiddenCalls:
     def test_through_jax(self, strategy: str) -> None:
         inner = pcbatch.batch(scaled)
 
+        def helper(k):
+            return inner(k, k)
+
         def outer(n):
-            return jax.lax.map(lambda k: inner(k, k), n + jnp.arange(2))
+            return jax.lax.map(helper, n + jnp.arange(2))
 
         error = refused("PCB412", lambda: pcbatch.batch(outer, strategy=strategy)(i32(1, 2)))
         assert "batched function `" in str(error)

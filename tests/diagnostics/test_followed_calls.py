@@ -113,8 +113,8 @@ def test_a_batched_function_that_is_mapped() -> None:
     loop = "ys = jnp.zeros(len(xs))\nfor k in range(len(xs)):\n    ys = ys.at[k].set(halved(xs[k]))\nreturn ys"
     module = batched(loop)
     assert same(module.f(X, K, XS), [[module.names["halved"].plain(v) for v in row] for row in XS])
-    assert "write `doubled.plain`" in helps("return jax.vmap(doubled)(xs)")[1]
-    assert same(batched("return jax.vmap(doubled.plain)(xs)").f(X, K, XS), 2 * XS)
+    assert "write `doubled.plain`" in helps("return jax.lax.map(doubled, xs)")[1]
+    assert same(batched("return jax.lax.map(doubled.plain, xs)").f(X, K, XS), 2 * XS)
 
 
 def test_masks() -> None:

@@ -320,9 +320,5 @@ class ContainerExpressions(Expressions):
     def node(self) -> str:
         """An object that another refers to."""
         r = self.name("node")
-        safe = (
-            f"({r}.left if {r} is not None else {self.name('node')})",
-            f"({r} and {r}.right)",
-            f"{self.name('node')}",
-        )
+        safe = (f"({r}.left if {r} is not None else {self.name('node')})", f"({r} and {r}.right)", f"{self.name('node')}")
         return self.pick((*safe, f"{r}.{self.pick(('left', 'right'))}"))

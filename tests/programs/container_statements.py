@@ -139,11 +139,9 @@ class ContainerStatements(ContainerExpressions):
         if k < 9:
             return [f"{xs}[{at}] = {self.value(2)}"]
         if k < 11:
-            return (
-                [f"{xs}[{at}] += {self.value(1)}", f"{xs}[{at}] %= 53"]
-                if self.below(2)
-                else [f"{xs}[{at}] = ({xs}[{self.place(xs)}] + {self.value(1)}) % 53"]
-            )
+            return [f"{xs}[{at}] += {self.value(1)}", f"{xs}[{at}] %= 53"] if self.below(2) else [
+                f"{xs}[{at}] = ({xs}[{self.place(xs)}] + {self.value(1)}) % 53"
+            ]
         if k < 13:
             return [f"{self.target()} = {xs}.pop({self.pick(('', '', '0', self.small()))})"]
         if k < 17:
@@ -268,9 +266,7 @@ class ContainerStatements(ContainerExpressions):
                 lines = self.loop(f"for {u}, {v} in zip({xs}, {self.name('list')}):", **{u: "int", v: "int"})
             case _:
                 self.frozen = outer
-                lines = self.loop(
-                    f"for {v} in {self.pick((f'{xs}[:]', f'list({xs})', f'reversed({xs})'))}:", **{v: "int"}
-                )
+                lines = self.loop(f"for {v} in {self.pick((f'{xs}[:]', f'list({xs})', f'reversed({xs})'))}:", **{v: "int"})
         self.frozen = outer
         return lines
 
@@ -352,9 +348,7 @@ class ContainerStatements(ContainerExpressions):
             return self.name(kind)
         return self.of_container(kind, 1)
 
-    def start(
-        self, names: dict[str, list[str]], budget: int, calls: int, returns: tuple[str, ...], inside: str
-    ) -> None:
+    def start(self, names: dict[str, list[str]], budget: int, calls: int, returns: tuple[str, ...], inside: str) -> None:
         """Begin a function."""
         self.scope = Scope(names, {"int": list(names["int"])})
         self.budget, self.calls, self.returns, self.inside = budget, calls, returns, inside

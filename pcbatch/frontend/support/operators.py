@@ -20,9 +20,8 @@ from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_list import unpacked as unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.optional import Optional
+from pcbatch.containers.optional import Optional, sure
 from pcbatch.containers.optional import narrowed as narrowed
-from pcbatch.containers.optional import sure
 from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import helpers, mappings, mutation
