@@ -92,7 +92,7 @@ def run(seed: int, by_jax: bool, tally: Tally, as_is: bool) -> None:
         tally.counts[came] += 1
 
 
-def explore(first: int, count: int, by_jax: bool, as_is: bool, seconds: float) -> Tally:
+def explore(first: int, count: int, by_jax: bool, as_is: bool, seconds: float = float("inf")) -> Tally:
     """Run so many seeds."""
     tally, started = Tally(), time.monotonic()
     gc.disable()

@@ -21,6 +21,8 @@ class Optional:
         present: bool[], whether there is one.
     """
 
+    __hash__ = None  # type: ignore[assignment]  # what Python would make of the object says nothing of the value
+
     def __init__(self, value: Any, present: Any) -> None:
         self.value, self.present = value, present
 

@@ -21,6 +21,7 @@ from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.mapped_calls import write_out
+from pcbatch.frontend.source.method_calls import write_out_methods
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined
@@ -178,8 +179,9 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     request = symbols.functions[name]
     parts = request.fn, symbols.batched, request.statics, request.target, symbols.decisions
     unit = make_unit(*parts)
-    if (mapped := write_out(unit)) is not unit.node:
-        unit = make_unit(*parts, mapped)
+    for rewriting in (write_out, write_out_methods):
+        if (node := rewriting(unit)) is not unit.node:
+            unit = make_unit(*parts, node)
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
     check(unit, faults)

@@ -216,6 +216,4 @@ def test_others_fail_in_the_lanes_that_do_not_run_them(fn: Callable[..., Any]) -
 def test_without_types() -> None:
     """A module's constant is known there too."""
     assert "func" in dump(pcbatch.batch(constant_bound), "cfg", None, 1)
-    assert "fail error: UnboundLocalError" in dump(pcbatch.batch(data), "cfg", None, 1)
-    with pytest.raises(CompileError, match="PCB201"):
-        dump(pcbatch.batch(empty), "cfg", None, 1)
+    assert "UnboundLocalError" in dump(pcbatch.batch(data), "cfg", None, 1)

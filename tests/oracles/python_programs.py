@@ -75,7 +75,9 @@ class Case:
     def args(self, lanes: Sequence[int]) -> tuple[Any, ...]:
         """The arguments of a call for these lanes."""
         kinds = [kind for _, kind in self.program.params]
-        return tuple(_argument(kind, [column[k] for k in lanes]) for kind, column in zip(kinds, self.columns, strict=True))
+        return tuple(
+            _argument(kind, [column[k] for k in lanes]) for kind, column in zip(kinds, self.columns, strict=True)
+        )
 
 
 def _argument(kind: str, values: list[Any]) -> Any:

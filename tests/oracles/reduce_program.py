@@ -31,7 +31,7 @@ def _smaller(program: PythonProgram) -> Iterator[PythonProgram]:
     """Programs with one thing less, those that lack most first."""
     places = list(_places(ast.parse(program.text)))
     for _, number in sorted(places, key=lambda place: -place[0]):
-        for choice in range(4):
+        for choice in range(5):
             tree = ast.parse(program.text)
             if not _change(tree, number, choice):
                 continue
@@ -78,6 +78,7 @@ def _simpler(node: ast.expr, choice: int) -> ast.expr | None:
 
 def _change_statement(nodes: list[ast.AST], node: ast.stmt, choice: int) -> bool:
     blocks = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
+    blocks += [handler.body for handler in getattr(node, "handlers", ())]
     options: list[list[ast.stmt]] = [[], *(block for block in blocks if block)]
     if choice >= len(options) or (isinstance(node, ast.FunctionDef) and choice):
         return False

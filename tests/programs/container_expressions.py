@@ -19,6 +19,7 @@ SUM = SMALL * 256  # what the sum of a list stays below
 class ContainerExpressions(Expressions):
     """Draws expressions."""
 
+    trying = False  # in the body of a `try`
     steps: list[str]  # nested functions that can be called here, from an integer to an integer
 
     def has(self, kind: str) -> bool:
@@ -62,24 +63,39 @@ class ContainerExpressions(Expressions):
         return Expr(f"{self.pick(('min', 'max'))}({a.text}, {b.text})", max(a.bound, b.bound))
 
     def int_quotient(self, depth: int) -> Expr:
-        """Division by what may be zero."""
-        a = self.int(depth)
-        return Expr(f"({a.text} {self.pick(('//', '%'))} {self.int_atom().text})", max(a.bound, SMALL))
+        """Division: by what may be zero only where that raises, in the body of a `try`."""
+        a, b = self.int(depth), self.int_atom().text
+        divisor = b if self.trying else f"({b} or {1 + self.below(5)})"
+        return Expr(f"({a.text} {self.pick(('//', '%'))} {divisor})", max(a.bound, SMALL))
 
     def place(self, items: str) -> str:
         """An index, mostly of an element that there is."""
-        match self.below(6):
-            case 0 | 1:
-                return f"{self.small()} % len({items})" if self.below(3) else "0"
-            case 2:
-                return "-1"
+        match self.below(8):
+            case 0 | 1 | 2:
+                return f"({self.small()}) % {self.length(items)}"
             case 3:
-                return str(self.below(3))
-        return self.small()
+                return "-1"
+            case 4:
+                return "0"
+            case 5:
+                return str(self.below(2))
+        return self.small() if self.trying or self.chance(2) else f"{self.small()} % 3"
+
+    def length(self, items: str) -> str:
+        """The length of something as a divisor."""
+        return f"len({items})" if self.trying else f"max(len({items}), 1)"
 
     def int_of_list(self, depth: int) -> Expr:
-        """What a list says."""
+        """What a list says; mostly tested first, where nothing catches what it raises."""
         xs = self.name("list")
+        e = self.read_of_list(xs, depth)
+        raises = any(part in e.text for part in (f"{xs}[", "max(", "min(", ".index("))
+        if not raises or self.trying or self.pure or self.chance(4):
+            return e
+        return Expr(f"({e.text} if {xs} else {self.value(0)})", max(e.bound, SMALL))
+
+    def read_of_list(self, xs: str, depth: int) -> Expr:
+        """What a list says."""
         match self.below(9):
             case 0 | 1 | 2 | 3:
                 return Expr(f"{xs}[{self.place(xs)}]")
@@ -90,7 +106,7 @@ class ContainerExpressions(Expressions):
             case 6:
                 return Expr(f"{self.pick(('max', 'min'))}({self.some_of(xs)})")
             case 7:
-                return Expr(f"{xs}.{self.pick(('index', 'count'))}({self.value(depth)})", 256)
+                return Expr(f"{xs}.{'index' if self.trying else 'count'}({self.value(depth)})", 256)
         return Expr(f"{self.pick(('sum', 'len'))}({self.comprehension(depth)})", SUM)
 
     def some_of(self, xs: str) -> str:
@@ -121,8 +137,10 @@ class ContainerExpressions(Expressions):
         """What a dict says."""
         d = self.name("map")
         match self.below(7):
-            case 0 | 1:
+            case 0 if self.trying:
                 return Expr(f"{d}[{self.small()}]")
+            case 0 | 1:
+                return Expr(f"({d}[{(key := self.small())}] if {key} in {d} else {self.value(depth)})")
             case 2 | 3:
                 return Expr(f"{d}.get({self.small()}, {self.value(depth)})")
             case 4:
@@ -134,7 +152,8 @@ class ContainerExpressions(Expressions):
     def int_of_set(self, depth: int) -> Expr:
         """What a set says."""
         s = self.name("set")
-        return Expr(self.pick((f"len({s})", f"sum({s})", f"max({s})", f"sorted({s})[0]")), SUM)
+        few = (f"max({s})", f"sorted({s})[0]") if self.trying else (f"max({s}, default=2)", f"sum(sorted({s})[:2])")
+        return Expr(self.pick((f"len({s})", f"sum({s})", *few)), SUM)
 
     def int_of_optional(self, depth: int) -> Expr:
         """A value that may be None, or another in its place; now and then without a test."""
@@ -146,18 +165,21 @@ class ContainerExpressions(Expressions):
                 return Expr(f"({self.value(depth)} if {o} is None else {o})")
             case 4:
                 return Expr(f"({o} or {self.value(depth)})")
-        return Expr(f"({o} + 1)", SMALL + 1)
+        return Expr(f"({o} + 1)" if self.chance(4) else f"(0 if {o} is None else {o} + 1)", SMALL + 1)
 
     def int_of_node(self, depth: int) -> Expr:
         """A field of an object, which may be None."""
         r = self.name("node")
-        return Expr(self.pick((f"({r}.word if {r} is not None else 0)", f"({r}.word if {r} else 1)", f"{r}.word")))
+        bare = f"{r}.word" if self.trying or self.chance(4) else f"(0 if {r} is None else {r}.word)"
+        return Expr(self.pick((f"({r}.word if {r} is not None else 0)", f"({r}.word if {r} else 1)", bare)))
 
     def int_taken(self, depth: int) -> Expr:
         """What a container gives and loses."""
         if self.has("list") and self.below(3):
             xs = self.name("list")
-            return Expr(f"{xs}.pop({self.pick(('', '', '0', '-1', self.small()))})")
+            if self.trying or self.chance(3):
+                return Expr(f"{xs}.pop({self.pick(('', '', '0', '-1', self.small()))})")
+            return Expr(f"({xs}.pop({self.pick(('', '0', '-1'))}) if {xs} else {self.value(depth)})")
         if self.has("map"):
             return Expr(f"{self.name('map')}.pop({self.small()}, {self.value(depth)})")
         if self.has("grid"):
@@ -172,6 +194,13 @@ class ContainerExpressions(Expressions):
     def int_of_call(self, depth: int) -> Expr:
         """A call of a helper."""
         return Expr(self.call_of(("int",), depth))
+
+    def int_atom(self) -> Expr:
+        """A variable or a literal; globals seldom, as what they decide is known while compiling."""
+        if self.chance(12):
+            return super().int_atom()
+        k = self.below(8)
+        return Expr(self.name("int")) if k < 6 and self.has("int") else Expr(str(self.below(10) - 2), 9)
 
     # Conditions
 
@@ -252,7 +281,7 @@ class ContainerExpressions(Expressions):
         k = self.below(14)
         match k:
             case 0 | 1:
-                return f"[{', '.join(self.value(depth - 1) for _ in range(self.below(4)))}]"
+                return f"[{', '.join(self.value(depth - 1) for _ in range(1 + self.below(4)))}]"
             case 2 | 3 | 4:
                 return self.comprehension(depth)
             case 5:
@@ -320,5 +349,9 @@ class ContainerExpressions(Expressions):
     def node(self) -> str:
         """An object that another refers to."""
         r = self.name("node")
-        safe = (f"({r}.left if {r} is not None else {self.name('node')})", f"({r} and {r}.right)", f"{self.name('node')}")
-        return self.pick((*safe, f"{r}.{self.pick(('left', 'right'))}"))
+        safe = (
+            f"({r}.left if {r} is not None else {self.name('node')})",
+            f"({r} and {r}.right)",
+            f"{self.name('node')}",
+        )
+        return self.pick((*safe, f"{r}.{self.pick(('left', 'right'))}") if self.trying else safe)

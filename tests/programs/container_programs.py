@@ -76,7 +76,7 @@ def program_of(tape: bytes) -> PythonProgram:
     kinds = _some_kinds(w)
     w.helpers = tuple(_helper(w, k, kinds) for k in range(w.below(3)))
     params = [("a", "int"), ("b", "int")]
-    params += [("xs", "list")] * ("list" in kinds and w.chance(3)) + [("r", "node")] * ("node" in kinds)
+    params += [("xs", "list")] * ("list" in kinds and w.chance(2)) + [("r", "node")] * ("node" in kinds)
     entry = _entry(w, tuple(params), kinds)
     helpers = [_helper_text(w, h, kinds) for h in w.helpers]
     parts = ["\n".join(lines) + "\n" for lines in (entry, *helpers)]
@@ -140,7 +140,7 @@ def _unmarked(lines: Lines) -> Lines:
 
 
 def _returns(w: ContainerStatements, kinds: list[str]) -> tuple[str, ...]:
-    raw = [kind for kind in kinds if kind in ("list", "grid", "map", "set") and w.chance(3)]
+    raw = [kind for kind in kinds if kind in ("list", "grid", "map") and w.chance(3)]
     return ("int", *raw)
 
 

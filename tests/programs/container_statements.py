@@ -130,8 +130,18 @@ class ContainerStatements(ContainerExpressions):
         return [f"{name} += {self.int_atom().text}", f"{name} %= 31"]
 
     def change_list(self) -> Lines:
-        """A list changes, or is another one, or gets a second name."""
+        """A list changes, or is another one, or gets a second name; mostly so that nothing raises outside of `try`."""
         xs = self.pick(self.changeable("list"))
+        lines = self.changed_list(xs)
+        raises = (
+            any(part in line for line in lines for part in ("[", "pop", "remove", "del")) and f"{xs} = " not in lines[0]
+        )
+        if not raises or self.trying or self.chance(3):
+            return lines
+        return [f"if {xs}:", *indented(lines)]
+
+    def changed_list(self, xs: str) -> Lines:
+        """A list changes."""
         k = self.below(28)
         at = self.place(xs)
         if k < 5:
@@ -139,23 +149,27 @@ class ContainerStatements(ContainerExpressions):
         if k < 9:
             return [f"{xs}[{at}] = {self.value(2)}"]
         if k < 11:
-            return [f"{xs}[{at}] += {self.value(1)}", f"{xs}[{at}] %= 53"] if self.below(2) else [
-                f"{xs}[{at}] = ({xs}[{self.place(xs)}] + {self.value(1)}) % 53"
-            ]
+            return (
+                [f"{xs}[{at}] += {self.value(1)}", f"{xs}[{at}] %= 53"]
+                if self.below(2)
+                else [f"{xs}[{at}] = ({xs}[{self.place(xs)}] + {self.value(1)}) % 53"]
+            )
         if k < 13:
             return [f"{self.target()} = {xs}.pop({self.pick(('', '', '0', self.small()))})"]
         if k < 17:
             return [f"{xs} = {self.of_container('list', 1)}"]
         short = self.name("list")
+        more = self.pick((f"{short}[:3]", self.comprehension(1), f"[{self.value()}, {self.value()}]"))
+        part = f"{self.small()}:{self.pick(('', self.small()))}"
         return [
             (
                 f"{xs}.insert({self.small()}, {self.value()})",
                 f"{xs}[{at}], {xs}[{self.place(xs)}] = {xs}[{self.place(xs)}], {xs}[{at}]",
-                f"{xs}.extend({self.pick((f'{short}[:3]', self.comprehension(1), f'[{self.value()}, {self.value()}]'))})",
+                f"{xs}.extend({more})",
                 f"{xs} += {self.pick((f'{short}[:2]', f'[{self.value()}]'))}",
                 self.pick((f"{xs}.reverse()", f"{xs}.sort()", f"{xs}.sort(reverse=True)", f"{xs}.clear()")),
                 f"del {xs}[{self.pick((at, at, f'{self.small()}:', f':{self.small()}', '::2'))}]",
-                f"{xs}[{self.small()}:{self.pick(('', self.small()))}] = {self.pick((f'{short}[:2]', f'[{self.value()}]'))}",
+                f"{xs}[{part}] = {self.pick((f'{short}[:2]', f'[{self.value()}]'))}",
                 f"{xs}.remove({self.value()})",
                 f"{xs} = {self.name('list')}",  # a second name
                 f"{xs} = {self.pick(('[]', f'{xs}[::-1]', f'{xs}[1:]'))}",
@@ -196,16 +210,20 @@ class ContainerStatements(ContainerExpressions):
             case 3:
                 return [f"{d}[{key}] = ({d}.get({key}, 0) + {self.value(1)}) % 37"]
             case 4:
-                return [f"{d}[{key}] += 1"]
+                return self.if_in(key, d, f"{d}[{key}] += 1")
             case 5:
-                return [f"del {d}[{key}]"]
+                return self.if_in(key, d, f"del {d}[{key}]")
             case 6:
-                return [f"{self.target()} = {d}.pop({key})"]
+                return self.if_in(key, d, f"{self.target()} = {d}.pop({key})")
             case 7:
                 return [f"{self.target()} = {d}.setdefault({key}, {self.value()})"]
             case 8:
                 return [f"{d} = {self.new_map(1)}"]
         return [self.pick((f"{d} = {self.name('map')}", f"{d}.update({self.new_map(0)})", f"{d}.clear()"))]
+
+    def if_in(self, key: str, d: str, line: str) -> Lines:
+        """A line that raises without a key."""
+        return [line] if self.trying or self.chance(4) else [f"if {key} in {d}:", f"    {line}"]
 
     def change_set(self) -> Lines:
         """Likewise a set."""
@@ -214,7 +232,7 @@ class ContainerStatements(ContainerExpressions):
             case 0 | 1:
                 return [f"{s}.add({self.value()})"]
             case 2:
-                return [f"{s}.{self.pick(('discard', 'remove'))}({self.value()})"]
+                return [f"{s}.{'remove' if self.trying else 'discard'}({self.value()})"]
             case 3:
                 return [f"{s} = {self.new_set(1)}"]
             case 4:
@@ -266,7 +284,9 @@ class ContainerStatements(ContainerExpressions):
                 lines = self.loop(f"for {u}, {v} in zip({xs}, {self.name('list')}):", **{u: "int", v: "int"})
             case _:
                 self.frozen = outer
-                lines = self.loop(f"for {v} in {self.pick((f'{xs}[:]', f'list({xs})', f'reversed({xs})'))}:", **{v: "int"})
+                lines = self.loop(
+                    f"for {v} in {self.pick((f'{xs}[:]', f'list({xs})', f'reversed({xs})'))}:", **{v: "int"}
+                )
         self.frozen = outer
         return lines
 
@@ -302,7 +322,9 @@ class ContainerStatements(ContainerExpressions):
     def try_statement(self) -> Lines:
         """A body that may raise, handlers, and what is done in any case."""
         self.budget += 1
+        trying, self.trying = self.trying, True
         lines = self.block("try:")
+        self.trying = trying
         only_finally = self.chance(6)
         if not only_finally:
             lines += self.block(f"except {self.pick(EXCEPTIONS)}:")
@@ -348,9 +370,11 @@ class ContainerStatements(ContainerExpressions):
             return self.name(kind)
         return self.of_container(kind, 1)
 
-    def start(self, names: dict[str, list[str]], budget: int, calls: int, returns: tuple[str, ...], inside: str) -> None:
+    def start(
+        self, names: dict[str, list[str]], budget: int, calls: int, returns: tuple[str, ...], inside: str
+    ) -> None:
         """Begin a function."""
         self.scope = Scope(names, {"int": list(names["int"])})
         self.budget, self.calls, self.returns, self.inside = budget, calls, returns, inside
         self.loops = self.breakable = self.fresh = self.in_finally = 0
-        self.steps, self.frozen = [], frozenset()
+        self.steps, self.frozen, self.trying = [], frozenset(), False

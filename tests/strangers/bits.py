@@ -8,7 +8,7 @@ ROWS: list[Row] = []
 row = table("bits", ROWS)
 
 
-@row((25,), (0,), (255,))
+@row((25,), (0,), (255,), new=False)
 def count_set_bits(n):
     if n < 0:
         raise ValueError("the value of input must not be negative")
@@ -19,7 +19,7 @@ def count_set_bits(n):
     return result
 
 
-@row((8,), (7,), (1,))
+@row((8,), (7,), (1,), new=False)
 def is_power_of_two(number: int) -> bool:
     if number < 0:
         raise ValueError("number must not be negative")
@@ -31,7 +31,7 @@ def gray_code(n):
     return [i ^ (i >> 1) for i in range(1 << n)]
 
 
-@row((13,), (1,), (1023,))
+@row((13,), (1,), (1023,), new=False)
 def highest_set_bit(number: int) -> int:
     if not isinstance(number, int):
         raise TypeError("Input value must be an 'int' type")
@@ -42,7 +42,7 @@ def highest_set_bit(number: int) -> int:
     return position
 
 
-@row((43,), (8,), (1,))
+@row((43,), (8,), (1,), new=False)
 def reverse_eight_bits(n):
     result = 0
     for _ in range(8):
@@ -59,7 +59,7 @@ def single_number(nums):
     return result
 
 
-@row((5, 9), (0, 7), (12, 12))
+@row((5, 9), (0, 7), (12, 12), new=False)
 def add_without_plus(a, b):
     while b != 0:
         carry = a & b

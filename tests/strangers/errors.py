@@ -43,14 +43,14 @@ def lookup_in_a_dict(xs, key):
         return -1
 
 
-@row((5,), (-1,), (0,))
+@row((5,), (-1,), (0,), new=False)
 def factorial_that_refuses(n):
     if n < 0:
         raise ValueError("factorial of a negative number")
     return 1 if n <= 1 else n * factorial_that_refuses(n - 1)
 
 
-@row((4.0,), (-4.0,), (0.0,))
+@row((4.0,), (-4.0,), (0.0,), new=False)
 def root_with_an_assert(x):
     assert x >= 0, f"{x} has no root"
     return x**0.5

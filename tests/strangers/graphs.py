@@ -175,3 +175,23 @@ def dijkstra_with_a_heap(graph, source):
                 distance[v] = d + w
                 heapq.heappush(heap, (d + w, v))
     return distance
+
+
+@row(([[0, 1], [0], [1, 2]],), ([[0], [0], [2]],))
+def bipartite_matching(choices):
+    match = [None] * len(choices)
+
+    def augment(u, seen):
+        for v in choices[u]:
+            if not seen[v]:
+                seen[v] = True
+                if match[v] is None or augment(match[v], seen):
+                    match[v] = u
+                    return True
+        return False
+
+    size = 0
+    for u in range(len(choices)):
+        if augment(u, [False] * len(choices)):
+            size += 1
+    return size

@@ -62,7 +62,7 @@ def nested_counter(n):
     return count
 
 
-@row((2.0,), (3.0,), (0.5,))
+@row((2.0,), (3.0,), (0.5,), new=False)
 def newton_with_lambdas(a):
     f = lambda x: x * x - a
     df = lambda x: 2 * x
@@ -121,7 +121,7 @@ def cached_fibonacci(n):
     return fib(n)
 
 
-@row(([3, 1, 2],), ([5],))
+@row(([3, 1, 2],), ([5],), refused="PCB306")
 def map_filter_reduce(xs):
     doubled = map(lambda x: x * 2, xs)
     kept = filter(lambda x: x > 2, doubled)
@@ -151,3 +151,25 @@ def integrate_by_callback(a, b, h):
         return total
 
     return integrate(lambda x: x * x, a, b, h) + integrate(math.sin, a, b, h)
+
+
+@row(([4, 6],), ([2, 3, 5],), ([7],))
+def least_common_multiple_of_all(numbers):
+    def lcm(a, b):
+        greater = max(a, b)
+        while greater % a or greater % b:
+            greater += 1
+        return greater
+
+    return functools.reduce(lcm, numbers)
+
+
+@row(([4, 6],), ([2, 3, 5],), ([],))
+def product_by_reduce(numbers):
+    return functools.reduce(lambda a, b: a * b, numbers)
+
+
+@row(([4, 6],), ([2, 3, 5],), ([],))
+def collected_by_reduce(numbers):
+    total, parts = functools.reduce(lambda kept, x: (kept[0] + x, kept[1] + [x * x]), numbers, (0, []))
+    return total, parts

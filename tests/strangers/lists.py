@@ -165,7 +165,7 @@ def reverse_in_place(arr):
     return arr
 
 
-@row(*FIVES)
+@row(*FIVES, new=False)
 def count_inversions(arr):
     count = 0
     for i in range(len(arr)):
@@ -202,7 +202,7 @@ def next_greater(arr):
     return result
 
 
-@row(*FIVES)
+@row(*FIVES, new=False)
 def peak_of_three(lst):
     m = len(lst) // 2
     three = lst[m - 1 : m + 2]

@@ -20,7 +20,7 @@ def collatz_sequence(n: int) -> list:
     return sequence
 
 
-@row((100,), (9,), (12345,))
+@row((100,), (9,), (12345,), new=False)
 def sum_of_digits(n: int) -> int:
     n = abs(n)
     res = 0
@@ -30,7 +30,7 @@ def sum_of_digits(n: int) -> int:
     return res
 
 
-@row((121,), (123,), (-121,), (0,))
+@row((121,), (123,), (-121,), (0,), new=False)
 def is_int_palindrome(num: int) -> bool:
     if num < 0:
         return False
@@ -98,7 +98,7 @@ def max_subarray_sum(arr):
     return max_sum
 
 
-@row(([1.0, 2.0, 3.0], 2.0), ([0.5, 0.0, 1.0], 3.0))
+@row(([1.0, 2.0, 3.0], 2.0), ([0.5, 0.0, 1.0], 3.0), new=False)
 def horner(poly, x):
     result = 0.0
     for coeff in reversed(poly):
@@ -134,7 +134,7 @@ def weighted_positions(xs):
     return total
 
 
-@row((30,), (7,), (1,))
+@row((30,), (7,), (1,), new=False)
 def first_composite_or_none(limit):
     for n in range(2, limit):
         for d in range(2, n):
@@ -167,7 +167,7 @@ def any_and_all(xs):
     )
 
 
-@row((3, 4), (1, 1), (5, 2))
+@row((3, 4), (1, 1), (5, 2), new=False)
 def count_lattice_points(a, b):
     count = 0
     for x in range(-a, a + 1):
@@ -187,7 +187,7 @@ def josephus(n, k):
     return people[0]
 
 
-@row((6,), (1,), (0,))
+@row((6,), (1,), (0,), new=False)
 def fibonacci_pair(n):
     a, b = 0, 1
     for _ in range(n):

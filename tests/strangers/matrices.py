@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from tests.strangers.rows import Row, table
 
 ROWS: list[Row] = []
 row = table("matrices", ROWS)
 
 
-@row(([[1, 2], [3, 4]],), ([[5, 6], [7, 9]],))
+@row(([[1, 2], [3, 4]],), ([[5, 6], [7, 9]],), new=False)
 def determinant_of_two_rows(m):
     return m[0][0] * m[1][1] - m[0][1] * m[1][0]
 
@@ -25,7 +27,7 @@ def matrix_product(a, b):
     return result
 
 
-@row(([[1, 2, 3], [4, 5, 6]],), ([[7, 8, 9], [1, 2, 3]],))
+@row(([[1, 2, 3], [4, 5, 6]],), ([[7, 8, 9], [1, 2, 3]],), new=False)
 def transpose(matrix):
     return [[matrix[j][i] for j in range(len(matrix))] for i in range(len(matrix[0]))]
 
@@ -52,7 +54,7 @@ def spiral_order(matrix):
     return out
 
 
-@row(([[1, 2], [3, 4]],), ([[5, 6], [7, 8]],))
+@row(([[1, 2], [3, 4]],), ([[5, 6], [7, 8]],), refused="PCB330")
 def rotate_in_place(matrix):
     n = len(matrix)
     for i in range(n):
@@ -112,7 +114,7 @@ def identity_and_trace(n):
     return eye, sum(eye[i][i] for i in range(n))
 
 
-@row(([[1, 2], [3, 4]],), ([[5, 5], [1, 0]],))
+@row(([[1, 2], [3, 4]],), ([[5, 5], [1, 0]],), new=False, refused="PCB306")
 def row_and_column_sums(grid):
     return [sum(line) for line in grid], [sum(column) for column in zip(*grid)]
 
@@ -130,3 +132,18 @@ def game_of_life(board):
                         alive += board[r + dr][c + dc]
             new[r][c] = 1 if alive == 3 or (board[r][c] and alive == 2) else 0
     return new
+
+
+@row(([[4.0, 12.0], [12.0, 37.0]],), ([[1.0, 2.0], [2.0, 1.0]],))
+def cholesky_or_none(matrix):
+    size = len(matrix)
+    result = [[0.0] * size for _ in range(size)]
+    for j in range(size):
+        rest = matrix[j][j] - sum(result[j][k] ** 2 for k in range(j))
+        if rest <= 0:
+            return None
+        result[j][j] = math.sqrt(rest)
+        for i in range(j + 1, size):
+            dot = sum(result[i][k] * result[j][k] for k in range(j))
+            result[i][j] = (matrix[i][j] - dot) / result[j][j]
+    return result

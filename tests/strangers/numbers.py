@@ -85,12 +85,12 @@ def is_perfect(number: int) -> bool:
     return sum(i for i in range(1, number // 2 + 1) if number % i == 0) == number
 
 
-@row((24, 36), (17, 5), (0, 5))
+@row((24, 36), (17, 5), (0, 5), new=False)
 def greatest_common_divisor(a: int, b: int) -> int:
     return abs(b) if a == 0 else greatest_common_divisor(b % a, a)
 
 
-@row((7, 3), (10, 4), (35, 15))
+@row((7, 3), (10, 4), (35, 15), new=False)
 def extended_euclid(a, b):
     if b == 0:
         return (1, 0)
@@ -118,7 +118,7 @@ def totients(n: int) -> list:
     return totients
 
 
-@row((3, 5, 7), (2, 10, 1000), (5, 0, 13))
+@row((3, 5, 7), (2, 10, 1000), (5, 0, 13), new=False)
 def power_modulo(a: int, n: int, b: int) -> int:
     assert b != 0, "This cannot accept modulo that is == 0"
     if n == 0:
@@ -129,7 +129,7 @@ def power_modulo(a: int, n: int, b: int) -> int:
     return (r * r) % b
 
 
-@row((10,), (5,), (1,))
+@row((10,), (5,), (1,), new=False)
 def catalan(number: int) -> int:
     if not isinstance(number, int):
         raise TypeError(f"Input value of [number={number}] must be an integer")
@@ -142,7 +142,7 @@ def catalan(number: int) -> int:
     return current_number
 
 
-@row((10,), (1,), (6,))
+@row((10,), (1,), (6,), new=False)
 def factorial(number: int) -> int:
     if number != int(number):
         raise ValueError("factorial() only accepts integral values")
@@ -190,7 +190,7 @@ def twin_primes(n):
     return [(p, p + 2) for p in range(2, n - 1) if is_prime(p) and is_prime(p + 2)]
 
 
-@row((12, 18), (7, 5))
+@row((12, 18), (7, 5), new=False)
 def least_common_multiple(first_num: int, second_num: int) -> int:
     max_num = first_num if first_num >= second_num else second_num
     common_mult = max_num
@@ -199,7 +199,7 @@ def least_common_multiple(first_num: int, second_num: int) -> int:
     return common_mult
 
 
-@row((6, 2), (5, 5), (10, 3))
+@row((6, 2), (5, 5), (10, 3), new=False)
 def binomial(n: int, k: int) -> int:
     if n < k or k < 0:
         raise ValueError("Please enter positive integers for n and k where n >= k")
@@ -210,7 +210,7 @@ def binomial(n: int, k: int) -> int:
     return res
 
 
-@row((2.0,), (10.0,), (0.5,))
+@row((2.0,), (10.0,), (0.5,), new=False)
 def newton_sqrt(a):
     x = a
     while abs(x * x - a) > 1e-3:
@@ -240,7 +240,7 @@ def harmonic_series(n):
     return sum(series)
 
 
-@row((0.0, 10.0), (1.0, 3.0))
+@row((0.0, 10.0), (1.0, 3.0), new=False)
 def simpson_rule(a, b):
     n = 10
     h = (b - a) / n
@@ -257,7 +257,7 @@ def simpson_rule(a, b):
     return total * h / 3
 
 
-@row((0.0, 3.0), (1.0, 4.0))
+@row((0.0, 3.0), (1.0, 4.0), new=False)
 def bisect_cube(a: float, b: float) -> float:
     def equation(x):
         return 10 - x * x * x
@@ -276,7 +276,7 @@ def bisect_cube(a: float, b: float) -> float:
     return c
 
 
-@row((2000,), (1900,), (2023,))
+@row((2000,), (1900,), (2023,), new=False)
 def is_leap(year):
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
@@ -305,7 +305,7 @@ def integer_square_root(n):
             high = mid - 1
 
 
-@row((3, 7), (2, 9), (10, 3))
+@row((3, 7), (2, 9), (10, 3), new=False)
 def ackermann_like_power(base, exponent):
     result = 1
     while exponent > 0:
@@ -316,7 +316,7 @@ def ackermann_like_power(base, exponent):
     return result
 
 
-@row((7.5, 2.0), (-7.5, 2.0), (9.0, -4.0))
+@row((7.5, 2.0), (-7.5, 2.0), (9.0, -4.0), new=False)
 def floor_and_remainder(a: float, b: float):
     whole, rest = divmod(a, b)
     return int(whole), rest, a % b, a // b
@@ -333,7 +333,7 @@ def logarithms_and_roots(x, y):
     return math.log(x) + math.log10(y) - math.log2(y), math.hypot(x, y), math.atan2(y, x), math.pow(x, y), math.exp(-x)
 
 
-@row((5,), (0,), (12,))
+@row((5,), (0,), (12,), new=False)
 def alternating_harmonic(terms: int) -> float:
     total = 0
     for k in range(terms):
@@ -354,7 +354,7 @@ def sum_of_primes_below(limit):
     return sum(p for p in range(2, limit) if all(p % d for d in range(2, int(p**0.5) + 1)))
 
 
-@row((14, 3), (5, 11), (8, 9))
+@row((14, 3), (5, 11), (8, 9), new=False)
 def modular_inverse(a, m):
     for x in range(1, m):
         if (a * x) % m == 1:

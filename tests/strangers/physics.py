@@ -11,7 +11,7 @@ ROWS: list[Row] = []
 row = table("physics", ROWS)
 
 
-@row((9.0, 2.0), (5.0, 3.0))
+@row((9.0, 2.0), (5.0, 3.0), new=False)
 def kinetic_energy(mass: float, velocity: float) -> float:
     if mass < 0:
         raise ValueError("The mass of a body cannot be negative")
@@ -36,7 +36,7 @@ def horizontal_distance(init_velocity, angle):
     return round(init_velocity**2 * math.sin(2 * radians) / 9.80665, 2)
 
 
-@row((3.0,), (1.0,))
+@row((3.0,), (1.0,), new=False)
 def area_circle(radius: float) -> float:
     if radius < 0:
         raise ValueError("area_circle() only accepts non-negative values")
@@ -57,14 +57,14 @@ def ohms_law(voltage: float, current: float, resistance: float) -> float:
         return voltage / current
 
 
-@row((10000.0, 0.05, 3), (500.0, 0.01, 10))
+@row((10000.0, 0.05, 3), (500.0, 0.01, 10), new=False)
 def compound_interest(principal, rate, n):
     if n <= 0:
         raise ValueError("bad")
     return principal * ((1 + rate) ** n - 1)
 
 
-@row((100.0, 300.0, 2.0), (50.0, 273.0, 1.0))
+@row((100.0, 300.0, 2.0), (50.0, 273.0, 1.0), new=False)
 def ideal_gas_pressure(moles: float, kelvin: float, volume: float) -> float:
     if moles < 0 or kelvin < 0 or volume < 0:
         raise ValueError("Invalid inputs. Enter positive value.")
@@ -111,7 +111,7 @@ def center_of_mass(masses, places):
     return round(moment / total, 2)
 
 
-@row((1000.0, 0.05, 12), (500.0, 0.1, 3))
+@row((1000.0, 0.05, 12), (500.0, 0.1, 3), new=False)
 def loan_payment(principal, rate, months):
     rate = rate / 12
     numerator = principal * rate * (1 + rate) ** months

@@ -23,13 +23,23 @@ FIVES = (([3, 1, 2, 5, 4],), ([5, 4, 3, 2, 1],), ([1, 1, 0, -3, 7],))
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A function with examples. `new`: it did not run before lanes had lists, dicts and helpers of their own."""
+    """A function with examples.
+
+    Attributes:
+        group: its module.
+        function: the function.
+        examples: the arguments of each lane.
+        new: whether it did not run before lanes had lists, dicts and helpers of their own.
+        rtol: how much floats may differ.
+        refused: the code of the error that it gives still; empty if it runs.
+    """
 
     group: str
     function: Callable[..., Any]
     examples: tuple[tuple[Any, ...], ...]
     new: bool
     rtol: float
+    refused: str
 
     @property
     def name(self) -> str:
@@ -74,9 +84,9 @@ class Row:
 def table(group: str, rows: list[Row]) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
     """Return a decorator that enters a function with its examples in a list of rows, and leaves it as it is."""
 
-    def row(*examples: tuple[Any, ...], new: bool = True, rtol: float = 1e-4) -> Any:
+    def row(*examples: tuple[Any, ...], new: bool = True, rtol: float = 1e-4, refused: str = "") -> Any:
         def enter(function: Callable[..., Any]) -> Callable[..., Any]:
-            rows.append(Row(group, function, examples, new, rtol))
+            rows.append(Row(group, function, examples, new, rtol, refused))
             return function
 
         return enter

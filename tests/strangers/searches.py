@@ -11,7 +11,7 @@ ROWS: list[Row] = []
 row = table("searches", ROWS)
 
 
-@row(([0, 5, 7, 10, 15], 15), ([0, 5, 7, 10, 15], 6), ([0, 5, 7, 10, 15], 0))
+@row(([0, 5, 7, 10, 15], 15), ([0, 5, 7, 10, 15], 6), ([0, 5, 7, 10, 15], 0), new=False)
 def binary_search(sorted_collection: list[int], item: int) -> int:
     left = 0
     right = len(sorted_collection) - 1
@@ -60,7 +60,7 @@ def jump_search(arr, x):
     return -1
 
 
-@row(([10, 20, 30, 40], 30), ([10, 20, 30, 40], 25))
+@row(([10, 20, 30, 40], 30), ([10, 20, 30, 40], 25), new=False)
 def interpolation_search(items, target):
     low, high = 0, len(items) - 1
     while low <= high and items[low] <= target <= items[high]:

@@ -8,7 +8,8 @@ from functools import partial
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import condition, copied, lower, lower_into
+from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.inner_names import applied
 from pcbatch.frontend.build.iterables import Element, Iterable, iterable, kept
 from pcbatch.frontend.build.operators import supported

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ CONSUMERS: dict[str, Any] = {
         for name in "sum any all max min list tuple set frozenset sorted dict next".split()
     },
     "prod": math.prod,
+    "reduce": functools.reduce,
 }
 LAZY: dict[str, Any] = {
     **{name: getattr(builtins, name) for name in "map filter zip enumerate reversed range".split()},
@@ -54,13 +56,20 @@ METHODS = frozenset({"extend", "update", "join", "extendleft", "union", "interse
 
 
 def consumer(unit: Unit, node: Node) -> str | None:
-    """The name of the builtin that takes all elements of its first argument; None for other nodes."""
+    """The name of the builtin that takes all elements of an iterable (see `source`); None for other nodes."""
     if not isinstance(node, gast.Call) or not node.args or isinstance(node.args[0], gast.Starred):
         return None
     name = _name(unit, node, CONSUMERS)
     if name in ("max", "min") and len(node.args) != 1:
         return None
+    if name == "reduce" and (len(node.args) not in (2, 3) or node.keywords or _is_odd(node)):
+        return None
     return name
+
+
+def source(unit: Unit, node: Node) -> Node:
+    """The iterable whose elements a consumer takes."""
+    return node.args[1 if consumer(unit, node) == "reduce" else 0]
 
 
 def lazy(unit: Unit, node: Node) -> str | None:
@@ -193,7 +202,7 @@ def needs_loop(unit: Unit, node: Node) -> bool:
 
 def is_stream_inside(unit: Unit, node: Node) -> bool:
     """Whether a node is a stream, or consumes one."""
-    return is_stream(unit, node) or (consumer(unit, node) is not None and is_stream(unit, node.args[0]))
+    return is_stream(unit, node) or (consumer(unit, node) is not None and is_stream(unit, source(unit, node)))
 
 
 def _stepwise(unit: Unit, node: Node) -> Iterator[tuple[Node, frozenset[str]]]:
@@ -234,7 +243,7 @@ def _has_control(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
     if isinstance(node, COMPREHENSIONS):
         inner = hidden | frozenset(name for g in node.generators for name, _ in bindings([g.target]))
         return any(_has_control(unit, part, inner) for part in children(node))
-    if isinstance(node, gast.Call) and consumer(unit, node) is not None and is_stream(unit, node.args[0]):
+    if isinstance(node, gast.Call) and consumer(unit, node) is not None and is_stream(unit, source(unit, node)):
         if any(_has_control(unit, part, hidden | more) for part, more in _stepwise(unit, node)):
             return True
     return any(_has_control(unit, child, hidden) for child in children(node))

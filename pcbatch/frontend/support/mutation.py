@@ -32,7 +32,7 @@ Substitute = Callable[[Any], Any]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Field:
-    """The key of an attribute."""
+    """The key in a path that stands for an attribute."""
 
     name: str
 
