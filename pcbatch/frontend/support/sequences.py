@@ -82,7 +82,9 @@ def _element(values: Any, index: Any) -> Any:
 
 
 def _column(leaves: list[Any]) -> Any:
-    """The list of leaves of known elements; None if they are not alike."""
+    """The list of leaves of known elements; None if they are not alike, or functions."""
+    if any(map(callable, leaves)):
+        return None
     try:
         columns, origins = stacked([prepare(leaf) for leaf in leaves])
     except (Refusal, TypeError):
