@@ -147,7 +147,9 @@ def never_awaited(program: StackProgram) -> frozenset[str]:
     So such a block costs nothing in a trip. Lanes wait for those that calls lead to, whose program counters are return
     addresses as well. Where visits are counted (`max_steps`, statistics), lanes visit all blocks.
     """
-    called = {label for block in program.blocks for call in calls(block.terminator) for label in (call.target, call.ret)}
+    called = {
+        label for block in program.blocks for call in calls(block.terminator) for label in (call.target, call.ret)
+    }
     fails = {block.label for block in program.blocks if isinstance(block.terminator, Fail) and not block.ops}
     return frozenset(fails - called - {program.entry})
 
