@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.call.in_axes import axes_by_name, leaf_axes
+from pcbatch.call.list_arguments import as_annotated
 from pcbatch.call.static_leaves import check_leaf, has_hash, is_number, is_static
 from pcbatch.containers.ragged import Ragged
 from pcbatch.containers.ragged_forms import as_containers, ragged_in
@@ -133,7 +134,8 @@ def prepare(
             arrays[name] = () if declared else tuple(leaf for leaf in jax.tree.leaves(value) if is_array(leaf))
             shared.add(name)
             continue
-        if ragged_in(value):
+        value = as_annotated(fn, name, value, axes[name])
+        if _with_ragged(name, value):
             value = _with_lists(name, value, axes[name])
         value = with_references(value, tables)
         _, tree = _flattened(name, value)
@@ -243,9 +245,21 @@ def _of_values(tree: Any, leaves: list[Any], types: tuple[Leaf, ...]) -> Abstrac
 def _flattened(name: str, value: Any) -> tuple[list[Any], Any]:
     try:
         return flatten(value)
-    except ValueError as error:  # JAX sorts the keys of a dict
-        help = "let the keys of a dict be of one type, all numbers or all strings"
-        raise usage("PCB405", f"argument `{name}` is no pytree of JAX", clipped(str(error), 500), help=help) from None
+    except ValueError as error:
+        raise _no_pytree(name, error) from None
+
+
+def _with_ragged(name: str, value: Any) -> bool:
+    try:
+        return ragged_in(value)
+    except ValueError as error:
+        raise _no_pytree(name, error) from None
+
+
+def _no_pytree(name: str, error: ValueError) -> UsageError:
+    """The error of an argument with a dict whose keys JAX cannot sort."""
+    help = "let the keys of a dict be of one type, all numbers or all strings"
+    return usage("PCB405", f"argument `{name}` is no pytree of JAX", clipped(str(error), 500), help=help)
 
 
 def _hashable_help(name: str, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What dicts and sets of the lane have in common: entries in a hash table, under keys that belong to the lane."""
+"""The common part of dicts and sets of the lane: entries in a hash table, under keys that belong to the lane."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Entries(Container):
         return place.present
 
     def clear(self) -> None:
-        """Remove all entries."""
+        """Remove all entries, in place."""
         if self.table is not None:
             self.table, self.only_added = self.table.kept(jnp.zeros(self.table.shape, bool)), True
 
@@ -188,7 +188,7 @@ class Entries(Container):
         value = None if values is None else jax.tree.map(lambda leaf: leaf[0], values.columns)
         lane_keys.hashable(key)
         refuse_tables(value)
-        where = jnp.arange(keys.capacity) < keys.length
+        where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
         for leaf in jax.tree.leaves(keys.columns):
             if jnp.issubdtype(leaf.dtype, jnp.inexact):
                 nan = jnp.any(where & jnp.isnan(leaf))
@@ -210,17 +210,24 @@ class Entries(Container):
         self.table = self.table.storing_all(lane_keys.plain(keys.columns), columns, where)
 
     def _found_in(self, other: Any) -> Any:
-        """Which places of this table have a key that is in another dict or set, bool[buckets, WIDTH]."""
+        """The mask of the places of this table that have a key that is in another dict or set, bool[buckets, WIDTH]."""
         assert self.table is not None
         if other.table is None:
             return jnp.zeros(self.table.shape, bool)
-        inner = jax.vmap(jax.vmap(lambda key: other.table.find(key).present))
-        return self.table.live & inner(self.table.keys)
+
+        def present(key: Any) -> Any:
+            return other.table.find(key).present
+
+        return self.table.live & jax.vmap(jax.vmap(present))(self.table.keys)
 
 
 def _kept(leaf: Any, dtype: Any) -> Any:
-    """Which elements of a column keep their value with another dtype."""
-    return jax.vmap(lambda one: jnp.asarray(lane_keys.like(one, dtype)[1]))(leaf)
+    """The mask of the elements of a column that keep their value with another dtype."""
+
+    def kept(one: Any) -> Any:
+        return jnp.asarray(lane_keys.like(one, dtype)[1])
+
+    return jax.vmap(kept)(leaf)
 
 
 def _typed(table: Table, values: LaneList) -> Any:

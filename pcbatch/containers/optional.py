@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -20,6 +20,8 @@ class Optional:
         value: the value; arbitrary where there is none.
         present: bool[], whether there is one.
     """
+
+    __hash__ = None  # type: ignore[assignment]  # what Python would make of the object says nothing of the value
 
     def __init__(self, value: Any, present: Any) -> None:
         self.value, self.present = value, present
@@ -48,12 +50,33 @@ class Optional:
         return getattr(self.value, name)
 
     def __len__(self) -> int:
-        """Return the number of lanes."""
-        return len(self.present)
+        """Return the number of lanes; in a lane, the length of the value."""
+        return len(self.present) if self._has_lanes() else len(self._sure("object of type 'NoneType' has no len()"))
 
-    def __getitem__(self, lane: int) -> Any:
-        """Return the value of one lane, or None."""
-        return jax.tree.map(lambda leaf: leaf[lane], self.value) if self.present[lane] else None
+    def __getitem__(self, index: Any) -> Any:
+        """Return the value of one lane, or None; in a lane, the element of the value at an index."""
+        if not self._has_lanes():
+            return self._sure("'NoneType' object is not subscriptable")[index]
+        return jax.tree.map(lambda part: part[index], self.value, is_leaf=_has_lanes) if self.present[index] else None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go over the lanes; in a lane, over the elements of the value."""
+        if not self._has_lanes():
+            return iter(self._sure("'NoneType' object is not iterable"))
+        return (self[lane] for lane in range(len(self)))
+
+    def __contains__(self, item: Any) -> bool:
+        """Return whether a lane has this value; in a lane, whether the value has this element."""
+        if not self._has_lanes():
+            return item in self._sure("argument of type 'NoneType' is not iterable")
+        return any(bool(value == item) for value in self)
+
+    def _has_lanes(self) -> bool:
+        """Whether this is the result of a call, with the values of all lanes."""
+        return bool(np.ndim(self.present))
+
+    def _sure(self, otherwise: str) -> Any:
+        return sure(self, otherwise)
 
     def tolist(self) -> list[Any]:
         """Return the values of all lanes as Python's own, None where there is none.
@@ -64,12 +87,17 @@ class Optional:
             [3, None]
         """
         present = np.asarray(self.present)
-        leaves, tree = jax.tree.flatten(self.value)
-        columns = [np.asarray(leaf) for leaf in leaves]
+        parts, tree = jax.tree.flatten(self.value, is_leaf=_has_lanes)
+        columns = [part.tolist() if _has_lanes(part) else np.asarray(part).tolist() for part in parts]
         return [
-            jax.tree.unflatten(tree, [column[lane].tolist() for column in columns]) if present[lane] else None
+            jax.tree.unflatten(tree, [column[lane] for column in columns]) if present[lane] else None
             for lane in range(len(present))
         ]
+
+
+def _has_lanes(value: object) -> bool:
+    """Whether a value stands for all lanes and gives that of one: an array, or the form of a container in results."""
+    return hasattr(value, "tolist")
 
 
 def unwrapped(value: Any) -> Any:
@@ -77,6 +105,14 @@ def unwrapped(value: Any) -> Any:
     if not isinstance(value, Optional):
         return value
     require(value.present, "TypeError", "None is used as a value here")
+    return value.value
+
+
+def sure(value: Any, otherwise: str) -> Any:
+    """Return a value that must not be None; the lane raises a TypeError of this text if it is."""
+    if not isinstance(value, Optional):
+        return value
+    require(value.present, "TypeError", otherwise)
     return value.value
 
 

@@ -56,7 +56,7 @@ class TestRefusals:
             k = clear(pair)
             return pair[0] + k
 
-        assert code_of(fn, N) == "PCB304"
+        np.testing.assert_array_equal(pcbatch.batch(fn)(N), N + 1)
 
     def test_a_list_that_a_helper_lengthens(self) -> None:
         def more(items):
@@ -67,7 +67,7 @@ class TestRefusals:
             pair = [n, n + 1]
             return n + more(pair)
 
-        assert code_of(fn, N) == "PCB304"
+        np.testing.assert_array_equal(pcbatch.batch(fn)(N), N + 3)
 
     def test_a_side_effect(self) -> None:
         def show(n):
@@ -79,12 +79,12 @@ class TestRefusals:
 
         assert code_of(fn, N) == "PCB304"
 
-    def test_an_object_that_may_hold_values_of_a_lane(self) -> None:
+    def test_an_object_that_holds_values_of_a_lane(self) -> None:
         def fn(n):
             box = Box(n)
             return box.value
 
-        assert code_of(fn, N) == "PCB304"
+        np.testing.assert_array_equal(pcbatch.batch(fn)(N), N)
 
     def test_a_variable_that_changes_its_shape(self) -> None:
         def fn(n):
@@ -122,11 +122,20 @@ class TestRefusals:
     def test_a_variable_without_a_value_before_types_are_known(self) -> None:
         def fn(n):
             if n > 1:
-                y = n
+                return y  # noqa: F821
+            y = n
             return y
 
         with pytest.raises(CompileError, match="PCB201"):
             dump(pcbatch.batch(fn), "cfg", None, 1)
+
+    def test_a_variable_that_one_path_assigns_before_types_are_known(self) -> None:
+        def fn(n):
+            if n > 1:
+                y = n
+            return y
+
+        assert "UnboundLocalError" in dump(pcbatch.batch(fn), "cfg", None, 1)
 
 
 class TestKnown:
@@ -171,7 +180,7 @@ class TestJoin:
         assert join(abstract_of(F16), abstract_of(F32)) == join(abstract_of(F32), abstract_of(F16)) == abstract_of(F32)
 
     def test_what_has_no_common_type(self) -> None:
-        for a, b in ((known("a"), known("b")), (known(1), abstract_of((I32,))), (abstract_of(I32), abstract_of(F32))):
+        for a, b in ((known("a"), known(len)), (known(1), abstract_of((I32,))), (abstract_of(I32), abstract_of(F32))):
             with pytest.raises(JoinError):
                 join(a, b)
 

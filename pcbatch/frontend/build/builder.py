@@ -58,7 +58,7 @@ class Loops(Protocol):
         """Build `dst = node` for a comprehension, a stream (as a list) or a call of a consumer."""
 
     def build(self, b: Builder, body: Sequence[Node]) -> None:
-        """Build statements."""
+        """Build statements in the current block."""
 
     def expand_condition(self, b: Builder, node: Node, on_true: str, on_false: str) -> bool:
         """Build `if any(...)` or `if all(...)`; False for other nodes, which build nothing."""
@@ -96,6 +96,7 @@ class Builder:
         self.variables = unit.variables | {self.result}
         self.consumer: Any = None  # of the generator that is written out here (see `generators.Consumer`)
         self._generators = 0
+        self.stored = frozenset[str]()  # of the loop that begins here: what its body stores items into
         self.handlers: list[Handlers] = []  # of the `try` statements around, the innermost last
         self.caught: list[Handlers] = []  # those in whose handlers control is
         self.finals: list[tuple[Sequence[Node], int]] = []  # bodies of `finally`, with the number of handlers outside
@@ -108,7 +109,7 @@ class Builder:
         return self._generators
 
     def build(self, body: Sequence[Node]) -> None:
-        """Build statements."""
+        """Build statements in the current block."""
         self.loops.build(self, body)
 
     def label(self) -> str:

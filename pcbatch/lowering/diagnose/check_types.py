@@ -19,7 +19,7 @@ from pcbatch.lowering.diagnose.primitive_errors import diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.format_messages import Show, is_text_node
-from pcbatch.lowering.typing.infer import Conflict, Inferred
+from pcbatch.lowering.typing.infer import Conflict, Inferred, untyped
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
 NEVER_HELP = "give every loop a way out that leads to a `return`"
@@ -28,12 +28,11 @@ RECURSION = "in a recursion pass the whole array and an index that changes, `f(x
 STRUCTURE_HELP = "build the same structure on every path, with zeros for what is not there yet, or use two variables"
 
 WAYS_OUT = {
-    "structure": "keep the same containers, lengths and keys on every path; in place of `None` use a value of the "
-    "final type, such as `jnp.zeros_like(x)`, and a flag of its own",
+    "structure": "keep the same containers, lengths and keys on every path, and `None` where there is no value yet",
     "dtype": "convert to one dtype on every path, for example with `jnp.asarray(x, jnp.float32)`",
     "key": "use one kind of keys on every path: `jax.random.key(seed)` with one implementation",
-    "made": "keep what records made in a lane hold in lists, one for each field, and the index of an element in place of "
-    "a reference: `heads.append(x)`, `tails.append(tail)`, `chain = len(heads) - 1`",
+    "made": "keep what records made in a lane hold in lists, one for each field, and the index of an element in place "
+    "of a reference: `heads.append(x)`, `tails.append(tail)`, `chain = len(heads) - 1`",
     "value": "use a number for each case, and look up what it stands for outside: `NAMES[int(k)]`; a string or a "
     "function must be the same on every path",
 }
@@ -54,7 +53,7 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
 
 def run_untyped(program: CfgProgram) -> None:
     """Run the checks that need no types: every block counts as reachable. Raises CompileError like `run`."""
-    inferred = Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
+    inferred = untyped(program)
     _raise([diagnostic for function in program.functions for _, diagnostic in _unbound(function, inferred)])
 
 
