@@ -62,6 +62,7 @@ WITHOUT = {
     "frontend.source.places",
     "frontend.source.renaming",
     "frontend.source.spread",
+    "frontend.source.stored_items",
     "frontend.source.streams",
     "frontend.source.tree",
     "frontend.subset.check_effects",
