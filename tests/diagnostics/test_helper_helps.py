@@ -182,14 +182,14 @@ def branches_where_it_is_called(x):
 
 
 def given_to_jax(x):
-    return jnp.sum(jax.vmap(elsewhere.half)(jnp.ones(2) * x))
+    return jnp.sum(jax.lax.map(elsewhere.half, jnp.ones(2) * x))
 
 
 @pytest.mark.parametrize(
     ("batched", "help"),
     [
         (pcbatch.batch(branches_where_it_is_called), "write it out as statements"),
-        (pcbatch.batch(given_to_jax), "write `jax.vmap` as a loop in the batched function"),
+        (pcbatch.batch(given_to_jax), "write `jax.lax.map` as a loop in the batched function"),
     ],
 )
 def test_what_is_told(batched: Any, help: str) -> None:
