@@ -34,13 +34,13 @@ def covered(a: Any, b: Any) -> Entries:
         raise Refusal("PCB304", title, helps=("make them one kind of container",))
     if one.missing != other.missing:
         raise Refusal("PCB304", f"{_named(one)} on one way and {_named(other)} on another")
-    made = type(one).tree_unflatten((one.key_origins, one.value_origins, one.missing), (one.table, one.none))
-    if other.table is None:
+    made = one.with_table(one.table)
+    if one.table is None and other.table is not None:
+        made = other.copy()
+        made.clear()
+    made.only_added = one.only_added and other.only_added
+    if one.table is None or other.table is None:
         return made
-    if one.table is None:
-        empty = other.copy()
-        empty.clear()
-        return empty
     table, theirs = one.table, other.table
     key, value = _example(theirs.keys), _example(theirs.values)
     # Capacities of values (lists in a dict) are joined by columns, which have two axes in front.
@@ -54,7 +54,7 @@ def covered(a: Any, b: Any) -> Entries:
 def _of_lane(value: Any) -> Entries:
     if isinstance(value, Entries):
         return value
-    return LaneSet.from_items(list(value)) if isinstance(value, set) else LaneDict.from_dict(value)
+    return LaneSet.from_items(value) if isinstance(value, set) else LaneDict.from_dict(value)
 
 
 def _named(value: Entries) -> str:

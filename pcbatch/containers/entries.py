@@ -30,6 +30,7 @@ class Entries(Container):
         key_origins: by leaf of a key, whether it is a number of Python.
         value_origins: likewise for values.
         none: 0, the number of entries while there is no table.
+        only_added: whether the entries were stored one by one and none removed, as the order of a set needs; static.
         missing: for a dict, what becomes of keys that it lacks (see `Missing`); static data.
     """
 
@@ -42,6 +43,7 @@ class Entries(Container):
         self.key_origins: Origins = ()
         self.value_origins: Origins = ()
         self.missing = missing
+        self.only_added = True
         self._found: tuple[list[Any], Table, Place] | None = None
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
@@ -54,6 +56,7 @@ class Entries(Container):
             self.key_origins,
             self.value_origins,
             self.missing,
+            self.only_added,
             dtypes,
         )
 
@@ -63,7 +66,13 @@ class Entries(Container):
         new = object.__new__(cls)
         Entries.__init__(new, aux[2])
         new.table, new.none, new.key_origins, new.value_origins = *children, aux[0], aux[1]
+        new.only_added = aux[3]
         return new
+
+    def with_table(self, table: Any) -> Self:
+        """Return a dict or set of the same type with another table."""
+        aux = (self.key_origins, self.value_origins, self.missing, self.only_added)
+        return self.tree_unflatten(aux, (table, self.none))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.table!r})"
@@ -159,18 +168,17 @@ class Entries(Container):
         if self.table is None:
             return False
         place = self._find(key)
-        self.table = self.table.remove(place)
+        self.table, self.only_added = self.table.remove(place), False
         return place.present
 
     def clear(self) -> None:
         """Remove all entries."""
         if self.table is not None:
-            self.table = self.table.kept(jnp.zeros(self.table.shape, bool))
+            self.table, self.only_added = self.table.kept(jnp.zeros(self.table.shape, bool)), True
 
     def copy(self) -> Self:
         """Return a dict or set with the same entries."""
-        new = type(self).tree_unflatten((self.key_origins, self.value_origins, self.missing), (self.table, self.none))
-        return jax.tree.map(lambda leaf: leaf, new)  # type: ignore[no-any-return]
+        return jax.tree.map(lambda leaf: leaf, self.with_table(self.table))  # type: ignore[no-any-return]
 
     def _store_list(self, keys: LaneList, values: Any) -> None:
         """Store the keys of a list, each with the value at the same index of another list (None for a set)."""
@@ -196,8 +204,7 @@ class Entries(Container):
         self.table, _ = self.table.with_types(key, value)
         kept: Any = True
         for leaf, column in zip(jax.tree.leaves(keys.columns), jax.tree.leaves(self.table.keys), strict=True):
-            same = jax.vmap(lambda one, dtype=column.dtype: jnp.asarray(lane_keys.like(one, dtype)[1]))(leaf)
-            kept &= jnp.all(same | ~where)
+            kept &= jnp.all(_kept(leaf, column.dtype) | ~where)
         require(kept, "OverflowError", "int too large to convert to float")
         columns = None if values is None else _typed(self.table, values)
         self.table = self.table.storing_all(lane_keys.plain(keys.columns), columns, where)
@@ -209,6 +216,11 @@ class Entries(Container):
             return jnp.zeros(self.table.shape, bool)
         inner = jax.vmap(jax.vmap(lambda key: other.table.find(key).present))
         return self.table.live & inner(self.table.keys)
+
+
+def _kept(leaf: Any, dtype: Any) -> Any:
+    """Which elements of a column keep their value with another dtype."""
+    return jax.vmap(lambda one: jnp.asarray(lane_keys.like(one, dtype)[1]))(leaf)
 
 
 def _typed(table: Table, values: LaneList) -> Any:

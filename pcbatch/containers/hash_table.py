@@ -229,6 +229,7 @@ class Table:
 
         size = where.shape[0]
         last = jnp.max(jnp.where(where, jnp.arange(size) + 1, 0), initial=0).astype(jnp.int32)
+        table: Table
         table, full = jax.lax.fori_loop(0, last, step, (self, jnp.bool_(False)))
         require_room(jnp.where(full, self.capacity + 1, 0), self.capacity)
         return table
@@ -244,7 +245,7 @@ class Table:
         flat_keys, flat_values = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (keys, values))
         example: Any = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
         stamps = self.stamps.reshape(-1)
-        table = Table.empty(*example, capacity)
+        table = Table.empty(example[0], example[1], capacity)
         return table.storing_all(flat_keys, flat_values, stamps >= 0, stamps).replace(clock=self.clock)
 
     def with_types(self, key: Any, value: Any, capacity: int | None = None) -> tuple[Table, Any]:

@@ -256,7 +256,7 @@ class LaneDict(Entries):
         """Return the pairs of keys and counts, the most frequent first."""
         pairs = self.items_list()
         pairs.sort(key=lambda pair: pair[1], reverse=True)
-        return pairs if n is None else pairs[:n]  # type: ignore[no-any-return]
+        return pairs if n is None else pairs[:n]
 
     def total(self) -> Any:
         """Return the sum of the counts."""

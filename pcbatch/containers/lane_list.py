@@ -167,7 +167,7 @@ class LaneList(Rows):
         """Remove the element at an index in range, where `holds`."""
         k = self._numbers()
         after = k >= index if holds is True else jnp.logical_and(holds, k >= index)
-        self._rearrange(k + jnp.where(after, 1, 0))
+        self._rearrange(k + jnp.asarray(after, np.int32))
         self.length = n - 1 if holds is True else n - jnp.where(holds, 1, 0)
 
     def insert(self, index: Any, value: Any, /) -> None:

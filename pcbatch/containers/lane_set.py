@@ -13,7 +13,8 @@ from pcbatch.containers import list_order
 from pcbatch.containers.checks import require
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_dict import DictView
-from pcbatch.containers.lane_list import as_list
+from pcbatch.containers.lane_list import LaneList, as_list
+from pcbatch.containers.set_order import python_order
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 
@@ -55,15 +56,42 @@ class LaneSet(Entries):
 
     # All elements.
 
+    def copy(self) -> Self:
+        """Return a set of the same elements."""
+        new = super().copy()
+        new.only_added = self.table is None
+        return new
+
+    def ordered(self) -> LaneList:
+        """Return the elements in the order in which Python goes over them; refuses sets whose order is not known."""
+        keys = self.keys_list()
+        if self.table is None:
+            return keys
+        columns = keys.columns
+        whole = hasattr(columns, "dtype") and (columns.dtype == jnp.bool_ or jnp.issubdtype(columns.dtype, jnp.integer))
+        if not whole or columns.dtype.itemsize > 4 or columns.dtype == jnp.uint32 or not self.only_added:
+            raise Refusal(
+                "PCB314",
+                "the order of this set is not known",
+                "it follows from Python's own table, which is made again for integers that were added one by one, and"
+                " of which none was removed",
+                helps=("go over `sorted(s)`, whose order is known", "keep a dict with these keys: it has their order"),
+            )
+        order = python_order(columns, keys.length)
+        made: LaneList = LaneList.tree_unflatten(keys.origins, (columns[order], keys.length))
+        return made
+
     def update(self, *others: Any) -> None:
         """Add the elements of other collections."""
         for other in others:
+            if isinstance(other, Entries | DictView | set | frozenset | dict):
+                self.only_added = False  # Python makes room for all of them at once
             if isinstance(other, Entries):
                 if other.table is not None:
                     self._store_list(other.keys_list(), None)
             elif isinstance(other, DictView):
                 self._store_list(other.as_list(), None)
-            elif isinstance(other, Iterable) and not isinstance(other, jax.Array) and not _is_lane_list(other):
+            elif isinstance(other, Iterable) and not isinstance(other, jax.Array | LaneList):
                 for key in other:
                     self.add(key)
             else:
@@ -91,6 +119,7 @@ class LaneSet(Entries):
         if self.table is not None:
             found = self._found_in(other)
             self.table = self.table.kept(found if which else self.table.live & ~found)
+            self.only_added = False
 
     def union(self, *others: Any) -> Self:
         """Return the set of the elements of this set or others."""
@@ -214,12 +243,6 @@ SETS = (LaneSet, set, frozenset, DictView)
 def as_set(values: Any) -> LaneSet:
     """Return the set of the elements of a collection; a set itself."""
     return values if isinstance(values, LaneSet) else LaneSet.from_items(values)
-
-
-def _is_lane_list(value: Any) -> bool:
-    from pcbatch.containers.lane_list import LaneList
-
-    return isinstance(value, LaneList)
 
 
 def _checked(other: Any, operator: str) -> Any:

@@ -54,11 +54,11 @@ def join_texts(between: LaneText, texts: Any) -> LaneText:
     total = ends[-1] if rows else jnp.int32(0)
     require_room(total, room)
     codes = jnp.zeros((room,), np.int32)
-    for chars, counts, at in (
+    for characters_, counts, at in (
         (columns.codes, sizes, starts),
-        (jnp.broadcast_to(between.codes, (rows, between.codes.shape[0])), gaps, starts + sizes[:, None]),
+        (jnp.broadcast_to(between.codes[None], (rows, between.codes.shape[0])), gaps, starts + sizes[:, None]),
     ):
-        k = jnp.arange(chars.shape[1])
-        place = jnp.where(k < counts[:, None], at + k, room)
-        codes = codes.at[place].set(chars, mode="drop")
+        offsets = jnp.arange(characters_.shape[1])[None]
+        place = jnp.where(offsets < counts[:, None], at + offsets, room)
+        codes = codes.at[place].set(characters_, mode="drop")
     return LaneText.made(codes, total.astype(np.int32))

@@ -70,17 +70,19 @@ def integer_of_text(text: LaneText, base: Any = 10) -> Any:
     inside = (k >= start) & (k < n)
     good = jnp.logical_and(n > start, jnp.all(~inside | ((digits >= 0) & (digits < base))))
     require(good, "ValueError", f"invalid literal for int() with base {base}")
-    limit = np.iinfo(np.int32).max
+    negative = jnp.logical_and(signed == 1, first == ord("-"))
+    limit = jnp.uint32(2**31 - 1) + negative.astype(np.uint32)
+    digits, radix = digits.astype(np.uint32), np.uint32(base)
 
     def step(carry: Any, place: Any) -> Any:
         value, large = carry
         digit, counts = place
-        large = large | (counts & (value > (limit - digit) // base))
-        return (jnp.where(counts, value * base + digit, value), large), None
+        large = large | (counts & (value > (limit - digit) // radix))
+        return (jnp.where(counts, value * radix + digit, value), large), None
 
-    (value, large), _ = jax.lax.scan(step, (jnp.int32(0), jnp.asarray(False)), (digits, inside & good))
+    (value, large), _ = jax.lax.scan(step, (jnp.uint32(0), jnp.asarray(False)), (digits, inside & good))
     require(jnp.logical_not(large), "OverflowError", "the number that the text shows is larger than 32 bits")
-    return number(jnp.where(jnp.logical_and(signed == 1, first == ord("-")), -value, value))
+    return number(jnp.where(negative, jnp.uint32(0) - value, value).astype(np.int32))
 
 
 def _values(codes: Any) -> Any:

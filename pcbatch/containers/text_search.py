@@ -13,8 +13,8 @@ def places(text: Any, part: Any) -> Any:
     """Return at which places of a text a part begins, bool[capacity + 1]: the last is the end of a full text."""
     size, width = text.codes.shape[0], part.codes.shape[0]
     starts, offsets = jnp.arange(size + 1, dtype=np.int32), jnp.arange(width, dtype=np.int32)
-    found = text.codes.at[starts[:, None] + offsets].get(mode="clip") == part.codes
-    alike = jnp.all(found | (offsets >= part.length), axis=1)
+    found = text.codes.at[starts[:, None] + offsets[None]].get(mode="clip") == part.codes[None]
+    alike = jnp.all(found | (offsets >= part.length)[None], axis=1)
     return jnp.logical_and(alike, starts + part.length <= text.length)
 
 
@@ -35,4 +35,4 @@ def count(text: Any, part: Any) -> Any:
 def among(text: Any, characters: Any) -> Any:
     """Return which characters of a text are some of others, bool[capacity]."""
     width = jnp.arange(characters.codes.shape[0]) < characters.length
-    return jnp.any((text.codes[:, None] == characters.codes) & width, axis=1)
+    return jnp.any((text.codes[:, None] == characters.codes[None]) & width[None], axis=1)

@@ -10,9 +10,13 @@ def g(a):
     return a + 1
 
 
+def largest(values):
+    return max(values)
+
+
 @pcbatch.batch
 def f(n):
-    first = sum([g(k) for k in range(3)])
+    first = largest(g(k) for k in range(3))
     return first + (lambda k: g(k))(n)
 
 

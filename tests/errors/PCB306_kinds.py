@@ -1,5 +1,6 @@
 import jax.numpy as jnp
 import numpy as np
+
 import pcbatch
 
 ROWS = [[1.0, 2.0], [3.0, 4.0]]

@@ -108,11 +108,6 @@ def walrus_in_messages(n):
     return n + m
 
 
-def walrus_in_a_comprehension(n):
-    a = [w := i for i in range(3)]
-    return n
-
-
 def calls(n, t):
     a = one()
     b = one(1, 2)
@@ -210,9 +205,8 @@ CASES = [
     (iterables, "121:2 121:4 121:6 121:8 121:10 121:12 121:14 121:16"),
     (deletions, "113:5"),
     (walrus_in_messages, "114:2 114:3 114:5"),
-    (walrus_in_a_comprehension, "114:2"),
     (calls, "204:2 204:3 204:4 204:5 205:7"),
-    (nested_calls, "206:2 206:3 206:6 207:8 207:9"),
+    (nested_calls, "206:3 206:6 207:8 207:9"),
     (helpers_bound_twice, "203:2 203:7 203:10 203:11"),
     (helper_definitions, "209:2 209:5 209:9"),
     (helper_used_early, "201:4 201:5"),

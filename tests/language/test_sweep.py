@@ -50,7 +50,6 @@ def test_the_sweep_tells_wrong_from_right() -> None:
         "xs.sort()": "same",
         "operator.iadd(xs, 2)": "same",
         "math.sqrt(n)": "same",
-        "math.sqrt(xs)": "PCB306",
         "x.hex()": "PCB306",
         "np.sum(xs)": "same",
         "xs.max()": "same",

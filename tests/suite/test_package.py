@@ -27,6 +27,7 @@ LONG_FILES = {  # files that are longer, and the reason why each is one thing
 PUBLIC = {
     "batch",
     "inline",
+    "primitive",
     "ragged",
     "unroll",
     "Batched",

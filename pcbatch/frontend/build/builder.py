@@ -158,6 +158,8 @@ class Builder:
         objects = [load(changes[0], node)] if changes is not None else []
         expression = gast.copy_location(gast.Lambda(args=no_parameters(), body=node), node)
         attempt = supported("attempt", [constant(len(dsts), node), expression, *objects], node)
+        if changes is not None and not changes[1].sure:
+            attempt.keywords.append(gast.keyword(arg="sure", value=constant(False, node)))
         shown = node if shown is None else shown
         self.plain_prim((code, *temps), attempt, shown=shown, at=source, changes=changes)
         self.catch(code, source)

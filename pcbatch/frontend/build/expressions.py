@@ -376,7 +376,11 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
         variables[name] = variable(b, value)
     for name, text, default in binding.defaults:
         variables[name] = b.temp()
-        b.emit(Prim((variables[name],), default_expr(text, default), b.loc(node)))
+        same = next((v for v in b.unit.params if v in b.unit.statics and b.unit.statics[v] is default), None)
+        if same is None:
+            b.emit(Prim((variables[name],), default_expr(text, default), b.loc(node)))
+        else:  # the object of this method goes on as it came
+            b.emit(Move(variables[name], same, b.loc(node)))
     args = tuple(variables[name] for name in binding.order if name in variables)
     dst = b.temp() if dst is None else dst
     further, results = scope_of(target, statics)

@@ -15,8 +15,12 @@ from pcbatch.frontend.build.assignments import assign_value
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import condition, store
 from pcbatch.frontend.build.iterables import Element, Iterable, fixed_range, iterable, kept, range_bounds, range_count
+from pcbatch.frontend.build.operators import supported
+from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load
+
+VIEWS = ("keys", "values", "items")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ def begin(b: Builder, node: Node, fixed: bool = False) -> Iteration:
         if fixed:
             return _over_iterable(b, node.target, fixed_range(b, node.iter), node.iter)
         return _over_range(b, node.target, node.iter)
-    return _over_elements(b, node.target, node.iter)
+    return _over_elements(b, node)
 
 
 def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
@@ -69,8 +73,39 @@ def _is_sure(args: list[Node]) -> bool:
     return None not in values and values[2] != 0 and len(range(*(v for v in values if v is not None))) > 0
 
 
-def _over_elements(b: Builder, target: Node, node: Node) -> Iteration:
-    return _over_iterable(b, target, iterable(b, node), node)
+def _over_elements(b: Builder, node: Node) -> Iteration:
+    iteration = _over_iterable(b, node.target, iterable(b, node.iter), node.iter)
+    changed = _changed_dict(b, node)
+    if changed is None:
+        return iteration
+    size, at = b.temp(), node.iter
+    b.prim((size,), supported("entries_of", [changed], at), shown=changed)
+
+    def test(body: str, leave: str) -> None:
+        same = b.temp()
+        b.prim((same,), supported("same_size", [changed, load(size, at)], at), shown=changed, at=at)
+        iteration.test(body, leave)
+
+    return Iteration(test, iteration.step)
+
+
+def _changed_dict(b: Builder, node: Node) -> Node | None:
+    """The variable that a loop goes over if its body changes it; a dict or set must keep its size meanwhile."""
+    source = node.iter
+    if isinstance(source, gast.Call) and isinstance(source.func, gast.Attribute) and source.func.attr in VIEWS:
+        source = source.func.value
+    if not isinstance(source, gast.Name):
+        return None
+    for part in (part for statement in node.body for part in gast.walk(statement)):
+        if isinstance(part, gast.Call) and (found := mutation(b.unit, part, statement=True)) is not None:
+            place: Place | None = found.place
+        elif isinstance(part, gast.Subscript) and not isinstance(part.ctx, gast.Load):
+            place = place_of(b.unit, part.value)
+        else:
+            continue
+        if place is not None and place.name == source.id and not place.keys:
+            return source
+    return None
 
 
 def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> Iteration:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import collections
-import collections
 import operator
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType

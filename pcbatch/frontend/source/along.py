@@ -1,7 +1,7 @@
 """Functions of the user's own code that are compiled along with the batched function that calls them.
 
 A helper without a decorator is traced as part of a primitive. Where that cannot work, because it branches on values of
-a lane or calls itself, it is compiled along, as if it were decorated: its code is added to a set, and compilation starts
+a lane or calls itself, it is compiled along, as if it were decorated: its code is added to a set, and compiling starts
 again. Installed packages are never compiled.
 """
 

@@ -1,4 +1,4 @@
-"""`import` statements in the body of a function: they run while compiling, and their names are constants from then on."""
+"""`import` statements in the body of a function: they run while compiling, and their names are constants then."""
 
 from __future__ import annotations
 

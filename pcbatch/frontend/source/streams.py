@@ -11,7 +11,7 @@ import builtins
 import collections
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gast
@@ -20,8 +20,8 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
-from pcbatch.frontend.source.scope import bindings
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children
+from pcbatch.frontend.source.scope import bindings, free_names
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, rebuild
 
 CONSUMERS: dict[str, Any] = {
     **{
@@ -80,6 +80,33 @@ def _equal(a: Any, b: Any) -> bool:
 def is_stream(unit: Unit, node: Node) -> bool:
     """Whether a node is a comprehension or a call that makes a stream."""
     return isinstance(node, COMPREHENSIONS) or lazy(unit, node) is not None or generator(unit, node) is not None
+
+
+def reads_what_changes(unit: Unit, loop: Node) -> bool:
+    """Whether the elements of a `for` loop depend on what its body changes: Python makes each when it is asked for."""
+    changed = {name for name, _ in bindings([loop.target, *loop.body])}
+    for statement in loop.body:
+        changes = [mutation(unit, part, statement=True) for part in gast.walk(statement) if isinstance(part, gast.Call)]
+        changed |= {change.place.name for change in changes if change is not None}
+    return not changed.isdisjoint(_read_for_each(unit, loop.iter))
+
+
+def _read_for_each(unit: Unit, node: Node) -> frozenset[str]:
+    """The names that the evaluation of each element of a stream reads."""
+    if not is_stream(unit, node):
+        return frozenset()
+    if isinstance(node, COMPREHENSIONS):
+        first = node.generators[0]
+        once = frozenset(free_names(first.iter)) if not is_stream(unit, first.iter) else frozenset[str]()
+        again = rebuild(node, lambda child: rebuild(child, _without(first.iter)) if child is first else child)
+        return frozenset(free_names(again)) | (_read_for_each(unit, first.iter) if not once else frozenset())
+    functions = (frozenset(free_names(arg)) for arg in node.args if isinstance(arg, gast.Lambda))
+    return frozenset[str]().union(*functions, *(_read_for_each(unit, arg) for arg in node.args))
+
+
+def _without(part: Node) -> Callable[[Node], Node]:
+    empty = gast.copy_location(gast.Constant(value=None, kind=None), part)
+    return lambda child: empty if child is part else child
 
 
 def is_special(unit: Unit, node: Node) -> bool:
@@ -178,7 +205,7 @@ def _stepwise(unit: Unit, node: Node) -> Iterator[tuple[Node, frozenset[str]]]:
 
 
 def _has_control(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
-    """Whether the evaluation of an expression calls a batched function, assigns by `:=` or changes a variable in place."""
+    """Whether the evaluation of an expression calls a batched function, assigns by `:=` or mutates a variable."""
     if isinstance(node, gast.NamedExpr):
         return True
     target = callee(unit, node, hidden)

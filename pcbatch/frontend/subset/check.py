@@ -29,7 +29,15 @@ from pcbatch.frontend.source.places import is_mutating_method, mutation, place_o
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
 from pcbatch.frontend.source.scope import bindings, outside, parameters
 from pcbatch.frontend.source.spread import spread
-from pcbatch.frontend.source.streams import becomes_list, expands, is_stream, needs_loop, takes_list
+from pcbatch.frontend.source.streams import (
+    becomes_list,
+    expands,
+    is_special,
+    is_stream,
+    needs_loop,
+    reads_what_changes,
+    takes_list,
+)
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
 from pcbatch.frontend.subset.check_names import check_names
@@ -113,6 +121,10 @@ class Checker:
         self._private(node)
         if isinstance(node, gast.For) and not where.scope:
             self._iterable(node.iter)
+            if reads_what_changes(self.unit, node) and not is_special(self.unit, node.iter):
+                title = "a generator in this iterable reads what the loop changes"
+                helps = ("make a list of it before the loop, if it is to read the values from before",)
+                self.faults.add("PCB121", title, node.iter, "Python makes each element in its turn", helps=helps)
         if isinstance(node, gast.For | gast.comprehension):
             self._choice(node.iter, where, (tuple, list))  # of a dict, a loop takes the keys
         if kind == "ClassDef" and not where.scope:

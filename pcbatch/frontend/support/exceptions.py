@@ -17,7 +17,7 @@ import numpy as np
 from pcbatch.containers import checks
 from pcbatch.containers.number_rules import checking_division
 from pcbatch.errors import PcbatchError, Refusal
-from pcbatch.origins import number
+from pcbatch.origins import either, note, number
 
 BUILTIN: tuple[type[BaseException], ...] = tuple(
     value
@@ -51,13 +51,14 @@ def is_caught(code: Any, classes: Any) -> Any:
     return number(result)
 
 
-def attempt(count: int, expression: Callable[[], Any], *changed: Any) -> Any:
+def attempt(count: int, expression: Callable[[], Any], *changed: Any, sure: bool = True) -> Any:
     """Evaluate an expression in the body of a `try`.
 
     Args:
         count: the number of values that it gives; other than one, it is unpacked.
         expression: the expression, as a function.
         changed: the objects that it changes in place, which are its last values and stay as they are if it raises.
+        sure: false for `x += v`, which gives a new value for all but lists: that is dropped if it raises.
 
     Returns:
         The number of the exception that it raises in this lane, and its values, which are arbitrary if it does.
@@ -79,7 +80,19 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any) -> Any:
         else:
             cls = getattr(builtins, check.exception)
             code = jnp.where(check.failed, np.int32(code_of(cls)), code)
+    if not sure and isinstance(code, jax.Array):
+        kept = [
+            _unless(code != NONE, old, new) for old, new in zip(changed, values[count - len(changed) :], strict=True)
+        ]
+        values = (*values[: count - len(changed)], *kept)
     return (number(code) if isinstance(code, jax.Array) else code, *values)
+
+
+def _unless(raises: Any, old: Any, new: Any) -> Any:
+    """A new value, or the old one where the lane raises; a list that is changed in place is left as it is by that."""
+    if not isinstance(new, jax.Array):
+        return new
+    return note(jnp.where(raises, old, new), either(old, new))
 
 
 def _unpacked(count: int, value: Any) -> tuple[Any, ...]:

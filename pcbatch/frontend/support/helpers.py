@@ -74,6 +74,8 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     """
     if not is_noting():
         return fn
+    if (of_lanes := math_replacement(fn)) is not None:
+        return of_lanes
     if isinstance(fn, type) and _package(fn) not in ARRAYS:
         return _constructor(fn, support)
     if isinstance(fn, functools.partial):
@@ -81,8 +83,6 @@ def substitute(fn: Any, support: ModuleType) -> Any:
     replacement = next((name for function, name in REPLACED if fn is function), None)
     if replacement is not None:
         return getattr(support, replacement)
-    if (of_lanes := math_replacement(fn)) is not None:
-        return of_lanes
     if isinstance(getattr(fn, "__self__", None), Tracer) and (operator := getattr(fn, "operator", None)) is not None:
         return functools.partial(operator, fn.__self__)  # `x.__add__` (see `tracer_operators`)
     if (method := _of_sequence(fn) or mappings.method(fn)) is not None:

@@ -14,6 +14,7 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
+from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
@@ -76,14 +77,28 @@ def gone_over(value: Any) -> LaneList:
     return items
 
 
+def entries_of(value: Any) -> Any:
+    """Return the number of entries of a dict or set before a loop over it; 0 for other values."""
+    return value.length() if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0
+
+
+def same_size(value: Any, size: Any) -> Any:
+    """Let the lane raise where a dict or set has changed its size in a loop over it."""
+    kind = "Set" if isinstance(value, LaneSet | set) else "dictionary"
+    if isinstance(value, Entries | dict | set):
+        require(entries_of(value) == size, "RuntimeError", f"{kind} changed size during iteration")
+    return 0
+
+
 def order_key(key: Any) -> Any:
     """Return the key function of an order; `d.get` of a dict of the lane gives values, for None has no order."""
     owner = getattr(key, "__self__", None)
     return owner.ordered_value if isinstance(owner, LaneDict) and key.__name__ == "get" else key
 
 
-METHODS = ("get", "copy", "items", "keys", "values", "union", "intersection", "difference", "symmetric_difference")
-METHODS += ("issubset", "issuperset", "isdisjoint")
+METHODS = frozenset(
+    "get copy items keys values union intersection difference symmetric_difference issubset issuperset isdisjoint".split()
+)
 
 
 def method(fn: Any) -> Any:
@@ -97,7 +112,7 @@ def method(fn: Any) -> Any:
         of_lane = any(isinstance(arg, Container) or is_of_lane(arg) for arg in args[:1])
         if not of_lane:
             return fn(*args, **options)
-        made = lane_dict(owner) if isinstance(owner, dict) else LaneSet.from_items(list(owner))
+        made = lane_dict(owner) if isinstance(owner, dict) else LaneSet.from_items(owner)
         return getattr(made, name)(*args, **options)
 
     return run
@@ -141,7 +156,7 @@ def empty_set() -> LaneSet:
 
 def added(items: Any, item: Any) -> Any:
     """Return a set with one more element."""
-    new = items.copy()
+    new = Entries.copy(items)
     new.add(item)
     return new
 
@@ -244,4 +259,5 @@ def elements(value: Any) -> LaneList:
 
 def unordered(value: Any) -> LaneList:
     """Return the elements of a dict, a set or a view as a list, for a function that does not ask for their order."""
-    return value.keys_list() if isinstance(value, LaneSet) else elements(value)
+    keys: LaneList = value.keys_list() if isinstance(value, LaneSet) else elements(value)
+    return keys

@@ -55,7 +55,9 @@ from pcbatch.frontend.support.mappings import defaultdict as defaultdict
 from pcbatch.frontend.support.mappings import dict_ as dict_
 from pcbatch.frontend.support.mappings import dict_display as dict_display
 from pcbatch.frontend.support.mappings import empty_set as empty_set
+from pcbatch.frontend.support.mappings import entries_of as entries_of
 from pcbatch.frontend.support.mappings import frozenset_ as frozenset_
+from pcbatch.frontend.support.mappings import same_size as same_size
 from pcbatch.frontend.support.mappings import set_ as set_
 from pcbatch.frontend.support.mappings import set_display as set_display
 from pcbatch.frontend.support.mappings import with_item as with_item

@@ -180,6 +180,8 @@ def product(multiply: Binary) -> Binary:
 
 def _repeated(a: Any, b: Any) -> Any:
     for values, times in ((a, b), (b, a)):
+        if isinstance(values, str) and isinstance(times, Tracer) and times.shape == ():
+            return LaneText.of(values) * times
         if isinstance(values, list) and isinstance(times, Tracer) and times.shape == ():
             if len(values) == 1:
                 return LaneList.filled(values[0], times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,8 @@ from pcbatch.origins import Tracer, number
 jax.extend.source_info_util.register_exclusion(__file__)
 
 BASES = {"b": 2, "o": 8, "x": 16, "X": 16, "d": 10, "": 10}
+SPEC = re.compile(r"(?:(?P<fill>.)?(?P<align>[<>]))?(?P<zero>0)?(?P<width>\d*)(?P<kind>[bdoxX]?)")
+CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda value: value, 115: str, 114: repr, 97: ascii}
 FORMAT_HELP = "of an integer of the lane there are widths, filled with spaces or zeros, and the kinds d, b, o, x and X"
 
 
@@ -86,16 +89,22 @@ def chr_(code: Any, /) -> Any:
 
 def formatted(value: Any, spec: str) -> Any:
     """Return `format(value, spec)` of an integer or a text of a lane."""
-    if isinstance(value, LaneText) and not spec:
-        return value
-    fill, rest = (" ", spec) if not spec.startswith("0") else ("0", spec[1:])
-    width, kind = (rest[:-1], rest[-1:]) if rest[-1:].isalpha() else (rest, "")
-    if not is_whole(value) or value.dtype == np.bool_ or kind not in BASES or not (width.isdigit() or not width):
+    parts = SPEC.fullmatch(spec)
+    of_text = isinstance(value, LaneText)
+    if parts is None or not (of_text or is_whole(value)) or (of_text and (parts["kind"] or parts["zero"])):
         raise Refusal("PCB304", f"the format {spec!r} of a value of the lane", helps=(FORMAT_HELP,))
-    shown = text_of_integer(value, BASES[kind], prefix=False, upper=kind == "X")
-    if not width:
-        return shown
-    return shown.zfill(int(width)) if fill == "0" else shown.rjust(int(width))
+    if not of_text:
+        kind = parts["kind"]
+        whole = value.astype(np.int32) if value.dtype == np.bool_ else value
+        value = text_of_integer(whole, BASES[kind], prefix=False, upper=kind == "X")
+    if not parts["width"]:
+        return value
+    width, align = int(parts["width"]), parts["align"]
+    if parts["zero"] and not align:
+        return value.zfill(width)
+    fill = parts["fill"] or ("0" if parts["zero"] else " ")
+    left = align == "<" or (of_text and not align)
+    return value.ljust(width, fill) if left else value.rjust(width, fill)
 
 
 def no_text() -> Refusal:
@@ -138,8 +147,7 @@ def template(*parts: Any) -> Any:
 def _shown(value: Any, conversion: int, spec: str) -> Any:
     of_lane = isinstance(value, Rows) or any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
     if not of_lane:
-        value = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}[conversion](value)
-        return format(value, spec)
+        return format(CONVERSIONS[conversion](value), spec)
     if not isinstance(value, LaneText) and conversion != -1 and is_whole(value):
         value, conversion = text(value), -1
     if isinstance(value, LaneText) and conversion in (114, 97):

@@ -17,8 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.lane_deque import LaneDeque
+from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.lane_set import LaneSet
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.python_numbers import attribute
@@ -33,6 +36,8 @@ EXAMPLES: dict[type, tuple[Any, ...]] = {
     float: (0.0, 2.5, -1.0),
     complex: (0j, 1 + 2j),
 }
+CONTAINERS: tuple[tuple[type, Any], ...] = ((LaneDict, {}), (LaneSet, set()), (LaneText, ""))
+"""The containers of lanes, and what they are in the plain function."""
 TESTS: dict[str, Callable[[Any, Any], Any]] = {
     "Is": lambda a, b: a is b,
     "IsNot": lambda a, b: a is not b,
@@ -136,12 +141,22 @@ def _answer(question: Callable[[Any], Any], value: Any, what: str) -> Any:
         title = f"{what} is not known of a value that may be None"
         raise Refusal("PCB305", title, helps=("ask first whether `x is None`",))
     if not isinstance(value, Tracer):
-        return question(value)
+        return question(_in_plain_python(value))
     answers = [question(example) for example in _examples(value)]
     first = answers[0]
     if all(type(answer) is type(first) and bool(answer == first) for answer in answers):
         return first
     raise _ambiguous(value, what)
+
+
+def _in_plain_python(value: Any) -> Any:
+    """Return an object of the type that a container of a lane has in the plain function; other objects as they are."""
+    if isinstance(value, LaneDict) and value.missing is not None:
+        return collections.Counter() if value.missing.name == "Counter" else collections.defaultdict()
+    for kind, example in CONTAINERS:
+        if isinstance(value, kind):
+            return example
+    return value
 
 
 def _ambiguous(value: Any, what: str) -> Refusal:

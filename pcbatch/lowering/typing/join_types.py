@@ -27,7 +27,6 @@ from pcbatch.errors import Refusal
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.typing.abstract_values import (
     Abstract,
-    Known,
     JoinError,
     Known,
     Leaf,

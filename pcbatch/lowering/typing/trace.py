@@ -157,7 +157,7 @@ def _evaluated(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, ot
             return fn(*args)
 
     try:
-        traced = _trace(run, ins, results)
+        traced = _trace(run, ins, results, fn)
         if not traced.closed.jaxpr.eqns:  # an equation is left if it reads a value of an outer trace
             return traced
         raise otherwise if isinstance(otherwise, Exception) else LookupError
@@ -177,7 +177,11 @@ def _may_hold_arrays(leaf: Leaf) -> bool:
     return isinstance(leaf, Known) and not isinstance(leaf.value, bool | int | float | complex | None)
 
 
-def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
+def _trace(
+    fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any] | None = None
+) -> Traced:
+    """Trace `fn`, which stands for the function `written` of the primitive where that is given."""
+    written = fn if written is None else written
     # Of each result: structure, leaves (None for an array), their origins, and these if no origin goes in.
     parts: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = []
     found: list[TracedCheck] = []
@@ -196,7 +200,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
         _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else tuple(out)
         if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
-            register_made(values, _existing(fn, ins))
+            register_made(values, _existing(written, ins))
         arrays_out: list[Any] = []
         for value in values:
             _check_not_iterator(value)
@@ -205,7 +209,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Tra
             firm = [one if is_firm(leaf) else Origin.UNKNOWN for one, leaf in zip(sources, leaves, strict=True)]
             parts.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves], sources, firm))
             arrays_out.extend(leaf for leaf in leaves if is_array(leaf))
-        ties.update(aliases(list(values), args, fn))
+        ties.update(aliases(list(values), args, written))
         repeated.update(k for k, value in enumerate(values) if Parts(value).repeated)
         return arrays_out + _check_outputs(made, found, len(arrays_out))
 

@@ -159,12 +159,23 @@ class _Cutter:
 
     def _steps(self, touches: Sequence[int]) -> Iterable[Segment | Touch]:
         eqns, start = self.closed.jaxpr.eqns, 0
+        constants = set(self.closed.jaxpr.constvars)
+        read = [v for k in touches for v in eqns[k].invars[1:] if isinstance(v, jex.Var) and v in constants]
+        if read:
+            yield self._constants(list(dict.fromkeys(read)))
         for k in [*touches, len(eqns)]:
             if k > start:
                 yield self._segment(eqns[start:k], eqns[k:])
             if k < len(eqns):
                 yield Touch(eqns[k])
             start = k + 1
+
+    def _constants(self, read: Sequence[Any]) -> Segment:
+        """The segment that gives the constants which touches read."""
+        part = self.closed.jaxpr.replace(
+            invars=[], outvars=list(read), eqns=[], debug_info=self.closed.jaxpr.debug_info.with_unknown_names()
+        )
+        return Segment(jex.ClosedJaxpr(part, self.closed.consts), (), tuple(read))
 
     def _segment(self, eqns: Sequence[Any], after: Sequence[Any]) -> Segment:
         jaxpr = self.closed.jaxpr

@@ -11,6 +11,8 @@ import numbers
 import operator
 import statistics
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from math import floor, gcd, isqrt
 from typing import Any
 
@@ -322,6 +324,18 @@ def test_texts_of_messages() -> None:
     assert pcbatch.batch(told)(ints(5), floats(0)).tolist() == [10]
 
 
+def test_containers_of_lanes_have_the_types_of_pythons() -> None:
+    def f(n):
+        xs = []
+        for k in range(n):
+            xs.append(k)
+        d = {}
+        d[n] = 1
+        return isinstance(xs, list), type(xs) is list, isinstance(xs, (tuple, int)), isinstance(d, dict)
+
+    assert [bool(answer[0]) for answer in pcbatch.batch(f)(ints(2))] == [True, True, False, True]
+
+
 def test_errors_of_math_have_their_names() -> None:
     def f(x):
         return math.sqrt(x) + math.log(x + 1)
@@ -337,6 +351,8 @@ def test_what_has_no_number_is_refused() -> None:
         (lambda xs: math.sqrt(xs), "PCB306"),
         (lambda xs: xs[0].hex(), "PCB303"),
         (lambda xs: math.gcd(xs[0]), "PCB303"),
+        (lambda xs: Fraction(int(xs[0]), 3), "PCB304"),
+        (lambda xs: Decimal(xs[0]), "PCB304"),
         (lambda xs: math.floor(xs * 1j), "PCB30"),
     ):
         with pytest.raises(pcbatch.CompileError, match=code):

@@ -6,6 +6,8 @@ For values that are known while compiling the library's own function runs, so re
 from __future__ import annotations
 
 import cmath
+import decimal
+import fractions
 import functools
 import math
 import statistics
@@ -17,6 +19,7 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
+from pcbatch.errors import Refusal
 from pcbatch.frontend.support.math_functions import arguments, complexes, integers, reals, sequences, wide_integers
 from pcbatch.origins import Origin, Tracer, is_noted, number, source_of
 
@@ -39,6 +42,8 @@ MODULES: tuple[tuple[ModuleType, Mapping[str, Function]], ...] = (
 
 def replacement(fn: Any) -> Function | None:
     """Return what replaces a function of `math`, `cmath` or `statistics` while a primitive is traced."""
+    if fn is fractions.Fraction or fn is decimal.Decimal:
+        return _refusing(fn)
     name = getattr(fn, "__name__", None)
     if not isinstance(name, str):
         return None
@@ -46,6 +51,21 @@ def replacement(fn: Any) -> Function | None:
         if name in functions and getattr(module, name, None) is fn:
             return _of_lanes(fn, functions[name])
     return None
+
+
+def _refusing(cls: Any) -> Function:
+    """Return a constructor that refuses values of a lane."""
+
+    def make(*args: Any, **options: Any) -> Any:
+        if arguments.of_lane((args, options)):
+            title = f"`{cls.__name__}` keeps integers without bound, and those of a lane have a fixed width"
+            help = "keep a numerator and a denominator, divided by their `math.gcd`"
+            if cls is decimal.Decimal:
+                help = "count in the smallest unit, an integer such as cents, or compute with floats"
+            raise Refusal("PCB304", title, helps=(help,))
+        return cls(*args, **options)
+
+    return make
 
 
 @functools.cache

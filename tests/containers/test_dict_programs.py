@@ -1,0 +1,394 @@
+"""Programs with dicts and sets whose keys are values of the lane: every lane gives what plain Python gives."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+import pcbatch
+
+XS = np.random.default_rng(0).integers(0, 8, (12, 10)).astype(np.int32)
+YS = np.random.default_rng(1).integers(0, 12, (12, 10)).astype(np.int32)
+N = np.arange(12, dtype=np.int32)
+
+
+def plain(value):
+    """Return a result of one lane as values of Python."""
+    return tuple(map(plain, value)) if isinstance(value, tuple) else value.item() if hasattr(value, "item") else value
+
+
+def check(f, *args):
+    """Compare a batch with the plain function, which gets Python's own numbers and lists."""
+    got = pcbatch.batch(f)(*args)
+    lanes = range(len(args[0]))
+    parts = got if isinstance(got, tuple) else (got,)
+    values = [part.tolist() for part in parts]
+    for lane in lanes:
+        expected = f(*[arg[lane].tolist() for arg in args])
+        found = tuple(value[lane] for value in values)
+        assert found == (expected if isinstance(expected, tuple) else (expected,)), lane
+
+
+def two_sum(xs, target):
+    seen = {}
+    for i in range(len(xs)):
+        if target - xs[i] in seen:
+            return (seen[target - xs[i]], i)
+        seen[xs[i]] = i
+    return (-1, -1)
+
+
+def happy(n):
+    seen = set()
+    while n != 1 and n not in seen:
+        seen.add(n)
+        total = 0
+        while n > 0:
+            d = n % 10
+            total += d * d
+            n //= 10
+        n = total
+    return n == 1
+
+
+def first_repeated(xs):
+    seen = set()
+    for x in xs:
+        if x in seen:
+            return x
+        seen.add(x)
+    return -1
+
+
+def most_frequent(xs):
+    counts = {}
+    for x in xs:
+        counts[x] = counts.get(x, 0) + 1
+    return max(counts, key=counts.get)
+
+
+def cycle(n, c):
+    seen = {}
+    x, k = 0, 0
+    while x not in seen:
+        seen[x] = k
+        x = (x * x + c) % n
+        k += 1
+    return k - seen[x]
+
+
+def consecutive(xs):
+    s = set(xs)
+    best = t = 0
+    for x in s:
+        t = t * 3 % 1000 + x
+        if x - 1 not in s:
+            n = 1
+            while x + n in s:
+                n += 1
+            best = max(best, n)
+    return best, t
+
+
+def deletes(xs):
+    d = {}
+    for x in xs:
+        if x in d:
+            del d[x]
+        else:
+            d[x] = len(d)
+    t = 0
+    for k, v in d.items():
+        t = t * 11 + k + v
+    return t
+
+
+def algebra(xs, ys):
+    a = set(xs)
+    b = set(ys)
+    return len(a | b), len(a & b), len(a - b), len(a ^ b), a <= b, a.isdisjoint(b), (a & b) <= a, a == b
+
+
+def anagram(xs, ys):
+    return Counter(xs) == Counter(ys)
+
+
+def grouplists(xs):
+    g = defaultdict(list)
+    for x in xs:
+        g[x % 3].append(x)
+    best = 0
+    for k in g:
+        best = max(best, len(g[k]))
+    return best
+
+
+def setdefault(xs):
+    d = {}
+    for i, x in enumerate(xs):
+        d.setdefault(x, i)
+    t = 0
+    for x in xs:
+        t = t * 3 + d[x]
+    return t
+
+
+def nqueens(n):
+    cols = set()
+    d1 = set()
+    d2 = set()
+    pos = [0] * 8
+    count = 0
+    r = 0
+    c = 0
+    while r >= 0:
+        if r == n:
+            count += 1
+            r -= 1
+            if r >= 0:
+                c = pos[r]
+                cols.remove(c)
+                d1.remove(r + c)
+                d2.remove(r - c)
+                c += 1
+            continue
+        while c < n and (c in cols or r + c in d1 or r - c in d2):
+            c += 1
+        if c < n:
+            cols.add(c)
+            d1.add(r + c)
+            d2.add(r - c)
+            pos[r] = c
+            r += 1
+            c = 0
+        else:
+            r -= 1
+            if r >= 0:
+                c = pos[r]
+                cols.remove(c)
+                d1.remove(r + c)
+                d2.remove(r - c)
+                c += 1
+    return count
+
+
+def merge(xs, ys):
+    a = {x: 1 for x in xs}
+    b = {y: 2 for y in ys}
+    c = {**a, **b}
+    a.update(b)
+    return sum(c.values()), a == c, len(a | b)
+
+
+def subarrays(xs, k):
+    seen = defaultdict(int)
+    seen[0] = 1
+    total = count = 0
+    for x in xs:
+        total += x
+        count += seen[total - k]
+        seen[total] += 1
+    return count, len(seen)
+
+
+def window(xs, k):
+    counts = {}
+    best = left = 0
+    for right in range(len(xs)):
+        counts[xs[right]] = counts.get(xs[right], 0) + 1
+        while len(counts) > k:
+            counts[xs[left]] -= 1
+            if counts[xs[left]] == 0:
+                del counts[xs[left]]
+            left += 1
+        best = max(best, right - left + 1)
+    return best
+
+
+def bfs(n):
+
+    seen = {(0, 0)}
+    queue = [(0, 0, 0)]
+    while queue:
+        x, y, d = queue.pop(0)
+        if x == n and y == n - 1:
+            return d
+        for dx, dy in ((1, 2), (2, 1), (-1, 2), (1, -2), (2, -1), (-2, 1)):
+            p = (x + dx, y + dy)
+            if 0 <= p[0] < 5 and 0 <= p[1] < 5 and p not in seen:
+                seen.add(p)
+                queue.append((p[0], p[1], d + 1))
+    return -1
+
+
+def updates(xs):
+    s = {1, 2}
+    s |= {x for x in xs}
+    s.discard(3)
+    s.update([100, 200])
+    s -= {100}
+    return len(s), 200 in s, sum(s), max(s), min(s)
+
+
+def floats(xs):
+    d = {}
+    for x in xs:
+        d[x / 2] = d.get(x / 2, 0.0) + 0.5
+    return sum(d.values()), len(d)
+
+
+def popitem(xs):
+    d = {x: i for i, x in enumerate(xs)}
+    k, v = d.popitem()
+    w = d.pop(99, -5)
+    return k, v, w, len(d)
+
+
+def keys_changed(xs):
+    d = {x: 0 for x in xs}
+    for k in d:
+        d[k] += k
+    return sum(d.values())
+
+
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        (
+            two_sum,
+            (
+                XS,
+                N,
+            ),
+        ),
+        (happy, (N + 1,)),
+        (first_repeated, (XS,)),
+        (most_frequent, (XS,)),
+        (
+            cycle,
+            (
+                N + 2,
+                N,
+            ),
+        ),
+        (consecutive, (XS,)),
+        (deletes, (XS,)),
+        (
+            algebra,
+            (
+                XS,
+                YS,
+            ),
+        ),
+        (
+            anagram,
+            (
+                XS,
+                np.concatenate([XS[:6, ::-1], YS[6:]]),
+            ),
+        ),
+        (grouplists, (XS,)),
+        (setdefault, (XS,)),
+        (nqueens, (N % 6 + 1,)),
+        (
+            merge,
+            (
+                XS,
+                YS,
+            ),
+        ),
+        (
+            subarrays,
+            (
+                XS,
+                N,
+            ),
+        ),
+        (
+            window,
+            (
+                XS,
+                N % 4 + 1,
+            ),
+        ),
+        (bfs, (N % 6,)),
+        (updates, (XS,)),
+        (floats, (XS,)),
+        (popitem, (XS,)),
+        (keys_changed, (XS,)),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_every_lane_gives_what_plain_python_gives(f, args):
+    check(f, *args)
+
+
+def counts(xs):
+    found = {}
+    for x in xs:
+        found[x] = found.get(x, 0) + 1
+    return found, set(xs)
+
+
+def test_dicts_and_sets_are_results():
+    dicts, sets = pcbatch.batch(counts)(XS)
+    expected = [counts(x.tolist()) for x in XS]
+    assert dicts.tolist() == [found for found, _ in expected] and sets.tolist() == [found for _, found in expected]
+    assert [list(found) for found in dicts.tolist()] == [list(found) for found, _ in expected]
+    assert dicts[3] == expected[3][0] and len(sets) == len(XS) and repr(sets).startswith("Sets([{")
+
+
+def many(n):
+    found = set()
+    for k in range(n):
+        found.add(k * k)
+    return len(found)
+
+
+def test_a_full_set_makes_the_run_start_again_with_more_room():
+    assert pcbatch.batch(many)(np.array([3, 100, 0], np.int32)).tolist() == [3, 100, 0]
+
+
+def lookup(x):
+    table = {1: 10, 4: 40}
+    return table[x]
+
+
+def grows(xs, y):
+    found = {x: 0 for x in xs}
+    for k in found:
+        if k == y:
+            found[k + 100] = 0
+    return len(found)
+
+
+def test_a_lane_raises_what_python_raises():
+    run = pcbatch.batch(lookup).run(np.array([1, 2, 4], np.int32))
+    assert run.value[0] == 10 and run.value[2] == 40
+    with pytest.raises(pcbatch.BatchRuntimeError, match=r"1 \(x=2\): 2"):
+        pcbatch.batch(lookup)(np.array([1, 2, 4], np.int32))
+    with pytest.raises(pcbatch.BatchRuntimeError, match="changed size during iteration"):
+        pcbatch.batch(grows)(XS, XS[:, 0])
+
+
+def removed(xs):
+    found = set(xs)
+    found.discard(3)
+    return [x for x in found]
+
+
+def of_sets(xs, k):
+    groups = [set(), set()]
+    groups[k].add(xs[0])
+    return len(groups[0])
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "message"),
+    [(removed, (XS,), "order of this set"), (of_sets, (XS, N % 2), "cannot be an element")],
+)
+def test_what_is_not_known_is_refused(f, args, message):
+    with pytest.raises(pcbatch.CompileError, match=message):
+        pcbatch.batch(f)(*args)

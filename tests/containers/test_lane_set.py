@@ -1,0 +1,151 @@
+"""Sets of the lane, compared with Python's own over random sequences of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcbatch.containers.capacity import using_capacity
+from pcbatch.containers.covering import covered
+from pcbatch.containers.lane_dict import LaneDict
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_set import LaneSet
+from pcbatch.containers.set_order import python_order
+from pcbatch.errors import Refusal
+from tests.containers.test_lane_dict import checked, python, tolist
+
+ROOM = 16
+
+
+def add(s: Any, key: Any) -> Any:
+    s.add(key)
+
+
+def discard(s: Any, key: Any) -> Any:
+    s.discard(key)
+
+
+def remove(s: Any, key: Any) -> Any:
+    s.remove(key)
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {"add": add, "discard": discard, "remove": remove}
+steps = {name: checked(fn) for name, fn in OPERATIONS.items()}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    operations=st.lists(
+        st.tuples(
+            st.sampled_from(["add", "add", "discard", "remove"]),
+            st.tuples(st.integers(-2, 2), st.sampled_from([0.5, 2.0])),
+        ),
+        max_size=20,
+    )
+)
+def test_operations_give_what_pythons_set_gives(operations: list[tuple[str, Any]]) -> None:
+    expected: set[Any] = set()
+    with using_capacity(ROOM):
+        s = LaneSet.from_items([(jnp.int32(0), jnp.float32(0))])
+        s.clear()
+        for name, key in operations:
+            s, _, error = steps[name](s, key)
+            try:
+                OPERATIONS[name](expected, key)
+            except KeyError:
+                assert error == "KeyError"
+                return
+            assert error is None
+            assert int(s.length()) == len(expected)
+            assert set(tolist(s.keys_list())) == expected
+
+
+def all_operators(a: Any, b: Any) -> tuple[Any, ...]:
+    return (a | b, a & b, a - b, a ^ b), (a <= b, a < b, a >= b, a > b, a == b, a != b, a.isdisjoint(b))
+
+
+@jax.jit
+def of_lanes(xs: Any, n: Any, ys: Any, m: Any) -> Any:
+    with using_capacity(ROOM):
+        a, b = (LaneSet.from_items(LaneList.from_array(values)[:size]) for values, size in ((xs, n), (ys, m)))
+        sets, answers = all_operators(a, b)
+        return [each.keys_list() for each in sets], answers
+
+
+@settings(max_examples=25, deadline=None)
+@given(*[st.lists(st.integers(-3, 3), max_size=6)] * 2)
+def test_operators_give_what_pythons_give(xs: list[int], ys: list[int]) -> None:
+    sets, answers = of_lanes(
+        *(part for values in (xs, ys) for part in (jnp.array([*values, *[99] * (6 - len(values))]), len(values)))
+    )
+    expected_sets, expected = all_operators(set(xs), set(ys))
+    assert [set(tolist(each)) for each in sets] == list(expected_sets)
+    assert tuple(python(answers)) == expected
+
+
+def test_operators_take_known_sets_and_keys_of_dicts() -> None:
+    s = LaneSet.from_items([jnp.int32(1), jnp.int32(2)])
+    assert set(tolist(({2, 3} - s).keys_list())) == {3} and set(tolist(({2, 3} & s).keys_list())) == {2}
+    d = LaneDict.of_items([(jnp.int32(2), 0), (jnp.int32(5), 0)])
+    assert set(tolist((s | d.keys()).keys_list())) == {1, 2, 5} and s != {1} and s == {2, 1}
+    with pytest.raises(TypeError, match="unsupported operand"):
+        s |= [1]  # type: ignore[operator]
+
+
+order = jax.jit(python_order)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.one_of(st.integers(-40, 40), st.integers(-(2**31), 2**31 - 1), st.integers(0, 40).map(lambda k: k * 256)),
+        unique=True,
+        max_size=90,
+    )
+)
+def test_sets_of_integers_are_gone_over_in_pythons_order(keys: list[int]) -> None:
+    padded = jnp.array([*keys, *[0] * (90 - len(keys))], jnp.int32)
+    places = np.asarray(order(padded, len(keys)))[: len(keys)]
+    assert [keys[place] for place in places] == _added(keys)
+
+
+def _added(keys: list[int]) -> list[int]:
+    """The elements of a set to which keys have been added one by one."""
+    found: set[int] = set()
+    for key in keys:
+        found.add(key)
+    return list(found)
+
+
+def test_the_order_of_other_sets_is_refused() -> None:
+    s = LaneSet.from_items([jnp.int32(1), jnp.int32(2)])
+    assert tolist(s.ordered()) == [1, 2]
+    s.discard(jnp.int32(1))
+    with pytest.raises(Refusal, match="order of this set"):
+        s.ordered()
+    with pytest.raises(Refusal, match="order of this set"):
+        LaneSet.from_items([jnp.float32(1)]).ordered()
+    with pytest.raises(Refusal, match="pop"):
+        s.pop()
+
+
+def test_what_covers_two_has_the_keys_of_the_first_and_room_for_both() -> None:
+    with using_capacity(8):
+        a = LaneDict.of_items([(jnp.int32(k), jnp.float32(k)) for k in (5, 3, 4)])
+        del a[jnp.int32(3)]
+    with using_capacity(32), jax.numpy_dtype_promotion("standard"):
+        b = LaneDict.of_items([(jnp.float32(1.5), jnp.float32(2))])
+        c = covered(a, b)
+        assert c.capacity == 32 and tolist(c.items_list()) == [(5.0, 5.0), (4.0, 4.0)]  # type: ignore[attr-defined]
+        assert tolist(covered({7: 1.0, 2: 2.0}, b).items_list()) == [(7.0, 1.0), (2.0, 2.0)]  # type: ignore[attr-defined]
+        assert int(covered({}, b).length()) == 0
+        assert jax.tree.structure(covered({}, b)) == jax.tree.structure(covered(b, {}))
+    with pytest.raises(Refusal, match="on one way"):
+        covered(a, LaneSet())
