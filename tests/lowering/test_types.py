@@ -56,7 +56,7 @@ class TestRefusals:
             k = clear(pair)
             return pair[0] + k
 
-        assert code_of(fn, N) == "PCB304"
+        np.testing.assert_array_equal(pcbatch.batch(fn)(N), N + 1)
 
     def test_a_list_that_a_helper_lengthens(self) -> None:
         def more(items):
@@ -67,7 +67,7 @@ class TestRefusals:
             pair = [n, n + 1]
             return n + more(pair)
 
-        assert code_of(fn, N) == "PCB304"
+        np.testing.assert_array_equal(pcbatch.batch(fn)(N), N + 3)
 
     def test_a_side_effect(self) -> None:
         def show(n):
@@ -79,12 +79,12 @@ class TestRefusals:
 
         assert code_of(fn, N) == "PCB304"
 
-    def test_an_object_that_may_hold_values_of_a_lane(self) -> None:
+    def test_an_object_that_holds_values_of_a_lane(self) -> None:
         def fn(n):
             box = Box(n)
             return box.value
 
-        assert code_of(fn, N) == "PCB304"
+        np.testing.assert_array_equal(pcbatch.batch(fn)(N), N)
 
     def test_a_variable_that_changes_its_shape(self) -> None:
         def fn(n):

@@ -68,8 +68,9 @@ def _diagnostics(
         return
     if differs(value, target):  # which leaf of a container a number becomes is not known here
         numbers = [leaf for leaf in value.leaves if isinstance(leaf, Known) and leaf.is_number]
+        wider = [want for want in target.arrays if want.dtype != "bool"]
         for number in numbers:
-            if target.arrays and not any(fits(number, want) for want in target.arrays if want.dtype != "bool"):
+            if wider and not any(fits(number, want) for want in wider):
                 yield _diagnostic(program.function(place[0]), place[1], number, target.arrays[0], loc)
         return
     for want, have in zip(target.leaves, value.leaves, strict=True):
