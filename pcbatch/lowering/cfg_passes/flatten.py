@@ -49,6 +49,7 @@ from pcbatch.lowering.typing.infer import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
 from pcbatch.lowering.typing.join_types import convert, differs
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
+from pcbatch.records.made import HEAP
 from pcbatch.records.tables import TABLES
 
 
@@ -59,7 +60,7 @@ def run(program: CfgProgram, inferred: Inferred) -> CfgProgram:
     for function_name, variable in inferred.types:
         variables[function_name].append(variable)
     typed = tuple(
-        _Flattener(functions, function, inferred, variables[name]).function()
+        _Flattener(program.entry, functions, function, inferred, variables[name]).function()
         for name, function in functions.items()
         if inferred.reachable.get(name)
     )
@@ -76,9 +77,14 @@ class _Flattener:
     """Flattens one function. Names of leaves depend on the variable and its structure only."""
 
     def __init__(
-        self, functions: Mapping[str, Function], function: Function, inferred: Inferred, variables: Sequence[str]
+        self,
+        entry: str,
+        functions: Mapping[str, Function],
+        function: Function,
+        inferred: Inferred,
+        variables: Sequence[str],
     ) -> None:
-        self.functions, self.source, self.inferred = functions, function, inferred
+        self.entry, self.functions, self.source, self.inferred = entry, functions, function, inferred
         self.types: dict[str, ArrayType] = {}
         self.show = Show(lambda v: inferred.types.get((function.name, v)))
         for variable in variables:
@@ -87,6 +93,9 @@ class _Flattener:
         table_leaves = array_leaves(TABLES, tables) if tables is not None else ()
         self.tables = tuple(leaf for leaf, _ in table_leaves)  # parameters of every function
         self.types.update(table_leaves)
+        heap_leaves = array_leaves(HEAP, inferred.heap) if inferred.heap is not None else ()
+        self.heap = tuple(leaf for leaf, _ in heap_leaves)  # parameters of every function but the entry, and results
+        self.types.update(heap_leaves)
         self.fresh = Fresh(set(self.types))
         self.converted: dict[str, Abstract] = {}  # temporaries that hold values before a conversion
 
@@ -94,6 +103,8 @@ class _Flattener:
         """Return the type of a variable, of another function if one is named."""
         if not function and name in self.converted:
             return self.converted[name]
+        if name == HEAP and self.inferred.heap is not None:
+            return self.inferred.heap
         return self.inferred.types[function or self.source.name, name]
 
     def temporary(self, name: str, value: Abstract) -> str:
@@ -116,12 +127,17 @@ class _Flattener:
         reachable = self.inferred.reachable[self.source.name]
         blocks = tuple(self.block(block) for block in self.source.blocks if block.label in reachable)
         blocks = drop_unreachable(blocks)
+        entry = self.source.name == self.entry
+        if entry:
+            made = tuple(no_value(leaf, self.types[leaf], self.source.loc) for leaf in self.heap)
+            blocks = (replace(blocks[0], ops=(*made, *blocks[0].ops)), *blocks[1:])
+        heap = () if entry else self.heap
         for temp, name in self.fresh.origins.items():
             self.types.setdefault(temp, self.types[name] if name in self.types else self.types[temp])
         return replace(
             self.source,
-            params=self.leaves(self.source.params) + self.tables,
-            results=self.results(),
+            params=self.leaves(self.source.params) + self.tables + heap,
+            results=self.results() + heap,
             blocks=blocks,
             types=self.types,
         )
@@ -168,12 +184,19 @@ class _Flattener:
     def prim(self, op: Prim, traced: Traced | None) -> list[Op]:
         """Flatten a primitive: each leaf of a result is passed on, computed, or a constant."""
         assert traced is not None, op
+        if traced.heap is not None:
+            op, traced = replace(op, dsts=(*op.dsts, HEAP)), replace(traced, outs=(*traced.outs, traced.heap))
         wider = {dst: out for dst, out in zip(op.dsts, traced.outs, strict=True) if differs(out, self.abstract(dst))}
         if wider:
             temps = {dst: self.temporary(dst, out) for dst, out in wider.items()}
-            ops = self.prim(replace(op, dsts=tuple(temps.get(dst, dst) for dst in op.dsts)), traced)
+            ops = self._prim(replace(op, dsts=tuple(temps.get(dst, dst) for dst in op.dsts)), traced)
             return ops + [part for dst, temp in temps.items() for part in self.convert(dst, temp, op.loc)]
+        return self._prim(op, traced)
+
+    def _prim(self, op: Prim, traced: Traced) -> list[Op]:
+        """Flatten a primitive that gives values with the structures of its variables."""
         in_leaves = self.leaves(op.expr.ins) + (self.tables if traced.tables else ())
+        in_leaves += () if traced.heap is None else self.heap
         outvars = traced.closed.jaxpr.outvars
         invars = {v: k for k, v in enumerate(traced.closed.jaxpr.invars)}
         moves: list[tuple[str, str]] = []
@@ -299,7 +322,7 @@ class _Flattener:
                 continue
             for leaf, w, h in zip(leaf_names(dst, want), want.leaves, have.leaves, strict=True):
                 dsts += self._result(leaf, w, h, op.loc, after)
-        return [*ops, Call(tuple(dsts), op.func, (*args, *self.tables), op.loc), *after]
+        return [*ops, Call((*dsts, *self.heap), op.func, (*args, *self.tables, *self.heap), op.loc), *after]
 
     def _argument(self, leaf: str, want: ArrayType, have: ArrayType | Known, loc: Loc | None, ops: list[Op]) -> str:
         if isinstance(have, ArrayType) and have.dtype == want.dtype:
