@@ -14,18 +14,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.aliasing import MOST, captured_values, parts_of
 from pcbatch.containers.container import Container
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
-from pcbatch.records.schema import NONE, field_names, is_record
+from pcbatch.records.schema import field_names, is_record
 
 HEAP = "__made__"
 """The variable that holds the heap, in every function that makes or reads records made in lanes."""
@@ -248,6 +250,9 @@ def _record(value: Any) -> Ref:
     if field_names(type(value), value) != names:
         title = f"objects of {type(value).__name__} have different attributes"
         raise Refusal("PCB320", title, helps=("give all attributes a value in `__init__`",))
+    if any(name not in names for name in getattr(value, "__dict__", ())):
+        title = f"an object of {type(value).__name__} has attributes that are no fields of its class"
+        raise Refusal("PCB320", title, helps=("declare them as fields of the dataclass",))
     heap.made[id(value)] = value, None  # type: ignore[assignment]
     fields = tuple(_field(getattr(value, name), f"{type(value).__name__}.{name}") for name in names)
     rows = heap.lists[cls]
@@ -278,8 +283,37 @@ def _field(value: Any, name: str) -> Any:
 
     if isinstance(value, Optional):
         return Optional(_field(value.value, name), value.present)
-    title = f"`{name}` of a record that is made in a lane cannot be a {type(value).__name__}"
+    kind = "an array" if isinstance(value, jax.Array | np.ndarray) else f"a {_name(value)}"
+    title = f"`{name}` of a record that is made in a lane cannot be {kind}"
     raise Refusal("PCB320", title, helps=(FIELD_HELP,))
+
+
+def _name(value: Any) -> str:
+    return getattr(value, "python_name", type(value).__name__.removeprefix("Lane").lower())
+
+
+def captured_record(fn: Any, is_own: Callable[[Any], bool]) -> Any:
+    """Return an object that a function finds in its globals and cells, or a function of the user's that it names, and
+    whose class has records made in lanes; None if there is none."""
+    classes = {one.cls for one in made_schema().classes}
+    seen: set[int] = set()
+    stack: list[Any] = [fn]
+    while stack:
+        value = stack.pop()
+        if id(value) in seen or len(seen) > MOST:
+            continue
+        seen.add(id(value))
+        if type(value) in classes:
+            return value
+        match value:
+            case FunctionType():
+                stack += captured_values(value) if value is fn or is_own(value.__code__) else ()
+            case MethodType():
+                stack += (value.__self__, value.__func__)
+            case _ if not isinstance(value, type | ModuleType):
+                parts = parts_of(value)
+                stack += () if parts is None else parts[1]
+    return None
 
 
 def existed_before(kept: list[dict[int, Any]]) -> Any:
@@ -306,8 +340,3 @@ def _unset() -> Any:
     from pcbatch.containers.elements import Unset
 
     return Unset()
-
-
-def none_of(type_: RefType) -> Ref:
-    """Return None as a reference."""
-    return Ref(jnp.int32(NONE), type_)

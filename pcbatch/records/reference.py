@@ -34,7 +34,8 @@ class RefType:
     """The type of a reference.
 
     Attributes:
-        table: the number of the `Packed` that it leads into, among those of a call; `MADE_TABLE` for records made in lanes.
+        table: the number of the `Packed` that it leads into, among those of a call; `MADE_TABLE` for records that are
+            made in lanes.
         schema: of that `Packed`, or of the records made in lanes.
         classes: what it may refer to, by their numbers in the schema.
         optional: whether it may be None.

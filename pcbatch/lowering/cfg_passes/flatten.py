@@ -94,8 +94,9 @@ class _Flattener:
         self.tables = tuple(leaf for leaf, _ in table_leaves)  # parameters of every function
         self.types.update(table_leaves)
         heap_leaves = array_leaves(HEAP, inferred.heap) if inferred.heap is not None else ()
-        self.heap = tuple(leaf for leaf, _ in heap_leaves)  # parameters of every function but the entry, and results
-        self.types.update(heap_leaves)
+        self.heap = tuple(leaf for leaf, _ in heap_leaves)
+        self.with_heap = _with_heap(functions, inferred) if self.heap else frozenset()  # it is a parameter and a result
+        self.types.update(heap_leaves if function.name == entry or function.name in self.with_heap else ())
         self.fresh = Fresh(set(self.types))
         self.converted: dict[str, Abstract] = {}  # temporaries that hold values before a conversion
 
@@ -131,7 +132,7 @@ class _Flattener:
         if entry:
             made = tuple(no_value(leaf, self.types[leaf], self.source.loc) for leaf in self.heap)
             blocks = (replace(blocks[0], ops=(*made, *blocks[0].ops)), *blocks[1:])
-        heap = () if entry else self.heap
+        heap = self.heap if self.source.name in self.with_heap and not entry else ()
         for temp, name in self.fresh.origins.items():
             self.types.setdefault(temp, self.types[name] if name in self.types else self.types[temp])
         return replace(
@@ -322,7 +323,8 @@ class _Flattener:
                 continue
             for leaf, w, h in zip(leaf_names(dst, want), want.leaves, have.leaves, strict=True):
                 dsts += self._result(leaf, w, h, op.loc, after)
-        return [*ops, Call((*dsts, *self.heap), op.func, (*args, *self.tables, *self.heap), op.loc), *after]
+        heap = self.heap if op.func in self.with_heap else ()
+        return [*ops, Call((*dsts, *heap), op.func, (*args, *self.tables, *heap), op.loc), *after]
 
     def _argument(self, leaf: str, want: ArrayType, have: ArrayType | Known, loc: Loc | None, ops: list[Op]) -> str:
         if isinstance(have, ArrayType) and have.dtype == want.dtype:
@@ -346,6 +348,18 @@ class _Flattener:
         self.types[temp] = have
         after.append(cast(leaf, temp, have, want, loc))
         return [temp]
+
+
+def _with_heap(functions: Mapping[str, Function], inferred: Inferred) -> frozenset[str]:
+    """The functions that make or read records of the lane, or call such."""
+    using = {key[0] for key, traced in inferred.traced.items() if traced.heap is not None}
+    called = {
+        name: {op.func for block in function.blocks for op in block.ops if isinstance(op, Call)}
+        for name, function in functions.items()
+    }
+    while more := {name for name in called if name not in using and not using.isdisjoint(called[name])}:
+        using |= more
+    return frozenset(using)
 
 
 def no_way_back(call: Call) -> Fail:

@@ -11,13 +11,15 @@ from pcbatch.errors import Refusal
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, of_example
-from pcbatch.lowering.typing.join_types import join
 from pcbatch.lowering.typing.jax_types import from_aval
+from pcbatch.lowering.typing.join_types import join
+from pcbatch.lowering.typing.objects import is_written_here
 from pcbatch.lowering.typing.trace import Traced, reading_tables, using_heap
 from pcbatch.records.made import (
     FIELD_HELP,
     MadeClass,
     NeedsHeap,
+    captured_record,
     classes_in,
     empty_heap,
     existed_before,
@@ -48,6 +50,8 @@ class MadeRecords:
 
     def trace(self, key: Key, op: Prim, fn: Callable[..., Any], ins: tuple[Abstract, ...]) -> Traced:
         """Trace a primitive; `ins` are its operands, and the tables of packed objects if it reads them."""
+        if key not in self._cache and (old := captured_record(op.expr.fn, is_written_here)) is not None:
+            raise refuse_existing(old)
         cache = self._cache.setdefault(key, [])
         if any(mentions_made(value.tree) for value in ins):
             self.keys.add(key)
@@ -109,7 +113,10 @@ def wanted(old: Abstract, new: Abstract, error: JoinError) -> frozenset[MadeClas
     if error.kind not in ("made", "structure"):
         return frozenset()
     one, other = (classes_in(_example(value)) for value in (old, new))
-    if one and other or (one or other) and any(mentions_made(value.tree) for value in (old, new)):
+    nested = error.kind == "made" and one and other
+    differ = error.kind == "structure" and one and other and one != other
+    with_made = (one or other) and any(mentions_made(value.tree) for value in (old, new))
+    if nested or differ or with_made:
         return frozenset((one | other) - set(made_schema().classes))
     return frozenset()
 

@@ -206,9 +206,7 @@ def _may_hold_arrays(leaf: Leaf) -> bool:
     return isinstance(leaf, Known) and not isinstance(leaf.value, bool | int | float | complex | None)
 
 
-def _trace(
-    fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any]
-) -> Traced:
+def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any]) -> Traced:
     """Trace `fn`, which stands for the function `written` of the primitive."""
     # Of each result: structure, leaves (None for an array), their origins, and these if no origin goes in.
     parts: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = []
