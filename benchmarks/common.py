@@ -99,6 +99,21 @@ def paired(first: Callable[[], Any], second: Callable[[], Any], repeats: int) ->
     return median(a for a, _ in pairs), median(b for _, b in pairs), median(b / a for a, b in pairs)
 
 
+def cpu_seconds(call: Callable[[], Any]) -> float:
+    """CPU seconds of the process for one call: other programs of a busy machine do not count."""
+    start = time.process_time()
+    jax.block_until_ready(call())
+    return time.process_time() - start
+
+
+def paired_cpu(first: Callable[[], Any], second: Callable[[], Any], repeats: int) -> tuple[float, float, float]:
+    """Median CPU seconds of two things that take turns, and the median ratio of the first to the second in a pair."""
+    cpu_seconds(first), cpu_seconds(second)
+    pairs = [(cpu_seconds(first), cpu_seconds(second)) for _ in range(repeats)]
+    median = statistics.median
+    return median(a for a, _ in pairs), median(b for _, b in pairs), median(a / b for a, b in pairs)
+
+
 def machine() -> dict[str, Any]:
     """Where the numbers come from."""
     return {

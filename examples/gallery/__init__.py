@@ -1,4 +1,4 @@
-"""Eleven first programs, each compared with something that does not use pcbatch; see README.md."""
+"""Twenty first programs, each compared with something that does not use pcbatch; see README.md."""
 
 NAMES = (
     "quicksort",
@@ -12,4 +12,13 @@ NAMES = (
     "forest",
     "arithmetic",
     "kd_tree",
+    "quicksort_lists",
+    "primes",
+    "maze",
+    "dijkstra",
+    "queens",
+    "knapsack",
+    "lru_cache",
+    "rpn",
+    "derivative",
 )

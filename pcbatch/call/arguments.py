@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.call.in_axes import axes_by_name, leaf_axes
+from pcbatch.call.list_arguments import as_annotated
 from pcbatch.call.static_leaves import check_leaf, has_hash, is_number, is_static
 from pcbatch.containers.ragged import Ragged
 from pcbatch.containers.ragged_forms import as_containers, ragged_in
@@ -133,6 +134,7 @@ def prepare(
             arrays[name] = () if declared else tuple(leaf for leaf in jax.tree.leaves(value) if is_array(leaf))
             shared.add(name)
             continue
+        value = as_annotated(fn, name, value, axes[name])
         if ragged_in(value):
             value = _with_lists(name, value, axes[name])
         value = with_references(value, tables)

@@ -187,6 +187,7 @@ def _compile(
         entered = checked(enter_loops.run(source, cfg, infer.Inferred()), "enter_loops", ("defined",))
         cfg = checked(split_live_ranges.run(entered), "split_ranges", ("defined",))
         check_types.run_untyped(cfg)
+        cfg = checked(fail_unbound.run(cfg, infer.untyped(cfg)), "fail_unbound")
     else:
         cfg, inferred = _inferred(source, args, is_batched, decisions)
         try:

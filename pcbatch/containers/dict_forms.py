@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 import jax
 import numpy as np
 
-from pcbatch.containers.elements import Rows, Unset
+from pcbatch.containers.columns import Unset
+from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.host_forms import register
 from pcbatch.containers.lane_dict import LaneDict

@@ -11,7 +11,7 @@ length among them, have the axes of the lists around it, called its *lead* here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, reduce
+from functools import reduce
 from typing import Any
 
 import jax
@@ -19,32 +19,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.capacity import capacity
+from pcbatch.containers.columns import (
+    Shape,
+    Unset,
+    as_array,
+    leaf_at,
+    numbers,
+    padded,
+    put,
+    room,
+    unify_leaves,
+    zero_of,
+)
 from pcbatch.containers.container import Container
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, Origin, both, kind_of, note, source_of
 
-Shape = tuple[int, ...]
-iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 ALIKE_HELP = "keep what differs in lists of their own, or in one tuple with a field for each kind"
-
-
-@jax.tree_util.register_pytree_node_class
-class Unset:
-    """Stands for the element of a list into which nothing has been stored, so that its type is not known."""
-
-    def tree_flatten(self) -> tuple[tuple[()], None]:
-        """Return no children."""
-        return (), None
-
-    @classmethod
-    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> Unset:
-        """Return a value without children."""
-        return cls()
-
-    def __repr__(self) -> str:
-        return "?"
 
 
 class Rows(Container):
@@ -185,27 +178,7 @@ def is_part(value: Any) -> bool:
     return value is None or isinstance(value, Rows | Optional)
 
 
-def room(columns: Any, axis: int) -> int | None:
-    """Return the size of the columns along an axis; None if there are none."""
-    leaf = next(iter(jax.tree.leaves(columns)), None)
-    return None if leaf is None else int(leaf.shape[axis])
-
-
-# Reading and storing one element. Indices are in range, or `put` drops what it is to store.
-
-
-def leaf_at(leaf: Any, place: tuple[Any, ...]) -> Any:
-    """Return the part of a column at some indices, which are clamped; anything where there is no part."""
-    if 0 in leaf.shape[: len(place)]:
-        return jnp.broadcast_to(_zero(leaf), leaf.shape[len(place) :])
-    return leaf.at[place].get(mode="clip", wrap_negative_indices=False)
-
-
-def put(leaf: Any, place: tuple[Any, ...], value: Any) -> Any:
-    """Return a column with the part at some indices replaced; an index that is out of range drops it."""
-    if 0 in leaf.shape[: len(place)]:
-        return leaf
-    return leaf.at[place].set(value, mode="drop", wrap_negative_indices=False)
+# Reading one element.
 
 
 def element_at(values: Rows, index: Any) -> Any:
@@ -235,7 +208,7 @@ def lists_in(value: Any) -> bool:
 def prepare(value: Any) -> Any:
     """Return an element with the lists in it as lists of the lane."""
     if isinstance(value, Rows):
-        if type(value) is not list_class():
+        if isinstance(value, deque_class()):
             raise Refusal(
                 "PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",)
             )
@@ -256,6 +229,13 @@ def list_class() -> type[Rows]:
     from pcbatch.containers.lane_list import LaneList
 
     return LaneList
+
+
+def deque_class() -> type[Rows]:
+    """Return the class of deques of the lane."""
+    from pcbatch.containers.lane_deque import LaneDeque
+
+    return LaneDeque
 
 
 def text_of(value: str) -> Rows:
@@ -297,7 +277,7 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
         return Optional(value, a.present), Optional(other, b.present)
     (a_children, a_tree), (b_children, b_tree) = one_level(a), one_level(b)
     if a_tree is None and b_tree is None and not isinstance(a, Rows) and not isinstance(b, Rows):
-        return _unify_leaves(a, a_lead, b, b_lead)
+        return unify_leaves(a, a_lead, b, b_lead)
     if a_tree is None or b_tree is None or a_tree != b_tree or isinstance(a, Rows) or isinstance(b, Rows):
         raise _unlike(a, b)
     pairs = [unify(x, a_lead, y, b_lead) for x, y in zip(a_children, b_children, strict=True)]
@@ -366,28 +346,6 @@ def _origin(part: Any) -> Origin:
     return source_of(part) or Origin.ARRAY
 
 
-def padded(columns: Any, axis: int, size: int) -> Any:
-    """Return columns with room for at least so many elements along an axis; what is added may be anything."""
-
-    def pad(leaf: Any) -> Any:
-        extra = size - leaf.shape[axis]
-        if extra <= 0:
-            return leaf
-        if leaf.shape[axis] == 0:
-            return jnp.broadcast_to(_zero(leaf), (*leaf.shape[:axis], size, *leaf.shape[axis + 1 :]))
-        last = jax.lax.slice_in_dim(leaf, leaf.shape[axis] - 1, leaf.shape[axis], axis=axis)
-        shape = (*leaf.shape[:axis], extra, *leaf.shape[axis + 1 :])
-        return jnp.concatenate([leaf, jnp.broadcast_to(last, shape)], axis=axis)
-
-    return jax.tree.map(pad, columns)
-
-
-def _zero(leaf: Any) -> Any:
-    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        raise Refusal("PCB304", "a list of PRNG keys must begin with one key at least")
-    return jnp.zeros((), leaf.dtype)
-
-
 def blank(value: Any, lead: Shape, new: Shape) -> Any:
     """Return columns with the type of `value` and another lead; they hold anything, and lists in them are empty."""
     if isinstance(value, Unset):
@@ -401,61 +359,11 @@ def blank(value: Any, lead: Shape, new: Shape) -> Any:
         leaf = jnp.asarray(leaf)
         shape = (*new, *leaf.shape[len(lead) :])
         if leaf.size == 0:
-            return jnp.broadcast_to(_zero(leaf), shape)
+            return jnp.broadcast_to(zero_of(leaf), shape)
         first = leaf[(0,) * len(lead)]
         return jnp.broadcast_to(first, shape)
 
     return jax.tree.map(fill, value, is_leaf=is_rows)
-
-
-def _unify_leaves(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
-    x, y = _array(a), _array(b)
-    x_shape, y_shape = x.shape[len(a_lead) :], y.shape[len(b_lead) :]
-    if x_shape != y_shape:
-        raise Refusal(
-            "PCB304",
-            f"the elements of a list of the lane must have one shape, not {x_shape} and {y_shape}",
-            helps=("make them of the greatest size, with the number of elements in use beside each",),
-        )
-    x, y = _promoted(x, y), _promoted(y, x)
-    for leaf in (a, b):
-        _check_fits(leaf, x.dtype)
-    return x, y
-
-
-def _check_fits(leaf: Any, dtype: Any) -> None:
-    """Refuse a number of Python that an integer dtype cannot hold."""
-    if type(leaf) is int and jnp.issubdtype(dtype, np.integer) and not iinfo(dtype).min <= leaf <= iinfo(dtype).max:
-        raise Refusal("PCB312", f"{leaf} does not fit the elements of a list, which are {dtype}")
-
-
-def _array(leaf: Any) -> Any:
-    if isinstance(leaf, jax.Array):
-        return leaf
-    if type(leaf) in KINDS or isinstance(leaf, np.ndarray | np.generic | bool | int | float | complex):
-        return jnp.asarray(leaf)
-    title = f"a list of the lane cannot hold a value of type {type(leaf).__name__}"
-    raise Refusal("PCB304", title, helps=("keep numbers, arrays, and tuples or lists of them",))
-
-
-def _promoted(x: Any, y: Any) -> Any:
-    """Return `x` with the dtype that both have together."""
-    if x.dtype == y.dtype and x.weak_type == y.weak_type:
-        return x
-    dtype, weak = _promotion(x.dtype, x.weak_type, y.dtype, y.weak_type)
-    if x.dtype == dtype and x.weak_type == weak:
-        return x
-    # `where` is the way to an array of a weak type.
-    return jnp.where(False, jnp.zeros((), y.dtype) if not y.weak_type else kind_of(y.dtype)(0), x)  # type: ignore[misc]
-
-
-@cache
-def _promotion(x: Any, x_weak: bool, y: Any, y_weak: bool) -> tuple[Any, bool]:
-    struct: Any = jax.ShapeDtypeStruct
-    out: Any = jax.eval_shape(
-        lambda a, b: jnp.where(True, a, b), struct((), x, weak_type=x_weak), struct((), y, weak_type=y_weak)
-    )
-    return out.dtype, out.weak_type
 
 
 def _unlike(a: Any, b: Any) -> Refusal:
@@ -484,23 +392,12 @@ def stacked(items: list[Any]) -> tuple[Any, tuple[Origin, ...]]:
         return Unset(), ()
     origins = origins_of(items[0])
     if type(items[0]) in KINDS and all(type(item) is type(items[0]) for item in items):
-        return _numbers(items), origins
+        return numbers(items), origins
     whole = items[0]
     for item in items[1:]:
         origins = join_origins(whole, origins, item, origins_of(item))
         whole, _ = unify(whole, (), item, ())
     if len(items) == 1:
-        return jax.tree.map(lambda leaf: _array(leaf)[None], whole), origins
+        return jax.tree.map(lambda leaf: as_array(leaf)[None], whole), origins
     alike = [unify(whole, (), item, ())[1] for item in items]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *alike), origins
-
-
-def _numbers(items: list[Any]) -> Any:
-    """Return the column of numbers of Python, all of one type."""
-    if type(items[0]) is int:
-        for extreme in (min(items), max(items)):
-            jnp.asarray(extreme)  # raises OverflowError for a number that is too large
-    if all(item == items[0] for item in items) and items[0] != 0:
-        return jnp.full((len(items),), items[0])
-    zeros = jnp.full((len(items),), type(items[0])(0))  # of a weak type, which stores keep
-    return zeros.at[:].set(jnp.asarray(np.array(items), zeros.dtype))

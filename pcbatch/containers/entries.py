@@ -188,7 +188,7 @@ class Entries(Container):
         value = None if values is None else jax.tree.map(lambda leaf: leaf[0], values.columns)
         lane_keys.hashable(key)
         refuse_tables(value)
-        where = jnp.arange(keys.capacity) < keys.length
+        where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
         for leaf in jax.tree.leaves(keys.columns):
             if jnp.issubdtype(leaf.dtype, jnp.inexact):
                 nan = jnp.any(where & jnp.isnan(leaf))
@@ -214,13 +214,20 @@ class Entries(Container):
         assert self.table is not None
         if other.table is None:
             return jnp.zeros(self.table.shape, bool)
-        inner = jax.vmap(jax.vmap(lambda key: other.table.find(key).present))
-        return self.table.live & inner(self.table.keys)
+
+        def present(key: Any) -> Any:
+            return other.table.find(key).present
+
+        return self.table.live & jax.vmap(jax.vmap(present))(self.table.keys)
 
 
 def _kept(leaf: Any, dtype: Any) -> Any:
     """Which elements of a column keep their value with another dtype."""
-    return jax.vmap(lambda one: jnp.asarray(lane_keys.like(one, dtype)[1]))(leaf)
+
+    def kept(one: Any) -> Any:
+        return jnp.asarray(lane_keys.like(one, dtype)[1])
+
+    return jax.vmap(kept)(leaf)
 
 
 def _typed(table: Table, values: LaneList) -> Any:

@@ -32,7 +32,8 @@ import numpy as np
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require_room
-from pcbatch.containers.elements import blank, prepare, put, unify
+from pcbatch.containers.columns import put
+from pcbatch.containers.elements import blank, prepare, unify
 
 WIDTH = 8  # places of a bucket
 SPARE = 2  # places for each element that there is room for

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import require
+from pcbatch.containers.optional import unwrapped
 
 LARGEST = 2**31 - 1
 
@@ -31,12 +32,19 @@ def integer(value: Any, refusal: str) -> Any:
     return value
 
 
+def narrowed(value: Any) -> Any:
+    """Return an index of int64 as the nearest one of int32, the type of lengths: both are beyond any list."""
+    if isinstance(value, jax.Array) and value.dtype == np.int64:
+        return jnp.clip(value, -LARGEST, LARGEST).astype(np.int32)
+    return value
+
+
 def checked_index(index: Any, length: Any, capacity: int, message: str) -> tuple[Any, Any]:
     """Return the place of an element to read and one to store to; let the lane raise IndexError if there is none.
 
     The second is out of range, at `capacity`, where the index is: a store there is dropped.
     """
-    index = integer(index, "list indices must be integers or slices")
+    index = narrowed(integer(unwrapped(index), "list indices must be integers or slices"))
     place: Any
     if isinstance(index, int) and isinstance(length, int):
         require(-length <= index < length, "IndexError", message)
@@ -70,7 +78,7 @@ def span(part: slice, length: Any) -> Span:
     """Return the elements that a slice of a list of this length has."""
     refusal = "slice indices must be integers or None or have an __index__ method"
     start, stop, step = (
-        None if bound is None else integer(bound, refusal) for bound in (part.start, part.stop, part.step)
+        None if bound is None else narrowed(integer(bound, refusal)) for bound in (part.start, part.stop, part.step)
     )
     step = 1 if step is None else step
     require(step != 0, "ValueError", "slice step cannot be zero")
@@ -119,4 +127,4 @@ def length_of_range(start: Any, stop: Any, step: Any) -> Any:
     start, stop, step = bounds
     distance = _where(step > 0, stop - start, start - stop)
     size = abs(step) if isinstance(step, int) else jnp.maximum(jnp.abs(step), 1)
-    return -(-jnp.maximum(distance, 0) // size)
+    return narrowed(-(-jnp.maximum(distance, 0) // size))

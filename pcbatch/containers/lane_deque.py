@@ -13,9 +13,9 @@ import numpy as np
 
 from pcbatch.containers.capacity import capacity, rounded
 from pcbatch.containers.checks import require
-from pcbatch.containers.elements import Shape, put, room
+from pcbatch.containers.columns import Shape, put, room, taken
 from pcbatch.containers.indices import integer
-from pcbatch.containers.lane_list import LaneList, as_list, taken
+from pcbatch.containers.lane_list import LaneList, as_list
 
 
 @jax.tree_util.register_pytree_node_class

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
+from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.elements import element_at, prepare, unify
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place
@@ -236,7 +237,7 @@ class LaneDict(Entries):
             self.key_origins = keys.origins
         self._fit(first, one)
         assert self.table is not None
-        where = jnp.arange(keys.capacity) < keys.length
+        where = jnp.arange(keys.capacity, dtype=jnp.int32) < keys.length
         dtype = self.table.values.dtype
 
         def step(k: Any, state: Any) -> Any:
@@ -327,61 +328,6 @@ class _Bucket(Container):
 
 
 FEW = 8  # entries of a known dict that are stored one by one
-
-
-@jax.tree_util.register_pytree_node_class
-class DictView(Container):
-    """The keys, values or items of a dict of the lane.
-
-    Attributes:
-        source: the dict, which this is a view of.
-        part: "keys", "values" or "items".
-    """
-
-    def __init__(self, source: LaneDict, part: str) -> None:
-        self.source, self.part = source, part
-        self.parent = source if isinstance(source, Container) else None
-
-    def tree_flatten(self) -> tuple[tuple[Any], str]:
-        """Return the dict, and which part of it this is as static data."""
-        return (self.source,), self.part
-
-    @classmethod
-    def tree_unflatten(cls, aux: str, children: Sequence[Any]) -> DictView:
-        """Return the view of a dict, which may be any object."""
-        return cls(children[0], aux)
-
-    def length(self) -> Any:
-        """Return `len` of the view."""
-        return self.source.length()
-
-    def as_list(self) -> LaneList:
-        """Return the list of the elements."""
-        made: LaneList = getattr(self.source, f"{self.part}_list")()
-        return made
-
-    def contains(self, value: Any) -> Any:
-        """Return `value in` the view."""
-        if self.part == "keys":
-            return self.source.contains(value)
-        if self.part == "values":
-            return self.as_list().contains(value)
-        if not isinstance(value, tuple) or len(value) != 2 or self.source.table is None:
-            return False
-        found = self.source.table.find(lane_keys.hashable(value[0]))
-        return number(found.present & list_order.equal(self.source._taken(found), value[1]))
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def __bool__(self) -> bool:
-        return bool(self.source)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.as_list())
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(self.contains(value))
 
 
 def _or_else(present: Any, value: Any, default: Any) -> Any:

@@ -10,8 +10,7 @@ and influences nothing. Where a check fails, the list stays as it is.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,22 +21,19 @@ from pcbatch.containers import list_order
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
+from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
 from pcbatch.containers.elements import (
-    Rows,
-    Unset,
     blank,
     element_at,
     join_origins,
     lists_in,
     origins_of,
-    padded,
     prepare,
-    put,
-    room,
     stacked,
     unify,
 )
-from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, span
+from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, span
+from pcbatch.containers.lane_sequence import LaneSequence
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
 
@@ -45,15 +41,14 @@ SHARED_HELP = "write a comprehension, which makes a list for each: `[[] for _ in
 
 
 @jax.tree_util.register_pytree_node_class
-class LaneList(Rows):
-    """A list of the lane."""
+class LaneList(LaneSequence):
+    """A mutable list of the lane."""
 
     __slots__ = ()
     EMPTY = "pop from empty list"
     NO_INDEX = "list index out of range"
     NO_PLACE = "list assignment index out of range"
     ABSENT = {"index": "list.index(x): x not in list", "remove": "list.remove(x): x not in list"}
-    __hash__ = None  # type: ignore[assignment]
 
     # Making lists.
 
@@ -76,7 +71,7 @@ class LaneList(Rows):
         if lists_in(value):
             title = "all elements of `[xs] * n` are one list, and a change of one would be seen in all"
             raise Refusal("PCB304", title, helps=(SHARED_HELP,))
-        n = _at_least_zero(integer(n, "can't multiply sequence by non-int"))
+        n = _at_least_zero(narrowed(integer(n, "can't multiply sequence by non-int")))
         columns, origins = stacked([prepare(value)])
         size = n if isinstance(n, int) else start_capacity()
         require_room(n, size)
@@ -357,7 +352,7 @@ class LaneList(Rows):
         return self
 
     def __mul__(self, times: Any) -> Any:
-        times = _at_least_zero(integer(times, "can't multiply sequence by non-int"))
+        times = _at_least_zero(narrowed(integer(times, "can't multiply sequence by non-int")))
         plain = self._plain()
         n = plain.length
         if lists_in(plain.columns):
@@ -372,72 +367,6 @@ class LaneList(Rows):
 
     __rmul__ = __mul__
 
-    def __eq__(self, other: Any) -> Any:
-        return list_order.equal(self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return list_order.not_(list_order.equal(self, other))
-
-    def __lt__(self, other: Any) -> Any:
-        return list_order.compare(operator.lt, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return list_order.compare(operator.le, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return list_order.compare(operator.gt, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return list_order.compare(operator.ge, self, other)
-
-    # Unpacking.
-
-    def unpacked(self, count: int) -> tuple[Any, ...]:
-        """Return the elements of `a, b = xs`, as many as there are names."""
-        n = self.length
-        few = ("not enough values to unpack (expected ", str(count), ", got ", n, ")")
-        require(n >= count, "ValueError", *few)
-        require(n <= count, "ValueError", f"too many values to unpack (expected {count})")
-        return tuple(self._get(k) for k in range(count))
-
-    def unpacked_star(self, before: int, after: int) -> list[Any]:
-        """Return the values of `a, *rest, z = xs`, with so many names before and after the star."""
-        n = self.length
-        few = ("not enough values to unpack (expected at least ", str(before + after), ", got ", n, ")")
-        require(n >= before + after, "ValueError", *few)
-        first = [self._get(k) for k in range(before)]
-        last = [self._get(n - k) for k in range(after, 0, -1)]
-        return [*first, self[before : n - after], *last]
-
-    # What Python decides itself; JAX raises its errors where the length is a value of the lane.
-
-    def __len__(self) -> int:
-        n = self.length
-        return n if isinstance(n, int) else operator.index(n)
-
-    def __bool__(self) -> bool:
-        return bool(self.length > 0)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([self._get(k) for k in range(len(self))])
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(self.contains(value))
-
-    def __jax_array__(self) -> Any:
-        """Return the elements as one array, where their number is known while compiling."""
-        columns, n = self._plain().columns, self.length
-        if isinstance(columns, jax.Array) and isinstance(n, int):
-            return columns[:n]
-        raise Refusal(
-            "PCB306",
-            "an array has a shape that is known while compiling, and the length of this list depends on the lane",
-            helps=("keep the list, or make an array of the greatest length and store into it, `ys.at[k].set(x)`",),
-        )
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._columns!r}, length={self._length!r})"
-
 
 def as_list(values: Any) -> LaneList:
     """Return a list of the elements of a list, an array or a Python iterable; a list itself."""
@@ -451,26 +380,6 @@ def as_list(values: Any) -> LaneList:
 def unpacked(values: Any, count: int) -> Any:
     """Return the elements of a list of the lane that is unpacked to `count` variables; other values as they are."""
     return values.unpacked(count) if isinstance(values, LaneList) else values
-
-
-def taken(columns: Any, order: Any) -> Any:
-    """Return the rows of columns at some places, which are clamped; anything where there are none."""
-
-    def rows(leaf: Any) -> Any:
-        if leaf.shape[0] == 0:
-            return jnp.zeros((order.shape[0], *leaf.shape[1:]), leaf.dtype)
-        return leaf.at[order].get(mode="clip", wrap_negative_indices=False)
-
-    return jax.tree.map(rows, columns)
-
-
-def chosen(condition: Any, a: Any, b: Any) -> Any:
-    """Return the rows of `a` where a condition holds, the others of `b`; the rows have the same type."""
-
-    def choose(x: Any, y: Any) -> Any:
-        return jnp.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
-
-    return jax.tree.map(choose, a, b)
 
 
 def _in_range(index: Any, n: Any) -> Any:

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
 from pcbatch.containers.checks import require
+from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
-from pcbatch.containers.lane_dict import DictView
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.set_order import python_order
 from pcbatch.errors import Refusal

@@ -19,8 +19,9 @@ import numpy as np
 from pcbatch.containers import list_order, text_search
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.checks import require, require_room
-from pcbatch.containers.elements import Rows, leaf_at
-from pcbatch.containers.indices import checked_index, integer, span
+from pcbatch.containers.columns import leaf_at
+from pcbatch.containers.elements import Rows
+from pcbatch.containers.indices import checked_index, integer, narrowed, span
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
 
@@ -94,7 +95,7 @@ class LaneText(Rows):
         return NotImplemented if (left := as_text(other)) is None else joined(left, self)
 
     def __mul__(self, times: Any) -> Any:
-        times = integer(times, "can't multiply sequence by non-int")
+        times = narrowed(integer(times, "can't multiply sequence by non-int"))
         times = max(times, 0) if isinstance(times, int) else jnp.maximum(times, 0)
         n = self.length
         known = isinstance(n, int) and isinstance(times, int)
@@ -210,7 +211,9 @@ class LaneText(Rows):
         """Return the text with zeros before its digits, after a sign, up to a width."""
         sign = jnp.logical_and(self.length > 0, (self.codes[0] == ord("-")) | (self.codes[0] == ord("+")))
         sign = jnp.asarray(sign, np.int32)
-        digits = self.made(_taken(self.codes, sign + jnp.arange(self.codes.shape[0])), self.length - sign)
+        digits = self.made(
+            _taken(self.codes, sign + jnp.arange(self.codes.shape[0], dtype=np.int32)), self.length - sign
+        )
         filled = digits.rjust(width - sign if isinstance(sign, jax.Array) else width, "0", room=width)
         return joined(self.made(self.codes[:1], sign), filled, room=max(filled.codes.shape[0], self.codes.shape[0]))
 
@@ -238,7 +241,7 @@ class LaneText(Rows):
         """Return the text without some characters at its start."""
         kept = ~text_search.among(self, _operand(chars, "lstrip arg must be None or str")) & self.valid()
         gone = jnp.where(jnp.any(kept), jnp.argmax(kept).astype(np.int32), self.length)
-        return self.made(_taken(self.codes, gone + jnp.arange(self.codes.shape[0])), self.length - gone)
+        return self.made(_taken(self.codes, gone + jnp.arange(self.codes.shape[0], dtype=np.int32)), self.length - gone)
 
     def rstrip(self, chars: Any = WHITESPACE, /) -> LaneText:
         """Return the text without some characters at its end."""

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import require
-from pcbatch.containers.elements import Rows, Unset, list_class, one_level, parts, prepare, room
+from pcbatch.containers.columns import Unset, room
+from pcbatch.containers.elements import Rows, list_class, one_level, parts, prepare
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.errors import Refusal
@@ -56,7 +57,7 @@ def _equal_lists(a: Any, b: Any) -> Any:
     pairs = _pairs(a, b, equal)
     if pairs is None:
         return same
-    outside = jnp.arange(pairs.shape[0]) >= a.length
+    outside = jnp.arange(pairs.shape[0], dtype=np.int32) >= a.length
     return jnp.logical_and(same, jnp.all(jnp.logical_or(outside, pairs)))
 
 
@@ -118,7 +119,7 @@ def _compare_lists(op: Comparison, a: Any, b: Any) -> Any:
     if same is None:
         return by_length
     shorter = jnp.minimum(a.length, b.length)
-    differ = jnp.logical_and(jnp.arange(same.shape[0]) < shorter, jnp.logical_not(same))
+    differ = jnp.logical_and(jnp.arange(same.shape[0], dtype=np.int32) < shorter, jnp.logical_not(same))
     by_element = _pairs(a, b, lambda x, y: compare(op, x, y))[jnp.argmax(differ)]
     return jnp.where(jnp.any(differ), by_element, by_length)
 

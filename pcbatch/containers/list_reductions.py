@@ -11,7 +11,8 @@ import numpy as np
 
 from pcbatch.containers import list_order
 from pcbatch.containers.checks import require
-from pcbatch.containers.elements import element_at, is_rows, parts, room
+from pcbatch.containers.columns import room
+from pcbatch.containers.elements import element_at, is_rows, parts
 from pcbatch.containers.exact_sums import exact_sum
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.mapping import mapped

@@ -21,6 +21,8 @@ class Optional:
         present: bool[], whether there is one.
     """
 
+    __hash__ = None  # type: ignore[assignment]  # what Python would make of the object says nothing of the value
+
     def __init__(self, value: Any, present: Any) -> None:
         self.value, self.present = value, present
 
@@ -53,7 +55,7 @@ class Optional:
 
     def __getitem__(self, lane: int) -> Any:
         """Return the value of one lane, or None."""
-        return jax.tree.map(lambda leaf: leaf[lane], self.value) if self.present[lane] else None
+        return jax.tree.map(lambda part: part[lane], self.value, is_leaf=_has_lanes) if self.present[lane] else None
 
     def tolist(self) -> list[Any]:
         """Return the values of all lanes as Python's own, None where there is none.
@@ -64,12 +66,17 @@ class Optional:
             [3, None]
         """
         present = np.asarray(self.present)
-        leaves, tree = jax.tree.flatten(self.value)
-        columns = [np.asarray(leaf) for leaf in leaves]
+        parts, tree = jax.tree.flatten(self.value, is_leaf=_has_lanes)
+        columns = [part.tolist() if _has_lanes(part) else np.asarray(part).tolist() for part in parts]
         return [
-            jax.tree.unflatten(tree, [column[lane].tolist() for column in columns]) if present[lane] else None
+            jax.tree.unflatten(tree, [column[lane] for column in columns]) if present[lane] else None
             for lane in range(len(present))
         ]
+
+
+def _has_lanes(value: object) -> bool:
+    """Whether a value stands for all lanes and gives that of one: an array, or the form of a container in results."""
+    return hasattr(value, "tolist")
 
 
 def unwrapped(value: Any) -> Any:

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.capacity import rounded
-from pcbatch.containers.elements import Rows, Unset
+from pcbatch.containers.columns import Unset
+from pcbatch.containers.elements import Rows
 from pcbatch.containers.host_forms import register
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.ragged import Ragged, cut, is_concrete, is_key, is_ragged

@@ -45,7 +45,7 @@ def join_texts(between: LaneText, texts: Any) -> LaneText:
     if not isinstance(columns, LaneText):
         raise TypeError("sequence item 0: expected str instance")
     rows = columns.codes.shape[0]
-    n = jnp.arange(rows)
+    n = jnp.arange(rows, dtype=np.int32)
     sizes = jnp.where(n < texts.length, jnp.broadcast_to(columns.length, (rows,)), 0)
     gaps = jnp.where(n < texts.length - 1, between.length, 0)
     ends = jnp.cumsum(sizes + gaps)
@@ -58,7 +58,7 @@ def join_texts(between: LaneText, texts: Any) -> LaneText:
         (columns.codes, sizes, starts),
         (jnp.broadcast_to(between.codes[None], (rows, between.codes.shape[0])), gaps, starts + sizes[:, None]),
     ):
-        offsets = jnp.arange(characters_.shape[1])[None]
+        offsets = jnp.arange(characters_.shape[1], dtype=np.int32)[None]
         place = jnp.where(offsets < counts[:, None], at + offsets, room)
         codes = codes.at[place].set(characters_, mode="drop")
     return LaneText.made(codes, total.astype(np.int32))

@@ -34,5 +34,5 @@ def count(text: Any, part: Any) -> Any:
 
 def among(text: Any, characters: Any) -> Any:
     """Return which characters of a text are some of others, bool[capacity]."""
-    width = jnp.arange(characters.codes.shape[0]) < characters.length
+    width = jnp.arange(characters.codes.shape[0], dtype=np.int32) < characters.length
     return jnp.any((text.codes[:, None] == characters.codes[None]) & width[None], axis=1)

@@ -14,12 +14,14 @@ from pcbatch.frontend.build.expressions import lower_into
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters
-from pcbatch.frontend.source.along import Along, key_of
+from pcbatch.frontend.source.along import Along, CodeKey, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
 from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.mapped_calls import write_out
+from pcbatch.frontend.source.method_calls import write_out_methods
 from pcbatch.frontend.source.tree import constant
 from pcbatch.frontend.subset.check import check
 from pcbatch.frontend.subset.undefined import check_defined
@@ -57,12 +59,12 @@ class Symbols:
         self.decisions = decisions
         self.functions: dict[str, Request] = {}
         self.changed: Changed = {}
-        self.changing: list[FunctionType] = []
+        self.changing: set[CodeKey] = set()  # a nested function is another object in each round
 
     def start_again(self, changed: Changed) -> None:
         """Forget all functions; now it is known which parameters they change in place."""
         self.changed = changed
-        self.changing += [known.fn for name, known in self.functions.items() if self.changes(name)]
+        self.changing |= {key_of(known.fn.__code__) for name, known in self.functions.items() if self.changes(name)}
         self.functions.clear()
 
     def changes(self, name: str) -> tuple[str, ...]:
@@ -71,7 +73,7 @@ class Symbols:
 
     def may_change(self, target: Target) -> bool:
         """Return whether calls of a function may change their arguments."""
-        return any(fn is target.fn for fn in self.changing)
+        return key_of(target.fn.__code__) in self.changing
 
     def __call__(self, target: Target, statics: Statics, catching: bool = False) -> str:
         """Return the name of a function in the program, with a number if another function has its name.
@@ -175,7 +177,11 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     calls are to be checked too.
     """
     request = symbols.functions[name]
-    unit = make_unit(request.fn, symbols.batched, request.statics, request.target, symbols.decisions)
+    parts = request.fn, symbols.batched, request.statics, request.target, symbols.decisions
+    unit = make_unit(*parts)
+    for rewriting in (write_out, write_out_methods):
+        if (node := rewriting(unit)) is not unit.node:
+            unit = make_unit(*parts, node)
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
     faults = Faults(unit.source)
     check(unit, faults)

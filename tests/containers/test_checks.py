@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.containers.capacity import next_capacities
 from pcbatch.containers.checks import require
 from pcbatch.ir.ops import Branch, Check
 from pcbatch.lowering.cfg_passes import lower_checks
@@ -61,3 +62,44 @@ def test_checks_of_a_block_share_one_branch() -> None:
     assert len([b for b in lowered if isinstance(b.terminator, Branch) and b.ops]) == 1
     with pytest.raises(pcbatch.BatchRuntimeError, match=r"no element 3"):
         total(XS, jnp.array([0, 1, 0]))
+
+
+def test_the_first_check_that_fails_decides() -> None:
+    @pcbatch.batch
+    def total(xs, i):
+        return element(xs, i) + element(xs, i + 1)
+
+    with pytest.raises(pcbatch.BatchRuntimeError, match="no element 7"):
+        total(XS, jnp.array([0, 7, 0]))
+
+
+def test_a_message_shows_the_values_of_its_time() -> None:
+    @pcbatch.batch
+    def total(xs):
+        i = s = 0
+        while i < 5:
+            s = s + element(xs, i)
+            i = i + 1
+        return s
+
+    with pytest.raises(pcbatch.BatchRuntimeError, match="no element 3"):
+        total(XS)
+
+
+def test_a_lane_that_has_failed_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    @pcbatch.batch
+    def shown(xs, i):
+        x = element(xs, i)
+        print("element", i)
+        return x
+
+    assert shown.run(XS, jnp.array([0, 7, 2])).status.tolist() == [0, 5, 0]
+    lines = capsys.readouterr().out.split("\n")
+    assert sorted(lines) == ["", "[lane 0] element 0", "[lane 2] element 2"]
+
+
+def test_capacities_cover_what_lanes_need() -> None:
+    assert next_capacities(32, 1000, 2**20) == (1024,)
+    assert next_capacities(32, 40, 2**20) == (128, 64)
+    assert next_capacities(32, 1000, 256) == (256,)
+    assert next_capacities(256, 1000, 256) == ()

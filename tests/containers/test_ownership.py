@@ -254,6 +254,13 @@ def object_in_an_object(x):
     return a.next.v
 
 
+def element_of_a_default(x):
+    d = {}
+    row = d.setdefault(x, [x])
+    row.append(1)
+    return len(d[x])
+
+
 X, VECTOR, MATRIX = jnp.arange(4), jnp.zeros((4, 5), int), jnp.zeros((4, 2, 2), int)
 CASES = [
     (second_name, "this changes `b`, and `a` may be the same object", X),
@@ -299,8 +306,64 @@ def test_refused(case):
         taken_out_and_put_twice,
         rows_of_an_array,
         object_in_an_object,
+        element_of_a_default,
     ],
 )
 def test_also_refused(function):
     with pytest.raises(pcbatch.CompileError, match="PCB330"):
         pcbatch.batch(function).trace(X)
+
+
+def test_rows_that_a_loop_makes_are_apart():
+    @pcbatch.batch
+    def count(x):
+        rows = []
+        for i in range(x + 1):
+            row = [i]
+            row.append(1)
+            rows.append(row)
+        return len(rows)
+
+    count.trace(X)
+
+
+def test_a_name_that_is_not_read_again_forbids_nothing():
+    @pcbatch.batch
+    def length(x):
+        a = [x]
+        b = a
+        b.append(1)
+        return len(b)
+
+    length.trace(X)
+
+
+def push_twice(s, v):
+    push(s, v)
+    push(s, v)
+
+
+def test_changes_reach_callers_through_two_calls():
+    @pcbatch.batch
+    def length(x):
+        s = [x]
+        push_twice(s, x)
+        return len(s)
+
+    assert length(X).tolist() == [3, 3, 3, 3]
+
+
+def digits(s, n):
+    s = [0]
+    for k in range(n):
+        s.append(k)
+    return len(s)
+
+
+def test_a_parameter_that_was_assigned_is_not_given_back():
+    @pcbatch.batch
+    def lengths(x):
+        s = [x]
+        return digits(s, x) * 10 + len(s)
+
+    assert lengths(X).tolist() == [11, 21, 31, 41]

@@ -71,21 +71,24 @@ def bare_return(n):
     return n
 
 
-def appends_to_a_list(n):
+def changes_a_list_of_two_names(n):
     items = [n, n]
+    same = items
     items.append(n)  # here
-    return items[0]
+    return same[0]
 
 
-def extends_a_list(n):
+def extends_a_list_of_two_names(n):
     items = [n, n]
+    same = items
     items += [n]  # here
-    return items[0]
+    return same[0]
 
 
-def assigns_an_element(x):
+def assigns_an_element_of_a_view(x):
+    part = x[1:]
     x[0] = 1.0  # here
-    return x
+    return part
 
 
 def assigns_an_attribute(n):
@@ -118,15 +121,15 @@ def unknown_name(n):
     return n + undefined_thing  # here # noqa: F821
 
 
-def uses_try(n):
-    try:  # here
-        return n
-    except ValueError:
-        return 0
+def uses_a_caught_exception(n):
+    try:
+        return 1 // n
+    except ZeroDivisionError as error:
+        return len(str(error))  # here
 
 
 def uses_with(n):
-    with jax.named_scope("a"):  # here
+    with jax.default_matmul_precision("highest"):  # here
         return n
 
 
@@ -181,10 +184,10 @@ def uses_class(n):
     return n
 
 
-def uses_del(n):
+def uses_a_deleted_name(n):
     m = {"a": n}
-    del m["a"]  # here
-    return n
+    del m  # here
+    return m["a"]
 
 
 def reverses_a_zip(x):
@@ -269,17 +272,17 @@ ROWS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (returns_of_different_structure, (N,), "PCB302"),
     (unbound, (N,), "PCB201"),
     (no_base_case, (N,), "PCB309"),
-    (appends_to_a_list, (N,), "PCB"),
-    (extends_a_list, (N,), "PCB"),
-    (assigns_an_element, (X,), "PCB1"),
-    (assigns_an_attribute, (N,), "PCB1"),
+    (changes_a_list_of_two_names, (N,), "PCB330"),
+    (extends_a_list_of_two_names, (N,), "PCB330"),
+    (assigns_an_element_of_a_view, (X,), "PCB330"),
+    (assigns_an_attribute, (N,), "PCB303"),
     (vector_condition, (X,), "PCB3"),
     (vector_while, (X,), "PCB3"),
     (lane_value_as_shape, (N,), "PCB30"),
     (the_line_itself_fails, (X,), "PCB303"),
     (unknown_name, (N,), "PCB"),
-    (uses_try, (N,), "PCB1"),
-    (uses_with, (N,), "PCB1"),
+    (uses_a_caught_exception, (N,), "PCB101"),
+    (uses_with, (N,), "PCB102"),
     (raises_a_value, (N,), "PCB103"),
     (raises_from_another, (N,), "PCB103"),
     (raises_again, (N,), "PCB103"),
@@ -289,7 +292,7 @@ ROWS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (uses_global, (N,), "PCB1"),
     (uses_import, (N,), "PCB1"),
     (uses_class, (N,), "PCB1"),
-    (uses_del, (N,), "PCB1"),
+    (uses_a_deleted_name, (N,), "PCB2"),
     (reverses_a_zip, (X,), "PCB"),
     (prints_as_a_value, (N,), "PCB119"),
     (prints_to_a_file, (N,), "PCB119"),

@@ -122,11 +122,20 @@ class TestRefusals:
     def test_a_variable_without_a_value_before_types_are_known(self) -> None:
         def fn(n):
             if n > 1:
-                y = n
+                return y
+            y = n
             return y
 
         with pytest.raises(CompileError, match="PCB201"):
             dump(pcbatch.batch(fn), "cfg", None, 1)
+
+    def test_a_variable_that_one_path_assigns_before_types_are_known(self) -> None:
+        def fn(n):
+            if n > 1:
+                y = n
+            return y
+
+        assert "UnboundLocalError" in dump(pcbatch.batch(fn), "cfg", None, 1)
 
 
 class TestKnown:
@@ -171,7 +180,7 @@ class TestJoin:
         assert join(abstract_of(F16), abstract_of(F32)) == join(abstract_of(F32), abstract_of(F16)) == abstract_of(F32)
 
     def test_what_has_no_common_type(self) -> None:
-        for a, b in ((known("a"), known("b")), (known(1), abstract_of((I32,))), (abstract_of(I32), abstract_of(F32))):
+        for a, b in ((known("a"), known(len)), (known(1), abstract_of((I32,))), (abstract_of(I32), abstract_of(F32))):
             with pytest.raises(JoinError):
                 join(a, b)
 

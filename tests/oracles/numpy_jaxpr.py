@@ -147,8 +147,8 @@ def _broadcast(params: Mapping[str, Any], eqn: Any) -> Any:
     shape, dims = params["shape"], params["broadcast_dimensions"]
 
     def run(x: Any) -> Any:
-        kept = [n if k in dims else 1 for k, n in enumerate(shape)]
-        return np.broadcast_to(np.asarray(x).reshape([n if np.ndim(x) else 1 for n in kept]), shape)
+        sizes = dict(zip(dims, np.shape(x), strict=True))  # of which some may be 1
+        return np.broadcast_to(np.asarray(x).reshape([sizes.get(k, 1) for k in range(len(shape))]), shape)
 
     return run if shape else lambda x: x
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
+import pytest
 
 import pcbatch
 
@@ -249,3 +251,133 @@ def test_a_parser():
     texts = [[2, PLUS, 3, TIMES, 4], [OPEN, 2, PLUS, 3, CLOSE, TIMES, 4], [7], [1, TIMES, OPEN, 5, PLUS, 2, CLOSE]]
     rows = np.array([[*text, *[0] * (9 - len(text))] for text in texts], np.int32)
     check(calculate, rows)
+
+
+def test_identity_stacks_and_arguments():
+    @pcbatch.batch
+    def walk(chain, n):
+        first = None
+        for i in range(n):
+            chain = Cell(i, chain)
+            if i == 1:
+                first = chain
+        stack = [chain]
+        total, same = 0, 0
+        while stack:
+            here = stack.pop()
+            if here is not None:
+                total = (total * 3 + here.head) % 1009
+                same = same + 1 if here is first else same
+                stack.append(here.tail)
+        return total, same
+
+    one, other = np.array([1, 2, 3], np.int32), np.array([5, 6, 7], np.int32)
+    n = np.array([4, 0, 2], np.int32)
+    got = walk(Cell(one, Cell(other, None)), n)
+    wanted = [walk.plain(Cell(int(a), Cell(int(b), None)), int(k)) for a, b, k in zip(one, other, n, strict=True)]
+    assert [tuple(map(int, lane)) for lane in zip(*got, strict=True)] == wanted
+
+
+def test_gradients_through_records():
+    @pcbatch.batch
+    def squares(n, x):
+        xs = None
+        for i in range(n):
+            xs = Cell(x * i, xs)
+        total = 0.0
+        while xs is not None:
+            total = total + xs.head * xs.head
+            xs = xs.tail
+        return total
+
+    x = np.array([0.5, 2.0, 1.0], np.float32)
+    n = np.array([3, 0, 5], np.int32)
+    got = jax.grad(lambda x: squares(n, x).sum())(x)
+    np.testing.assert_allclose(got, [2 * v * sum(i * i for i in range(k)) for v, k in zip(x, n, strict=True)])
+
+
+@dataclass
+class Item:
+    value: Any
+    next: Any = None
+
+
+END = Item(0)
+
+
+def with_existing(n):
+    xs = END
+    for i in range(n):
+        xs = Item(i, Item(i, xs))
+    return xs.value
+
+
+def compared_with_existing(n):
+    xs, ends = None, 0
+    for i in range(n):
+        xs = Item(i, xs)
+    if xs is END:
+        ends = 1
+    return ends
+
+
+def with_assignment(n):
+    xs = None
+    for i in range(n):
+        xs = Item(i, xs)
+        xs.value = 3
+    return n
+
+
+def with_a_list(n):
+    xs = None
+    for i in range(n):
+        xs = Item([i], xs)
+    return n
+
+
+def with_an_array(n):
+    xs = None
+    for i in range(n):
+        xs = Item(np.zeros(2), xs)
+    return n
+
+
+def with_a_result(n):
+    xs = None
+    for i in range(n):
+        xs = Item(i, xs)
+    return xs
+
+
+def with_text(n):
+    xs = None
+    for i in range(n):
+        xs = Item(i, xs)
+    print(xs)
+    return n
+
+
+def with_equality(n):
+    xs, ys = None, None
+    for i in range(n):
+        xs, ys = Item(i, xs), Item(i, ys)
+    return xs == ys
+
+
+@pytest.mark.parametrize(
+    ("fn", "message"),
+    [
+        (with_existing, "existed before the call"),
+        (compared_with_existing, "existed before the call"),
+        (with_assignment, "cannot be assigned"),
+        (with_a_list, "cannot be a list"),
+        (with_an_array, "cannot be an array"),
+        (with_a_result, "cannot be returned"),
+        (with_text, "the text of a record that is made in a lane"),
+        (with_equality, "`==` of records"),
+    ],
+)
+def test_what_is_refused(fn, message):
+    with pytest.raises(pcbatch.CompileError, match=message):
+        pcbatch.batch(fn)(INTS)

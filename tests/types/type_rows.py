@@ -295,8 +295,8 @@ TREES = [
     Row(none_or_array, "i32[]", "i32[] or None"),
     Row(none_inside, "i32[]", "(i32[], None)"),
     Row(one_string, "i32[]", "i32[]"),
-    Row(two_strings, "i32[]", "PCB301"),
-    Row(numbers("a", "b"), "i32[]", "PCB302"),
+    Row(two_strings, "i32[]", "i32[]"),
+    Row(numbers("a", "b"), "i32[]", "PCB311"),
     Row(numbers("a", "a"), "i32[]", "PCB311"),
     Row(numbers(None, 1), "i32[]", "~i32[] or None", x64="~i64[] or None"),
 ]

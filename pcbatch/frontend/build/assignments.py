@@ -7,17 +7,8 @@ from collections.abc import Sequence
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import (
-    assigned,
-    atom,
-    copied,
-    has_control,
-    in_order,
-    lower,
-    lower_into,
-    operands,
-    store,
-)
+from pcbatch.frontend.build.evaluation_order import assigned, copied, store
+from pcbatch.frontend.build.expressions import atom, has_control, in_order, lower, lower_into, operands
 from pcbatch.frontend.build.mutations import augment_place, delete_place, path, set_place, swap_places
 from pcbatch.frontend.build.operators import operator_name, supported
 from pcbatch.frontend.source.places import Place, place_of

@@ -17,7 +17,8 @@ import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.element_loops import each
-from pcbatch.frontend.build.expressions import condition, copied, lower, lower_into
+from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.inner_names import applied
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.statements import statements
@@ -144,6 +145,38 @@ def _accumulated(b: Builder, dst: str, node: Node, start: Node, op: Node) -> Non
     lower_into(b, dst, load(total, node))
 
 
+def _reduce(b: Builder, dst: str, node: Node, _: Keywords) -> None:
+    """Build `reduce(function, iterable, initial)`; without an initial value it is the first element."""
+    function, elements, *initial = node.args
+    total, found = load(b.temp(), node), load(b.temp(), node)
+    if initial:
+        lower_into(b, total.id, initial[0])
+    else:
+        b.unset(total.id, node)
+        b.prim((found.id,), constant(False, node))
+
+    def step(value: Node, after: str) -> None:
+        element = copied(b, lower(b, value))
+        if not initial:
+            first, later = b.label(), b.label()
+            condition(b, found, later, first)
+            b.start(first)
+            lower_into(b, total.id, element)
+            b.prim((found.id,), constant(True, node))
+            b.jump(after)
+            b.start(later)
+        lower_into(b, total.id, applied(b, function, [total, element], value))
+
+    each(b, elements, step)
+    if not initial:
+        some, none = b.label(), b.label()
+        condition(b, found, some, none)
+        b.start(none)
+        b.fail(TypeError, ("reduce() of empty iterable with no initial value",), node)
+        b.start(some)
+    lower_into(b, dst, total)
+
+
 def _any(b: Builder, dst: str, node: Node, _: Keywords) -> None:
     _decided(b, dst, node, True)
 
@@ -242,6 +275,7 @@ def _next(b: Builder, dst: str, node: Node, _: Keywords) -> None:
 CONSUMERS: Mapping[str, Callable[[Builder, str, Node, Keywords], None]] = {
     "sum": _sum,
     "prod": _prod,
+    "reduce": _reduce,
     "any": _any,
     "all": _all,
     "max": _max,

@@ -16,7 +16,8 @@ import gast
 from pcbatch.frontend.build import loops
 from pcbatch.frontend.build.assignments import assign
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import condition, copied, lower, lower_into
+from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.generators import each_yielded
 from pcbatch.frontend.build.inner_names import Names, applied, own_name, renamed
 from pcbatch.frontend.build.iterables import zipped

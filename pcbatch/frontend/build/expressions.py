@@ -9,25 +9,24 @@ copied to a temporary first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changed_arguments import given_places
+from pcbatch.frontend.build.evaluation_order import assigned, check_apart, copied, frozen, rebound_by, store
 from pcbatch.frontend.build.mutations import call_mutation
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
-from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.nested import scope_of
-from pcbatch.frontend.source.places import Mutation, Place, mutation, place_of
+from pcbatch.frontend.source.places import Mutation, Place, mutation
 from pcbatch.frontend.source.resolve import callee, is_builtin, static_value
 from pcbatch.frontend.source.spread import spread
 from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
 from pcbatch.frontend.source.tree import (
-    COMPREHENSIONS,
     SCOPES,
     Node,
     children,
@@ -139,28 +138,9 @@ def in_order(b: Builder, nodes: Sequence[Node]) -> list[Node]:
     for node in nodes:
         names = assigned(b, node)
         # The parts before this one read their variables first, so this one must not change what they read.
-        lowered = [_frozen(b, part, names) for part in lowered] if names else lowered
+        lowered = [frozen(b, part, names) for part in lowered] if names else lowered
         lowered.append(lower(b, node))
     return lowered
-
-
-def assigned(b: Builder, node: Node) -> frozenset[str]:
-    """The variables that the evaluation of an expression changes, by `:=` or in place."""
-    if isinstance(node, (*COMPREHENSIONS, gast.comprehension)):
-        return frozenset[str]().union(*(assigned(b, child) for child in children(node)))
-    if isinstance(node, SCOPES):
-        return frozenset()
-    own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
-    found = mutation(b.unit, node)
-    if found is not None:
-        own |= {found.place.name}
-    elif (target := callee(b.unit, node)) is not None:
-        if b.symbol.may_change(target):
-            arguments = (*node.args, *(keyword.value for keyword in node.keywords))
-            own |= {place.name for arg in arguments if (place := place_of(b.unit, arg)) is not None}
-            own |= {outer for _, outer in target.captured}
-        own |= {outer for _, outer in _rebound(b, node, target)}
-    return own.union(*(assigned(b, child) for child in children(node)))
 
 
 def mutate(b: Builder, node: Node, found: Mutation) -> str:
@@ -185,41 +165,6 @@ def _operand(b: Builder, node: Node) -> Node:
     return node if isinstance(node, gast.Lambda) else atom(b, node)
 
 
-def _rebound(b: Builder, node: Node, target: Target) -> tuple[tuple[str, str], ...]:
-    """The variables that a call assigns, each with its name in the function that is called."""
-    pairs = [(inner, outer) for inner, outer in target.captured if inner in target.rebound]
-    for name, value in _function_arguments(b, node, target):
-        pairs += [(f"{name}.{inner}", outer) for inner, outer in value.captured if inner in value.rebound]
-    return tuple(pairs)
-
-
-def _function_arguments(b: Builder, node: Node, target: Target) -> list[tuple[str, Target]]:
-    """The nested functions among the arguments of a call, each with its parameter."""
-    given = bind(Faults(b.unit.source), spread(b.unit, node), target).given if b.unit.lifted or b.unit.rebound else ()
-    values = [(name, static_value(b.unit, arg)) for name, arg in given]
-    return [(name, value) for name, value in values if isinstance(value, Target)]
-
-
-def _frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
-    """An expression that no longer reads the variables `names`, but for functions, which read them when called."""
-    if names.isdisjoint(lane_reads(b.unit, node, b.variables)):
-        return node
-    match node:
-        case gast.Name(id=name) if name not in b.variables:
-            return node
-        case gast.Lambda(args=args):
-            frozen = {
-                id(default): _frozen(b, default, names) for default in (*args.defaults, *args.kw_defaults) if default
-            }
-            args = rebuild(args, lambda child: frozen.get(id(child), child))
-            return gast.copy_location(gast.Lambda(args=args, body=node.body), node)
-        case gast.Attribute() | gast.Subscript(value=gast.Attribute()):
-            pass  # a method, or `.at[i]`, is no value that a variable can hold
-        case gast.expr() if not isinstance(node, gast.Starred | gast.Slice | gast.FormattedValue):
-            return copied(b, node)
-    return rebuild(node, lambda child: _frozen(b, child, names))
-
-
 def lower_into(b: Builder, dst: str, node: Node) -> None:
     """Build `dst = node` for any expression."""
     if isinstance(node, gast.IfExp) or callee(b.unit, node) is not None:
@@ -228,21 +173,6 @@ def lower_into(b: Builder, dst: str, node: Node) -> None:
         _control_into(b, dst, node)  # writes `dst` before all operands are read, hence the condition
     else:
         store(b, dst, lower(b, node))
-
-
-def store(b: Builder, dst: str, node: Node) -> None:
-    """Build `dst = node` for an expression without control flow."""
-    if isinstance(node, gast.Name) and node.id in b.variables:
-        b.emit(Move(dst, node.id, b.loc(node)))
-    else:
-        b.prim((dst,), node)
-
-
-def copied(b: Builder, node: Node) -> Node:
-    """Copy the value of an expression without control flow to a new temporary, and return a read of that."""
-    temp = b.temp()
-    store(b, temp, node)
-    return b.held(temp, node)
 
 
 def atom(b: Builder, node: Node) -> Node:
@@ -359,7 +289,7 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     binding = bind(b.faults, _without_star(b, node, target), target)
     statics = {name: value for name, _, value in binding.defaults if is_static(value)}
     known = {name: value for name, arg in binding.given if is_static(value := static_value(b.unit, arg))}
-    captured, rebound = dict(target.captured), dict(_rebound(b, node, target))
+    captured, rebound = dict(target.captured), dict(rebound_by(b, node, target))
     for name, value in known.items():
         if isinstance(value, Target):
             captured |= {f"{name}.{inner}": outer for inner, outer in value.captured}
@@ -388,7 +318,7 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     for each in (target, *(value for value in known.values() if isinstance(value, Target))):
         if each.nested is not None:
             b.uses(each.nested.name, node)
-    _check_apart(b, node, captured, rebound)
+    check_apart(b, node, captured, rebound)
     symbol = b.symbol(target, statics, catching)
     written = [rebound[name] for name in results]
     outer = {name: captured[name] for name in further}
@@ -403,16 +333,6 @@ def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     if result != dst:
         b.emit(Move(dst, result, b.loc(node)))
     return dst
-
-
-def _check_apart(b: Builder, node: Node, captured: Mapping[str, str], rebound: Mapping[str, str]) -> None:
-    """Refuse a call in which a function assigns a variable around it while another function of the call reads it."""
-    passed = list(captured.values())
-    for outer in dict.fromkeys(rebound.values()):
-        if passed.count(outer) > 1:
-            title = f"two functions of this call use the variable `{outer}`, and one of them assigns it"
-            help = "pass it as an argument and return it"
-            b.faults.add("PCB107", title, node, "each would have a value of its own", helps=(help,))
 
 
 def _without_star(b: Builder, node: Node, target: Target) -> Node:

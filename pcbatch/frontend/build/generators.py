@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import copied, in_order, lower, store
+from pcbatch.frontend.build.evaluation_order import copied, store
+from pcbatch.frontend.build.expressions import in_order, lower
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.along import key_of
 from pcbatch.frontend.source.bind_call import bind

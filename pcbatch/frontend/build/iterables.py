@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import atom, condition, copied, in_order, lower
+from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.expressions import atom, condition, in_order, lower
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.source.resolve import builtin_name
 from pcbatch.frontend.source.streams import as_list, becomes_list
@@ -166,6 +167,11 @@ def _rows(b: Builder, node: Node) -> Iterable:
     temp = b.temp()
     b.prim((temp,), supported("rows", [value], node), shown=value)
     rows = load(temp, node)
+    if isinstance(node, gast.Name) and node.id in b.stored:  # Python's iterator sees what the body stores
+        count = b.temp()
+        b.prim((count,), supported("iter_length", [rows], node), shown=call(load("len", node), [rows], node))
+        size = Element(load(count, node), call(load("len", node), [node], node))
+        return Iterable(size, lambda i: Element(supported("row", [node, i], node), subscript(node, i, node)))
     length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
     return Iterable(length, lambda i: Element(supported("row", [rows, i], node), subscript(rows, i, node)))
 

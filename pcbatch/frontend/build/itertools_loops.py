@@ -8,11 +8,13 @@ from functools import partial
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import condition, copied, lower, lower_into
+from pcbatch.frontend.build.evaluation_order import copied
+from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.inner_names import applied
 from pcbatch.frontend.build.iterables import Element, Iterable, iterable, kept
 from pcbatch.frontend.build.operators import supported
-from pcbatch.frontend.source.tree import Node, binary, compare, constant, display, integer, is_none, load
+from pcbatch.frontend.source.streams import nested_loops
+from pcbatch.frontend.source.tree import Node, binary, compare, constant, display, is_none, load
 
 Consume = Callable[[Node, str], None]
 """Builds what is done with an element; control may jump to a label for the next element, or falls through to it."""
@@ -123,12 +125,14 @@ def _accumulate(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     b.start(end)
 
 
+def _times(b: Builder, node: Node, name: str) -> int:
+    times = nested_loops(b.unit, node, name)
+    assert times is not None, "it is no stream, otherwise"
+    return times
+
+
 def _product(each: Each, b: Builder, node: Node, consume: Consume) -> None:
-    sources = [iterable(b, arg) for arg in node.args]
-    repeat = next((integer(k.value) for k in node.keywords if k.arg == "repeat"), 1)
-    if repeat is None:
-        raise NotImplementedError("`product(..., repeat=n)` is refused before")
-    sources = sources * repeat
+    sources = [iterable(b, arg) for arg in node.args] * _times(b, node, "product")
 
     def nest(k: int, chosen: list[Node], after: str) -> None:
         if k == len(sources):
@@ -149,11 +153,8 @@ def _closed(b: Builder, build: Callable[[str], None]) -> None:
 
 
 def _choices(each: Each, b: Builder, node: Node, consume: Consume, name: str) -> None:
-    """Build `combinations` and its relatives, of a number of elements that is written as a literal."""
-    size = integer(node.args[1]) if len(node.args) == 2 and not node.keywords else None
-    if size is None:
-        raise NotImplementedError("a size that is no literal is refused before")
-    source = iterable(b, node.args[0])
+    """Build `combinations` and its relatives, of a number of elements that is known while building."""
+    size, source = _times(b, node, name), iterable(b, node.args[0])
 
     def nest(chosen: list[Node], indices: list[Node], after: str) -> None:
         if len(chosen) == size:

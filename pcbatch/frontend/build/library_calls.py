@@ -1,18 +1,25 @@
-"""Calls of NumPy functions, recognised by name resolution so that tracing can check their results."""
+"""Calls of functions of libraries and of Python, recognised by name resolution."""
 
 from __future__ import annotations
 
+import builtins
 from types import BuiltinFunctionType, FunctionType
+from typing import Any
 
 import gast
+import jax
 import numpy as np
 
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.resolve import resolve
+from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.tree import Node
 
 # `__module__` is read of these types only: an attribute of another object may run code of the user.
 FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum), type)
+LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
+PASSING = (jax.lax.stop_gradient, jax.block_until_ready)  # may return their argument, a number of Python
+TREES = frozenset({jax.tree.map.__module__, jax.tree_util.tree_map.__module__})  # call functions as Python does
+BUILTIN_TYPES = tuple(value for value in vars(builtins).values() if isinstance(value, type))
 
 
 def is_numpy_call(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
@@ -23,3 +30,30 @@ def is_numpy_call(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
     if isinstance(target, np.ufunc):
         return True  # in some releases of NumPy a ufunc has no `__module__`
     return isinstance(target, FUNCTIONS) and str(target.__module__).partition(".")[0] == "numpy"
+
+
+def calls_argument(target: Any) -> bool:
+    """Whether a builtin calls its first argument."""
+    return target is map or target is filter
+
+
+def function_arguments(unit: Unit, node: Node, target: Any, hidden: frozenset[str]) -> frozenset[int]:
+    """The positions of the arguments that are plain functions, which the callee may call with values of the lane."""
+    if not isinstance(node, gast.Call) or is_library(target):
+        return frozenset()
+    args = [(k, resolve(unit, arg, hidden)) for k, arg in enumerate(node.args) if not isinstance(arg, gast.Starred)]
+    functions = [(k, arg) for k, arg in args if isinstance(arg, FunctionType | BuiltinFunctionType)]
+    return frozenset(k for k, function in functions if unit.batched(function) is None)
+
+
+def is_library(target: Any) -> bool:
+    """Whether a callee is of JAX or NumPy: it returns arrays, and calls no function with numbers of Python."""
+    if target is MISSING or any(target is function for function in PASSING):
+        return False
+    module = str(getattr(target, "__module__", ""))
+    return module.split(".")[0] in LIBRARIES and module not in TREES
+
+
+def is_builtin_type(target: Any) -> bool:
+    """Whether a callee is a type of Python's own, which runs no code of the user's that has to be copied."""
+    return isinstance(target, type) and target in BUILTIN_TYPES

@@ -13,11 +13,13 @@ import gast
 
 from pcbatch.frontend.build.assignments import assign_value
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.expressions import condition, store
+from pcbatch.frontend.build.evaluation_order import store
+from pcbatch.frontend.build.expressions import condition
 from pcbatch.frontend.build.iterables import Element, Iterable, fixed_range, iterable, kept, range_bounds, range_count
 from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.resolve import is_builtin
+from pcbatch.frontend.source.stored_items import stored_into
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load
 
 VIEWS = ("keys", "values", "items")
@@ -38,6 +40,14 @@ class Iteration:
 
 def begin(b: Builder, node: Node, fixed: bool = False) -> Iteration:
     """Evaluate the iterable of a loop, once, and return the parts of the loop."""
+    b.stored = stored_into(node)
+    try:
+        return _begin(b, node, fixed)
+    finally:
+        b.stored = frozenset()
+
+
+def _begin(b: Builder, node: Node, fixed: bool) -> Iteration:
     if isinstance(node.iter, gast.Call) and is_builtin(b.unit, node.iter.func, "range"):
         if fixed:
             return _over_iterable(b, node.target, fixed_range(b, node.iter), node.iter)

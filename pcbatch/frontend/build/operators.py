@@ -10,19 +10,25 @@ from __future__ import annotations
 
 import builtins
 import collections
+import functools
 import operator
 from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import gast
-import jax
 import numpy as np
 
-from pcbatch.frontend.build.library_calls import is_numpy_call
+from pcbatch.frontend.build.library_calls import (
+    calls_argument,
+    function_arguments,
+    is_builtin_type,
+    is_library,
+    is_numpy_call,
+)
 from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outside, known_object
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
+from pcbatch.frontend.source.mapped_calls import SUPPORT as SUPPORT
 from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import bindings, parameters
@@ -37,8 +43,6 @@ from pcbatch.frontend.source.tree import (
     load,
     rebuild,
 )
-
-SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 
 NAMES = (
     "max min int float bool complex any all sorted pow range str bin oct hex ord chr repr ascii format abs round "
@@ -61,6 +65,7 @@ REPLACED = [
     (collections.defaultdict, "defaultdict"),
     (collections.deque, "deque_"),
     (np.isscalar, "isscalar_"),
+    (functools.reduce, "reduce_"),
     (print, "print_"),
     (np.iterable, "iterable_"),
     *((getattr(operator, "pow" if name == "power" else name), name) for name in OPERATORS if name != "contains"),
@@ -77,16 +82,12 @@ LANES_ONLY = frozenset(
 """Replaced in lane code only: in a helper, Python's own refuse traced values by themselves, or make text."""
 
 PYTHONS = (gast.Not, gast.In, gast.NotIn)
-LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
-PASSING = (jax.lax.stop_gradient, jax.block_until_ready)  # may return their argument, a number of Python
-TREES = frozenset({jax.tree.map.__module__, jax.tree_util.tree_map.__module__})  # call functions as Python does
 
 TYPE_TESTS = (gast.Is, gast.IsNot, gast.Eq, gast.NotEq, gast.In, gast.NotIn)
 PARTS = ("real", "imag")
 METHODS = frozenset("bit_length bit_count is_integer conjugate as_integer_ratio hex to_bytes".split())
 """The methods of numbers that traced values lack."""
 
-BUILTIN_TYPES = tuple(value for value in vars(builtins).values() if isinstance(value, type))
 
 Names = frozenset[str]
 
@@ -147,7 +148,7 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
     # Questions about the user's names come first: rebuilding puts calls of the support module in their places.
     numpy = all_ and is_numpy_call(unit, node, hidden)
     asks_type = _is_type_test(unit, node, hidden)
-    functions = _function_arguments(unit, node, target, hidden)
+    functions = function_arguments(unit, node, target, hidden)
     tests = _conditions(node, decides)
 
     def change(child: Node) -> Node:
@@ -187,12 +188,12 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         function = supported("from_numpy", [node.func], node.func)
         node = gast.copy_location(gast.Call(func=function, args=node.args, keywords=node.keywords), node)
         return supported("array", [node], node)
-    if replacement is None and _is_library(target) and str(target.__module__).split(".")[0] != "pcbatch":
+    if replacement is None and is_library(target) and str(target.__module__).split(".")[0] != "pcbatch":
         return supported("array", [node], node)
-    if replacement is not None or not _is_library(target):
+    if replacement is not None or not is_library(target):
         if replacement is not None:
             function = _function(replacement, node.func)
-        elif _is_builtin_type(target) or _is_nested(unit, node.func, hidden):
+        elif is_builtin_type(target) or _is_nested(unit, node.func, hidden):
             function = node.func  # a nested function is rewritten where it is defined
         elif isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
             function = supported("method", [node.func.value, constant(node.func.attr, node.func)], node.func)
@@ -200,7 +201,7 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         else:
             function = supported("substitute", [node.func], node.func)
         args = [supported("substitute", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
-        if all_ and _calls_argument(target):
+        if all_ and calls_argument(target):
             args[0] = _stand_in(unit, before.args[0], args[0], hidden)
         node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
     return _text(node) if all_ else node
@@ -221,11 +222,6 @@ def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
     return _is_text(func.value) or isinstance(resolve(unit, func.value, hidden), str)
 
 
-def _calls_argument(target: Any) -> bool:
-    """Whether a builtin calls its first argument."""
-    return target is map or target is filter
-
-
 def _stand_in(unit: Unit, written: Node, arg: Node, hidden: Names) -> Node:
     """A builtin that is an argument, `int` in `map(int, xs)`, as the support function that takes its place."""
     name = _replacement(resolve(unit, written, hidden), True)
@@ -238,28 +234,6 @@ def _load_attribute(node: Node) -> Node:
     if not isinstance(node.ctx, gast.Load) or name in (*PARTS, "__class__") or name.startswith("__"):
         return node
     return supported("load_attribute", [node.value, constant(name, node)], node)
-
-
-def _function_arguments(unit: Unit, node: Node, target: Any, hidden: Names) -> frozenset[int]:
-    """The positions of the arguments that are plain functions, which the callee may call with values of the lane."""
-    if not isinstance(node, gast.Call) or _is_library(target):
-        return frozenset()
-    args = [(k, resolve(unit, arg, hidden)) for k, arg in enumerate(node.args) if not isinstance(arg, gast.Starred)]
-    functions = [(k, arg) for k, arg in args if isinstance(arg, FunctionType | BuiltinFunctionType)]
-    return frozenset(k for k, function in functions if unit.batched(function) is None)
-
-
-def _is_library(target: Any) -> bool:
-    """Whether a callee is of JAX or NumPy: it returns arrays, and calls no function with numbers of Python."""
-    if target is MISSING or any(target is function for function in PASSING):
-        return False
-    module = str(getattr(target, "__module__", ""))
-    return module.split(".")[0] in LIBRARIES and module not in TREES
-
-
-def _is_builtin_type(target: Any) -> bool:
-    """Whether a callee is a type of Python's own, which runs no code of the user's that has to be copied."""
-    return isinstance(target, type) and target in BUILTIN_TYPES
 
 
 def _is_nested(unit: Unit, node: Node, hidden: Names) -> bool:
@@ -385,7 +359,7 @@ def _tuple(elements: list[Node], at: Node) -> Node:
 
 
 def _text(node: Node) -> Node:
-    """Rewrite f-strings, `%` and `.format`, so that a traced value in a text is refused."""
+    """Rewrite f-strings and `%`, so that a traced value in a text is refused."""
     if isinstance(node, gast.FormattedValue):
         value = supported("shown", [node.value], node.value)
         new = gast.FormattedValue(value=value, conversion=node.conversion, format_spec=node.format_spec)
@@ -393,10 +367,6 @@ def _text(node: Node) -> Node:
     if isinstance(node, gast.BinOp) and isinstance(node.op, gast.Mod) and _is_text(node.left):
         new = gast.BinOp(left=node.left, op=node.op, right=supported("shown", [node.right], node.right))
         return gast.copy_location(new, node)
-    if isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute) and node.func.attr == "format":
-        if _is_text(node.func.value) and not any(isinstance(arg, gast.Starred) for arg in node.args):
-            args = [supported("shown", [arg], arg) for arg in node.args]
-            return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
     return node
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import linecache
 import site
 import sysconfig
 from collections.abc import Mapping
@@ -108,7 +109,7 @@ class Along:
 
     def want(self, code: CodeType, call: Loc | None, why: str) -> bool:
         """Ask for a function to be compiled along from the next time on; False if it cannot be, or is already."""
-        if self.covers(code) or not is_users(code) or is_kept(code):
+        if self.covers(code) or not is_users(code) or is_kept(code) or not linecache.getlines(code.co_filename):
             return False
         place = f"{Path(code.co_filename).name}:{code.co_firstlineno}"
         lines = (code.co_firstlineno, _last_line(code))

@@ -79,10 +79,12 @@ def make_unit(
     statics: Statics,
     target: Target | None = None,
     decisions: Decisions = NONE,
+    written_out: Node = None,
 ) -> Unit:
     """Find the source of `fn` and classify its names; raises CompileError if there is no source.
 
-    `target` is that of the calls of `fn`; it tells whether `fn` is a nested function.
+    `target` is that of the calls of `fn`; it tells whether `fn` is a nested function. `written_out` is its tree once
+    calls of `jax.vmap` are written out.
     """
     if target is not None and target.nested is not None:
         outer: Unit | None = target.nested.outer
@@ -91,6 +93,7 @@ def make_unit(
     else:
         outer, located = None, locate(fn)
         source, node, in_class = located.source, located.node, located.in_class
+    node = node if written_out is None else written_out
     body = [node.body] if isinstance(node, gast.Lambda) else node.body
     further, rebound = scope_of(target, statics)
     own = parameters(node.args)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
 from pcbatch.frontend.source.scope import bindings, free_names
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, rebuild
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, integer, rebuild
 
 CONSUMERS: dict[str, Any] = {
     **{
@@ -29,6 +30,7 @@ CONSUMERS: dict[str, Any] = {
         for name in "sum any all max min list tuple set frozenset sorted dict next".split()
     },
     "prod": math.prod,
+    "reduce": functools.reduce,
 }
 LAZY: dict[str, Any] = {
     **{name: getattr(builtins, name) for name in "map filter zip enumerate reversed range".split()},
@@ -44,6 +46,9 @@ LAZY: dict[str, Any] = {
 INSIDE_OUT = frozenset({"zip", "enumerate", "reversed", "range"})
 """Streams that the head of a loop takes as they are."""
 
+NESTED = frozenset({"product", "combinations", "combinations_with_replacement", "permutations"})
+"""Streams that become as many loops, one inside another, as an argument says."""
+
 COLLECTED = (collections.Counter, collections.deque)
 ELEMENT = "element"  # the variable of a comprehension that the compiler makes
 METHODS = frozenset({"extend", "update", "join", "extendleft", "union", "intersection", "difference"})
@@ -51,18 +56,37 @@ METHODS = frozenset({"extend", "update", "join", "extendleft", "union", "interse
 
 
 def consumer(unit: Unit, node: Node) -> str | None:
-    """The name of the builtin that takes all elements of its first argument; None for other nodes."""
+    """The name of the builtin that takes all elements of an iterable (see `source`); None for other nodes."""
     if not isinstance(node, gast.Call) or not node.args or isinstance(node.args[0], gast.Starred):
         return None
     name = _name(unit, node, CONSUMERS)
     if name in ("max", "min") and len(node.args) != 1:
         return None
+    if name == "reduce" and (len(node.args) not in (2, 3) or node.keywords or _is_odd(node)):
+        return None
     return name
+
+
+def source(unit: Unit, node: Node) -> Node:
+    """The iterable whose elements a consumer takes."""
+    return node.args[1 if consumer(unit, node) == "reduce" else 0]
 
 
 def lazy(unit: Unit, node: Node) -> str | None:
     """The name of the function whose call makes a stream, such as "map"; None for other nodes."""
-    return _name(unit, node, LAZY) if isinstance(node, gast.Call) else None
+    name = _name(unit, node, LAZY) if isinstance(node, gast.Call) else None
+    return None if name in NESTED and nested_loops(unit, node, name) is None else name
+
+
+def nested_loops(unit: Unit, node: Node, name: str) -> int | None:
+    """How often each iterable of a call such as `combinations(xs, 2)` is gone over; None if types must be known."""
+    given = [*node.args[1:]] if name != "product" else []
+    given += [keyword.value for keyword in node.keywords]
+    if not given:
+        return 1 if name == "product" else None
+    value = resolve(unit, given[0])
+    times = value if type(value) is int else integer(given[0])
+    return times if times is not None and times >= 0 else None
 
 
 def _name(unit: Unit, node: Node, table: dict[str, Any]) -> str | None:
@@ -178,7 +202,7 @@ def needs_loop(unit: Unit, node: Node) -> bool:
 
 def is_stream_inside(unit: Unit, node: Node) -> bool:
     """Whether a node is a stream, or consumes one."""
-    return is_stream(unit, node) or (consumer(unit, node) is not None and is_stream(unit, node.args[0]))
+    return is_stream(unit, node) or (consumer(unit, node) is not None and is_stream(unit, source(unit, node)))
 
 
 def _stepwise(unit: Unit, node: Node) -> Iterator[tuple[Node, frozenset[str]]]:
@@ -219,7 +243,7 @@ def _has_control(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
     if isinstance(node, COMPREHENSIONS):
         inner = hidden | frozenset(name for g in node.generators for name, _ in bindings([g.target]))
         return any(_has_control(unit, part, inner) for part in children(node))
-    if isinstance(node, gast.Call) and consumer(unit, node) is not None and is_stream(unit, node.args[0]):
+    if isinstance(node, gast.Call) and consumer(unit, node) is not None and is_stream(unit, source(unit, node)):
         if any(_has_control(unit, part, hidden | more) for part, more in _stepwise(unit, node)):
             return True
     return any(_has_control(unit, child, hidden) for child in children(node))

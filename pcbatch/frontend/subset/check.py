@@ -15,7 +15,6 @@ import gast
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.build.effects import is_print
-from pcbatch.frontend.build.iterables import LAZY
 from pcbatch.frontend.build.operators import SUPPORT
 from pcbatch.frontend.source.along import callee_of
 from pcbatch.frontend.source.bind_call import bind, starred
@@ -33,13 +32,12 @@ from pcbatch.frontend.source.streams import (
     becomes_list,
     expands,
     is_special,
-    is_stream,
-    needs_loop,
     reads_what_changes,
     takes_list,
 )
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
 from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
+from pcbatch.frontend.subset.check_loops import check_iterable, write_out
 from pcbatch.frontend.subset.check_names import check_names
 from pcbatch.frontend.subset.check_try import check_try, check_with, in_handlers
 from pcbatch.frontend.subset.outside import refuse_change
@@ -48,20 +46,10 @@ from pcbatch.frontend.subset.rules import (
     FORBIDDEN_BUILTINS,
     KNOWN_EXPRESSIONS,
     KNOWN_STATEMENTS,
-    LOOP_HELPS,
     NESTED,
-    REVERSED_HELPS,
     STATEMENTS,
 )
 from pcbatch.frontend.subset.unused_results import unused_helps, value_helps
-
-MANY = 1000
-LOOP_ARGUMENTS = {  # least and most positional arguments, keywords
-    "range": (1, 3, frozenset[str]()),
-    "enumerate": (1, 2, frozenset({"start"})),
-    "zip": (1, MANY, frozenset({"strict"})),
-    "reversed": (1, 1, frozenset[str]()),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +96,7 @@ class Checker:
             rule = STATEMENTS["AsyncFunctionDef"]
             self.faults.add(rule.code, rule.title, self.unit.header, rule.label, helps=(rule.help,))
         for part in gast.walk(node):
-            if isinstance(part, gast.Name) and part.id.startswith(SUPPORT):
+            if isinstance(part, gast.Name) and part.id.startswith(SUPPORT) and not hasattr(part, "made"):
                 self.faults.add("PCB210", f"the name `{part.id}` is reserved", part, helps=("choose another name",))
         check_names(self.unit, self.faults)
         for statement in self.unit.body:
@@ -120,7 +108,7 @@ class Checker:
         self._table(node, kind, where)
         self._private(node)
         if isinstance(node, gast.For) and not where.scope:
-            self._iterable(node.iter)
+            check_iterable(self.unit, self.faults, node.iter, self.written_out)
             if reads_what_changes(self.unit, node) and not is_special(self.unit, node.iter):
                 title = "a generator in this iterable reads what the loop changes"
                 helps = ("make a list of it before the loop, if it is to read the values from before",)
@@ -135,7 +123,7 @@ class Checker:
             self._function(node, where)
         elif isinstance(node, COMPREHENSIONS):
             if not where.scope and expands(self.unit, node):
-                self._write_out(node)
+                write_out(self.unit, node, self.written_out)
             bound = frozenset(n for g in node.generators for n, _ in bindings([g.target]))
             scope = "" if id(node) in self.written_out else where.scope or "a comprehension"
             self._below(node, replace(where, scope=scope, hidden=where.hidden | bound))
@@ -178,8 +166,9 @@ class Checker:
             self.faults.add(rule.code, rule.title, node.target, rule.label, helps=(rule.help,))
 
     def _hidden(self, names: tuple[str, ...]) -> None:
-        title = f"`{self.unit.fn.__name__}` has a variable `{names[0]}` of its own, and a function that it calls reads another"
-        help = f"rename the variable `{names[0]}` of `{self.unit.fn.__name__}`"
+        own, name = self.unit.fn.__name__, names[0]
+        title = f"`{own}` has a variable `{name}` of its own, and a function that it calls reads another"
+        help = f"rename the variable `{name}` of `{own}`"
         self.faults.add("PCB203", title, self.unit.header, "both are passed under this name", helps=(help,))
 
     def _lifted(self, node: Node) -> bool:
@@ -253,25 +242,11 @@ class Checker:
     def _consumed(self, node: Node) -> None:
         """Note what becomes a loop because a call takes all elements of it."""
         if expands(self.unit, node):
-            self._write_out(node)
+            write_out(self.unit, node, self.written_out)
         elif takes_list(self.unit, node):
             for arg in node.args:
                 if becomes_list(self.unit, arg):
-                    self._write_out(arg)
-
-    def _write_out(self, node: Node) -> None:
-        """Note that a comprehension or a consumer becomes a loop, with the streams and functions that it is made of."""
-        self.written_out.add(id(node))
-        if isinstance(node, COMPREHENSIONS):
-            for generator in node.generators:
-                if is_stream(self.unit, generator.iter):
-                    self._write_out(generator.iter)
-        elif isinstance(node, gast.Call):
-            for part in (*node.args, *(k.value for k in node.keywords)):
-                if is_stream(self.unit, part):
-                    self._write_out(part)
-                else:
-                    self.written_out.add(id(part))
+                    write_out(self.unit, arg, self.written_out)
 
     def _batched(self, node: Node, where: Where) -> Target | None:
         value = resolve(self.unit, node, where.hidden)
@@ -395,7 +370,7 @@ class Checker:
         self.faults.add("PCB119", title, value, "its value is not used", helps=unused_helps(self.unit, value))
 
     def _called_for_effect(self, node: Node) -> bool:
-        """Ask for a function to be compiled along that is called for what it raises or prints; False if it cannot be."""
+        """Ask that a function called for what it raises or prints is compiled along; False if it cannot be."""
         along = self.unit.along
         if along is None:
             return False
@@ -410,31 +385,6 @@ class Checker:
         if not is_mutating_method(func, statement=True) or _is_at(func.value):
             return False
         return not isinstance(resolve(self.unit, func.value), ModuleType)  # `np.add` is no method
-
-    def _iterable(self, node: Node) -> None:
-        if is_stream(self.unit, node) and needs_loop(self.unit, node):
-            self._write_out(node)
-        name = builtin_name(self.unit, node.func, LAZY) if isinstance(node, gast.Call) else None
-        if name is not None:
-            self._loop_arguments(node, name)
-
-    def _loop_arguments(self, node: Node, name: str) -> None:
-        least, most, keywords = LOOP_ARGUMENTS[name]
-        starred = any(isinstance(a, gast.Starred) for a in node.args)
-        wrong = {k.arg for k in node.keywords} - keywords
-        positional = len(node.args) + (len(node.keywords) if name == "enumerate" else 0)
-        if starred or wrong or not least <= positional <= most:
-            self.faults.add("PCB121", f"these arguments of `{name}` are not supported", node, helps=(LOOP_HELPS[name],))
-        elif name == "reversed" and (inner := self._lazy(node.args[0])):
-            title, label = f"`{inner}(...)` cannot be reversed", "Python, too, knows no last element of it"
-            self.faults.add("PCB121", title, node.args[0], label, helps=(REVERSED_HELPS[inner],))
-        elif name != "range":
-            for arg in node.args[: 1 if name == "enumerate" else None]:
-                self._iterable(arg)
-
-    def _lazy(self, node: Node) -> str | None:
-        names = frozenset(REVERSED_HELPS)
-        return builtin_name(self.unit, node.func, names) if isinstance(node, gast.Call) else None
 
 
 def _is_at(node: Node) -> bool:

@@ -144,8 +144,8 @@ def _is_bool_array(part: Any) -> bool:
 
 def _over(mask: Any, array: jax.Array) -> jax.Array:
     """A mask of the leading axes, for all elements."""
-    mask = jnp.asarray(mask)
-    return mask.reshape(mask.shape + (1,) * (array.ndim - mask.ndim))
+    whole: jax.Array = jnp.asarray(mask)
+    return whole.reshape(whole.shape + (1,) * (array.ndim - whole.ndim))
 
 
 def _check_masked(value: Any, mask: Any, array: jax.Array) -> None:

@@ -18,7 +18,7 @@ from pcbatch.containers.container import Container
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.number_rules import rules
-from pcbatch.containers.optional import Optional, is_none
+from pcbatch.containers.optional import Optional, is_none, unwrapped
 from pcbatch.containers.text_lists import sorted_characters
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
@@ -50,6 +50,8 @@ def _extreme(
     builtin: Callable[..., Any], args: tuple[Any, ...], *, key: Any = None, default: Any = _NOTHING, **wrong: Any
 ) -> Any:
     key = mappings.order_key(key)
+    if key is None or len(args) == 1:
+        args = tuple(map(unwrapped, args))
     options = {"key": key} | ({} if default is _NOTHING else {"default": default}) | wrong
     if not args or wrong or (len(args) > 1 and default is not _NOTHING):
         return builtin(*args, **options)  # raises Python's own error
@@ -160,6 +162,7 @@ def _any_or_all(values: Any, by: bool) -> Any:
 
 def int_(*args: Any, **options: Any) -> Any:
     """The builtin `int`: a float is truncated, an integer of fewer than 32 bits widened."""
+    args = tuple(map(unwrapped, args))
     if args and isinstance(args[0], LaneText):
         return texts.integer(*args, **options)
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
@@ -173,6 +176,7 @@ def int_(*args: Any, **options: Any) -> Any:
 
 def float_(*args: Any) -> Any:
     """The builtin `float`, of a real scalar of a lane."""
+    args = tuple(map(unwrapped, args))
     if len(args) != 1 or not isinstance(args[0], jax.Array):
         return float(*args)
     return number(_real_scalar("float", args[0]).astype(float), *args)
@@ -191,7 +195,7 @@ def complex_(*args: Any, **options: Any) -> Any:
 
 def bool_(*args: Any) -> Any:
     """The builtin `bool`, of a scalar of a lane."""
-    of_lane = len(args) == 1 and isinstance(args[0], jax.Array | Container | LaneRange)
+    of_lane = len(args) == 1 and isinstance(args[0], jax.Array | Container | LaneRange | Optional)
     return number(truth(args[0]), *args) if of_lane else bool(*args)
 
 
@@ -224,6 +228,7 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
     """The builtin `pow`."""
+    base, exp = unwrapped(base), unwrapped(exp)
     if mod is not None and any(isinstance(value, jax.core.Tracer) for value in (base, exp, mod)):
         with jax.numpy_dtype_promotion("standard"):
             return number(modular_power(base, exp, mod), base, exp, mod)
@@ -232,6 +237,7 @@ def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
 
 def range_(*args: Any) -> Any:
     """The builtin `range` outside the head of a loop."""
+    args = tuple(map(unwrapped, args))
     if not 1 <= len(args) <= 3 or not any(isinstance(value, jax.core.Tracer) for value in args):
         return range(*args)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]

@@ -1,4 +1,4 @@
-"""The functions of `heapq` and `bisect` that change a list, step for step as Python has them.
+"""The functions of `heapq` and `bisect` on lists of the lane, step for step as Python has them.
 
 An element moves along a path in the heap, so that there are as many steps as the greatest heap has levels; a lane that
 is done earlier stores out of range.
@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.optional import Optional
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -110,27 +111,53 @@ def _store(heap: Any, at: Any, item: Any, where: Any) -> None:
     heap._set(jnp.where(where, at, heap.capacity), item)
 
 
+def _place(
+    values: Any, less: Less, wanted: Any, lo: Any, hi: Any, key: Callable[[Any], Any] | None, after: bool
+) -> Any:
+    """Return where Python's bisection ends: after the elements that equal `wanted`, or before them."""
+    require(lo >= 0, "ValueError", "lo must be non-negative")
+    low, high = jnp.asarray(lo), jnp.asarray(values.length if hi is None else hi)
+    for _ in range(values.capacity.bit_length() + 1):
+        middle = (low + high) // 2
+        element = values._taken(jnp.clip(middle, 0, max(values.capacity - 1, 0)))
+        element = element if key is None else key(element)
+        left = less(wanted, element) if after else jnp.logical_not(less(element, wanted))
+        searching = low < high
+        require(jnp.logical_not(searching & (middle >= values.length)), "IndexError", "list index out of range")
+        high = jnp.where(jnp.logical_and(searching, left), middle, high)
+        low = jnp.where(jnp.logical_and(searching, jnp.logical_not(left)), middle + 1, low)
+    return low
+
+
 def _insort(after: bool) -> Callable[..., None]:
     def insort(
         values: Any, less: Less, item: Any, lo: Any = 0, hi: Any = None, *, key: Callable[[Any], Any] | None = None
     ) -> None:
-        require(lo >= 0, "ValueError", "lo must be non-negative")
         item = values._fit(item)
-        low, high = jnp.asarray(lo), jnp.asarray(values.length if hi is None else hi)
-        wanted = item if key is None else key(item)
-        for _ in range(values.capacity.bit_length() + 1):
-            middle = (low + high) // 2
-            element = values._taken(jnp.clip(middle, 0, max(values.capacity - 1, 0)))
-            element = element if key is None else key(element)
-            left = less(wanted, element) if after else jnp.logical_not(less(element, wanted))
-            searching = low < high
-            high = jnp.where(jnp.logical_and(searching, left), middle, high)
-            low = jnp.where(jnp.logical_and(searching, jnp.logical_not(left)), middle + 1, low)
-        values.insert(low, item)
+        values.insert(_place(values, less, item if key is None else key(item), lo, hi, key, after), item)
 
     return insort
 
 
+def _search(plain: Callable[..., Any], after: bool) -> Callable[..., Any]:
+    def search(values: Any, x: Any, lo: Any = 0, hi: Any = None, *, key: Callable[[Any], Any] | None = None) -> Any:
+        from pcbatch.frontend.support.operators import lt
+
+        if not isinstance(values, list | LaneList) or isinstance(hi, Optional):
+            return plain(values, x, lo, hi, key=key)
+        if isinstance(values, list) and not values:
+            return lo
+        values = values if isinstance(values, LaneList) else LaneList.from_list(values)
+        return _place(values, lt, x, lo, hi, key, after)
+
+    return search
+
+
+SEARCHES: dict[str, Callable[..., Any]] = {
+    "bisect": _search(bisect.bisect, True),
+    "bisect_right": _search(bisect.bisect_right, True),
+    "bisect_left": _search(bisect.bisect_left, False),
+}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "heappush": _push,
     "heappop": _pop,

@@ -23,7 +23,8 @@ import jax
 import jax.extend.source_info_util
 
 from pcbatch.errors import PcbatchError, Refusal
-from pcbatch.frontend.build.operators import LIBRARIES, PASSING, REPLACED, SUPPORT, TREES, in_helper
+from pcbatch.frontend.build.library_calls import LIBRARIES, PASSING, TREES
+from pcbatch.frontend.build.operators import REPLACED, SUPPORT, in_helper
 from pcbatch.frontend.source.along import CACHE, INSTALLED, PACKAGES
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit

@@ -16,9 +16,10 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
+from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
-from pcbatch.containers.lane_dict import COUNTER, DictView, LaneDict, missing_of
+from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.errors import Refusal
@@ -96,9 +97,8 @@ def order_key(key: Any) -> Any:
     return owner.ordered_value if isinstance(owner, LaneDict) and key.__name__ == "get" else key
 
 
-METHODS = frozenset(
-    "get copy items keys values union intersection difference symmetric_difference issubset issuperset isdisjoint".split()
-)
+SET_METHODS = frozenset("union intersection difference symmetric_difference issubset issuperset isdisjoint".split())
+METHODS = SET_METHODS | {"get", "copy", "items", "keys", "values"}
 
 
 def method(fn: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.optional import unwrapped
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings
@@ -30,6 +32,8 @@ TABLES = {list: "list index out of range", tuple: "tuple index out of range"}
 
 def get_item(value: Any, index: Any) -> Any:
     """The subscription `value[index]`, also of a list, a tuple or a range with an index of the lane."""
+    if not (isinstance(value, dict) or mappings.is_mapping(value)):  # whose keys may be None
+        index = unwrapped(index)
     if isinstance(value, list | tuple | range) and _of_lane(index):
         if isinstance(index, slice):
             return _list_of(value, index)[index] if isinstance(value, list) else value[index]
@@ -128,6 +132,17 @@ def tuple_(*args: Any) -> Any:
             helps=("keep the list, or a copy of it, `list(xs)`",),
         )
     return tuple(*args)
+
+
+def reduce_(function: Any, values: Any, *initial: Any) -> Any:
+    """The function `functools.reduce`, which becomes a loop for what has a length of the lane."""
+    if as_lane_list(values) is not None:
+        raise Refusal(
+            "PCB306",
+            "`reduce` takes a number of steps that is known while compiling, and here it depends on the lane",
+            helps=("write it as a loop, `for x in xs: total = f(total, x)`",),
+        )
+    return functools.reduce(function, values, *initial)
 
 
 def deque_(*args: Any, **options: Any) -> Any:

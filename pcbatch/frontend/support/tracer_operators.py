@@ -10,19 +10,27 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import jax
 import jax.extend.source_info_util
 import numpy as np
 
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
+from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.support import python_numbers
+from pcbatch.frontend.support.texts import no_text
 from pcbatch.origins import Origin, Tracer, is_noted, is_noting, note, source_of
+from pcbatch.records.reference import Ref
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
+FOLDER = __file__.removesuffix("tracer_operators.py")
 SUPPORT = "__pcbatch__"
 BINARY = "add sub mul floordiv mod lshift rshift truediv and or xor".split()
 COMPARISONS = "eq ne lt le gt ge".split()
@@ -31,6 +39,7 @@ COUNTING = frozenset("add sub mul floordiv mod lshift rshift pow neg pos abs inv
 NAMES = {"and": "and_", "or": "or_", "pow": "power", "abs": "abs_"}
 LIBRARIES = frozenset({"jax", "jaxlib", "numpy", "pcbatch"})
 OPERANDS = (Tracer, bool, int, float, complex, np.generic, np.ndarray, jax.Array)
+OF_LANES = (Tracer, Entries, LaneList, LaneText, Optional, Ref)
 HELP = "count with `jnp.where(c, 1, 0)` in place of the bool `c`"
 
 
@@ -42,6 +51,23 @@ def check_tracers() -> None:
         _check(f"__{name}__", name, operator)
         if name in BINARY or name == "pow":
             _check(f"__r{name}__", name, functools.partial(_reflected, operator))
+    for cls in OF_LANES:
+        _check_text(cls, "__repr__")
+    _check_text(Tracer, "__format__")
+
+
+def _check_text(cls: type, dunder: str) -> None:
+    """Wrap a method that makes text: code of the user would get the text of the tracer itself."""
+    method = getattr(cls, dunder)
+
+    @functools.wraps(method)
+    def checked(self: Any, *spec: str) -> str:
+        if is_noting() and is_users(_caller(sys._getframe(1))):
+            raise no_text()
+        made: str = method(self, *spec)
+        return made
+
+    setattr(cls, dunder, checked)
 
 
 def _reflected(operator: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -66,6 +92,13 @@ def _check(dunder: str, name: str, operator: Callable[..., Any]) -> None:
 
     checked.operator = operator  # type: ignore[attr-defined]
     setattr(Tracer, dunder, checked)
+
+
+def _caller(frame: FrameType) -> CodeType:
+    """The code that calls a function of Python's, or a support function that does."""
+    while frame.f_code.co_filename.startswith(FOLDER) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code
 
 
 def _in_other_code(name: str, operator: Callable[..., Any], values: tuple[Any, ...]) -> Any:

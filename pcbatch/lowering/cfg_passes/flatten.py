@@ -42,12 +42,14 @@ from pcbatch.ir.ops import (
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh, parallel_moves
+from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
 from pcbatch.lowering.typing import pytree
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, leaf_names
+from pcbatch.lowering.typing.convert_types import convert
 from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
-from pcbatch.lowering.typing.join_types import convert, differs
+from pcbatch.lowering.typing.join_types import differs
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
 from pcbatch.records.made import HEAP
 from pcbatch.records.tables import TABLES
@@ -199,7 +201,7 @@ class _Flattener:
         in_leaves = self.leaves(op.expr.ins) + (self.tables if traced.tables else ())
         in_leaves += () if traced.heap is None else self.heap
         outvars = traced.closed.jaxpr.outvars
-        invars = {v: k for k, v in enumerate(traced.closed.jaxpr.invars)}
+        invars = _passed_on(traced.closed.jaxpr)
         moves: list[tuple[str, str]] = []
         computed: list[tuple[str, int, ArrayType | None]] = []  # leaf, output of the jaxpr, type to cast it to
         constants: list[Op] = []
@@ -360,6 +362,20 @@ def _with_heap(functions: Mapping[str, Function], inferred: Inferred) -> frozens
     while more := {name for name in called if name not in using and not using.isdisjoint(called[name])}:
         using |= more
     return frozenset(using)
+
+
+def _passed_on(jaxpr: Any) -> dict[Any, int]:
+    """Return the variables of a jaxpr that are inputs, with their positions: large arrays whose weak type ends, too.
+
+    That changes nothing in an array; as an operation it would keep the two from sharing a register.
+    """
+    positions = {v: k for k, v in enumerate(jaxpr.invars)}
+    for eqn in jaxpr.eqns:
+        source = eqn.invars[0] if eqn.primitive.name == "convert_element_type" else None
+        if isinstance(source, jex.Var) and source in positions and source.aval.size >= MIN_SIZE:
+            if source.aval.dtype == eqn.outvars[0].aval.dtype:
+                positions[eqn.outvars[0]] = positions[source]
+    return positions
 
 
 def no_way_back(call: Call) -> Fail:

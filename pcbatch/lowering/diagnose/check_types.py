@@ -19,7 +19,7 @@ from pcbatch.lowering.diagnose.primitive_errors import diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.format_messages import Show, is_text_node
-from pcbatch.lowering.typing.infer import Conflict, Inferred
+from pcbatch.lowering.typing.infer import Conflict, Inferred, untyped
 from pcbatch.records.made import mentions_made
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
@@ -54,7 +54,7 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
 
 def run_untyped(program: CfgProgram) -> None:
     """Run the checks that need no types: every block counts as reachable. Raises CompileError like `run`."""
-    inferred = Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
+    inferred = untyped(program)
     _raise([diagnostic for function in program.functions for _, diagnostic in _unbound(function, inferred)])
 
 

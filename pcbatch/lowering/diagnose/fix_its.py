@@ -24,8 +24,9 @@ from pcbatch.lowering.diagnose.resolve_names import Names, held, meaning, spelle
 from pcbatch.lowering.diagnose.traceback_spans import source
 
 WHERE = "to choose by element use `jnp.where(condition, a, b)`"
-CHARACTERS = "characters are no values of lanes: keep the number, and look it up outside"
+BYTES = "make the bytes a list, which an index of the lane may choose from: `list({})[{}]`"
 KEYS = "a dict finds nothing by a value of a lane: use `match`, or an array and its index"
+ALIKE = "an index of the lane chooses among elements of one type and shape: make them alike, or choose with `if`"
 UNROLL = "or, if the index is that of a short loop, make it known: `for i in pcbatch.unroll(range(...))`"
 PYTHON = "`{}` computes with Python's numbers: write what it computes with functions of `jnp`"
 CONVERTED = {
@@ -43,7 +44,6 @@ UPDATES = {
 MERGED = {ast.Add: "[*{0}, *{1}]", ast.BitOr: "{{**{0}, **{1}}}"}
 LONGEST = 20  # lines of a statement that is read again
 CONVERSIONS = frozenset({"int", "float", "complex", "range"})
-TEXTS = frozenset({"bin", "hex", "oct", "chr"})
 ITEMS = {"item": "the array itself is the number", "tolist": "the array itself holds the numbers"}
 INDEXED = frozenset({"repeat", "nonzero"})  # methods of arrays that need a length
 
@@ -66,10 +66,6 @@ def constant_helps(error: Exception, node: ast.expr | None, names: Names) -> tup
             return _call_helps(error, node, names)
         case ast.Subscript():
             return _subscript_helps(error, node, names)
-        case ast.Set() | ast.SetComp() | ast.Dict() | ast.DictComp():
-            return ("values of lanes can be no keys: use a tuple or an array, and compare its elements",)
-        case ast.BinOp(op=ast.Mult()):
-            return ("a list is as long in all lanes: use an array of the greatest size, such as `jnp.zeros(N)`",)
     return (SHAPE,)
 
 
@@ -159,8 +155,6 @@ def _call_helps(error: Exception, call: ast.Call, names: Names) -> tuple[str, ..
     if (name := numpy_name(call.func, names)) is not None:
         return numpy_helps(name, call, names)
     builtin = _builtin(call, names)
-    if builtin in TEXTS:
-        return ("compute with the number itself, for example `(n >> k) & 1` for its bits",)
     if builtin in CONVERTED and len(call.args) == 1:
         return (CONVERTED[builtin].format(_operand(call.args[0])),)
     text = ast.unparse(call.func)
@@ -201,18 +195,16 @@ def _subscript_helps(error: Exception, node: ast.Subscript, names: Names) -> tup
     table = ast.unparse(node.value)
     match node.value, node.slice:
         case _, ast.Slice() if _is_list(error):
-            return (
-                spelled(f"make it an array: `jnp.asarray({table})`, with `.at[i].set(v)` to change it", names),
-                UNROLL,
-            )
+            is_tuple = isinstance(node.value, ast.Tuple) or isinstance(held(node.value, names), tuple)
+            whole = ast.Call(ast.Name("list"), [node.value], [])
+            part = ast.unparse(ast.Subscript(whole, node.slice))
+            return (f"make it a list: `{part}`" if is_tuple else ALIKE, UNROLL)
         case _, ast.Slice() as part:
             return _slice_helps(table, part)
         case _, mask if isinstance(error, jax.errors.NonConcreteBooleanIndexError):
             return (_mask_help(table, ast.unparse(mask)),)
-        case ast.Constant(value=str() | bytes()), _:
-            return (CHARACTERS,)
-        case ast.Dict(), _:
-            return (KEYS,)
+        case ast.Constant(value=bytes()), _:
+            return (BYTES.format(table, ast.unparse(node.slice)),)
         case _, index:
             return _index_helps(error, node.value, index, names)
 
@@ -250,8 +242,8 @@ def _index_helps(error: Exception, node: ast.expr, index: ast.expr, names: Names
     container = held(node, names)
     if isinstance(container, Mapping):
         return (KEYS,)
-    if isinstance(container, str | bytes):
-        return (CHARACTERS,)
+    if isinstance(container, bytes):
+        return (BYTES.format(table, at),)
     unroll = (UNROLL,) if _is_list(error) else ()
     if isinstance(container, tuple | list) and container:
         if all(map(callable, container)):
@@ -263,7 +255,9 @@ def _index_helps(error: Exception, node: ast.expr, index: ast.expr, names: Names
             return (f"keep the number, and look it up outside: `{table}[int({at})]`", *unroll)
         if not _is_table(container):
             return ("an array has rows of one length: fill them up to the longest, or choose with `if`", *unroll)
-    if _is_list(error) or isinstance(error, jax.errors.TracerArrayConversionError):
+    if _is_list(error):
+        return (ALIKE, *unroll)
+    if isinstance(error, jax.errors.TracerArrayConversionError):
         return (spelled(f"make it an array: `jnp.asarray({table})[{at}]`", names), *unroll)
     return (SHAPE,)
 

@@ -72,6 +72,11 @@ class Inferred:
         return all((call.func, result) in self.types for result in self.results[call.func])
 
 
+def untyped(program: CfgProgram) -> Inferred:
+    """Return a result without types, in which every block counts as reachable."""
+    return Inferred(reachable={f.name: {block.label for block in f.blocks} for f in program.functions})
+
+
 def run(program: CfgProgram, args: Mapping[str, Abstract], widen: bool = True) -> Inferred:
     """Infer the types of all variables; `args` gives the entry's parameters, for one lane.
 

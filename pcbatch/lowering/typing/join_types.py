@@ -15,12 +15,12 @@ from functools import reduce
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from pcbatch.containers.capacity import capacity, rounded
 from pcbatch.containers.checks import collecting
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.covering import covered
-from pcbatch.containers.elements import Rows, Unset, list_class, parts, prepare, text_of
+from pcbatch.containers.elements import Rows, list_class, parts, text_of
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
@@ -42,7 +42,6 @@ from pcbatch.origins import Origin, note, noting
 from pcbatch.records import reference as references
 from pcbatch.records.arguments import erased
 from pcbatch.records.reference import Ref
-from pcbatch.records.schema import NONE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +64,7 @@ def join(a: Abstract, b: Abstract) -> Abstract:
     except JoinError as error:
         if error.kind not in ("structure", "shape", "value"):
             raise
-        return _of_objects(_joined(_objects(a), _objects(b), 0, error))
+        return _of_objects(_joined(objects_of(a), objects_of(b), 0, error))
 
 
 def differs(have: Abstract, want: Abstract) -> bool:
@@ -76,7 +75,8 @@ def differs(have: Abstract, want: Abstract) -> bool:
     )
 
 
-def _objects(value: Abstract) -> Any:
+def objects_of(value: Abstract) -> Any:
+    """Return a type put together as an object whose leaves are cells."""
     cells = [Cell(leaf, value.origin(k)) for k, leaf in enumerate(value.leaves)]
     return jax.tree.unflatten(value.tree, cells)
 
@@ -111,6 +111,10 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return _entries(x, y, error)
         case (dict(), dict()) if x.keys() != y.keys():
             return _entries(x, y, error)
+        case (Cell(), list() | Rows()) if not lead and _is_vector(x):
+            return _joined(_array_as_list(x), y, lead, error)
+        case (list() | Rows(), Cell()) if not lead and _is_vector(y):
+            return _joined(x, _array_as_list(y), lead, error)
         case (list() | Rows(), list() | Rows()) if not _alike(x, y):
             one, other = _as_lane_list(x, error), _as_lane_list(y, error)
             if type(one) is not type(other):
@@ -194,7 +198,7 @@ def _nodes(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     """Join two nodes of one kind child by child."""
     if isinstance(x, Cell) or isinstance(y, Cell):
         raise error
-    (xs, tree), (ys, other) = _children(x), _children(y)
+    (xs, tree), (ys, other) = children_of(x), children_of(y)
     try:
         alike = tree == other
     except Exception:  # the static fields of a registered class have an exotic __eq__, as arrays have
@@ -206,7 +210,8 @@ def _nodes(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     return jax.tree.unflatten(tree, [_joined(a, b, lead, error) for a, b in zip(xs, ys, strict=True)])
 
 
-def _children(x: Any) -> tuple[list[Any], Any]:
+def children_of(x: Any) -> tuple[list[Any], Any]:
+    """Return the children of a node, and its own structure."""
     return jax.tree.flatten(x, is_leaf=lambda node: node is not x)
 
 
@@ -251,7 +256,7 @@ def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
 
 
 def _nests(value: Any) -> bool:
-    """Whether an object has one of its own kind in a part that may be None: as they are joined, they nest without end."""
+    """Whether an object has one of its own kind in a part that may be None: joins would nest without end."""
     if not _is_made(value):
         return False
     found: list[Any] = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Optional))
@@ -269,6 +274,16 @@ def _as_lane_list(x: Any, error: JoinError) -> Rows:
     elements = [_listed(element, error) for element in x]
     element = reduce(lambda a, b: _joined(a, b, 0, error), elements) if elements else Unset()
     return lane_list_of(element, len(x))
+
+
+def _is_vector(cell: Cell) -> bool:
+    return isinstance(cell.leaf, ArrayType) and len(cell.leaf.shape) == 1
+
+
+def _array_as_list(cell: Cell) -> Rows:
+    """The type of the list of the lane that an array of one axis stands for, where it meets lists."""
+    type_ = cell.array
+    return lane_list_of(Cell(replace(type_, shape=()), Origin.NUMBER), type_.shape[0])
 
 
 def lane_list_of(element: Any, room: int) -> Rows:
@@ -293,7 +308,7 @@ def _listed(element: Any, error: JoinError) -> Any:
         return text
     if isinstance(element, Cell | Unset | Rows) or element is None:
         return element
-    children, tree = _children(element)
+    children, tree = children_of(element)
     return jax.tree.unflatten(tree, [_listed(child, error) for child in children])
 
 
@@ -318,93 +333,3 @@ def _origins(x: Rows, y: Rows) -> tuple[Origin, ...]:
     if isinstance(y.columns, Unset):
         return x.origins
     return tuple(a if a is b else Origin.UNKNOWN for a, b in zip(x.origins, y.origins, strict=True))
-
-
-def convert(value: Any, want: Abstract) -> Any:
-    """Return a value as one of a wider type, while a primitive is traced.
-
-    Args:
-        value: an object whose type `join` has widened to `want`.
-        want: the type, of which known leaves are those of the value.
-    """
-    restructured = _restructured(value, _objects(want))
-    leaves, _ = flatten(restructured)
-    fitted = [
-        _fitted(leaf, type_) if isinstance(type_, ArrayType) else leaf
-        for leaf, type_ in zip(leaves, want.leaves, strict=True)
-    ]
-    return jax.tree.unflatten(want.tree, fitted)
-
-
-def _restructured(value: Any, want: Any) -> Any:
-    match value, want:
-        case _, Optional():
-            if value is None:
-                return Optional(_zeros(want.value), jnp.asarray(False))
-            if isinstance(value, Optional):
-                return Optional(_restructured(value.value, want.value), value.present)
-            return Optional(_restructured(value, want.value), jnp.asarray(True))
-        case _, Entries():
-            return covered(value, _zeros(want))
-        case None, Ref():
-            return Ref(jnp.int32(NONE), want.pcbatch_type)
-        case Ref(), Ref():
-            return Ref(value.pcbatch_id, want.pcbatch_type)
-        case list() | str(), Rows():
-            return _restructured(prepare(value), want)
-        case Rows(), Rows():
-            return _columns(value.straight(), want)
-        case _, Cell():
-            return value
-    children, tree = _children(value)
-    wanted, _ = _children(want)
-    return jax.tree.unflatten(tree, [_restructured(a, b) for a, b in zip(children, wanted, strict=True)])
-
-
-def _columns(columns: Any, want: Any) -> Any:
-    """Columns of one list with the structure of another's; what nothing was stored in is zero."""
-    if isinstance(columns, Unset) and not isinstance(want, Unset):
-        return _zeros(want)
-    if isinstance(want, Ref):
-        ids = jnp.full(want.pcbatch_id.array.shape, NONE, jnp.int32) if columns is None else columns.pcbatch_id
-        return Ref(ids, want.pcbatch_type)
-    if isinstance(want, Optional) and not isinstance(columns, Optional):
-        rows = want.present.array.shape
-        if columns is None:
-            return Optional(_zeros(want.value), jnp.zeros(rows, bool))
-        return Optional(_columns(columns, want.value), jnp.ones(rows, bool))
-    if isinstance(columns, Rows):
-        inner = _columns(columns.columns, want.columns)
-        return type(columns).tree_unflatten(want.origins, (inner, columns.state))
-    if isinstance(want, Cell):
-        return columns
-    children, tree = _children(columns)
-    wanted, _ = _children(want)
-    return jax.tree.unflatten(tree, [_columns(a, b) for a, b in zip(children, wanted, strict=True)])
-
-
-def _zeros(want: Any) -> Any:
-    return jax.tree.map(lambda cell: zeros(cell.array) if isinstance(cell.leaf, ArrayType) else cell.leaf.value, want)
-
-
-def zeros(type_: ArrayType) -> Any:
-    """Return an array of zeros of a type, or of keys made of zeros."""
-    from pcbatch.lowering.typing.jax_types import jax_dtype
-
-    dtype: Any = jax_dtype(type_)
-    if jnp.issubdtype(dtype, jax.dtypes.prng_key):
-        key = jax.random.key(0, impl=type_.dtype.removeprefix("key<").removesuffix(">"))
-        return jnp.broadcast_to(key, type_.shape)
-    return jnp.zeros(type_.shape, dtype)
-
-
-def _fitted(leaf: Any, type_: ArrayType) -> Any:
-    """An array with the dtype of a type, padded by zeros to its shape."""
-    array = jnp.asarray(leaf)
-    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
-        return array
-    array = array.astype(type_.dtype)
-    if array.shape == type_.shape:
-        return array
-    assert array.ndim == len(type_.shape), (array.shape, type_)
-    return jnp.pad(array, [(0, want - have) for have, want in zip(array.shape, type_.shape, strict=True)])

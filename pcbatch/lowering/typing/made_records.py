@@ -23,6 +23,7 @@ from pcbatch.records.made import (
     classes_in,
     empty_heap,
     existed_before,
+    is_user_record,
     made_schema,
     mentions_made,
     refuse_existing,
@@ -112,13 +113,22 @@ def wanted(old: Abstract, new: Abstract, error: JoinError) -> frozenset[MadeClas
     """Return the classes that have to be records made in lanes, so that two types may have one that covers both."""
     if error.kind not in ("made", "structure"):
         return frozenset()
-    one, other = (classes_in(_example(value)) for value in (old, new))
+    examples = [_example(value) for value in (old, new)]
+    one, other = map(classes_in, examples)
     nested = error.kind == "made" and one and other
-    differ = error.kind == "structure" and one and other and one != other
+    differ = error.kind == "structure" and one and other and (one != other or any(map(_nests, examples)))
     with_made = (one or other) and any(mentions_made(value.tree) for value in (old, new))
     if nested or differ or with_made:
         return frozenset((one | other) - set(made_schema().classes))
     return frozenset()
+
+
+def _nests(value: Any, around: tuple[type, ...] = ()) -> bool:
+    """Whether a value has an object of the user's in one of its own class."""
+    if is_user_record(type(value)) and type(value) in around:
+        return True
+    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value)
+    return any(_nests(part, (*around, type(value))) for part in parts if part is not value)
 
 
 def _example(value: Abstract) -> Any:

@@ -15,17 +15,17 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import CAPTURED, Alias, Key, Parts, aliases, captured
+from pcbatch.containers.aliasing import CAPTURED, Alias, Parts, aliases
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
-from pcbatch.lowering.typing.array_views import views
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.objects import is_plain_object, register_made
 from pcbatch.lowering.typing.pytree import flatten
+from pcbatch.lowering.typing.traced_aliases import array_aliases, existing_objects, repeated_arrays
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
 
 COLLECTIVE = (
@@ -34,7 +34,6 @@ COLLECTIVE = (
 )
 
 FUNCTION_MODULES = ("builtins", "functools", "jax", "jaxlib", "numpy")  # of the types of functions
-PLAIN_LEAVES = (bool, int, float, complex, str, bytes, type, type(None))
 PLAIN = (str, bytes, type, np.dtype, type(Ellipsis))  # they hold no arrays
 
 _tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=False)
@@ -225,11 +224,12 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         out = fn(*args)
         _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else tuple(out)
-        if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
-            register_made(values, _existing(written, ins))
-        arrays_out: list[Any] = []
         for value in values:
             _check_not_iterator(value)
+        if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
+            register_made(values, existing_objects(written, ins))
+        arrays_out: list[Any] = []
+        for value in values:
             leaves, tree = flatten(value)
             sources = [source_of(leaf) or Origin.ARRAY for leaf in leaves]
             firm = [one if is_firm(leaf) else Origin.UNKNOWN for one, leaf in zip(sources, leaves, strict=True)]
@@ -274,7 +274,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         outs.append(with_origins(tree, leaves, sources))
         weak.append(with_origins(tree, leaves, firm))
     checks = tuple(check for check in found if not _never_fails(closed.jaxpr.outvars[check.failed]))
-    shared = frozenset(ties) | _array_aliases(closed, ins, outs)
+    shared = frozenset(ties) | array_aliases(closed, ins, outs)
     return Traced(
         closed,
         tuple(outs),
@@ -282,7 +282,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         tuple(weak),
         checks,
         shared,
-        frozenset(repeated) | _repeated_arrays(closed, outs),
+        frozenset(repeated) | repeated_arrays(closed, outs),
     )
 
 
@@ -305,55 +305,6 @@ def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -
                 message.append(str(part))
         found.append(TracedCheck(place, check.exception, tuple(message)))
     return outputs
-
-
-def _array_aliases(closed: jex.ClosedJaxpr, ins: Sequence[Abstract], outs: Sequence[Abstract]) -> set[Alias]:
-    """The results and inputs of which an array of the first may be a view of one of the second."""
-    owners = [k for k, value in enumerate(ins) for _ in value.arrays]
-    if not any(type_.shape for value in ins for type_ in value.arrays):
-        return set()
-    of_var = views(closed.jaxpr)
-    found: set[Alias] = set()
-    position = 0
-    for k, value in enumerate(outs):
-        for _ in value.arrays:
-            var = closed.jaxpr.outvars[position]
-            if isinstance(var, jex.Var):
-                sources = (owners[j] for j in of_var.get(var, ()))
-                found.update(Alias(k, j, _is_leaf(value), _is_leaf(ins[j])) for j in sources)
-            position += 1
-    return found
-
-
-def _existing(fn: Callable[..., Any], ins: Sequence[Abstract]) -> set[Key]:
-    """The objects that existed before a primitive: those that it has captured, and known ones among its inputs."""
-    keys = captured(fn)
-    for leaf in (leaf for value in ins for leaf in value.leaves):
-        if isinstance(leaf, Known) and not isinstance(leaf.value, PLAIN_LEAVES):
-            keys |= Parts(leaf.value).own
-    return keys
-
-
-def _repeated_arrays(closed: jex.ClosedJaxpr, outs: Sequence[Abstract]) -> set[int]:
-    """The results that hold one array, or views of one, at several places."""
-    of_var = views(closed.jaxpr)
-    inputs = closed.jaxpr.invars
-    found: set[int] = set()
-    position = 0
-    for k, value in enumerate(outs):
-        seen: set[Any] = set()
-        for type_ in value.arrays:
-            var = closed.jaxpr.outvars[position]
-            position += 1
-            if isinstance(var, jex.Var) and type_.shape:
-                sources = {inputs[j] for j in of_var.get(var, ())} or {var}
-                found |= set[int]() if seen.isdisjoint(sources) else {k}
-                seen |= sources
-    return found
-
-
-def _is_leaf(value: Abstract) -> bool:
-    return len(value.leaves) == 1 and bool(jax.tree_util.treedef_is_leaf(value.tree))
 
 
 def _never_fails(out: Any) -> bool:

@@ -32,7 +32,7 @@ class Guard:
         return self._in_mode(blocks, code, carry, wanted(carry, code))
 
     def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
-        for code in (blocks.layout.codes[k] for k in among):
+        for code in (blocks.layout.codes[k] for k in among if blocks.layout.codes[k].awaited):
             runs = block == code.index
             if code.unsafe_when_inactive:  # under `vmap`, a machine whose run has ended names a block too
                 runs &= wanted(carry, code)

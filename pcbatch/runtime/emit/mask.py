@@ -28,7 +28,7 @@ class Mask:
 
     def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
         assert isinstance(blocks.layout, Layout)
-        for code in (blocks.layout.codes[k] for k in among):
+        for code in (blocks.layout.codes[k] for k in among if blocks.layout.codes[k].awaited):
             # The lanes of blocks that are not chosen wait for no block during the visit, and get their program counters
             # back after it.
             nowhere = jnp.asarray(blocks.layout.nowhere, carry["pc"].dtype)

@@ -38,8 +38,8 @@ class Port:
     def run(self, blocks: Blocks, block: jax.Array, carry: Values, among: Sequence[int]) -> Values:
         assert isinstance(blocks.layout, Layout)
         codes = [blocks.layout.codes[k] for k in among]
-        branches = [partial(_branch, blocks, block, code) for code in codes]
         no_visit = partial(_no_visit, blocks)
+        branches = [partial(_branch, blocks, block, code) if code.awaited else no_visit for code in codes]
         small, rows = jax.lax.switch(_place(block, among, len(blocks)), [*branches, no_visit], carry)
         frames = blocks.layout.frames
         if frames is None:

@@ -63,6 +63,7 @@ class BlockCode:
     risky: bool  # an operation must not run on the values of inactive lanes
     prints: tuple[Print, ...]
     scope: str  # its name in XLA's programs and profiles
+    awaited: bool = True  # some lane may wait for it, see `layout.never_awaited`
     keeps_loads: bool = False  # `run` gives the values that it reads from parts of registers
 
     def run(self, window: Window, registers: Values, popped: Values, shared: Values, mask: jax.Array) -> Effects:

@@ -47,6 +47,10 @@ class BlockLike(Protocol):
         """Whether inactive lanes must compute on the values of an active lane."""
 
     @property
+    def awaited(self) -> bool:
+        """Whether a lane may ever wait for the block; if not, emitters leave it out."""
+
+    @property
     def unsafe_when_inactive(self) -> bool:
         """Whether the block must not run when no lane is active."""
 
@@ -134,7 +138,7 @@ class Blocks:
             block: The number of the block, known while tracing.
             carry: The state.
         """
-        return self.emitter.visit(self, block, carry)
+        return self.emitter.visit(self, block, carry) if self.layout.codes[block].awaited else carry
 
     def run(self, block: jax.Array, carry: Values, among: Sequence[int] | None = None) -> Values:
         """Return the state after a visit of a block that is known only at run time; the same state if no lane waits.

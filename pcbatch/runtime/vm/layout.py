@@ -18,13 +18,13 @@ the lanes that they had room for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.ir.def_use import kept
+from pcbatch.ir.def_use import calls, kept
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.jax_types import storage_type, zeros
@@ -33,7 +33,7 @@ from pcbatch.runtime.vm import timeline, wide_counters
 from pcbatch.runtime.vm.block_body import BlockCode, Values, compile_blocks
 from pcbatch.runtime.vm.frames import Frames
 from pcbatch.runtime.vm.lane_window import lanes_first, lanes_last
-from pcbatch.runtime.vm.status import Status, why
+from pcbatch.runtime.vm.status import Status, reached, why
 
 # State keys besides those of variables.
 DEBT = "debt"  # of a machine that is refilled: idle lane-trips since the last refill, int32[]
@@ -78,6 +78,12 @@ class Layout:
         """Return an array [lanes, ...] with its axes as in the state: the inverse of `rows`."""
         return lanes_last(rows) if key in self.lanes_last else rows
 
+    def arrival(self, target: str) -> int:
+        """Return the program counter of a lane that has jumped to a block: where nobody waits for it, it has failed."""
+        index = self.index[target]
+        end = self.program.blocks[index].terminator
+        return reached(end, index, self.exit) if isinstance(end, Fail) and not self.codes[index].awaited else index
+
     @property
     def exit(self) -> int:
         """The program counter of a lane that has returned."""
@@ -119,7 +125,8 @@ def make(
         floats_apart: Whether frames keep floating numbers in buffers of their own instead of as bits in words.
     """
     storage = {v: var.storage for v, var in program.vars.items()}
-    codes = compile_blocks(program)
+    unused = never_awaited(program) if max_steps is None and not stats else frozenset()
+    codes = tuple(replace(code, awaited=code.block.label not in unused) for code in compile_blocks(program))
     return Layout(
         program=program,
         codes=codes,
@@ -132,6 +139,19 @@ def make(
         stats=stats,
         timed=timed,
     )
+
+
+def never_awaited(program: StackProgram) -> frozenset[str]:
+    """Return the labels of the blocks that only fail: a lane has failed as soon as it jumps to one.
+
+    So such a block costs nothing in a trip. Lanes wait for those that calls lead to, whose program counters are return
+    addresses as well. Where visits are counted (`max_steps`, statistics), lanes visit all blocks.
+    """
+    called = {
+        label for block in program.blocks for call in calls(block.terminator) for label in (call.target, call.ret)
+    }
+    fails = {block.label for block in program.blocks if isinstance(block.terminator, Fail) and not block.ops}
+    return frozenset(fails - called - {program.entry})
 
 
 def initial(layout: Layout, lanes: int, depth: int, args: Values) -> Values:

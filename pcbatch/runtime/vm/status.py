@@ -60,6 +60,11 @@ def parked(block: jax.Array | int, blocks: int, why: Status) -> jax.Array | int:
     return block + int(why) * (blocks + 1)
 
 
+def reached(fail: Fail, block: int, blocks: int) -> int:
+    """Return the program counter of a lane that has failed at the end of a block."""
+    return int(parked(block, blocks, why(fail)))
+
+
 def status_of(pc: jax.Array, blocks: int) -> jax.Array:
     """Return the statuses of lanes, int32[lanes] of `Status`, from their program counters, int32[lanes]."""
     return jnp.where(pc < blocks, int(Status.RUNNING), pc // (blocks + 1)).astype(jnp.int32)

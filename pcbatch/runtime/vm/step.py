@@ -23,7 +23,7 @@ from pcbatch.runtime.vm.blocks import BlockLike
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import NAME, PER_BLOCK, Layout, reg
 from pcbatch.runtime.vm.run_once import isolated
-from pcbatch.runtime.vm.status import Status, parked, why
+from pcbatch.runtime.vm.status import Status, parked, reached
 
 
 class Jumps(NamedTuple):
@@ -159,7 +159,7 @@ def _jumps(
 ) -> Jumps:
     terminator = code.block.terminator
     if isinstance(terminator, Fail):
-        return Jumps(_uniform_pc(layout, window, int(parked(code.index, layout.exit, why(terminator)))))
+        return Jumps(_uniform_pc(layout, window, reached(terminator, code.index, layout.exit)))
     back = None
     if may_return(terminator) and layout.frames is not None:
         assert depth is not None
@@ -172,7 +172,7 @@ def _resolve(layout: Layout, window: Window, edge: Edge, back: jax.Array | None,
     all_places = jnp.ones(window.width, bool)
     match edge:
         case Jump(target=target):
-            return Jumps(_uniform_pc(layout, window, layout.index[target]))
+            return Jumps(_uniform_pc(layout, window, layout.arrival(target)))
         case Return():
             if back is None:
                 return Jumps(_uniform_pc(layout, window, layout.exit))

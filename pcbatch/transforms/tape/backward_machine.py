@@ -54,6 +54,7 @@ class BackwardBlock:
     index: int
     tape: BlockTape
     risky: bool = False
+    awaited: bool = True
     unsafe_when_inactive: bool = False
 
     @property

@@ -21,6 +21,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.host_forms import has_form, in_host_form
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import CompileError
 from pcbatch.frontend import compile_functions
@@ -191,10 +192,19 @@ def _verdict(program: CfgProgram, found: Inferred, plain: Plain, line: int) -> V
         if failed:
             continue
         want = plain.values[k]
-        value = traced.outs[0].rebuild(list(outs))
+        value = _python_form(traced.outs[0].rebuild(list(outs)))
         if not _alike(value, want, _tolerant(plain.text)):
             return Verdict(plain.text, "", f"{value!r:.200} in place of {want!r:.200}")
     return Verdict(plain.text, "same")
+
+
+def _python_form(value: Any) -> Any:
+    """A value with Python's own lists, dicts and sets in place of the containers of a lane."""
+
+    def of_one_lane(container: Any) -> Any:
+        return in_host_form(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], container)).tolist()[0]
+
+    return jax.tree.map(lambda part: of_one_lane(part) if has_form(part) else part, value, is_leaf=has_form)
 
 
 def _is_large(value: Any) -> bool:

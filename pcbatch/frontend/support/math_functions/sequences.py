@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import require
-from pcbatch.containers.elements import room
+from pcbatch.containers.columns import room
 from pcbatch.containers.exact_sums import exact_sum
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange

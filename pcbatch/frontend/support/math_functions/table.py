@@ -5,6 +5,7 @@ For values that are known while compiling the library's own function runs, so re
 
 from __future__ import annotations
 
+import bisect
 import cmath
 import decimal
 import fractions
@@ -19,7 +20,9 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
+from pcbatch.containers.optional import unwrapped
 from pcbatch.errors import Refusal
+from pcbatch.frontend.support import heaps
 from pcbatch.frontend.support.math_functions import arguments, complexes, integers, reals, sequences, wide_integers
 from pcbatch.origins import Origin, Tracer, is_noted, number, source_of
 
@@ -37,11 +40,12 @@ MODULES: tuple[tuple[ModuleType, Mapping[str, Function]], ...] = (
     (math, {**reals.FUNCTIONS, **sequences.FUNCTIONS, **INTEGERS}),
     (cmath, complexes.FUNCTIONS),
     (statistics, sequences.STATISTICS),
+    (bisect, heaps.SEARCHES),
 )
 
 
 def replacement(fn: Any) -> Function | None:
-    """Return what replaces a function of `math`, `cmath` or `statistics` while a primitive is traced."""
+    """Return what replaces a function of `math`, `cmath`, `statistics` or `bisect` while a primitive is traced."""
     if fn is fractions.Fraction or fn is decimal.Decimal:
         return _refusing(fn)
     name = getattr(fn, "__name__", None)
@@ -74,7 +78,7 @@ def _of_lanes(plain: Function, traced: Function) -> Function:
 
     @functools.wraps(plain)
     def run(*args: Any, **options: Any) -> Any:
-        args = tuple(list(arg) if hasattr(arg, "__next__") else arg for arg in args)
+        args = tuple(list(arg) if hasattr(arg, "__next__") else unwrapped(arg) for arg in args)
         if not arguments.of_lane((args, options)):
             return plain(*args, **options)
         sources = jax.tree.leaves((args, options))

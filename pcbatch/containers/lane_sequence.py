@@ -1,0 +1,106 @@
+"""Comparisons, unpacking and what else Python asks of a sequence of the lane, whatever changes it has."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+
+from pcbatch.containers import list_order
+from pcbatch.containers.checks import require
+from pcbatch.containers.elements import Rows
+from pcbatch.errors import Refusal
+
+
+class LaneSequence(Rows):
+    """A sequence of the lane that can be compared and unpacked."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    # For subclasses.
+
+    def _get(self, index: Any) -> Any:
+        """Return the element at an index that is in range."""
+        raise NotImplementedError
+
+    def _plain(self) -> Any:
+        """Return the sequence with its elements from place 0 on, and no view."""
+        raise NotImplementedError
+
+    def __getitem__(self, index: Any) -> Any:
+        raise NotImplementedError
+
+    def contains(self, value: Any) -> Any:
+        """Return whether an element equals a value."""
+        raise NotImplementedError
+
+    # Comparisons.
+
+    def __eq__(self, other: Any) -> Any:
+        return list_order.equal(self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return list_order.not_(list_order.equal(self, other))
+
+    def __lt__(self, other: Any) -> Any:
+        return list_order.compare(operator.lt, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return list_order.compare(operator.le, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return list_order.compare(operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return list_order.compare(operator.ge, self, other)
+
+    # Unpacking.
+
+    def unpacked(self, count: int) -> tuple[Any, ...]:
+        """Return the elements of `a, b = xs`, as many as there are names."""
+        n = self.length
+        few = ("not enough values to unpack (expected ", str(count), ", got ", n, ")")
+        require(n >= count, "ValueError", *few)
+        require(n <= count, "ValueError", f"too many values to unpack (expected {count})")
+        return tuple(self._get(k) for k in range(count))
+
+    def unpacked_star(self, before: int, after: int) -> list[Any]:
+        """Return the values of `a, *rest, z = xs`, with so many names before and after the star."""
+        n = self.length
+        few = ("not enough values to unpack (expected at least ", str(before + after), ", got ", n, ")")
+        require(n >= before + after, "ValueError", *few)
+        first = [self._get(k) for k in range(before)]
+        last = [self._get(n - k) for k in range(after, 0, -1)]
+        return [*first, self[before : n - after], *last]
+
+    # What Python decides itself; JAX raises its errors where the length is a value of the lane.
+
+    def __len__(self) -> int:
+        n = self.length
+        return n if isinstance(n, int) else operator.index(n)
+
+    def __bool__(self) -> bool:
+        return bool(self.length > 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self._get(k) for k in range(len(self))])
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.contains(value))
+
+    def __jax_array__(self) -> Any:
+        """Return the elements as one array, where their number is known while compiling."""
+        columns, n = self._plain().columns, self.length
+        if isinstance(columns, jax.Array) and isinstance(n, int):
+            return columns[:n]
+        raise Refusal(
+            "PCB306",
+            "an array has a shape that is known while compiling, and the length of this list depends on the lane",
+            helps=("keep the list, or make an array of the greatest length and store into it, `ys.at[k].set(x)`",),
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._columns!r}, length={self._length!r})"

@@ -1,0 +1,106 @@
+"""The variables that an expression changes while it is evaluated, and copies of values that are read later.
+
+Primitives are pure, so an expression may be evaluated later than Python would, but for parts that read a variable
+which a later part changes: those are copied to a temporary first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import gast
+
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.primitives import lane_reads
+from pcbatch.frontend.source.bind_call import bind
+from pcbatch.frontend.source.callee import Target
+from pcbatch.frontend.source.faults import Faults
+from pcbatch.frontend.source.places import mutation, place_of
+from pcbatch.frontend.source.resolve import callee, static_value
+from pcbatch.frontend.source.spread import spread
+from pcbatch.frontend.source.tree import (
+    COMPREHENSIONS,
+    SCOPES,
+    Node,
+    children,
+    rebuild,
+)
+from pcbatch.ir.ops import Move
+
+
+def assigned(b: Builder, node: Node) -> frozenset[str]:
+    """The variables that the evaluation of an expression changes, by `:=` or in place."""
+    if isinstance(node, (*COMPREHENSIONS, gast.comprehension)):
+        return frozenset[str]().union(*(assigned(b, child) for child in children(node)))
+    if isinstance(node, SCOPES):
+        return frozenset()
+    own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
+    found = mutation(b.unit, node)
+    if found is not None:
+        own |= {found.place.name}
+    elif (target := callee(b.unit, node)) is not None:
+        if b.symbol.may_change(target):
+            arguments = (*node.args, *(keyword.value for keyword in node.keywords))
+            own |= {place.name for arg in arguments if (place := place_of(b.unit, arg)) is not None}
+            own |= {outer for _, outer in target.captured}
+        own |= {outer for _, outer in rebound_by(b, node, target)}
+    return own.union(*(assigned(b, child) for child in children(node)))
+
+
+def rebound_by(b: Builder, node: Node, target: Target) -> tuple[tuple[str, str], ...]:
+    """The variables that a call assigns, each with its name in the function that is called."""
+    pairs = [(inner, outer) for inner, outer in target.captured if inner in target.rebound]
+    for name, value in _function_arguments(b, node, target):
+        pairs += [(f"{name}.{inner}", outer) for inner, outer in value.captured if inner in value.rebound]
+    return tuple(pairs)
+
+
+def _function_arguments(b: Builder, node: Node, target: Target) -> list[tuple[str, Target]]:
+    """The nested functions among the arguments of a call, each with its parameter."""
+    given = bind(Faults(b.unit.source), spread(b.unit, node), target).given if b.unit.lifted or b.unit.rebound else ()
+    values = [(name, static_value(b.unit, arg)) for name, arg in given]
+    return [(name, value) for name, value in values if isinstance(value, Target)]
+
+
+def frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
+    """An expression that no longer reads the variables `names`, but for functions, which read them when called."""
+    if names.isdisjoint(lane_reads(b.unit, node, b.variables)):
+        return node
+    match node:
+        case gast.Name(id=name) if name not in b.variables:
+            return node
+        case gast.Lambda(args=args):
+            defaults = (default for default in (*args.defaults, *args.kw_defaults) if default)
+            copies = {id(default): frozen(b, default, names) for default in defaults}
+            args = rebuild(args, lambda child: copies.get(id(child), child))
+            return gast.copy_location(gast.Lambda(args=args, body=node.body), node)
+        case gast.Attribute() | gast.Subscript(value=gast.Attribute()):
+            pass  # a method, or `.at[i]`, is no value that a variable can hold
+        case gast.expr() if not isinstance(node, gast.Starred | gast.Slice | gast.FormattedValue):
+            return copied(b, node)
+    return rebuild(node, lambda child: frozen(b, child, names))
+
+
+def store(b: Builder, dst: str, node: Node) -> None:
+    """Build `dst = node` for an expression without control flow."""
+    if isinstance(node, gast.Name) and node.id in b.variables:
+        b.emit(Move(dst, node.id, b.loc(node)))
+    else:
+        b.prim((dst,), node)
+
+
+def copied(b: Builder, node: Node) -> Node:
+    """Copy the value of an expression without control flow to a new temporary, and return a read of that."""
+    temp = b.temp()
+    store(b, temp, node)
+    return b.held(temp, node)
+
+
+def check_apart(b: Builder, node: Node, captured: Mapping[str, str], rebound: Mapping[str, str]) -> None:
+    """Refuse a call in which a function assigns a variable around it while another function of the call reads it."""
+    passed = list(captured.values())
+    for outer in dict.fromkeys(rebound.values()):
+        if passed.count(outer) > 1:
+            title = f"two functions of this call use the variable `{outer}`, and one of them assigns it"
+            help = "pass it as an argument and return it"
+            b.faults.add("PCB107", title, node, "each would have a value of its own", helps=(help,))

@@ -1,0 +1,96 @@
+"""Calls of `jax.vmap` of a function of the program, written out as loops over the elements.
+
+    jax.vmap(f, in_axes=(0, None))(xs, y)   ==>   stacked([f(x, y) for x in xs], xs)
+
+JAX cannot batch a function that has a program counter of its own in every lane. A lane calls it for one element after
+the other, and the results are put together. A function that JAX can trace stays with JAX.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import gast
+import jax
+
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.tree import Node, call, constant, load
+
+SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
+ELEMENT = "__pcbatch_element"
+
+
+def write_out(unit: Unit) -> Node:
+    """Return the tree of a function with such calls written out.
+
+    The tree itself is returned where there are none.
+    """
+    if not any(isinstance(part, gast.Call) and _axes(unit, part) is not None for part in gast.walk(unit.node)):
+        return unit.node
+    return _Writer(unit).visit(copy.deepcopy(unit.node))
+
+
+class _Writer(gast.NodeTransformer):  # type: ignore[misc]
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+
+    def visit_Call(self, node: Node) -> Node:
+        """Write out a call of `jax.vmap(f)`, if `f` is a function of the program."""
+        self.generic_visit(node)
+        axes = _axes(self.unit, node)
+        if axes is None:
+            return node
+        names = [f"{ELEMENT}{k}" for k, axis in enumerate(axes) if axis is not None]
+        mapped = [self._leading(arg, axis, node) for arg, axis in zip(node.args, axes, strict=True) if axis is not None]
+        elements = iter(names)
+        args = [arg if axis is None else load(next(elements), node) for arg, axis in zip(node.args, axes, strict=True)]
+        element = gast.copy_location(gast.Call(func=node.func.args[0], args=args, keywords=[]), node)
+        targets = [_store(name, node) for name in names]
+        target = targets[0] if len(targets) == 1 else gast.copy_location(gast.Tuple(targets, gast.Store()), node)
+        source = mapped[0] if len(mapped) == 1 else call(load("zip", node), mapped, node)
+        generator = gast.comprehension(target=target, iter=source, ifs=[], is_async=0)
+        listed = gast.copy_location(gast.ListComp(elt=element, generators=[generator]), node)
+        return self._supported("stacked", [listed, mapped[0]], node)
+
+    def _leading(self, arg: Node, axis: int, at: Node) -> Node:
+        """An argument with the mapped axis in front."""
+        return arg if axis == 0 else self._supported("axis_first", [arg, constant(axis, at)], at)
+
+    def _supported(self, name: str, args: list[Node], at: Node) -> Node:
+        module = load(SUPPORT, at)
+        module.made = True  # no name of the user's
+        function = gast.Attribute(value=module, attr=name, ctx=gast.Load())
+        return call(gast.copy_location(function, at), args, at)
+
+
+def _axes(unit: Unit, node: Node) -> list[int | None] | None:
+    """The mapped axis of each argument; None if a call is no such call, or one with other options."""
+    inner = node.func
+    if not isinstance(inner, gast.Call) or node.keywords or resolve(unit, inner.func) is not jax.vmap:
+        return None
+    if not inner.args or any(isinstance(arg, gast.Starred) for arg in (*node.args, *inner.args)) or not node.args:
+        return None
+    function = resolve(unit, inner.args[0])
+    if function is MISSING or unit.batched(function) is None:
+        return None
+    options = dict(zip(("in_axes", "out_axes"), inner.args[1:], strict=False))
+    options |= {keyword.arg: keyword.value for keyword in inner.keywords}
+    if set(options) - {"in_axes", "out_axes"} or ("out_axes" in options and _literal(options["out_axes"]) != 0):
+        return None
+    axes = _literal(options["in_axes"]) if "in_axes" in options else 0
+    listed = list(axes) if isinstance(axes, tuple | list) else [axes] * len(node.args)
+    known = len(listed) == len(node.args) and all(axis is None or isinstance(axis, int) for axis in listed)
+    return listed if known and any(axis is not None for axis in listed) else None
+
+
+def _literal(node: Node) -> Any:
+    try:
+        return gast.literal_eval(node)
+    except (ValueError, TypeError):
+        return MISSING
+
+
+def _store(name: str, at: Node) -> Node:
+    return gast.copy_location(gast.Name(id=name, ctx=gast.Store(), annotation=None, type_comment=None), at)

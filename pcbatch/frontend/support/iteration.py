@@ -1,0 +1,223 @@
+"""Lengths and elements of ranges and of other values that loops go over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.containers.capacity import FullError
+from pcbatch.containers.lane_list import LaneList, unpacked
+from pcbatch.containers.lane_range import LaneRange
+from pcbatch.containers.lane_text import LaneText
+from pcbatch.errors import NeedsUnrolling, Refusal
+from pcbatch.frontend.support import mappings
+from pcbatch.frontend.support.sequences import len_, list_
+from pcbatch.frontend.support.truth import ARRAYS
+from pcbatch.origins import number
+from pcbatch.records import questions
+from pcbatch.records.decode import RecordList
+from pcbatch.records.questions import RECORDS
+
+iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
+
+WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
+
+STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
+
+
+def range_start(value: Any) -> Any:
+    """The start of a `range`, at least 32 bits wide, so that counting from it does not wrap around."""
+    if isinstance(value, jax.Array) and value.shape == () and jnp.issubdtype(value.dtype, jnp.integer):
+        wide = jnp.promote_types(value.dtype, np.int32)
+        return number(value if wide == value.dtype else value.astype(wide), value)
+    return value
+
+
+def range_length(start: Any, stop: Any, step: Any) -> Any:
+    """The length of a `range` of traced values; never overflows. A traced step of zero gives zero."""
+    for name, value in (("start", start), ("stop", stop), ("step", step)):
+        _check_integer(name, value)
+    if not isinstance(step, jax.Array) and int(step) == 0:
+        raise Refusal(
+            "PCB314",
+            "the step of range() must not be zero",
+            helps=("leave the step out to count by one, or write `-1` to count down",),
+        )
+    if not any(isinstance(value, jax.Array) for value in (start, stop, step)):
+        return len(range(int(start), int(stop), int(step)))
+    return _traced_length(start, stop, step if isinstance(step, jax.Array) else int(step))
+
+
+def range_size(start: Any, stop: Any, step: Any) -> Any:
+    """The length of a `range` as a signed number, which may be subtracted from."""
+    length = range_length(start, stop, step)
+    return number(length.astype(np.int32), length) if isinstance(length, jax.Array) else length
+
+
+def _check_integer(name: str, value: Any) -> None:
+    if isinstance(value, ARRAYS):
+        is_integer = value.shape == () and (jnp.issubdtype(value.dtype, jnp.integer) or value.dtype == np.bool_)
+        kind = f"{value.dtype}{list(value.shape)}"
+    else:
+        is_integer, kind = hasattr(type(value), "__index__"), type(value).__name__
+    if not is_integer:
+        raise Refusal(
+            "PCB314",
+            f"the {name} of range() must be an integer, not {kind}",
+            helps=(STEP_HELP if name == "step" else WHOLE_HELP,),
+        )
+
+
+def _traced_length(start: Any, stop: Any, step: Any) -> jax.Array:
+    varying = isinstance(step, jax.Array)
+    dtype = np.dtype(jnp.result_type(start, stop, step) if varying else jnp.result_type(start, stop))
+    plain = [int(bound) for bound in (start, stop) if not isinstance(bound, jax.Array)]
+    if dtype == np.bool_ or (dtype.itemsize < 4 and not all(_fits(bound, dtype) for bound in plain)):
+        dtype = np.dtype(np.int32)
+    start, stop = jnp.asarray(start, dtype), jnp.asarray(stop, dtype)
+    # The distance of two signed numbers may not fit their type; the wrapped difference as unsigned always does.
+    unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
+    if varying:
+        low, high = jnp.where(step > 0, start, stop), jnp.where(step > 0, stop, start)
+        size = jnp.where(step > 0, step.astype(unsigned), unsigned.type(0) - step.astype(unsigned))
+        nonempty = jnp.logical_and(high > low, step != 0)
+    else:
+        low, high = (start, stop) if step > 0 else (stop, start)
+        size, nonempty = abs(step), high > low
+    distance = high.astype(unsigned) - low.astype(unsigned)
+    # The distance divided by the step and rounded up, without a sum that may overflow.
+    steps = _quotient(distance - unsigned.type(1), size)
+    return jnp.where(nonempty, steps + unsigned.type(1), jnp.zeros_like(steps))
+
+
+def _quotient(distance: jax.Array, size: Any) -> jax.Array:
+    """The quotient `distance // size`, without an overflow or a division by zero."""
+    if isinstance(size, jax.Array):
+        return distance // jnp.maximum(size, jnp.ones_like(size))
+    dtype = np.dtype(distance.dtype)
+    return jnp.zeros_like(distance) if size > iinfo(dtype).max else distance // dtype.type(size)
+
+
+def _fits(value: int, dtype: np.dtype[Any]) -> bool:
+    info = iinfo(dtype)
+    return bool(info.min <= value <= info.max)
+
+
+def rows(value: Any) -> Any:
+    """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
+    if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText, *RECORDS)):
+        return value
+    if mappings.is_mapping(value):
+        return mappings.gone_over(value)
+    if isinstance(value, set | frozenset):
+        title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
+        raise Refusal("PCB314", title, note, helps=("use a tuple or a list",))
+    try:
+        return tuple(value)
+    except TypeError:
+        title = f"a `for` loop cannot go over a value of type {type(value).__name__}"
+        help = "write `range(n)` to count up to a number" if hasattr(value, "__index__") else "use an array or a tuple"
+        raise Refusal("PCB314", title, helps=(help,)) from None
+
+
+def iter_length(value: Any) -> Any:
+    """The number of elements that a `for` loop goes over: for arrays, the size of the leading axis."""
+    if isinstance(value, RecordList):
+        return value.length
+    if isinstance(value, ARRAYS) and value.shape == ():
+        title, note = (
+            "a `for` loop cannot go over a scalar",
+            "of an array it takes the leading axis; a scalar has none",
+        )
+        raise Refusal("PCB314", title, note, helps=("write `range(n)` to count up to a number",))
+    return len_(value)
+
+
+def shortest(*lengths: Any) -> Any:
+    """The length of `zip`, the least of `lengths`."""
+    dynamic = [n for n in lengths if isinstance(n, jax.Array)]
+    least = min((n for n in lengths if not isinstance(n, jax.Array)), default=None)
+    for n in dynamic:
+        least = n if least is None else jnp.minimum(least, n)
+    return least
+
+
+def same_length(*lengths: Any) -> Any:
+    """The length of `zip(..., strict=True)`."""
+    if any(isinstance(n, jax.Array) for n in lengths):
+        raise TypeError("zip(..., strict=True) needs lengths that are the same for all lanes")
+    if len(set(lengths)) > 1:
+        raise ValueError(f"zip(..., strict=True) goes over things of different lengths: {lengths}")
+    return lengths[0]
+
+
+def row(values: Any, index: Any) -> Any:
+    """The element `values[index]`, also for a NumPy array with a traced index; the index is in range."""
+    if isinstance(values, LaneList | LaneRange | LaneText):
+        return values.element(index)
+    if not isinstance(index, jax.Array):
+        return values[index]
+    if isinstance(values, RECORDS):
+        return questions.element(values, index)
+    if not isinstance(values, ARRAYS):
+        raise NeedsUnrolling(len(values))
+    return jnp.asarray(values)[index]
+
+
+def star_item(values: Any, k: int, count: int) -> Any:
+    """The element `k` of `*values` in a call that needs `count` more arguments."""
+    items = tuple(values)
+    if len(items) != count:
+        raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")
+    return items[k]
+
+
+def appended(items: Any, item: Any) -> Any:
+    """The list after `items.append(item)`."""
+    if isinstance(items, list):
+        return [*items, item]
+    items = items.copy()
+    items.append(item)
+    return items
+
+
+def all_items(value: Any) -> list[Any]:
+    """The value of `x` after `*x, = value`."""
+    if isinstance(value, LaneList) or mappings.is_mapping(value):
+        return list_(value)  # type: ignore[no-any-return]
+    return list(value)
+
+
+def starred(value: Any, before: int, after: int) -> list[Any]:
+    """The values of `a, ..., *rest, ..., z = value`."""
+    if isinstance(value, LaneList):
+        return value.unpacked_star(before, after)
+    items = list(value)
+    if len(items) < before + after:
+        raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
+    end = len(items) - after
+    return [*items[:before], items[before:end], *items[end:]]
+
+
+def single(value: Any) -> Any:
+    """The value of `x` after `x, = value`."""
+    (only,) = unpacked(value, 1)
+    return only
+
+
+def axis_first(array: Any, axis: int) -> Any:
+    """The array of `jax.vmap` with the mapped axis in front."""
+    return jnp.moveaxis(array, axis, 0)
+
+
+def stacked(results: Any, mapped: Any) -> Any:
+    """The results of a call for each element of an array, put together along a new first axis."""
+    size = len(mapped)
+    if not isinstance(results, LaneList):
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
+    if results.capacity < size:
+        raise FullError(size)
+    return jax.tree.map(lambda column: column[:size], results.columns)

@@ -1,0 +1,114 @@
+"""Values of one type made values of a wider one, while a primitive is traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.containers.columns import Unset
+from pcbatch.containers.covering import covered
+from pcbatch.containers.elements import Rows, list_class, prepare
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.optional import Optional
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.abstract_values import Abstract, is_array
+from pcbatch.lowering.typing.join_types import Cell, children_of, objects_of
+from pcbatch.lowering.typing.pytree import flatten
+from pcbatch.records.reference import Ref
+from pcbatch.records.schema import NONE
+
+
+def convert(value: Any, want: Abstract) -> Any:
+    """Return a value as one of a wider type, while a primitive is traced.
+
+    Args:
+        value: an object whose type `join` has widened to `want`.
+        want: the type, of which known leaves are those of the value.
+    """
+    restructured = _restructured(value, objects_of(want))
+    leaves, _ = flatten(restructured)
+    fitted = [
+        _fitted(leaf, type_) if isinstance(type_, ArrayType) else leaf
+        for leaf, type_ in zip(leaves, want.leaves, strict=True)
+    ]
+    return jax.tree.unflatten(want.tree, fitted)
+
+
+def _restructured(value: Any, want: Any) -> Any:
+    if isinstance(value, Unset) and not isinstance(want, Unset):
+        return _zeros(want)  # an element of a list in which nothing was stored: no lane gets here
+    match value, want:
+        case _, Optional():
+            if value is None:
+                return Optional(_zeros(want.value), jnp.asarray(False))
+            if isinstance(value, Optional):
+                return Optional(_restructured(value.value, want.value), value.present)
+            return Optional(_restructured(value, want.value), jnp.asarray(True))
+        case _, Entries():
+            return covered(value, _zeros(want))
+        case None, Ref():
+            return Ref(jnp.int32(NONE), want.pcbatch_type)
+        case Ref(), Ref():
+            return Ref(value.pcbatch_id, want.pcbatch_type)
+        case list() | str(), Rows():
+            return _restructured(prepare(value), want)
+        case Rows(), Rows():
+            return _columns(value.straight(), want)
+        case _, Rows() if is_array(value):
+            return _columns(list_class().from_array(value), want)
+        case _, Cell():
+            return value
+    children, tree = children_of(value)
+    wanted, _ = children_of(want)
+    return jax.tree.unflatten(tree, [_restructured(a, b) for a, b in zip(children, wanted, strict=True)])
+
+
+def _columns(columns: Any, want: Any) -> Any:
+    """Columns of one list with the structure of another's; what nothing was stored in is zero."""
+    if isinstance(columns, Unset) and not isinstance(want, Unset):
+        return _zeros(want)
+    if isinstance(want, Ref):
+        ids = jnp.full(want.pcbatch_id.array.shape, NONE, jnp.int32) if columns is None else columns.pcbatch_id
+        return Ref(ids, want.pcbatch_type)
+    if isinstance(want, Optional) and not isinstance(columns, Optional):
+        rows = want.present.array.shape
+        if columns is None:
+            return Optional(_zeros(want.value), jnp.zeros(rows, bool))
+        return Optional(_columns(columns, want.value), jnp.ones(rows, bool))
+    if isinstance(columns, Rows):
+        inner = _columns(columns.columns, want.columns)
+        return type(columns).tree_unflatten(want.origins, (inner, columns.state))
+    if isinstance(want, Cell):
+        return columns
+    children, tree = children_of(columns)
+    wanted, _ = children_of(want)
+    return jax.tree.unflatten(tree, [_columns(a, b) for a, b in zip(children, wanted, strict=True)])
+
+
+def _zeros(want: Any) -> Any:
+    return jax.tree.map(lambda cell: zeros(cell.array) if isinstance(cell.leaf, ArrayType) else cell.leaf.value, want)
+
+
+def zeros(type_: ArrayType) -> Any:
+    """Return an array of zeros of a type, or of keys made of zeros."""
+    from pcbatch.lowering.typing.jax_types import jax_dtype
+
+    dtype: Any = jax_dtype(type_)
+    if jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        key = jax.random.key(0, impl=type_.dtype.removeprefix("key<").removesuffix(">"))
+        return jnp.broadcast_to(key, type_.shape)
+    return jnp.zeros(type_.shape, dtype)
+
+
+def _fitted(leaf: Any, type_: ArrayType) -> Any:
+    """An array with the dtype of a type, padded by zeros to its shape."""
+    array = jnp.asarray(leaf)
+    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+        return array
+    array = array.astype(type_.dtype)
+    if array.shape == type_.shape:
+        return array
+    assert array.ndim == len(type_.shape), (array.shape, type_)
+    return jnp.pad(array, [(0, want - have) for have, want in zip(array.shape, type_.shape, strict=True)])

@@ -1,0 +1,40 @@
+"""Random programs over Python's own data (lists, dicts, sets, None, objects, exceptions) against the oracles.
+
+`python -m tests.fuzz_python --seed n --count 100 --jax 10` runs more of them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz_python import drawn, explore
+from tests.oracles.reduce_program import reduced
+
+pytestmark = [pytest.mark.long, pytest.mark.promotion("standard"), pytest.mark.timeout(900)]
+
+MOST_REFUSED = 0.4  # of the programs
+
+
+@pytest.mark.share(20)
+@pytest.mark.parametrize("first", range(0, 400, 20))
+def test_all_stages_mean_what_plain_python_means(first: int) -> None:
+    tally = explore(first, 20, by_jax=False, as_is=True)
+    assert not tally.failing
+    assert tally.counts["refused"] <= MOST_REFUSED * 20, tally.titles
+
+
+@pytest.mark.share(20)
+@pytest.mark.parametrize("first", range(1000, 1040, 2))
+def test_batched_programs_mean_what_plain_python_means(first: int) -> None:
+    assert not explore(first, 2, by_jax=True, as_is=True).failing
+
+
+def test_a_seed_gives_the_same_program_each_time() -> None:
+    assert drawn(7) == drawn(7)
+    assert len({drawn(seed).text for seed in range(20)}) > 15
+
+
+def test_a_failing_program_is_reduced() -> None:
+    program = next(p for p in map(drawn, range(100)) if ".append(" in p.text and "while " in p.text)
+    small = reduced(program, lambda p: ".append(" in p.text)
+    assert small.text.count("\n") < 10, small

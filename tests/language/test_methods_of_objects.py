@@ -1,0 +1,97 @@
+"""Methods of objects that a lane makes: they are compiled along where they branch on values of the lane."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+import pcbatch
+
+
+class Cache:
+    """A cache that drops what was used longest ago."""
+
+    def __init__(self, capacity):
+        self.capacity, self.pages, self.misses = capacity, [], 0
+
+    def visit(self, page):
+        if page in self.pages:
+            self.pages.remove(page)
+        else:
+            self.miss()
+            if len(self.pages) == self.capacity:
+                self.pages.pop(0)
+        self.pages.append(page)
+
+    def miss(self):
+        if self.misses >= 0:
+            self.misses += 1
+
+
+class Walker:
+    """A position that steps down while it is high."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def step(self, k=1):
+        if self.x > 2:
+            self.x -= k
+        return self.x * 2
+
+
+class Base:
+    """A class whose method a subclass has as well."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def worth(self):
+        return self.x if self.x > 0 else -self.x
+
+
+class Double(Base):
+    """A subclass with a method of its own."""
+
+    def worth(self):
+        return 2 * self.x if self.x > 0 else 0
+
+
+def test_a_class_with_a_list() -> None:
+    @pcbatch.batch
+    def misses(pages, capacity):
+        cache = Cache(capacity)
+        for page in pages:
+            cache.visit(page)
+        return cache.misses
+
+    pages = np.array([[1, 2, 1, 3], [1, 1, 1, 2]])
+    assert misses(pages, np.array([2, 1])).tolist() == [
+        misses.plain(row, n) for row, n in zip(pages, (2, 1), strict=True)
+    ]
+
+
+def test_a_method_with_a_result_changes_its_object() -> None:
+    @pcbatch.batch
+    def walk(n):
+        p = Walker(n)
+        total = 0
+        for _ in range(3):
+            total += p.step(k=1)
+        return total, p.x
+
+    total, x = walk(jnp.array([1, 5, 9]))
+    assert list(zip(total.tolist(), x.tolist(), strict=True)) == [walk.plain(n) for n in (1, 5, 9)]
+
+
+def test_the_class_of_an_object_decides() -> None:
+    @pcbatch.batch
+    def both(n):
+        a, b = 0, 0
+        one = Base(n)
+        other = Double(n)
+        a = one.worth()
+        b = other.worth()
+        return a * 100 + b
+
+    assert both(jnp.array([3, -4])).tolist() == [both.plain(3), both.plain(-4)]

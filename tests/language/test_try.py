@@ -1,0 +1,196 @@
+"""`try` in lanes: handlers by class, `else`, `finally`, calls that raise, and what is not caught."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import pcbatch
+
+
+def quotient(a, b):
+    try:
+        return a // b
+    except ZeroDivisionError:
+        return -1
+
+
+def half(n):
+    if n % 2:
+        raise ValueError("odd")
+    return n // 2
+
+
+def clauses(n):
+    try:
+        x = half(n)
+    except ValueError:
+        x = -n
+    else:
+        x += 100
+    finally:
+        n = n + 1
+    return x + n
+
+
+def until_the_end(i):
+    xs = [1, 2, 3]
+    total = 0
+    while True:
+        try:
+            total += xs[i]
+            i += 1
+        except IndexError:
+            break
+    return total
+
+
+def nested(n):
+    try:
+        try:
+            if n == 0:
+                raise KeyError(n)
+            if n == 1:
+                raise ValueError("x")
+            assert n < 5
+            return 10 // (n - 2)
+        except KeyError:
+            return 100
+        finally:
+            n += 1
+    except (ValueError, AssertionError):
+        return 200
+    except ZeroDivisionError:
+        raise
+    return n
+
+
+def suppressed(n):
+    r = 0
+    with contextlib.suppress(ZeroDivisionError):
+        r = 7 // n
+    return r
+
+
+class Deep(Exception):
+    """An exception of a user."""
+
+
+def descend(n):
+    if n == 0:
+        raise Deep("no ground")
+    if n == 7:
+        return 0
+    return descend(n - 1) + 1
+
+
+def catches_what_a_call_raises(n):
+    try:
+        return descend(n)
+    except Deep:
+        return 50
+
+
+def keeps_what_was_stored(n):
+    xs = [0, 0, 0]
+    try:
+        for i in range(n):
+            xs[i] = 1
+    except IndexError:
+        xs[0] = 9
+    return xs[0] + xs[1] + xs[2]
+
+
+def leaves_a_loop(n):
+    count = 0
+    for k in range(n):
+        try:
+            if k == 3:
+                break
+            if k % 2:
+                continue
+            count += 1
+        finally:
+            count += 10
+    return count
+
+
+CASES: list[tuple[Callable[..., Any], Sequence[tuple[int, ...]]]] = [
+    (quotient, [(6, 3), (7, 0), (-8, 3)]),
+    (clauses, [(6,), (7,), (8,)]),
+    (until_the_end, [(0,), (1,), (5,)]),
+    (nested, [(0,), (1,), (3,), (4,), (7,)]),
+    (suppressed, [(0,), (2,)]),
+    (catches_what_a_call_raises, [(0,), (9,), (3,)]),
+    (keeps_what_was_stored, [(2,), (3,), (5,)]),
+    (leaves_a_loop, [(0,), (2,), (6,)]),
+]
+
+
+@pytest.mark.parametrize(("fn", "examples"), CASES, ids=[fn.__name__ for fn, _ in CASES])
+def test_a_lane_does_what_python_does(fn: Callable[..., Any], examples: Sequence[tuple[int, ...]]) -> None:
+    columns = [jnp.array(column) for column in zip(*examples, strict=True)]
+    assert pcbatch.batch(fn)(*columns).tolist() == [fn(*example) for example in examples]
+
+
+def test_what_no_handler_catches_ends_the_lane() -> None:
+    with pytest.raises(pcbatch.BatchRuntimeError, match="1 of 2 lanes raised `ZeroDivisionError`"):
+        pcbatch.batch(nested)(jnp.array([2, 3]))
+
+
+def test_outside_of_a_try_nothing_is_checked() -> None:
+    @pcbatch.batch
+    def plain(a, b):
+        return a // b
+
+    assert "check" not in plain.lower(jnp.array([1]), jnp.array([2])).as_text("opt")
+
+
+def test_the_exception_itself_is_no_value() -> None:
+    @pcbatch.batch
+    def shows(n):
+        try:
+            return 7 // n
+        except ZeroDivisionError as error:
+            return len(str(error))
+
+    with pytest.raises(pcbatch.CompileError, match="PCB101"):
+        shows(jnp.array([0]))
+
+
+@pcbatch.batch
+def collatz(n):
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+
+def test_vmap_of_a_batched_function_in_a_lane() -> None:
+    @pcbatch.batch
+    def longest(ns, least):
+        return jnp.maximum(jnp.max(jax.vmap(collatz)(ns)), least)
+
+    ns = jnp.array([[1, 6, 27], [2, 3, 4]])
+    assert longest(ns, jnp.array([5, 9])).tolist() == [111, 9]
+
+
+def test_vmap_with_axes_in_a_lane() -> None:
+    @pcbatch.batch
+    def power(x, n):
+        r = 1
+        while n > 0:
+            r, n = r * x, n - 1
+        return r
+
+    @pcbatch.batch
+    def powers(xs, n):
+        return jax.vmap(power, in_axes=(1, None))(xs, n)[:, 0] if xs.ndim > 2 else jax.vmap(power, (0, None))(xs, n)
+
+    assert powers(jnp.array([[2, 3], [4, 5]]), jnp.array([3, 2])).tolist() == [[8, 27], [16, 25]]

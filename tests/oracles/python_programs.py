@@ -1,0 +1,253 @@
+"""The meanings of a random program over Python's own data, which must be the same: a difference names the stage.
+
+Plain Python itself, the interpreters of the CFG, of the optimised CFG and of the stack programs, and JAX; JAX also with
+other lanes beside. A program that the compiler refuses is no failure.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import linecache
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import pcbatch
+from pcbatch.api import programs as signatures
+from pcbatch.compiler.program import Program
+from pcbatch.containers.dict_forms import _OfLanes
+from pcbatch.containers.host_forms import in_host_form
+from pcbatch.containers.ragged import Ragged
+from pcbatch.containers.ragged_forms import shortened
+from pcbatch.errors import BatchRuntimeError, CompileError, UsageError
+from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.interpret import LaneFailed, interpret_cfg, interpret_stack
+from pcbatch.ir.ops import CAPACITY
+from tests.oracles.interpreters import Mismatch
+from tests.oracles.numpy_jaxpr import on_numpy
+from tests.programs.compare import status_of
+from tests.programs.container_programs import PythonProgram, load
+
+START = 4  # the capacity that containers begin with, so that they grow often
+LARGEST = 1024
+SECONDS = 0.5  # of plain Python; what takes longer need not end
+RAISED = (
+    LookupError, ArithmeticError, ValueError, TypeError, RuntimeError, AssertionError, AttributeError, NameError,
+)  # fmt: skip
+
+_serial = itertools.count()
+
+
+class Endless(Exception):
+    """A program that plain Python does not finish soon, or whose containers grow large."""
+
+
+class Refused(Exception):
+    """A program that the compiler refuses."""
+
+    def __init__(self, error: CompileError | UsageError) -> None:
+        super().__init__(str(error))
+        self.code = error.diagnostics[0].code
+        self.title = error.diagnostics[0].title
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program with arguments for some lanes, and what plain Python says."""
+
+    program: PythonProgram
+    fn: Callable[..., Any]
+    columns: list[list[Any]]
+    expected: tuple[Any, ...]  # per lane: a result, or an exception
+
+    @property
+    def lanes(self) -> int:
+        """How many examples there are."""
+        return len(self.expected)
+
+    def args(self, lanes: Sequence[int]) -> tuple[Any, ...]:
+        """The arguments of a call for these lanes."""
+        kinds = [kind for _, kind in self.program.params]
+        return tuple(
+            _argument(kind, [column[k] for k in lanes]) for kind, column in zip(kinds, self.columns, strict=True)
+        )
+
+
+def _argument(kind: str, values: list[Any]) -> Any:
+    match kind:
+        case "int":
+            return jnp.array(values, jnp.int32)
+        case "list":
+            return pcbatch.ragged(values, jnp.int32)
+    return pcbatch.pack(values)
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise Endless
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def prepare(program: PythonProgram, seed: int, lanes: int) -> Case:
+    """Load a program and run it plainly on every lane.
+
+    Raises:
+        Endless: it does not end soon.
+    """
+    number = next(_serial)
+    linecache.cache.pop(f"<python program {number - 100}>", None)
+    fn = load(program, f"<python program {number}>")
+    columns = program.columns(seed, lanes)
+    expected = []
+    with _limited():
+        for k in range(lanes):
+            example = [copy.copy(column[k]) if isinstance(column[k], list) else column[k] for column in columns]
+            try:
+                expected.append(fn(*example))
+            except RAISED as error:
+                expected.append(error)
+    return Case(program, fn, columns, tuple(expected))
+
+
+def compiled(case: Case, capacity: int, **options: Any) -> tuple[Program, Any]:
+    """The program of a case with room for so many elements in new containers, and its arguments."""
+    try:
+        entry = pcbatch.batch(case.fn).with_options(**options)
+        call = entry._programs.prepare(case.args(range(case.lanes)), {})
+        return entry._programs.compile(call, capacity=capacity), call
+    except (CompileError, UsageError) as error:
+        raise Refused(error) from None
+
+
+def check_stages(case: Case) -> None:
+    """Interpret every stage; what had no room is compiled again with more.
+
+    Raises:
+        Refused: the compiler does not take the program.
+        Mismatch: a lane gets something else than plain Python gives.
+        Endless: containers grow large.
+    """
+    capacity = START
+    while True:
+        program, call = compiled(case, capacity)
+        s = program.stages
+        stages = {"cfg": s.cfg, "optimised cfg": s.optimised_cfg, "inlined cfg": s.inlined_cfg,
+                  "stack": s.stack, "opt": s.opt}  # fmt: skip
+        if all([_check_stage(case, program, call, name, stage) for name, stage in stages.items()]):
+            return
+        capacity *= 4
+        if capacity > LARGEST:
+            raise Endless
+
+
+def _check_stage(case: Case, program: Program, call: Any, name: str, stage: Any) -> bool:
+    """Compare all lanes; False if one had no room."""
+    run: Any = interpret_cfg if isinstance(stage, CfgProgram) else interpret_stack
+    numpy = on_numpy(stage)
+    args, mapped = program.args(call), program.mapped(call)
+    room = True
+    with np.errstate(all="ignore"):
+        for k, want in enumerate(case.expected):
+            example = [np.asarray(x)[k] if v in mapped else np.asarray(x) for v, x in args.items()]
+            try:
+                leaves, _ = run(numpy, example)
+                found: Any = _decoded(program, leaves)
+            except LaneFailed as error:
+                if error.kind == CAPACITY:
+                    room = False
+                    continue
+                found = error
+            compare(f"stage {name}, lane {k}", found, want)
+    return room
+
+
+def _decoded(program: Program, leaves: Sequence[Any]) -> Any:
+    assert program.stages.result is not None
+    tree = program.stages.result.tree
+    value = jax.tree.unflatten(tree, [np.asarray(leaf)[None] for leaf in leaves])
+    return of_lane(shortened(in_host_form(value)), 0)
+
+
+def of_lane(value: Any, k: int) -> Any:
+    """A lane's part of a result, as Python's own data."""
+    match value:
+        case Ragged() | _OfLanes():
+            return value.tolist()[k]
+        case tuple():
+            return tuple(of_lane(part, k) for part in value)
+        case list():
+            return [of_lane(part, k) for part in value]
+        case dict():
+            return {key: of_lane(part, k) for key, part in value.items()}
+    return np.asarray(value)[k].item()
+
+
+def compare(where: str, found: Any, want: Any) -> None:
+    """Raise Mismatch unless a lane ends as plain Python does."""
+    if isinstance(want, Exception):
+        name = found.name if isinstance(found, LaneFailed) else None
+        if name != type(want).__name__:
+            raise Mismatch(f"{where}: {found!r} instead of {want!r}")
+    elif isinstance(found, LaneFailed) or _ordered(found) != _ordered(want):
+        raise Mismatch(f"{where}: {found!r} instead of {want!r}")
+
+
+def _ordered(value: Any) -> Any:
+    """A value in which the order of the keys of dicts counts."""
+    match value:
+        case tuple() | list():
+            return [type(value), *map(_ordered, value)]
+        case dict():
+            return [dict, *value.items()]
+    return value
+
+
+def check_jax(case: Case, options: Mapping[str, Any], rng: np.random.Generator) -> None:
+    """Run the batch with some options, then its lanes in another order, then many times one lane."""
+    start, signatures.START_CAPACITY = signatures.START_CAPACITY, START
+    try:
+        batched = pcbatch.batch(case.fn).with_options(**options)
+        everything = list(range(case.lanes))
+        orders = (everything, rng.permutation(case.lanes).tolist(), [int(rng.integers(case.lanes))] * case.lanes)
+        for order in orders:
+            _check_order(case, batched, order, f"JAX with {dict(options)}, lanes {order}")
+    except (CompileError, UsageError) as error:
+        raise Refused(error) from None
+    finally:
+        signatures.START_CAPACITY = start
+
+
+def _check_order(case: Case, batched: Any, order: list[int], about: str) -> None:
+    result = batched.run(*case.args(order))
+    expected = [case.expected[k] for k in order]
+    statuses = [status_of(want) for want in expected]
+    if (found := np.asarray(result.status).tolist()) != statuses:
+        raise Mismatch(f"{about}: status {found} instead of {statuses}; plain Python: {expected}")
+    for place, want in enumerate(expected):
+        if not isinstance(want, Exception):
+            compare(f"{about}, place {place}", of_lane(result.value, place), want)
+    failures = {type(want).__name__ for want in expected if isinstance(want, Exception)}
+    if failures:
+        try:
+            batched.with_options(on_failure="raise")(*case.args(order))
+        except BatchRuntimeError as error:
+            said = str(error)
+            if missing := [name for name in failures if name not in said]:
+                raise Mismatch(f"{about}: no {missing} in\n{said}") from None
+        else:
+            raise Mismatch(f"{about}: no error is raised")

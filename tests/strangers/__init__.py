@@ -1,0 +1,44 @@
+"""Functions as strangers write them, which `pcbatch.batch` runs as they are: a module for each group of idioms."""
+
+from __future__ import annotations
+
+from tests.strangers import (
+    backtracking,
+    bits,
+    digits,
+    dynamic_programming,
+    errors,
+    graphs,
+    helpers,
+    lists,
+    loops,
+    mappings,
+    matrices,
+    numbers,
+    optional,
+    physics,
+    searches,
+)
+from tests.strangers.rows import Row
+
+ROWS: tuple[Row, ...] = tuple(
+    row
+    for group in (
+        numbers.ROWS,
+        lists.ROWS,
+        loops.ROWS,
+        mappings.ROWS,
+        digits.ROWS,
+        helpers.ROWS,
+        optional.ROWS,
+        errors.ROWS,
+        dynamic_programming.ROWS,
+        matrices.ROWS,
+        searches.ROWS,
+        backtracking.ROWS,
+        graphs.ROWS,
+        bits.ROWS,
+        physics.ROWS,
+    )
+    for row in group
+)
