@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.aliasing import MOST, captured_values, parts_of
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.errors import Refusal
@@ -333,10 +334,4 @@ def refuse_existing(value: Any) -> Refusal:
 
 def empty_heap(classes: int) -> tuple[Any, ...]:
     """Return the heap before anything is made."""
-    return tuple(LaneList.tree_unflatten((), (_unset(), jnp.int32(0))) for _ in range(classes))
-
-
-def _unset() -> Any:
-    from pcbatch.containers.elements import Unset
-
-    return Unset()
+    return tuple(LaneList.tree_unflatten((), (Unset(), jnp.int32(0))) for _ in range(classes))

@@ -280,7 +280,8 @@ def type_of(ref: Ref) -> type:
     """The builtin `type` for a reference, which is known if it leads to one class."""
     if len(ref.pcbatch_type.classes) != 1 or ref.pcbatch_type.optional:
         raise _refused(f"the type of this record is that of the lane: {ref!r}", "write `isinstance(x, TheClass)`")
-    return ref.pcbatch_type.types[0]
+    cls: type = ref.pcbatch_type.types[0]
+    return cls
 
 
 def hasattr_(ref: Ref, name: str) -> Any:
@@ -290,7 +291,8 @@ def hasattr_(ref: Ref, name: str) -> Any:
 
 
 def _cls(type_: RefType, number: int) -> type:
-    return type_.schema.classes[number].cls
+    cls: type = type_.schema.classes[number].cls
+    return cls
 
 
 def as_class(ref: Ref, cls: type) -> Ref:

@@ -10,7 +10,6 @@ unreachable blocks disappear. Where the dtype of a definition is narrower than t
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,6 +21,7 @@ import jax.extend.core as jex
 from pcbatch.containers import checks as containers
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
+from pcbatch.ir.expr_text import part_text
 from pcbatch.ir.message import Field
 from pcbatch.ir.ops import (
     CAPACITY,
@@ -50,6 +50,7 @@ from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
 from pcbatch.lowering.typing.join_types import differs
+from pcbatch.lowering.typing.made_records import functions_with_heap
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
 from pcbatch.records.made import HEAP
 from pcbatch.records.tables import TABLES
@@ -97,7 +98,8 @@ class _Flattener:
         self.types.update(table_leaves)
         heap_leaves = array_leaves(HEAP, inferred.heap) if inferred.heap is not None else ()
         self.heap = tuple(leaf for leaf, _ in heap_leaves)
-        self.with_heap = _with_heap(functions, inferred) if self.heap else frozenset()  # it is a parameter and a result
+        # It is a parameter and a result of these functions.
+        self.with_heap = functions_with_heap(functions.values(), inferred) if self.heap else frozenset[str]()
         self.types.update(heap_leaves if function.name == entry or function.name in self.with_heap else ())
         self.fresh = Fresh(set(self.types))
         self.converted: dict[str, Abstract] = {}  # temporaries that hold values before a conversion
@@ -262,7 +264,7 @@ class _Flattener:
             part, used = restrict(traced.closed, [k for _, k, _ in computed])
             fn = JaxprFn(part, [cast for _, _, cast in computed])
             whole = not moves and not constants
-            of_part = partial(_part_text, op, [leaf for leaf, _, _ in computed], whole)
+            of_part = partial(part_text, op, [leaf for leaf, _, _ in computed], whole)
             source = op.expr.written
             if source is not None:
                 source = replace(source, text=of_part(source.text), whole=of_part(source.whole))
@@ -352,18 +354,6 @@ class _Flattener:
         return [temp]
 
 
-def _with_heap(functions: Mapping[str, Function], inferred: Inferred) -> frozenset[str]:
-    """The functions that make or read records of the lane, or call such."""
-    using = {key[0] for key, traced in inferred.traced.items() if traced.heap is not None}
-    called = {
-        name: {op.func for block in function.blocks for op in block.ops if isinstance(op, Call)}
-        for name, function in functions.items()
-    }
-    while more := {name for name in called if name not in using and not using.isdisjoint(called[name])}:
-        using |= more
-    return frozenset(using)
-
-
 def _passed_on(jaxpr: Any) -> dict[Any, int]:
     """Return the variables of a jaxpr that are inputs, with their positions: large arrays whose weak type ends, too.
 
@@ -401,21 +391,3 @@ def cast(dst: str, src: str, have: ArrayType, want: ArrayType, loc: Loc | None) 
     """Return the operation that converts `src` to the wider dtype of `dst`."""
     closed = jax.make_jaxpr(lambda x: x.astype(want.dtype))(to_aval(have))
     return Prim((dst,), Expr(f"{src}.astype('{want.dtype}')", (src,), JaxprFn(closed, [None])), loc)
-
-
-def _part_text(op: Prim, leaves: list[str], whole: bool, text: str) -> str:
-    """The source text `text` for some leaves of a primitive: one element of a tuple display when that is exact."""
-    if whole or len(leaves) != 1:
-        return text
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except SyntaxError:
-        return text
-    if len(op.dsts) == 1:
-        path = leaves[0].removeprefix(op.dsts[0]).strip(".").split(".")
-        index = path[0].removeprefix("_") if len(path) == 1 else ""
-    else:
-        index = str(op.dsts.index(leaves[0])) if leaves[0] in op.dsts else ""
-    if isinstance(tree, ast.Tuple | ast.List) and index.isdigit() and int(index) < len(tree.elts):
-        return ast.unparse(tree.elts[int(index)])
-    return text

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from pcbatch.errors import Refusal
+from pcbatch.ir.cfg import Call, Function
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, of_example
@@ -30,6 +31,9 @@ from pcbatch.records.made import (
     with_heap,
     without_heap,
 )
+
+if TYPE_CHECKING:
+    from pcbatch.lowering.typing.infer import Inferred
 
 Key = tuple[str, str, int]  # function, block, index of the operation
 
@@ -139,3 +143,15 @@ def _example(value: Abstract) -> Any:
 def holds_objects(value: Abstract, classes: set[type]) -> bool:
     """Return whether a value holds objects of some classes."""
     return any(one.cls in classes for one in classes_in(_example(value)))
+
+
+def functions_with_heap(functions: Iterable[Function], inferred: Inferred) -> frozenset[str]:
+    """Return the functions that make or read records of the lane, or call such."""
+    using = {key[0] for key, traced in inferred.traced.items() if traced.heap is not None}
+    called = {
+        function.name: {op.func for block in function.blocks for op in block.ops if isinstance(op, Call)}
+        for function in functions
+    }
+    while more := {name for name in called if name not in using and not using.isdisjoint(called[name])}:
+        using |= more
+    return frozenset(using)
