@@ -85,7 +85,7 @@ def stack_list(n, seed):
     stack = []
     total = 0
     x = seed
-    for i in range(n):
+    for _ in range(n):
         x = (x * 1103 + 12345) % 65536
         if x % 3 != 0:
             stack.append(x)
@@ -100,7 +100,7 @@ def stack_by_hand(n, seed):
     size = 0
     total = 0
     x = seed
-    for i in range(n):
+    for _ in range(n):
         x = (x * 1103 + 12345) % 65536
         if x % 3 != 0:
             stack = stack.at[size].set(x)

@@ -1,4 +1,4 @@
-"""A cache that drops what was not used for the longest time: a dict whose keys are values of the lane."""
+"""A cache that drops what was not used for the longest time: a class with a dict, whose keys are values of the lane."""
 
 from __future__ import annotations
 
@@ -8,19 +8,31 @@ import pcbatch
 from examples.in_python import check
 
 
+class Cache:
+    """Pages, and when each was asked for last."""
+
+    def __init__(self, capacity):
+        self.capacity = capacity
+        self.used = {}
+        self.misses = 0
+
+    def ask(self, page, time):
+        """Ask for a page; if it is not there, it takes the place of the one that was not used for the longest time."""
+        if page not in self.used:
+            self.misses += 1
+            if len(self.used) == self.capacity:
+                oldest = min(self.used, key=self.used.get)
+                del self.used[oldest]
+        self.used[page] = time
+
+
 @pcbatch.batch
 def misses(pages, capacity):
     """How many pages were not in a cache of this capacity when they were asked for, and when each was used last."""
-    used = {}
-    missed = 0
+    cache = Cache(capacity)
     for time, page in enumerate(pages):
-        if page not in used:
-            missed += 1
-            if len(used) == capacity:
-                oldest = min(used, key=used.get)
-                del used[oldest]
-        used[page] = time
-    return missed, used
+        cache.ask(page, time)
+    return cache.misses, cache.used
 
 
 def main(lanes: int = 100) -> None:

@@ -135,7 +135,7 @@ def prepare(
             shared.add(name)
             continue
         value = as_annotated(fn, name, value, axes[name])
-        if ragged_in(value):
+        if _with_ragged(name, value):
             value = _with_lists(name, value, axes[name])
         value = with_references(value, tables)
         _, tree = _flattened(name, value)
@@ -245,9 +245,21 @@ def _of_values(tree: Any, leaves: list[Any], types: tuple[Leaf, ...]) -> Abstrac
 def _flattened(name: str, value: Any) -> tuple[list[Any], Any]:
     try:
         return flatten(value)
-    except ValueError as error:  # JAX sorts the keys of a dict
-        help = "let the keys of a dict be of one type, all numbers or all strings"
-        raise usage("PCB405", f"argument `{name}` is no pytree of JAX", clipped(str(error), 500), help=help) from None
+    except ValueError as error:
+        raise _no_pytree(name, error) from None
+
+
+def _with_ragged(name: str, value: Any) -> bool:
+    try:
+        return ragged_in(value)
+    except ValueError as error:
+        raise _no_pytree(name, error) from None
+
+
+def _no_pytree(name: str, error: ValueError) -> UsageError:
+    """The error of an argument with a dict whose keys JAX cannot sort."""
+    help = "let the keys of a dict be of one type, all numbers or all strings"
+    return usage("PCB405", f"argument `{name}` is no pytree of JAX", clipped(str(error), 500), help=help)
 
 
 def _hashable_help(name: str, value: Any) -> str:

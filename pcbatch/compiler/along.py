@@ -55,7 +55,7 @@ def look(program: CfgProgram, inferred: Inferred, along: Along) -> None:
 
 
 def _why(error: Exception) -> str:
-    """What a helper does that only compiled code can do, in words; empty if compiling it would not help."""
+    """The reason why compiling a helper along helps, in words; empty if compiling it would not help."""
     match error:
         case NeedsUnrolling():
             return ""

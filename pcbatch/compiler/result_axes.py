@@ -50,7 +50,7 @@ class OutAxes:
 
     @cached_property
     def containers(self) -> tuple[bool, ...]:
-        """Which leaves are parts of lists, dicts or sets of the lanes."""
+        """The mask of the leaves that are parts of lists, dicts or sets of the lanes."""
         result = self.stages.result
         assert result is not None
         return tuple(container_leaves(jax.tree.unflatten(result.tree, list(range(len(result.leaves))))))

@@ -26,7 +26,7 @@ class Unset:
     """Stands for the element of a list into which nothing has been stored, so that its type is not known."""
 
     def tree_flatten(self) -> tuple[tuple[()], None]:
-        """Return no children."""
+        """Return no children: it has no parts."""
         return (), None
 
     @classmethod
@@ -162,3 +162,9 @@ def chosen(condition: Any, a: Any, b: Any) -> Any:
         return jnp.where(condition.reshape(-1, *(1,) * (x.ndim - 1)), x, y)
 
     return jax.tree.map(choose, a, b)
+
+
+def one_level(value: Any) -> tuple[list[Any], Any]:
+    """Return the children of a node and its own structure; no structure for a leaf."""
+    children, tree = jax.tree.flatten(value, is_leaf=lambda x: x is not value)
+    return ([], None) if len(children) == 1 and children[0] is value else (children, tree)

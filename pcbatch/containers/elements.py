@@ -25,6 +25,7 @@ from pcbatch.containers.columns import (
     as_array,
     leaf_at,
     numbers,
+    one_level,
     padded,
     put,
     room,
@@ -243,12 +244,6 @@ def text_of(value: str) -> Rows:
     from pcbatch.containers.lane_text import LaneText
 
     return LaneText.of(value)
-
-
-def one_level(value: Any) -> tuple[list[Any], Any]:
-    """Return the children of a node and its own structure; no structure for a leaf."""
-    children, tree = jax.tree.flatten(value, is_leaf=lambda x: x is not value)
-    return ([], None) if len(children) == 1 and children[0] is value else (children, tree)
 
 
 def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""What dicts and sets of the lane have in common: entries in a hash table, under keys that belong to the lane."""
+"""The common part of dicts and sets of the lane: entries in a hash table, under keys that belong to the lane."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Entries(Container):
         return place.present
 
     def clear(self) -> None:
-        """Remove all entries."""
+        """Remove all entries, in place."""
         if self.table is not None:
             self.table, self.only_added = self.table.kept(jnp.zeros(self.table.shape, bool)), True
 
@@ -210,7 +210,7 @@ class Entries(Container):
         self.table = self.table.storing_all(lane_keys.plain(keys.columns), columns, where)
 
     def _found_in(self, other: Any) -> Any:
-        """Which places of this table have a key that is in another dict or set, bool[buckets, WIDTH]."""
+        """The mask of the places of this table that have a key that is in another dict or set, bool[buckets, WIDTH]."""
         assert self.table is not None
         if other.table is None:
             return jnp.zeros(self.table.shape, bool)
@@ -222,7 +222,7 @@ class Entries(Container):
 
 
 def _kept(leaf: Any, dtype: Any) -> Any:
-    """Which elements of a column keep their value with another dtype."""
+    """The mask of the elements of a column that keep their value with another dtype."""
 
     def kept(one: Any) -> Any:
         return jnp.asarray(lane_keys.like(one, dtype)[1])

@@ -20,7 +20,7 @@ from pcbatch.containers.lane_list import LaneList, as_list
 
 @jax.tree_util.register_pytree_node_class
 class LaneDeque(LaneList):
-    """A queue of the lane.
+    """A double-ended queue of the lane.
 
     In the place of the length of a list it has its state: length and start, and `maxlen` if it has one.
     """
@@ -198,7 +198,7 @@ class LaneDeque(LaneList):
         self._rearrange(jnp.where(k < size, (k - n) % size, k))
 
     def clear(self) -> None:
-        """Remove all elements."""
+        """Remove all elements, in place."""
         self.length = 0
 
     def sort(self, **options: Any) -> None:

@@ -222,11 +222,11 @@ class LaneList(LaneSequence):
         self.length = total
 
     def _plain(self) -> LaneList:
-        """The same list with its elements from place 0 on, and no view."""
+        """A list of these elements, from place 0 on, that is no view."""
         return self._new(self.columns, self.length)
 
     def clear(self) -> None:
-        """Remove all elements."""
+        """Remove all elements, in place."""
         self.length = 0
 
     def copy(self) -> Any:
@@ -268,7 +268,7 @@ class LaneList(LaneSequence):
         return number(jnp.any(self._equal(value)))
 
     def _equal(self, value: Any) -> Any:
-        """Which elements equal a value, bool[capacity]."""
+        """The mask of the elements that equal a value, bool[capacity]."""
         return jnp.logical_and(self._valid(), list_order.equal_to(self._plain(), value))
 
     # Subscripts.

@@ -16,18 +16,18 @@ from pcbatch.origins import number
 
 @jax.tree_util.register_pytree_node_class
 class LaneRange:
-    """A range of the lane."""
+    """A range whose bounds depend on the lane."""
 
     def __init__(self, start: Any, stop: Any, step: Any) -> None:
         self.start, self.stop, self.step = start, stop, step
 
     @property
     def length(self) -> Any:
-        """The number of elements."""
+        """The number of elements, as of `len`."""
         return length_of_range(self.start, self.stop, self.step)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any, Any], None]:
-        """Return the three bounds."""
+        """Return the three bounds as children."""
         return (self.start, self.stop, self.step), None
 
     @classmethod

@@ -21,7 +21,7 @@ from pcbatch.origins import number
 
 @jax.tree_util.register_pytree_node_class
 class LaneSet(Entries):
-    """A set of the lane."""
+    """A mutable set of the lane."""
 
     python_name: ClassVar[str] = "set"
 
@@ -35,7 +35,7 @@ class LaneSet(Entries):
     # One element.
 
     def add(self, key: Any, /) -> None:
-        """Add an element."""
+        """Add an element that may be there already."""
         self.store(key, None)
 
     def discard(self, key: Any, /) -> None:
@@ -43,7 +43,7 @@ class LaneSet(Entries):
         self.drop(key)
 
     def remove(self, key: Any, /) -> None:
-        """Remove an element."""
+        """Remove an element; raise KeyError if it is not there."""
         require(self.drop(key), "KeyError", *lane_keys.shown(key))
 
     def pop(self) -> Any:

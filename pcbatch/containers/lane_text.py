@@ -32,7 +32,7 @@ METHODS_HELP = "compute with the numbers themselves; a list of characters has th
 
 @jax.tree_util.register_pytree_node_class
 class LaneText(Rows):
-    """A text of the lane."""
+    """A text that depends on the lane."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
@@ -62,7 +62,7 @@ class LaneText(Rows):
         return self._plain()
 
     def valid(self) -> Any:
-        """Which places hold a character."""
+        """The mask of the places that hold a character."""
         return jnp.arange(self.codes.shape[0], dtype=np.int32) < self.length
 
     # Subscripts.
@@ -211,9 +211,8 @@ class LaneText(Rows):
         """Return the text with zeros before its digits, after a sign, up to a width."""
         sign = jnp.logical_and(self.length > 0, (self.codes[0] == ord("-")) | (self.codes[0] == ord("+")))
         sign = jnp.asarray(sign, np.int32)
-        digits = self.made(
-            _taken(self.codes, sign + jnp.arange(self.codes.shape[0], dtype=np.int32)), self.length - sign
-        )
+        places = sign + jnp.arange(self.codes.shape[0], dtype=np.int32)
+        digits = self.made(_taken(self.codes, places), self.length - sign)
         filled = digits.rjust(width - sign if isinstance(sign, jax.Array) else width, "0", room=width)
         return joined(self.made(self.codes[:1], sign), filled, room=max(filled.codes.shape[0], self.codes.shape[0]))
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import require
-from pcbatch.containers.columns import Unset, room
-from pcbatch.containers.elements import Rows, list_class, one_level, parts, prepare
+from pcbatch.containers.columns import Unset, one_level, room
+from pcbatch.containers.elements import Rows, list_class, parts, prepare
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.errors import Refusal

@@ -195,7 +195,7 @@ class RecordList:
 
     @property
     def length(self) -> Any:
-        """The number of elements."""
+        """The number of elements of the list."""
         self._require_present("TypeError", "object of type 'NoneType' has no len()")
         return number(self.parts[1])
 

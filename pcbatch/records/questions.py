@@ -21,7 +21,7 @@ RECORDS = (Ref, RecordList, MemberValue)
 
 
 def is_(a: Any, b: Any) -> Any:
-    """The operator `a is b`."""
+    """The operator `a is b`, also for references."""
     if not isinstance(a, RECORDS):
         a, b = b, a
     match a, b:
@@ -70,7 +70,7 @@ def isinstance_(value: Any, cls: Any) -> Any:
 
 
 def type_(value: Any) -> Any:
-    """The builtin `type`."""
+    """The builtin `type`, also for references."""
     match value:
         case Ref():
             return reference.type_of(value)
@@ -89,7 +89,7 @@ def type_test(test: str, value: Any, other: Any) -> Any:
 
 
 def hasattr_(value: Any, name: str) -> Any:
-    """The builtin `hasattr`."""
+    """The builtin `hasattr`, also for references."""
     match value:
         case Ref():
             return reference.hasattr_(value, name)

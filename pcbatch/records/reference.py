@@ -31,7 +31,7 @@ MADE_TABLE = -1
 
 @dataclass(frozen=True, slots=True)
 class RefType:
-    """The type of a reference.
+    """The static type of a reference.
 
     Attributes:
         table: the number of the `Packed` that it leads into, among those of a call; `MADE_TABLE` for records that are
@@ -48,7 +48,7 @@ class RefType:
 
     @property
     def types(self) -> tuple[type, ...]:
-        """The classes themselves."""
+        """The classes themselves, as objects of Python."""
         return tuple(self.schema.classes[c].cls for c in self.classes)
 
     def __str__(self) -> str:

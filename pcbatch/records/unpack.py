@@ -23,7 +23,7 @@ def unpack(packed: Packed) -> Any:
 
 
 class _Maker:
-    """Makes each record once.
+    """The maker of records, each of which is made once.
 
     A record that can change is made empty and filled later. One that cannot, a named tuple, is made after those that
     it holds: there is no cycle of such alone.

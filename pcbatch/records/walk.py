@@ -40,7 +40,7 @@ class Values:
     together: list[Any] = field(default_factory=list)  # the last piece, while records are looked at one by one
 
     def add(self, piece: Any) -> None:
-        """Add a whole piece."""
+        """Add a whole piece of the structure."""
         self.pieces.append(piece)
         self.together = []
 

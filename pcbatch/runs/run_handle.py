@@ -122,7 +122,7 @@ class Machine:
 
     @property
     def program(self) -> Program:
-        """The program that runs."""
+        """The program that runs, compiled."""
         return self._compiled
 
     @property

@@ -160,10 +160,20 @@ class TestHiddenCalls:
         def outer(n):
             return helper(n) + 1
 
-        error = refused("PCB412", lambda: pcbatch.batch(outer, strategy=strategy)(i32(1, 2)))
-        assert "in `helper`" in str(error) and "decorate the helper" in str(error)
-        helper = pcbatch.inline(helper)
         assert np.asarray(pcbatch.batch(outer, strategy=strategy)(i32(4, 25))).tolist() == [5, 1]
+
+    @pytest.mark.parametrize("strategy", ["pc", "local"])
+    def test_through_jax(self, strategy: str) -> None:
+        inner = pcbatch.batch(scaled)
+
+        def helper(k):
+            return inner(k, k)
+
+        def outer(n):
+            return jax.lax.map(helper, n + jnp.arange(2))
+
+        error = refused("PCB412", lambda: pcbatch.batch(outer, strategy=strategy)(i32(1, 2)))
+        assert "batched function `" in str(error)
 
 
 def test_failures_name_lanes_but_not_shared_arguments() -> None:

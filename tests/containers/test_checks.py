@@ -73,19 +73,6 @@ def test_the_first_check_that_fails_decides() -> None:
         total(XS, jnp.array([0, 7, 0]))
 
 
-def test_a_message_shows_the_values_of_its_time() -> None:
-    @pcbatch.batch
-    def total(xs):
-        i = s = 0
-        while i < 5:
-            s = s + element(xs, i)
-            i = i + 1
-        return s
-
-    with pytest.raises(pcbatch.BatchRuntimeError, match="no element 3"):
-        total(XS)
-
-
 def test_a_lane_that_has_failed_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     @pcbatch.batch
     def shown(xs, i):

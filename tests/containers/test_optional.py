@@ -11,6 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch.containers.optional import Optional
+from tests.strangers.rows import Row
 
 
 def divisors_or_none(n):
@@ -96,3 +97,25 @@ def test_bisection() -> None:
     found = pcbatch.batch(places)(pcbatch.ragged(lists), jnp.array(numbers))
     for lane, (xs, x) in enumerate(zip(lists, numbers, strict=True)):
         assert jax.tree.map(lambda leaf: leaf[lane].item(), found) == places(xs, x)
+
+
+def gone_over(n):
+    pair = None
+    grown = None
+    for i in range(3):
+        if n > 0:
+            pair = (n - 1, n + 1)
+            grown = list(range(n))
+    total = 0
+    for k, x in enumerate(grown):
+        total += (k + 1) * x
+    a, b = pair
+    doubled = [2 * x for x in grown]
+    return total, a, b, sum(pair), sum(grown), pair[-1], grown[n - 1], len(grown), sorted(pair), doubled, 1 in grown
+
+
+@pytest.mark.promotion("standard")
+def test_tuples_and_lists_are_gone_over() -> None:
+    """Python's old protocol of iteration must not take the lanes of a result for elements."""
+    row = Row("optional", gone_over, ((2,), (0,), (4,)), True, 1e-5, "")
+    assert not row.differences()

@@ -148,6 +148,12 @@ def ident(a):
     return a
 
 
+def first_if(a, n):
+    if n > 5:
+        return [0]
+    return a
+
+
 def push(s, v):
     s.append(v)
 
@@ -175,6 +181,13 @@ def one_row_again_and_again(x):
 def result_of_a_call(x):
     xs = [x]
     b = ident(xs)
+    b.append(1)
+    return len(xs)
+
+
+def result_that_depends_on_the_lane(x):
+    xs = [x]
+    b = first_if(xs, x)
     b.append(1)
     return len(xs)
 
@@ -296,6 +309,7 @@ def test_refused(case):
     [
         one_row_again_and_again,
         result_of_a_call,
+        result_that_depends_on_the_lane,
         either_list,
         stored_by_a_call,
         stored_in_a_dict,

@@ -187,7 +187,7 @@ def uses_class(n):
 def uses_a_deleted_name(n):
     m = {"a": n}
     del m  # here
-    return m["a"]
+    return m["a"]  # noqa: F821
 
 
 def reverses_a_zip(x):

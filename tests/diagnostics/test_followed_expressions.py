@@ -107,8 +107,6 @@ NUMPY = [
     "TABLE.dot(xs)",
     'TABLE.take(k, mode="wrap")',
     "TABLE[k % 3]",
-    "ROWS[k % 2]",
-    "ROWS[k % 2][1]",
     "np.linalg.solve([[x, 1.0], [1.0, 5.0]], [1.0, 2.0])",
     "np.count_nonzero(xs)",
     "np.nanpercentile(xs, 50)",

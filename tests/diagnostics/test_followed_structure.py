@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import jax
 import numpy as np
 import pytest
 
@@ -33,22 +32,6 @@ CASES = [
                 c = c - y
             c = c + y
         return c
-        """,
-    ),
-    (
-        """
-        def one(y):
-            return y if y > 2 else x
-        xs = jnp.arange(3.0) + x
-        return jax.vmap(one)(xs)
-        """,
-        ["`jax.vmap` as a loop", "`for k in range(len(xs)):`", "`out = out.at[k].set(...)`"],
-        """
-        xs = jnp.arange(3.0) + x
-        out = jnp.zeros(3)
-        for k in range(len(xs)):
-            out = out.at[k].set(xs[k] if xs[k] > 2 else x)
-        return out
         """,
     ),
     (
@@ -100,25 +83,6 @@ CASES = [
     ),
     (
         """
-        out = []
-        k = 0
-        while k < x:
-            out.append(x + k)
-            k += 1
-        return out
-        """,
-        ["`out, size = jnp.zeros(N), 0`", "`out, size = out.at[size].set(x + k), size + 1`"],
-        """
-        out, size = jnp.zeros(3), 0
-        k = 0
-        while k < x:
-            out, size = out.at[size].set(x + k), size + 1
-            k += 1
-        return out
-        """,
-    ),
-    (
-        """
         if x > 1:
             return x, 2 * x
         return x
@@ -130,36 +94,13 @@ CASES = [
         return x, jnp.zeros_like(x)
         """,
     ),
-    (
-        """
-        table = [[x, 1.0], [2.0, x]]
-        i = 0
-        while i < 2:
-            table[i][0] = 3 * x
-            i += 1
-        return table
-        """,
-        ["`table = table.at[i, 0].set(3 * x)`", "for a list, make it an array first: `table = jnp.asarray(table)`"],
-        """
-        table = [[x, 1.0], [2.0, x]]
-        table = jnp.asarray(table)
-        i = 0
-        while i < 2:
-            table = table.at[i, 0].set(3 * x)
-            i += 1
-        return table
-        """,
-    ),
 ]
 WANT = [
     [3.75, 2.25, 2.5],
-    [[x, y if (y := 1 + x) > 2 else x, 2 + x] for x in X.tolist()],
     [9 * x for x in X.tolist()],
     [27 * x + 5 for x in X.tolist()],
     [15 * x for x in X.tolist()],
-    [[0.75, 0, 0], [1.25, 2.25, 0], [2.5, 3.5, 4.5]],
     None,
-    [[[3 * x, 1], [3 * x, x]] for x in X.tolist()],
 ]
 
 
@@ -180,21 +121,6 @@ def test_it_works(before: str, texts: Sequence[str], after: str, want: object) -
         assert same(got, np.array(want, np.float32))
 
 
-@pytest.mark.parametrize("method", ["bit_length", "bit_count"])
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
-def test_bits_of_a_number(method: str, dtype: str) -> None:
-    with jax.enable_x64(dtype == "int64"):
-        limits = np.iinfo(dtype)
-        lanes = np.array([0, 1, 5, -5, limits.max, limits.min], dtype)
-        call = f"x.{method}()"
-        module = load(f"{HEAD}    return {call}\n")
-        help = refused(module, (lanes,))[0].helps[0]
-        new, old = help.removeprefix("write `").removesuffix("`").split("` in place of `")
-        assert old == call
-        got = load(module.text.replace(old, new)).f(lanes)
-    assert np.asarray(got).tolist() == [getattr(int(n), method)() for n in lanes]
-
-
-def test_other_methods_that_a_number_has() -> None:
+def test_methods_that_a_number_of_a_lane_lacks() -> None:
     (fault,) = refused(load(HEAD + "    return x.hex()\n"), (X,))
-    assert fault.helps == ("a value of a lane is an array of JAX: use its methods, or functions of `jax.numpy`",)
+    assert fault.helps == ("the value itself is compared and computed with; its text can only be shown",)

@@ -40,7 +40,7 @@ def several(x):
     f = inner(x)
     g = elsewhere.half(x)
     h = half(x)
-    i = jax.vmap(above_one)(jnp.ones(2) * x)
+    i = jax.lax.map(above_one, jnp.ones(2) * x)
     return a, b, c, d, e, f, g, h, i
 
 

@@ -26,9 +26,8 @@ def test_origins_that_differ_are_not_known() -> None:
     number = with_origins(one, (NUMBER,), [Origin.NUMBER])
     mixed = with_origins(two, (NUMBER, NUMBER), [Origin.NUMBER, Origin.ARRAY])
     assert objects_of(join(mixed, number)).origins == (Origin.UNKNOWN,)
-    assert objects_of(join(number, with_origins(two, (NUMBER, NUMBER), [Origin.NUMBER] * 2))).origins == (
-        Origin.NUMBER,
-    )
+    numbers = with_origins(two, (NUMBER, NUMBER), [Origin.NUMBER] * 2)
+    assert objects_of(join(number, numbers)).origins == (Origin.NUMBER,)
 
 
 def test_a_known_number_that_may_be_none_is_an_array() -> None:

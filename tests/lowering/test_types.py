@@ -122,7 +122,7 @@ class TestRefusals:
     def test_a_variable_without_a_value_before_types_are_known(self) -> None:
         def fn(n):
             if n > 1:
-                return y
+                return y  # noqa: F821
             y = n
             return y
 

@@ -58,7 +58,7 @@ class Loops(Protocol):
         """Build `dst = node` for a comprehension, a stream (as a list) or a call of a consumer."""
 
     def build(self, b: Builder, body: Sequence[Node]) -> None:
-        """Build statements."""
+        """Build statements in the current block."""
 
     def expand_condition(self, b: Builder, node: Node, on_true: str, on_false: str) -> bool:
         """Build `if any(...)` or `if all(...)`; False for other nodes, which build nothing."""
@@ -109,7 +109,7 @@ class Builder:
         return self._generators
 
     def build(self, body: Sequence[Node]) -> None:
-        """Build statements."""
+        """Build statements in the current block."""
         self.loops.build(self, body)
 
     def label(self) -> str:

@@ -61,7 +61,7 @@ def expand_condition(b: Builder, node: Node, on_true: str, on_false: str) -> boo
 
 
 def build(b: Builder, body: Sequence[Node]) -> None:
-    """Build statements."""
+    """Build statements in the current block."""
     statements(b, body)
 
 

@@ -46,7 +46,7 @@ class _Writer(gast.NodeTransformer):  # type: ignore[misc]
 
 
 def _function(unit: Unit, node: Node) -> Node | None:
-    """An expression for the class whose function a method call means; None if that is no function of the program."""
+    """An expression for the class whose function a method call means; None if that is none of the program."""
     if not isinstance(node.func, gast.Attribute) or not isinstance(node.func.value, gast.Name):
         return None
     owner = _class_of(unit, node.func.value.id, node)
@@ -100,6 +100,7 @@ def _owner(fn: FunctionType) -> type | None:
 
 def _subclasses(cls: type) -> list[type]:
     found: list[type] = []
-    for sub in cls.__subclasses__():
-        found += [sub, *_subclasses(sub)]
+    below: list[type] = cls.__subclasses__()
+    for subclass in below:
+        found += [subclass, *_subclasses(subclass)]
     return found

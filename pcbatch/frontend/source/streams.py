@@ -79,7 +79,7 @@ def lazy(unit: Unit, node: Node) -> str | None:
 
 
 def nested_loops(unit: Unit, node: Node, name: str) -> int | None:
-    """How often each iterable of a call such as `combinations(xs, 2)` is gone over; None if types must be known."""
+    """The number of loops that stand for a call such as `combinations(xs, 2)`; None if types must be known."""
     given = [*node.args[1:]] if name != "product" else []
     given += [keyword.value for keyword in node.keywords]
     if not given:

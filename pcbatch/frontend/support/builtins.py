@@ -227,7 +227,7 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 
 def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
-    """The builtin `pow`."""
+    """The builtin `pow`, also for traced values."""
     base, exp = unwrapped(base), unwrapped(exp)
     if mod is not None and any(isinstance(value, jax.core.Tracer) for value in (base, exp, mod)):
         with jax.numpy_dtype_promotion("standard"):

@@ -12,6 +12,7 @@ from pcbatch.containers.capacity import FullError
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.optional import sure
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.sequences import len_, list_
@@ -108,6 +109,7 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 def rows(value: Any) -> Any:
     """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
+    value = sure(value, "'NoneType' object is not iterable")
     if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
     if mappings.is_mapping(value):

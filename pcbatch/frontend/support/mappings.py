@@ -122,7 +122,7 @@ def method(fn: Any) -> Any:
 
 
 def set_display(*items: Any) -> Any:
-    """The display `{a, b}`."""
+    """The display of a set, `{a, b}`."""
     if any(map(is_of_lane, items)):
         return LaneSet.from_items(list(items))
     return set(items)
@@ -190,7 +190,7 @@ def frozenset_(*args: Any) -> Any:
 
 
 def dict_(*args: Any, **named: Any) -> Any:
-    """The builtin `dict`."""
+    """The builtin `dict`, also for the lane's dicts."""
     if len(args) != 1:
         return dict(*args, **named)
     source = args[0]

@@ -17,7 +17,9 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
+from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
+from pcbatch.containers.optional import Optional
 from pcbatch.frontend.support import array_items, heaps, mappings
 from pcbatch.frontend.support.helpers import load_attribute
 from pcbatch.frontend.support.truth import ARRAYS
@@ -30,7 +32,7 @@ Substitute = Callable[[Any], Any]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Field:
-    """The key of an attribute."""
+    """The key in a path that stands for an attribute."""
 
     name: str
 
@@ -43,6 +45,7 @@ def field(name: str) -> Field:
 def item(value: Any, path: Path) -> Any:
     """Return the part of a value at a path."""
     for key in path:
+        value = _there(value, key)
         value = _read(value if isinstance(value, ARRAYS) else _indexable(value, key), key)
     return value
 
@@ -139,6 +142,7 @@ def _call(
     part: Any, name: str, args: Sequence[Any], options: dict[str, Any], substitute: Substitute
 ) -> tuple[Any, Any]:
     """Call a method of an object that may be changed; return the object after it, and the result."""
+    part = _there(part, Field(name))
     if "." in name:
         import pcbatch.frontend.support.operators as operators
 
@@ -193,6 +197,7 @@ def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
     if not path:
         return change(value)
     key, *rest = path
+    value = _there(value, key)
     if isinstance(value, ARRAYS):
         return array_items.changed(value, key, lambda part: _changed(part, tuple(rest), change))
     value = _indexable(value, key)
@@ -228,6 +233,9 @@ def _read(value: Any, key: Any) -> Any:
 
 def _store(part: Any, key: Any, new: Any) -> Any:
     """Return a part after `part[key] = new`."""
+    part = _there(part, key)
+    if isinstance(part, ARRAYS) and isinstance(key, Field):
+        raise AttributeError(f"the attribute '{key.name}' of a number or an array is not writable")
     if isinstance(part, ARRAYS):
         return array_items.store(part, key, new)
     if isinstance(key, Field):
@@ -236,6 +244,17 @@ def _store(part: Any, key: Any, new: Any) -> Any:
     part = _indexable(part, key)
     part[key] = new
     return part
+
+
+def _there(value: Any, key: Any) -> Any:
+    """Return a value that must not be None, of which a part is taken or changed."""
+    if not isinstance(value, Optional):
+        return value
+    if isinstance(key, Field):
+        require(value.present, "AttributeError", f"'NoneType' object has no attribute '{key.name}'")
+    else:
+        require(value.present, "TypeError", "'NoneType' object is not subscriptable")
+    return value.value
 
 
 def _indexable(value: Any, key: Any) -> Any:

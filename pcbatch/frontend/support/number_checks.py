@@ -78,7 +78,7 @@ def _nonzero(op: Operator, sign: str, a: Any, b: Any) -> Any:
 
 
 def _message(op: Operator, kind: type | None, right: int) -> str:
-    """What Python says of such an operation."""
+    """The text of the error that Python raises for such a division."""
     kind = int if kind is bool or kind is None else kind
     try:
         op(kind(0 if right else 1), kind(right))

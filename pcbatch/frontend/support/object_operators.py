@@ -67,7 +67,8 @@ def _of_optional(operator: Callable[[Any, Any], Any], name: str, a: Any, b: Any)
         equal = is_none(b if a is None else a)
     else:
         none_a, none_b = is_none(a), is_none(b)
-        values = python_numbers.eq(narrowed(a), narrowed(b))
+        alike = operator(narrowed(a), narrowed(b))
+        values = alike if name == "eq" else jnp.logical_not(alike)
         equal = jnp.logical_or(jnp.logical_and(none_a, none_b), ~jnp.logical_or(none_a, none_b) & values)
     return number(equal if name == "eq" else jnp.logical_not(equal))
 

@@ -19,7 +19,7 @@ from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_list import unpacked as unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.optional import Optional
+from pcbatch.containers.optional import Optional, sure
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
 from pcbatch.errors import NeedsUnrolling
@@ -201,6 +201,7 @@ def contains(item: Any, container: Any) -> Any:
 
 
 def _contains(item: Any, container: Any) -> Any:
+    container = sure(container, "argument of type 'NoneType' is not iterable")
     if isinstance(container, LaneList | LaneRange | LaneText):
         return container.contains(item)
     if isinstance(item, LaneText) and isinstance(container, str):
@@ -226,7 +227,9 @@ def _contains(item: Any, container: Any) -> Any:
 
 def _of_lane(value: Any) -> bool:
     """Whether a value is an array, or a tuple or a list that holds one."""
-    return isinstance(value, jax.Array | LaneText) or (isinstance(value, tuple | list) and any(map(_of_lane, value)))
+    return isinstance(value, jax.Array | LaneText | Optional) or (
+        isinstance(value, tuple | list) and any(map(_of_lane, value))
+    )
 
 
 def lacks(item: Any, container: Any) -> Any:

@@ -16,7 +16,7 @@ from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.optional import unwrapped
+from pcbatch.containers.optional import sure, unwrapped
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings
@@ -32,6 +32,7 @@ TABLES = {list: "list index out of range", tuple: "tuple index out of range"}
 
 def get_item(value: Any, index: Any) -> Any:
     """The subscription `value[index]`, also of a list, a tuple or a range with an index of the lane."""
+    value = sure(value, "'NoneType' object is not subscriptable")
     if not (isinstance(value, dict) or mappings.is_mapping(value)):  # whose keys may be None
         index = unwrapped(index)
     if isinstance(value, list | tuple | range) and _of_lane(index):
@@ -81,7 +82,9 @@ def _element(values: Any, index: Any) -> Any:
 
 
 def _column(leaves: list[Any]) -> Any:
-    """The list of leaves of known elements; None if they are not alike."""
+    """The list of leaves of known elements; None if they are not alike, or functions."""
+    if any(map(callable, leaves)):
+        return None
     try:
         columns, origins = stacked([prepare(leaf) for leaf in leaves])
     except (Refusal, TypeError):
@@ -95,14 +98,15 @@ def slice_(*bounds: Any) -> slice:
 
 
 def len_(value: Any, /) -> Any:
-    """The builtin `len`."""
+    """The builtin `len`, also for the lane's containers."""
+    value = sure(value, "object of type 'NoneType' has no len()")
     if mappings.is_mapping(value):
         return value.length()
     return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
 
 
 def list_(*args: Any) -> Any:
-    """The builtin `list`."""
+    """The builtin `list`, also for the lane's containers."""
     if len(args) == 1 and (made := in_order(args[0])) is not None:
         return made.copy()
     return list(*args)
@@ -151,7 +155,7 @@ def deque_(*args: Any, **options: Any) -> Any:
 
 
 def reversed_(values: Any, /) -> Any:
-    """The builtin `reversed`."""
+    """The builtin `reversed`, also for the lane's lists."""
     if isinstance(values, LaneRange):
         return values.reversed()
     values = mappings.elements(values) if mappings.is_mapping(values) else values

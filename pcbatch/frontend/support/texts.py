@@ -68,7 +68,7 @@ def integer(value: LaneText, base: Any = 10) -> Any:
 
 
 def ord_(character: Any, /) -> Any:
-    """The builtin `ord`."""
+    """The builtin `ord`, also for texts of the lane."""
     if not isinstance(character, LaneText):
         return ord(character)
     expected = "ord() expected a character, but string of length "
@@ -77,7 +77,7 @@ def ord_(character: Any, /) -> Any:
 
 
 def chr_(code: Any, /) -> Any:
-    """The builtin `chr`."""
+    """The builtin `chr`, also for numbers of the lane."""
     if not isinstance(code, Tracer):
         return chr(code)
     if not is_whole(code):

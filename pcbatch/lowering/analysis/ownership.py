@@ -293,7 +293,7 @@ def _fresh(label: str, k: int, j: int, found: Levels) -> Holds:
 
 
 def _plain(traced: Traced, j: int, given: list[Holds], fresh: Holds) -> Holds:
-    """What result j of a primitive may hold, by what was found while it was traced."""
+    """The objects that result j of a primitive may hold, by what was found while it was traced."""
     own, inner = NONE, fresh.inner
     tied = False
     for alias in traced.aliases:
@@ -313,7 +313,7 @@ def _plain(traced: Traced, j: int, given: list[Holds], fresh: Holds) -> Holds:
 
 
 def _changed(given: list[Holds], change: Change, is_root: bool, fresh: Holds, *, exclusive: bool, plain: bool) -> Holds:
-    """What a result of an operation that changes a variable may hold: the variable, or the value of the method."""
+    """The objects that a result of a change in place may hold; the result is the variable, or a method's value."""
     root = given[change.position]
     others = [holds for k, holds in enumerate(given) if k != change.position]
     stored = NONE.union(*(holds.all for holds in others))
@@ -347,7 +347,7 @@ def _mapped(marks: Marks, given: Mapping[str, Holds]) -> Marks:
 
 
 def _outer(holds: Holds) -> Holds:
-    """What the caller knows of a result: objects that the function itself makes are new."""
+    """The objects of a result that the caller knows; those that the function makes itself are new to it."""
 
     def known(marks: Marks) -> Marks:
         return frozenset(mark for mark in marks if len(mark) <= 2)

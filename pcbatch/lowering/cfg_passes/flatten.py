@@ -362,8 +362,9 @@ def _passed_on(jaxpr: Any) -> dict[Any, int]:
     positions = {v: k for k, v in enumerate(jaxpr.invars)}
     for eqn in jaxpr.eqns:
         source = eqn.invars[0] if eqn.primitive.name == "convert_element_type" else None
-        if isinstance(source, jex.Var) and source in positions and source.aval.size >= MIN_SIZE:
-            if source.aval.dtype == eqn.outvars[0].aval.dtype:
+        if isinstance(source, jex.Var) and source in positions:
+            have: Any = source.aval
+            if have.size >= MIN_SIZE and have.dtype == eqn.outvars[0].aval.dtype:
                 positions[eqn.outvars[0]] = positions[source]
     return positions
 

@@ -29,8 +29,7 @@ RECURSION = "in a recursion pass the whole array and an index that changes, `f(x
 STRUCTURE_HELP = "build the same structure on every path, with zeros for what is not there yet, or use two variables"
 
 WAYS_OUT = {
-    "structure": "keep the same containers, lengths and keys on every path; in place of `None` use a value of the "
-    "final type, such as `jnp.zeros_like(x)`, and a flag of its own",
+    "structure": "keep the same containers, lengths and keys on every path, and `None` where there is no value yet",
     "dtype": "convert to one dtype on every path, for example with `jnp.asarray(x, jnp.float32)`",
     "key": "use one kind of keys on every path: `jax.random.key(seed)` with one implementation",
     "made": "build new records of new ones alone: copy what they hold of packed ones first, or refer to it by a number",

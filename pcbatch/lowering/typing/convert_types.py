@@ -9,8 +9,9 @@ import jax.numpy as jnp
 
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.covering import covered
-from pcbatch.containers.elements import Rows, list_class, prepare
+from pcbatch.containers.elements import Rows, prepare
 from pcbatch.containers.entries import Entries
+from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, is_array
@@ -57,7 +58,7 @@ def _restructured(value: Any, want: Any) -> Any:
         case Rows(), Rows():
             return _columns(value.straight(), want)
         case _, Rows() if is_array(value):
-            return _columns(list_class().from_array(value), want)
+            return _columns(LaneList.from_array(value), want)
         case _, Cell():
             return value
     children, tree = children_of(value)

@@ -34,7 +34,7 @@ Shown = tuple[dict[str, Any], ...]  # for every print, the values of its variabl
 
 @dataclass(slots=True)
 class Journal:
-    """What lanes have printed in the runs of one program that is run again and again.
+    """The lines that lanes have printed in earlier runs of a program that is run again.
 
     A lane prints the same in every run, as far as it comes. So the first texts of a lane in a run, as many as earlier
     runs have printed, are left out.
