@@ -1,6 +1,9 @@
-"""Decides, from the errors of type inference, which comprehensions and consumers of iterables become loops."""
+"""Decides, from the errors of type inference, which comprehensions and consumers of iterables become loops, and of
+which classes objects become records made in lanes."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import jax
 
@@ -37,7 +40,13 @@ def look(program: CfgProgram, inferred: Inferred, decisions: Decisions) -> None:
             frame = below(user_frames(error), op.loc)[0]
             places.add(op.loc if frame is None or not frame.exact else frame.loc)
     if not places <= decisions.expanded:
-        raise Expand(Decisions(decisions.expanded | places))
+        raise Expand(replace(decisions, expanded=decisions.expanded | places))
+
+
+def look_at_records(inferred: Inferred, decisions: Decisions) -> None:
+    """Raise Expand if inference has found classes of objects that have to be records made in lanes."""
+    if not inferred.wanted <= decisions.made:
+        raise Expand(replace(decisions, made=decisions.made | inferred.wanted))
 
 
 def _may_loop(op: Prim) -> bool:

@@ -58,6 +58,7 @@ from pcbatch.lowering.stack_passes import (
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.join_types import differs
+from pcbatch.records.made import using_made
 from pcbatch.records.tables import TABLES
 
 ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
@@ -157,7 +158,8 @@ def compile_stages(
     along, decisions = Along(is_batched), NONE
     while True:
         try:
-            return _compile(fn, along, decisions, args, shared_args, schedule, apart)
+            with using_made(decisions.made):
+                return _compile(fn, along, decisions, args, shared_args, schedule, apart)
         except Again:
             along = along.grown()
         except expand.Expand as more:
@@ -250,6 +252,8 @@ def _inferred(
     source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
 ) -> tuple[CfgProgram, infer.Inferred]:
     """The typed program and its types: loops and branches that only types can decide are rewritten first."""
+    if decisions.made:
+        source = checked(wrap_entry.with_records(source, args), "wrap_entry")
     source, cfg, inferred = _unrolled(source, args, along, decisions)
     if any(differs(v, inferred.types.get((source.entry, name), v)) for name, v in args.items()):
         # The function goes on with another structure in a parameter than it is given, a list that grows: a new entry
@@ -271,6 +275,7 @@ def _unrolled(
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
         inferred = infer.run(cfg, args)
+        expand.look_at_records(inferred, decisions)
         expand.look(cfg, inferred, decisions)
         look(cfg, inferred, along)
         unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))

@@ -128,21 +128,26 @@ def aliases(results: list[Any], inputs: list[Any], fn: Callable[..., Any]) -> It
 
 def captured(fn: Callable[..., Any]) -> set[Key]:
     """Return the mutable objects that a function finds in its globals, its cells and its defaults."""
+    keys: set[Key] = set()
+    for value in captured_values(fn):
+        if not isinstance(value, type) and not callable(value) and type(value).__name__ != "module":
+            parts = Parts(value)
+            keys |= parts.own | parts.inner
+    return keys
+
+
+def captured_values(fn: Callable[..., Any]) -> list[Any]:
+    """Return what a function finds in its globals and its cells."""
     code = getattr(fn, "__code__", None)
     if code is None:
-        return set()
+        return []
     found = [fn.__globals__[name] for name in _names(code) if name in fn.__globals__]
     for cell in getattr(fn, "__closure__", None) or ():
         try:
             found.append(cell.cell_contents)
         except ValueError:  # not bound yet
             continue
-    keys: set[Key] = set()
-    for value in found:
-        if not isinstance(value, type) and not callable(value) and type(value).__name__ != "module":
-            parts = Parts(value)
-            keys |= parts.own | parts.inner
-    return keys
+    return found
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -23,6 +23,7 @@ from types import CodeType
 from typing import Any
 
 from pcbatch.errors import InternalError
+from pcbatch.ir.ops import Prim
 
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 
@@ -220,3 +221,21 @@ class _Substitute(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> Any:
         name = self._names.get(id(node))
         return self.generic_visit(node) if name is None else ast.Name(name, ast.Load())
+
+
+def part_text(op: Prim, leaves: list[str], whole: bool, text: str) -> str:
+    """Return the text for some leaves of a primitive: one element of a tuple display when that is exact."""
+    if whole or len(leaves) != 1:
+        return text
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return text
+    if len(op.dsts) == 1:
+        path = leaves[0].removeprefix(op.dsts[0]).strip(".").split(".")
+        index = path[0].removeprefix("_") if len(path) == 1 else ""
+    else:
+        index = str(op.dsts.index(leaves[0])) if leaves[0] in op.dsts else ""
+    if isinstance(tree, ast.Tuple | ast.List) and index.isdigit() and int(index) < len(tree.elts):
+        return ast.unparse(tree.elts[int(index)])
+    return text

@@ -29,6 +29,9 @@ def is_(a: Any, b: Any) -> Any:
             return reference.is_none(a)
         case Ref(), Ref():
             return reference.same(a, b)
+        case Ref(), _ if type(b) in a.pcbatch_type.types:
+            help = "keep in the record what tells them apart, and compare that"
+            raise _refused("`is` compares a record with an object that is not in the lane", help)
         case RecordList(), None:
             return a.is_none()
         case RecordList(), RecordList():

@@ -25,6 +25,8 @@ from pcbatch.records.schema import NONE, Pointer, Schema
 from pcbatch.records.tables import columns_of
 
 REFUSED = "a record of packed objects"
+MADE_TABLE = -1
+"""The number of the table of records that are made in lanes, which are in none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,15 @@ class RefType:
     """The static type of a reference.
 
     Attributes:
-        table: the number of the `Packed` that it leads into, among those of a call.
-        schema: of that `Packed`.
+        table: the number of the `Packed` that it leads into, among those of a call; `MADE_TABLE` for records that are
+            made in lanes.
+        schema: of that `Packed`, or of the records made in lanes.
         classes: what it may refer to, by their numbers in the schema.
         optional: whether it may be None.
     """
 
     table: int
-    schema: Schema
+    schema: Any  # a `Schema`, or a `MadeSchema`
     classes: tuple[int, ...]
     optional: bool
 
@@ -107,6 +110,9 @@ class Ref(Joinable):
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if self.pcbatch_type.table == MADE_TABLE:
+            title = f"`{name}` of a record that is made in a lane cannot be assigned"
+            raise _refused(title, "make a new record: `Node(value, node.next)`")
         raise _refused(
             f"`{name}` of {REFUSED} cannot be assigned: the tables are shared by all lanes",
             "keep what changes in variables or lists of the function",
@@ -153,6 +159,11 @@ class Ref(Joinable):
     __lt__ = __le__ = __gt__ = __ge__ = _no_order
 
 
+def _own(cls: type) -> set[str]:
+    """The names that the classes before `tuple` define."""
+    return {name for base in cls.__mro__ if base not in (tuple, object) for name in vars(base)}
+
+
 def _methods(cls: type) -> set[str]:
     """The names that a class defines itself, and classes that it is made of."""
     return {name for base in cls.__mro__ if base is not object for name in vars(base)}
@@ -186,7 +197,7 @@ def _tuple_fields(ref: Ref, what: str) -> tuple[str, ...]:
     if len(types) != 1 or not issubclass(types[0], tuple):
         raise _refused(f"{what} needs a named tuple, and this is {ref!r}", "read fields by their names: `x.left`")
     _require_present(ref, "TypeError", "'NoneType' object is not a sequence")
-    return tuple(name for name, _ in ref.pcbatch_type.schema.classes[ref.pcbatch_type.classes[0]].fields)
+    return tuple(types[0]._fields)  # type: ignore[attr-defined]
 
 
 def _field(ref: Ref, index: Any) -> Any:
@@ -206,6 +217,8 @@ def is_none(ref: Ref) -> Any:
 def same(a: Ref, b: Ref) -> Any:
     """Return whether two references are to one object."""
     if a.pcbatch_type.table != b.pcbatch_type.table or a.pcbatch_type.schema != b.pcbatch_type.schema:
+        if MADE_TABLE in (a.pcbatch_type.table, b.pcbatch_type.table):
+            return False  # one is made in the lane, the other is not
         raise _refused(
             "`is` compares records of two arguments, which were packed apart",
             "pack the objects together, `trees = pcbatch.pack([*a, *b])`, and pass `trees[:n]` and `trees[n:]`",
@@ -220,6 +233,8 @@ def truth(ref: Ref) -> Any:
     for cls in ref.pcbatch_type.types:
         if not issubclass(cls, tuple) and (hasattr(cls, "__bool__") or hasattr(cls, "__len__")):
             raise _refused(f"{cls.__name__} says itself whether it is true", "write `x is not None`, or read a field")
+        if issubclass(cls, tuple) and (not cls._fields or {"__bool__", "__len__"} & _own(cls)):  # type: ignore[attr-defined]
+            raise _refused(f"{cls.__name__} may be false as a tuple", "write `x is not None`, or `isinstance`")
     empty = is_none(ref)
     return not empty if isinstance(empty, bool) else number(jnp.logical_not(empty))
 
@@ -232,6 +247,8 @@ def is_in(ref: Ref, classes: Sequence[int]) -> Any:
         return False
     if len(asked) == len(type_.classes):
         return number(ref.pcbatch_id >= 0) if type_.optional else True
+    if type_.table == MADE_TABLE:
+        return type_.schema.is_in(ref.pcbatch_id, asked)
     first = type_.schema.first
     return number(
         reduce(jnp.logical_or, [(ref.pcbatch_id >= first[c]) & (ref.pcbatch_id < first[c + 1]) for c in asked])
@@ -263,7 +280,8 @@ def type_of(ref: Ref) -> type:
     """The builtin `type` for a reference, which is known if it leads to one class."""
     if len(ref.pcbatch_type.classes) != 1 or ref.pcbatch_type.optional:
         raise _refused(f"the type of this record is that of the lane: {ref!r}", "write `isinstance(x, TheClass)`")
-    return ref.pcbatch_type.types[0]
+    cls: type = ref.pcbatch_type.types[0]
+    return cls
 
 
 def hasattr_(ref: Ref, name: str) -> Any:
@@ -273,7 +291,8 @@ def hasattr_(ref: Ref, name: str) -> Any:
 
 
 def _cls(type_: RefType, number: int) -> type:
-    return type_.schema.classes[number].cls
+    cls: type = type_.schema.classes[number].cls
+    return cls
 
 
 def as_class(ref: Ref, cls: type) -> Ref:
@@ -307,14 +326,22 @@ def attribute(ref: Ref, name: str) -> Any:
         require(
             jnp.logical_not(inside), "AttributeError", f"'{_cls(type_, c).__name__}' object has no attribute '{name}'"
         )
-    columns = columns_of(type_.table)
-    values = [
-        decode.value(kind, columns, column, _row(ref, c), type_.table, type_.schema) for c, (kind, column) in places
-    ]
+    values = _values(ref, places)
     merged = values[-1]
     for (c, _), value in zip(places[-2::-1], values[-2::-1], strict=True):
         merged = decode.either(is_in(ref, [c]), value, merged, name)
     return merged
+
+
+def _values(ref: Ref, places: list[tuple[int, Any]]) -> list[Any]:
+    """The values at places in the tables, one for each class that the record may be of."""
+    type_ = ref.pcbatch_type
+    if type_.table == MADE_TABLE:
+        return [type_.schema.read(place, ref.pcbatch_id) for _, place in places]
+    columns = columns_of(type_.table)
+    return [
+        decode.value(kind, columns, column, _row(ref, c), type_.table, type_.schema) for c, (kind, column) in places
+    ]
 
 
 def _row(ref: Ref, cls: int) -> Any:

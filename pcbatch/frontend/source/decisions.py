@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from pcbatch.diagnostics.diagnostic import Loc
 
@@ -12,10 +13,11 @@ class Decisions:
     """Facts that inference has found out about the user's source.
 
     `expanded` are places that could not be traced: a comprehension around one of them, or a builtin that consumes an
-    iterable there, becomes a loop.
+    iterable there, becomes a loop. `made` are classes of the user's whose objects are records made in lanes.
     """
 
     expanded: frozenset[Loc] = frozenset()
+    made: frozenset[Any] = frozenset()
 
     def expands(self, span: Loc) -> bool:
         """Return whether a construct at this span becomes a loop."""

@@ -10,7 +10,6 @@ unreachable blocks disappear. Where the dtype of a definition is narrower than t
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,6 +21,7 @@ import jax.extend.core as jex
 from pcbatch.containers import checks as containers
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op, Terminator
+from pcbatch.ir.expr_text import part_text
 from pcbatch.ir.message import Field
 from pcbatch.ir.ops import (
     CAPACITY,
@@ -50,7 +50,9 @@ from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, from_storage, storage_type, to_aval, zeros
 from pcbatch.lowering.typing.join_types import differs
+from pcbatch.lowering.typing.made_records import functions_with_heap
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, restrict
+from pcbatch.records.made import HEAP
 from pcbatch.records.tables import TABLES
 
 
@@ -61,7 +63,7 @@ def run(program: CfgProgram, inferred: Inferred) -> CfgProgram:
     for function_name, variable in inferred.types:
         variables[function_name].append(variable)
     typed = tuple(
-        _Flattener(functions, function, inferred, variables[name]).function()
+        _Flattener(program.entry, functions, function, inferred, variables[name]).function()
         for name, function in functions.items()
         if inferred.reachable.get(name)
     )
@@ -78,9 +80,14 @@ class _Flattener:
     """Flattens one function. Names of leaves depend on the variable and its structure only."""
 
     def __init__(
-        self, functions: Mapping[str, Function], function: Function, inferred: Inferred, variables: Sequence[str]
+        self,
+        entry: str,
+        functions: Mapping[str, Function],
+        function: Function,
+        inferred: Inferred,
+        variables: Sequence[str],
     ) -> None:
-        self.functions, self.source, self.inferred = functions, function, inferred
+        self.entry, self.functions, self.source, self.inferred = entry, functions, function, inferred
         self.types: dict[str, ArrayType] = {}
         self.show = Show(lambda v: inferred.types.get((function.name, v)))
         for variable in variables:
@@ -89,6 +96,11 @@ class _Flattener:
         table_leaves = array_leaves(TABLES, tables) if tables is not None else ()
         self.tables = tuple(leaf for leaf, _ in table_leaves)  # parameters of every function
         self.types.update(table_leaves)
+        heap_leaves = array_leaves(HEAP, inferred.heap) if inferred.heap is not None else ()
+        self.heap = tuple(leaf for leaf, _ in heap_leaves)
+        # It is a parameter and a result of these functions.
+        self.with_heap = functions_with_heap(functions.values(), inferred) if self.heap else frozenset[str]()
+        self.types.update(heap_leaves if function.name == entry or function.name in self.with_heap else ())
         self.fresh = Fresh(set(self.types))
         self.converted: dict[str, Abstract] = {}  # temporaries that hold values before a conversion
 
@@ -96,6 +108,8 @@ class _Flattener:
         """Return the type of a variable, of another function if one is named."""
         if not function and name in self.converted:
             return self.converted[name]
+        if name == HEAP and self.inferred.heap is not None:
+            return self.inferred.heap
         return self.inferred.types[function or self.source.name, name]
 
     def temporary(self, name: str, value: Abstract) -> str:
@@ -118,12 +132,17 @@ class _Flattener:
         reachable = self.inferred.reachable[self.source.name]
         blocks = tuple(self.block(block) for block in self.source.blocks if block.label in reachable)
         blocks = drop_unreachable(blocks)
+        entry = self.source.name == self.entry
+        if entry:
+            made = tuple(no_value(leaf, self.types[leaf], self.source.loc) for leaf in self.heap)
+            blocks = (replace(blocks[0], ops=(*made, *blocks[0].ops)), *blocks[1:])
+        heap = self.heap if self.source.name in self.with_heap and not entry else ()
         for temp, name in self.fresh.origins.items():
             self.types.setdefault(temp, self.types[name] if name in self.types else self.types[temp])
         return replace(
             self.source,
-            params=self.leaves(self.source.params) + self.tables,
-            results=self.results(),
+            params=self.leaves(self.source.params) + self.tables + heap,
+            results=self.results() + heap,
             blocks=blocks,
             types=self.types,
         )
@@ -170,12 +189,19 @@ class _Flattener:
     def prim(self, op: Prim, traced: Traced | None) -> list[Op]:
         """Flatten a primitive: each leaf of a result is passed on, computed, or a constant."""
         assert traced is not None, op
+        if traced.heap is not None:
+            op, traced = replace(op, dsts=(*op.dsts, HEAP)), replace(traced, outs=(*traced.outs, traced.heap))
         wider = {dst: out for dst, out in zip(op.dsts, traced.outs, strict=True) if differs(out, self.abstract(dst))}
         if wider:
             temps = {dst: self.temporary(dst, out) for dst, out in wider.items()}
-            ops = self.prim(replace(op, dsts=tuple(temps.get(dst, dst) for dst in op.dsts)), traced)
+            ops = self._prim(replace(op, dsts=tuple(temps.get(dst, dst) for dst in op.dsts)), traced)
             return ops + [part for dst, temp in temps.items() for part in self.convert(dst, temp, op.loc)]
+        return self._prim(op, traced)
+
+    def _prim(self, op: Prim, traced: Traced) -> list[Op]:
+        """Flatten a primitive that gives values with the structures of its variables."""
         in_leaves = self.leaves(op.expr.ins) + (self.tables if traced.tables else ())
+        in_leaves += () if traced.heap is None else self.heap
         outvars = traced.closed.jaxpr.outvars
         invars = _passed_on(traced.closed.jaxpr)
         moves: list[tuple[str, str]] = []
@@ -238,7 +264,7 @@ class _Flattener:
             part, used = restrict(traced.closed, [k for _, k, _ in computed])
             fn = JaxprFn(part, [cast for _, _, cast in computed])
             whole = not moves and not constants
-            of_part = partial(_part_text, op, [leaf for leaf, _, _ in computed], whole)
+            of_part = partial(part_text, op, [leaf for leaf, _, _ in computed], whole)
             source = op.expr.written
             if source is not None:
                 source = replace(source, text=of_part(source.text), whole=of_part(source.whole))
@@ -301,7 +327,8 @@ class _Flattener:
                 continue
             for leaf, w, h in zip(leaf_names(dst, want), want.leaves, have.leaves, strict=True):
                 dsts += self._result(leaf, w, h, op.loc, after)
-        return [*ops, Call(tuple(dsts), op.func, (*args, *self.tables), op.loc), *after]
+        heap = self.heap if op.func in self.with_heap else ()
+        return [*ops, Call((*dsts, *heap), op.func, (*args, *self.tables, *heap), op.loc), *after]
 
     def _argument(self, leaf: str, want: ArrayType, have: ArrayType | Known, loc: Loc | None, ops: list[Op]) -> str:
         if isinstance(have, ArrayType) and have.dtype == want.dtype:
@@ -365,21 +392,3 @@ def cast(dst: str, src: str, have: ArrayType, want: ArrayType, loc: Loc | None) 
     """Return the operation that converts `src` to the wider dtype of `dst`."""
     closed = jax.make_jaxpr(lambda x: x.astype(want.dtype))(to_aval(have))
     return Prim((dst,), Expr(f"{src}.astype('{want.dtype}')", (src,), JaxprFn(closed, [None])), loc)
-
-
-def _part_text(op: Prim, leaves: list[str], whole: bool, text: str) -> str:
-    """The source text `text` for some leaves of a primitive: one element of a tuple display when that is exact."""
-    if whole or len(leaves) != 1:
-        return text
-    try:
-        tree = ast.parse(text, mode="eval").body
-    except SyntaxError:
-        return text
-    if len(op.dsts) == 1:
-        path = leaves[0].removeprefix(op.dsts[0]).strip(".").split(".")
-        index = path[0].removeprefix("_") if len(path) == 1 else ""
-    else:
-        index = str(op.dsts.index(leaves[0])) if leaves[0] in op.dsts else ""
-    if isinstance(tree, ast.Tuple | ast.List) and index.isdigit() and int(index) < len(tree.elts):
-        return ast.unparse(tree.elts[int(index)])
-    return text

@@ -4,7 +4,7 @@ before:  t = { x is None }; branch t, bb1, bb2        after:  bb2: y = { x.left 
          bb2: y, bad = { x.left }; check bad ...
 
 A forward analysis over the blocks of all functions at once: what holds for the arguments of all calls of a function
-holds for its parameters. Only programs with tables of records have such checks.
+holds for its parameters. Only programs with records have such checks.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from pcbatch.lowering.analysis.reference_facts import (
     met,
 )
 from pcbatch.lowering.typing.trace import JaxprFn, restrict
+from pcbatch.records.made import HEAP
 from pcbatch.records.tables import TABLES
 
 Place = tuple[str, str]  # function, label
@@ -37,7 +38,8 @@ Place = tuple[str, str]  # function, label
 
 def run(program: CfgProgram) -> CfgProgram:
     """Return the program without checks that are known to hold."""
-    if not any(p.startswith(TABLES) for p in program.function(program.entry).params):
+    entry = program.function(program.entry)
+    if not any(v.startswith((TABLES, HEAP)) for v in (*entry.params, *entry.types)):
         return program
     proofs = _Proofs(program)
     proofs.solve()

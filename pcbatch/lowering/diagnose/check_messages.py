@@ -1,4 +1,4 @@
-"""Refuse messages that show a record of packed objects: its text in Python would be that of all it leads to.
+"""Refuse messages that show a record: its text in Python would be that of all it leads to.
 
 refused:  print(node)    where `node` refers to a record; `print(node.word)` is none
 """
@@ -15,12 +15,13 @@ from pcbatch.ir.message import Message, variables
 from pcbatch.ir.ops import Fail, Print
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.records.made import mentions_made
 from pcbatch.records.questions import RECORDS
 
 
 def run(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
     """Return a diagnostic for each message that shows a record."""
-    if not any(value.tree.node_data() for value in inferred.args.values()):
+    if inferred.heap is None and not any(value.tree.node_data() for value in inferred.args.values()):
         return []
     found: list[Diagnostic] = []
     for function, message, loc in _messages(program, inferred):
@@ -52,5 +53,6 @@ def _nodes(value: Abstract) -> object:
 
 def _refused(value: Abstract, loc: Loc | None) -> Diagnostic:
     primary = None if loc is None else Label(loc, f"this shows {value}")
-    title = "the text of a packed object is not known in a lane"
+    kind = "record that is made in a lane" if mentions_made(value.tree) else "packed object"
+    title = f"the text of a {kind} is not known in a lane"
     return Diagnostic("PCB320", title, primary, helps=("show what it holds: `print(node.word)`",))

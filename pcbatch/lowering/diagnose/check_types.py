@@ -20,6 +20,7 @@ from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.format_messages import Show, is_text_node
 from pcbatch.lowering.typing.infer import Conflict, Inferred, untyped
+from pcbatch.records.made import mentions_made
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
 NEVER_HELP = "give every loop a way out that leads to a `return`"
@@ -31,8 +32,7 @@ WAYS_OUT = {
     "structure": "keep the same containers, lengths and keys on every path, and `None` where there is no value yet",
     "dtype": "convert to one dtype on every path, for example with `jnp.asarray(x, jnp.float32)`",
     "key": "use one kind of keys on every path: `jax.random.key(seed)` with one implementation",
-    "made": "keep what records made in a lane hold in lists, one for each field, and the index of an element in place "
-    "of a reference: `heads.append(x)`, `tails.append(tail)`, `chain = len(heads) - 1`",
+    "made": "build new records of new ones alone: copy what they hold of packed ones first, or refer to it by a number",
     "value": "use a number for each case, and look up what it stands for outside: `NAMES[int(k)]`; a string or a "
     "function must be the same on every path",
 }
@@ -178,11 +178,20 @@ def _no_result(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
             diagnostics.append(_always_fails(function, first, inferred))
         elif value is None:
             diagnostics += [] if _may_fail(program, function.name, inferred) else [_never_returns(function, inferred)]
+        elif function.name == program.entry and mentions_made(value.tree):
+            diagnostics.append(_made_result(value, inferred.sources.get((function.name, function.results[0]))))
         elif function.name == program.entry and _holds_text(value.tree):
             diagnostics.append(_text_result(function, inferred.sources.get((function.name, function.results[0]))))
         elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
             diagnostics.append(_bad_result(function, value, inferred.sources.get((function.name, function.results[0]))))
     return diagnostics
+
+
+def _made_result(value: Abstract, loc: Loc | None) -> Diagnostic:
+    helps = ("return numbers, or a list of the lane with what the records hold",)
+    return Diagnostic(
+        "PCB320", "a record that is made in a lane cannot be returned", _label(loc, f"this is {value}"), helps=helps
+    )
 
 
 def _failures(function: Function, inferred: Inferred) -> list[Fail]:

@@ -10,9 +10,8 @@ iteration ends because a leaf only climbs: known value, array, wider array.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram
@@ -21,13 +20,15 @@ from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print,
 from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join_leaves, materialise, of_example
 from pcbatch.lowering.typing.join_types import differs, join
+from pcbatch.lowering.typing.made_records import MadeRecords, wanted
 from pcbatch.lowering.typing.trace import Traced, reading_tables, trace
 from pcbatch.records.arguments import mentions
+from pcbatch.records.made import MadeClass, WantsRecords
 from pcbatch.records.tables import TABLES, with_tables
 
 Place = tuple[str, str]  # function, variable
 OpKey = tuple[str, str, int]  # function, block, index of the operation
-Tracer = Callable[[Callable[..., Any], Sequence[Abstract], int], Traced]
+Tracer = Callable[..., Traced]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Inferred:
     `args` gives the entry's parameters as the caller typed them, `types` has no variable that no reachable code
     assigns, `sources` says where a type first came from. An operation is in `traced` or in `errors`, or not at all
     if the type of an operand is not known. `widened` are variables whose structure has become that of a container of
-    the lane. `reachable` has the blocks of each function that control may reach.
+    the lane. `reachable` has the blocks of each function that control may reach. `heap` is the type of the heap of
+    records made in lanes, if there are classes of them; of the classes `wanted` there could be some.
     """
 
     args: Mapping[str, Abstract] = field(default_factory=dict)
@@ -62,6 +64,8 @@ class Inferred:
     conflicts: dict[Place, Conflict] = field(default_factory=dict)
     widened: set[Place] = field(default_factory=set)
     results: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    heap: Abstract | None = None
+    wanted: set[MadeClass] = field(default_factory=set)
 
     def returns(self, call: Call) -> bool:
         """Return whether the callee is known to return."""
@@ -120,6 +124,8 @@ class _Inference:
         self.current = (0, -1)  # the round and position of the block that is looked at
         self.both_arms = False  # follow both arms of a branch whose condition could not be typed
         self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
+        self.made = MadeRecords(tracer)
+        self.inferred.heap = self.made.heap
 
     def settle(self) -> None:
         """Look at every reachable block once, and then at what changes, until nothing does."""
@@ -162,6 +168,7 @@ class _Inference:
                 source = self.inferred.sources.get(place)
                 conflict = Conflict(place, old, source, value, loc, str(error), error.kind)
                 self.inferred.conflicts.setdefault(place, conflict)
+                self.inferred.wanted |= wanted(old, value, error)
                 return
         if new != old:
             if old is not None and differs(old, new):
@@ -200,6 +207,11 @@ class _Inference:
             return
         try:
             traced = self._trace(key, op, self._with_tables(tuple(value for value in ins if value is not None)))
+            self._let_heap_grow(key, traced)
+        except WantsRecords as wants:
+            self.inferred.wanted |= wants.classes
+            self.inferred.errors[key] = wants
+            return
         except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
             self.inferred.errors[key] = error
             return
@@ -220,13 +232,24 @@ class _Inference:
             if not traced.asked and [(one.tree, one.leaves) for one in seen] == [(one.tree, one.leaves) for one in ins]:
                 # The types are as before, only origins differ, and no origin has decided anything in the trace.
                 return replace(traced, outs=traced.weak)
-        assert op.expr.fn is not None, "a parsed program has no functions to trace"
-        if len(ins) == len(op.expr.ins):
-            traced = self.tracer(op.expr.fn, ins, len(op.dsts))
-        else:
-            traced = reading_tables(self.tracer(with_tables(op.expr.fn), ins, len(op.dsts)), ins)
+        fn = op.expr.fn
+        assert fn is not None, "a parsed program has no functions to trace"
+        tables = len(ins) > len(op.expr.ins)
+        run = with_tables(fn) if tables else fn
+        if self.made.heap is not None:
+            return self.made.trace(key, op, run, ins)
+        traced = self.tracer(run, ins, len(op.dsts), fn)
+        if tables:
+            traced = reading_tables(traced, ins)
         cache.append((ins, traced))
         return traced
+
+    def _let_heap_grow(self, key: OpKey, traced: Traced) -> None:
+        """Join the heap after a primitive with that of the program; all who read it are looked at if that changes."""
+        if traced.heap is not None and self.made.joined(traced.heap):
+            self.inferred.heap = self.made.heap
+            for function, label, k in self.made.keys:
+                self.look((function, label), k)
 
     def _call(self, function: str, op: Call) -> None:
         callee = self.functions[op.func]

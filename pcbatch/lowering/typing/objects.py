@@ -13,6 +13,7 @@ import sys
 import sysconfig
 from collections.abc import Container, Iterator
 from enum import Enum
+from types import CodeType
 from typing import Any
 
 import jax
@@ -20,6 +21,11 @@ import jax
 from pcbatch.containers.aliasing import Key
 
 _INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("purelib", "platlib", "stdlib", "platstdlib")})
+
+
+def is_written_here(code: CodeType) -> bool:
+    """Return whether code is that of no installed package, and not of Python."""
+    return not code.co_filename.startswith((*_INSTALLED, "<frozen"))
 
 
 def register_made(value: Any, existing: Container[Key]) -> None:

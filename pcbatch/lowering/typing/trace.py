@@ -80,6 +80,7 @@ class Traced:
         aliases: the results and inputs that may hold one and the same mutable object.
         repeated: the results in which one mutable object stands at several places.
         tables: whether it reads the tables of records, which are a last operand.
+        heap: the heap of records made in lanes after it, if it has that as the operand behind all others.
     """
 
     closed: jex.ClosedJaxpr
@@ -90,6 +91,7 @@ class Traced:
     aliases: frozenset[Alias] = frozenset()
     repeated: frozenset[int] = frozenset()
     tables: bool = False
+    heap: Abstract | None = None
 
 
 def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
@@ -97,6 +99,23 @@ def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
     last = len(ins) - 1
     aliases = {one._replace(source=CAPTURED) if one.source == last else one for one in traced.aliases}
     return replace(traced, tables=True, aliases=frozenset(aliases))
+
+
+def using_heap(traced: Traced, operands: int) -> Traced:
+    """Return a primitive whose last operand and last result is the heap of records that lanes make; `operands` is the
+    number of the others that are variables of the user's."""
+    last = len(traced.outs) - 1
+    aliases = {
+        one._replace(source=CAPTURED) if one.source >= operands else one for one in traced.aliases if one.result != last
+    }
+    return replace(
+        traced,
+        outs=traced.outs[:-1],
+        weak=traced.weak[:-1],
+        heap=traced.outs[-1],
+        aliases=frozenset(aliases),
+        repeated=traced.repeated - {last},
+    )
 
 
 class JaxprFn:
@@ -127,25 +146,35 @@ def is_key_array(value: Any) -> bool:
     return is_array(value) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
-def trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
+def trace(
+    fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any] | None = None
+) -> Traced:
     """Trace a primitive for one lane.
 
-    `fn` takes a value for each of `ins` and returns `results` values. Raises TraceError, or the error of `fn` itself.
+    `fn` takes a value for each of `ins` and returns `results` values; it stands for the function `written` of the
+    primitive where that is given. Raises TraceError, or the error of `fn` itself.
     """
+    written = fn if written is None else written
     if any(value.arrays for value in ins):
-        return _trace(fn, ins, results)
+        return _trace(fn, ins, results, written)
     # No value of a lane goes in. Where a number is asked for, or an object holds arrays, their values are needed.
     try:
-        traced = _trace(fn, ins, results)
+        traced = _trace(fn, ins, results, written)
     except (TraceError, NeedsUnrolling):
         raise
     except Exception as error:
-        return _evaluated(fn, ins, results, error)
+        return _evaluated(fn, ins, results, error, written)
     opaque = any(_may_hold_arrays(leaf) for out in traced.outs for leaf in out.leaves)
-    return _evaluated(fn, ins, results, traced) if opaque else traced
+    return _evaluated(fn, ins, results, traced, written) if opaque else traced
 
 
-def _evaluated(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, otherwise: Traced | Exception) -> Traced:
+def _evaluated(
+    fn: Callable[..., Any],
+    ins: Sequence[Abstract],
+    results: int,
+    otherwise: Traced | Exception,
+    written: Callable[..., Any],
+) -> Traced:
     """Trace a function that no value of a lane enters, with its operations evaluated at once instead of recorded.
 
     `otherwise` is what recording gave: its result, returned if it holds no arrays after all, or its error.
@@ -156,7 +185,7 @@ def _evaluated(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, ot
             return fn(*args)
 
     try:
-        traced = _trace(run, ins, results, fn)
+        traced = _trace(run, ins, results, written)
         if not traced.closed.jaxpr.eqns:  # an equation is left if it reads a value of an outer trace
             return traced
         raise otherwise if isinstance(otherwise, Exception) else LookupError
@@ -176,11 +205,8 @@ def _may_hold_arrays(leaf: Leaf) -> bool:
     return isinstance(leaf, Known) and not isinstance(leaf.value, bool | int | float | complex | None)
 
 
-def _trace(
-    fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any] | None = None
-) -> Traced:
-    """Trace `fn`, which stands for the function `written` of the primitive where that is given."""
-    written = fn if written is None else written
+def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any]) -> Traced:
+    """Trace `fn`, which stands for the function `written` of the primitive."""
     # Of each result: structure, leaves (None for an array), their origins, and these if no origin goes in.
     parts: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = []
     found: list[TracedCheck] = []

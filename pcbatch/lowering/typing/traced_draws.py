@@ -42,13 +42,15 @@ def _namespaces(program: CfgProgram) -> Iterable[Mapping[str, Any]]:
     return {id(space): space for space in spaces if space is not None}.values()
 
 
-def watching(program: CfgProgram) -> Callable[[Callable[..., Any], Sequence[Abstract], int], Traced]:
+def watching(program: CfgProgram) -> Callable[..., Traced]:
     """Return a `trace` that raises Refusal for a primitive in which some function draws."""
 
-    def traced(fn: Callable[..., Any], ins: Sequence[Abstract], results: int) -> Traced:
+    def traced(
+        fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any] | None = None
+    ) -> Traced:
         before = states(program)
         seen: dict[CodeType, Mapping[str, Any]] = {}
-        result = _profiled(lambda: trace(fn, ins, results), seen)
+        result = _profiled(lambda: trace(fn, ins, results, written), seen)
         if states(program) != before:
             for code, space in seen.items():  # if none of them draws, another thread has drawn
                 if any(_mentions(code, space)):

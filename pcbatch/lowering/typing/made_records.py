@@ -1,0 +1,157 @@
+"""Type inference of primitives that make or read records of the lane: the heap is a further operand and result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from pcbatch.errors import Refusal
+from pcbatch.ir.cfg import Call, Function
+from pcbatch.ir.ops import Prim
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, of_example
+from pcbatch.lowering.typing.jax_types import from_aval
+from pcbatch.lowering.typing.join_types import join
+from pcbatch.lowering.typing.objects import is_written_here
+from pcbatch.lowering.typing.trace import Traced, reading_tables, using_heap
+from pcbatch.records.made import (
+    FIELD_HELP,
+    MadeClass,
+    NeedsHeap,
+    captured_record,
+    classes_in,
+    empty_heap,
+    existed_before,
+    is_user_record,
+    made_schema,
+    mentions_made,
+    refuse_existing,
+    with_heap,
+    without_heap,
+)
+
+if TYPE_CHECKING:
+    from pcbatch.lowering.typing.infer import Inferred
+
+Key = tuple[str, str, int]  # function, block, index of the operation
+
+
+class MadeRecords:
+    """Traces primitives where some classes of the program are records made in lanes.
+
+    Attributes:
+        heap: the type of the heap, one for the whole program; None without such classes.
+        keys: the primitives that read or make records.
+    """
+
+    def __init__(self, tracer: Callable[..., Traced]) -> None:
+        classes = made_schema().classes
+        self.tracer = tracer
+        self.heap = _heap_type(len(classes)) if classes else None
+        self.keys: set[Key] = set()
+        self._cache: dict[Key, list[tuple[tuple[Abstract, ...], Traced]]] = {}
+
+    def trace(self, key: Key, op: Prim, fn: Callable[..., Any], ins: tuple[Abstract, ...]) -> Traced:
+        """Trace a primitive; `ins` are its operands, and the tables of packed objects if it reads them."""
+        if key not in self._cache and (old := captured_record(op.expr.fn, is_written_here)) is not None:
+            raise refuse_existing(old)
+        cache = self._cache.setdefault(key, [])
+        if any(mentions_made(value.tree) for value in ins):
+            self.keys.add(key)
+        given = self._given(key, ins)
+        for seen, traced in cache:
+            if seen == given:
+                return traced
+        if key in self.keys:
+            traced = self._with_heap(op, fn, given)
+        else:
+            try:
+                traced = self.tracer(without_heap(fn, len(op.dsts)), ins, len(op.dsts), op.expr.fn)
+            except NeedsHeap:
+                self.keys.add(key)
+                given = self._given(key, ins)
+                traced = self._with_heap(op, fn, given)
+            else:
+                if len(ins) > len(op.expr.ins):
+                    traced = reading_tables(traced, ins)
+        cache.append((given, traced))
+        return traced
+
+    def _given(self, key: Key, ins: tuple[Abstract, ...]) -> tuple[Abstract, ...]:
+        assert self.heap is not None
+        return (*ins, self.heap) if key in self.keys else ins
+
+    def _with_heap(self, op: Prim, fn: Callable[..., Any], ins: tuple[Abstract, ...]) -> Traced:
+        kept: list[dict[int, Any]] = []
+        run = with_heap(fn, len(op.dsts), kept)
+        traced = self.tracer(run, ins, len(op.dsts) + 1, op.expr.fn)
+        if kept[-1]:  # what a second trace finds as well was not made by the first
+            first = kept[-1]
+            self.tracer(run, ins, len(op.dsts) + 1, op.expr.fn)
+            if (old := existed_before([first, kept[-1]])) is not None:
+                raise refuse_existing(old)
+        traced = using_heap(traced, len(op.expr.ins))
+        return reading_tables(traced, ()) if len(ins) > len(op.expr.ins) + 1 else traced
+
+    def joined(self, heap: Abstract) -> bool:
+        """Let the heap be of a type that covers another one. Returns whether it has changed."""
+        assert self.heap is not None
+        try:
+            new = join(self.heap, heap)
+        except JoinError as error:
+            title = "a field holds values of different kinds in different records that are made in a lane"
+            raise Refusal("PCB320", title, str(error), helps=(FIELD_HELP,)) from None
+        changed = new != self.heap
+        self.heap = new
+        return changed
+
+
+def _heap_type(classes: int) -> Abstract:
+    leaves, tree = jax.tree.flatten(jax.eval_shape(lambda: empty_heap(classes)))
+    return of_example(Abstract(tree, tuple(from_aval(leaf) for leaf in leaves)))
+
+
+def wanted(old: Abstract, new: Abstract, error: JoinError) -> frozenset[MadeClass]:
+    """Return the classes that have to be records made in lanes, so that two types may have one that covers both."""
+    if error.kind not in ("made", "structure"):
+        return frozenset()
+    examples = [_example(value) for value in (old, new)]
+    one, other = map(classes_in, examples)
+    nested = error.kind == "made" and one and other
+    differ = error.kind == "structure" and one and other and (one != other or any(map(_nests, examples)))
+    with_made = (one or other) and any(mentions_made(value.tree) for value in (old, new))
+    if nested or differ or with_made:
+        return frozenset((one | other) - set(made_schema().classes))
+    return frozenset()
+
+
+def _nests(value: Any, around: tuple[type, ...] = ()) -> bool:
+    """Whether a value has an object of the user's in one of its own class."""
+    if is_user_record(type(value)) and type(value) in around:
+        return True
+    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value)
+    return any(_nests(part, (*around, type(value))) for part in parts if part is not value)
+
+
+def _example(value: Abstract) -> Any:
+    leaves = [leaf if isinstance(leaf, ArrayType) else leaf.value for leaf in value.leaves]
+    return jax.tree.unflatten(value.tree, leaves)
+
+
+def holds_objects(value: Abstract, classes: set[type]) -> bool:
+    """Return whether a value holds objects of some classes."""
+    return any(one.cls in classes for one in classes_in(_example(value)))
+
+
+def functions_with_heap(functions: Iterable[Function], inferred: Inferred) -> frozenset[str]:
+    """Return the functions that make or read records of the lane, or call such."""
+    using = {key[0] for key, traced in inferred.traced.items() if traced.heap is not None}
+    called = {
+        function.name: {op.func for block in function.blocks for op in block.ops if isinstance(op, Call)}
+        for function in functions
+    }
+    while more := {name for name in called if name not in using and not using.isdisjoint(called[name])}:
+        using |= more
+    return frozenset(using)
