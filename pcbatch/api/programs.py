@@ -88,8 +88,8 @@ class Programs:
             raise usage(
                 "PCB412",
                 f"batched function `{self.name}` is called where the compiler does not see it",
-                "a lane calls another batched function by its own name, a global or a closure variable; a call by Python "
-                f"or JAX, as for `key={called}`, is not seen",
+                "a lane calls another batched function by its own name, a global or a closure variable; a call by "
+                f"Python or JAX, as for `key={called}`, is not seen",
                 help=f"call `{called}(...)` in the batched function itself, or decorate the helper that calls it with "
                 "`@pcbatch.inline`",
             )
