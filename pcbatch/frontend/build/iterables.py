@@ -163,15 +163,19 @@ def _reversed(b: Builder, node: Node) -> Iterable:
 
 
 def _rows(b: Builder, node: Node) -> Iterable:
+    stored = isinstance(node, gast.Name) and node.id in b.stored  # Python's iterator sees what the body stores
     value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
     temp = b.temp()
-    b.prim((temp,), supported("rows", [value], node), shown=value)
+    b.prim((temp,), supported("stored_rows" if stored else "rows", [value], node), shown=value)
     rows = load(temp, node)
-    if isinstance(node, gast.Name) and node.id in b.stored:  # Python's iterator sees what the body stores
+    if stored:
         count = b.temp()
-        b.prim((count,), supported("iter_length", [rows], node), shown=call(load("len", node), [rows], node))
-        size = Element(load(count, node), call(load("len", node), [node], node))
-        return Iterable(size, lambda i: Element(supported("row", [node, i], node), subscript(node, i, node)))
+        shown = call(load("len", node), [node], node)
+        b.prim((count,), supported("stored_length", [rows, node], node), shown=shown)
+        size = Element(load(count, node), shown)
+        return Iterable(
+            size, lambda i: Element(supported("stored_row", [rows, node, i], node), subscript(node, i, node))
+        )
     length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
     return Iterable(length, lambda i: Element(supported("row", [rows, i], node), subscript(rows, i, node)))
 

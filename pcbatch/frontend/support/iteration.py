@@ -223,3 +223,21 @@ def stacked(results: Any, mapped: Any) -> Any:
     if results.capacity < size:
         raise FullError(size)
     return jax.tree.map(lambda column: column[:size], results.columns)
+
+
+def stored_rows(value: Any) -> Any:
+    """The iterable of a loop whose body stores items into it: None for a list or an array, which is read as it is then.
+
+    Others are kept as they are when the loop begins, as `rows` gives them.
+    """
+    return None if isinstance(value, (*ARRAYS, list, LaneList)) else rows(value)
+
+
+def stored_length(kept: Any, value: Any) -> Any:
+    """The number of elements that such a loop goes over."""
+    return iter_length(rows(value) if kept is None else kept)
+
+
+def stored_row(kept: Any, value: Any, index: Any) -> Any:
+    """The element `index` that such a loop takes now."""
+    return row(value if kept is None else kept, index)

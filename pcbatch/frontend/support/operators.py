@@ -62,6 +62,9 @@ from pcbatch.frontend.support.iteration import single as single
 from pcbatch.frontend.support.iteration import stacked as stacked
 from pcbatch.frontend.support.iteration import star_item as star_item
 from pcbatch.frontend.support.iteration import starred as starred
+from pcbatch.frontend.support.iteration import stored_length as stored_length
+from pcbatch.frontend.support.iteration import stored_row as stored_row
+from pcbatch.frontend.support.iteration import stored_rows as stored_rows
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
 from pcbatch.frontend.support.mappings import SPREAD as SPREAD
 from pcbatch.frontend.support.mappings import added as added
