@@ -39,6 +39,14 @@ def narrowed(value: Any) -> Any:
     return value
 
 
+def repeated(length: Any, times: Any) -> Any:
+    """Return the length of a sequence that is repeated, at most the greatest number of int32, which no list has."""
+    if isinstance(length, int) and isinstance(times, int):
+        return length * times
+    most = LARGEST // (max(length, 1) if isinstance(length, int) else jnp.maximum(length, 1))
+    return jnp.where(times > most, LARGEST, length * times)
+
+
 def checked_index(index: Any, length: Any, capacity: int, message: str) -> tuple[Any, Any]:
     """Return the place of an element to read and one to store to; let the lane raise IndexError if there is none.
 

@@ -32,7 +32,7 @@ from pcbatch.containers.elements import (
     stacked,
     unify,
 )
-from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, span
+from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, repeated, span
 from pcbatch.containers.lane_sequence import LaneSequence
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
@@ -358,12 +358,13 @@ class LaneList(LaneSequence):
         if lists_in(plain.columns):
             title = "`xs * n` has each list in `xs` several times, and a change of one would be seen in all"
             raise Refusal("PCB304", title, helps=(SHARED_HELP,))
+        whole = repeated(n, times)
         if room(plain.columns, 0) is None:
-            return plain._new(plain.columns, n * times)
-        size = n * times if isinstance(n, int) and isinstance(times, int) else max(start_capacity(), self.capacity)
-        require_room(n * times, size)
+            return plain._new(plain.columns, whole)
+        size = whole if isinstance(whole, int) else max(start_capacity(), self.capacity)
+        require_room(whole, size)
         order = jnp.arange(size, dtype=np.int32) % (max(n, 1) if isinstance(n, int) else jnp.maximum(n, 1))
-        return plain._new(taken(plain.columns, order), n * times)
+        return plain._new(taken(plain.columns, order), whole)
 
     __rmul__ = __mul__
 

@@ -21,7 +21,7 @@ from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.columns import leaf_at
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.indices import checked_index, integer, narrowed, span
+from pcbatch.containers.indices import checked_index, integer, narrowed, repeated, span
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
 
@@ -98,11 +98,11 @@ class LaneText(Rows):
         times = narrowed(integer(times, "can't multiply sequence by non-int"))
         times = max(times, 0) if isinstance(times, int) else jnp.maximum(times, 0)
         n = self.length
-        known = isinstance(n, int) and isinstance(times, int)
-        size = max(1, n * times) if known else max(start_capacity(), self.codes.shape[0])
-        require_room(n * times, size)
+        whole = repeated(n, times)
+        size = max(1, whole) if isinstance(whole, int) else max(start_capacity(), self.codes.shape[0])
+        require_room(whole, size)
         places = jnp.arange(size, dtype=np.int32) % (max(n, 1) if isinstance(n, int) else jnp.maximum(n, 1))
-        return self.made(_taken(self.codes, places), n * times)
+        return self.made(_taken(self.codes, places), whole)
 
     __rmul__ = __mul__
 
