@@ -13,6 +13,8 @@ import pytest
 import pcbatch
 from pcbatch import Ragged, ragged
 
+pytestmark = pytest.mark.share(2)
+
 LISTS = [[1, 2], [3], [], [7, 8, 9]]
 
 

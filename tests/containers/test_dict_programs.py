@@ -9,6 +9,8 @@ import pytest
 
 import pcbatch
 
+pytestmark = pytest.mark.share(3)
+
 XS = np.random.default_rng(0).integers(0, 8, (12, 10)).astype(np.int32)
 YS = np.random.default_rng(1).integers(0, 12, (12, 10)).astype(np.int32)
 N = np.arange(12, dtype=np.int32)

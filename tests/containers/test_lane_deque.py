@@ -13,6 +13,8 @@ from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.errors import Refusal
 
+pytestmark = pytest.mark.share(3)
+
 
 def plain(value: Any) -> Any:
     if isinstance(value, LaneDeque):

@@ -19,6 +19,8 @@ from pcbatch.containers.checks import CAPACITY, collecting
 from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.containers.lane_list import LaneList
 
+pytestmark = pytest.mark.share(3)
+
 ROOM = 16  # two buckets for each of four, so that keys meet in them
 
 
@@ -165,6 +167,7 @@ def test_places_are_used_again_after_many_deletions() -> None:
         assert tolist(listed(d)) == list(expected.items())
 
 
+@pytest.mark.full_only
 def test_keys_of_other_types_are_equal_as_in_python() -> None:
     d = LaneDict()
     d[jnp.int32(1)] = 10
@@ -214,6 +217,7 @@ def test_lists_as_values_are_changed_in_the_dict() -> None:
     assert tolist(groups.keys_list()) == [3, 1, 2]
 
 
+@pytest.mark.full_only
 def test_update_and_union_store_the_entries_of_both() -> None:
     a = LaneDict.of_items([(jnp.int32(1), 10), (jnp.int32(2), 20)])
     b = LaneDict.of_items([(jnp.int32(2), 21), (jnp.int32(3), 31)])

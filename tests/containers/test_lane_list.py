@@ -21,6 +21,8 @@ from pcbatch.containers.list_reductions import extreme, total, truths
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin
 
+pytestmark = pytest.mark.share(3)
+
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 Element = Callable[[random.Random], Any]
 ELEMENTS: dict[str, Element] = {

@@ -21,6 +21,8 @@ from pcbatch.containers.set_order import python_order
 from pcbatch.errors import Refusal
 from tests.containers.test_lane_dict import checked, python, tolist
 
+pytestmark = pytest.mark.share(3)
+
 ROOM = 16
 
 
@@ -50,6 +52,7 @@ steps = {name: checked(fn) for name, fn in OPERATIONS.items()}
         max_size=20,
     )
 )
+@pytest.mark.full_only
 def test_operations_give_what_pythons_set_gives(operations: list[tuple[str, Any]]) -> None:
     expected: set[Any] = set()
     with using_capacity(ROOM):

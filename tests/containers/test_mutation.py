@@ -12,6 +12,8 @@ import pytest
 
 import pcbatch
 
+pytestmark = pytest.mark.share(3)
+
 
 def check(f, *args):
     """Compare a batch with the plain function, which gets copies of each example."""

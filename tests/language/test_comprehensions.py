@@ -15,6 +15,8 @@ import pytest
 import pcbatch
 from pcbatch.errors import BatchRuntimeError, CompileError
 
+pytestmark = pytest.mark.share(2)
+
 NUMBERS = [1, 2, 6, 9, 11]
 
 

@@ -13,6 +13,8 @@ import pytest
 import pcbatch
 from pcbatch.errors import BatchRuntimeError, CompileError
 
+pytestmark = pytest.mark.share(2)
+
 NUMBERS = [7, 10, 121, -32, 90210, 999999999, -2147483648]
 NATURAL = [7, 10, 121, 32, 90210, 999999999]
 VALUES = {"1": 5, "2": 7, "3": 1}

@@ -16,6 +16,8 @@ import pytest
 import pcbatch
 from pcbatch import Status
 
+pytestmark = pytest.mark.share(3)
+
 
 class Node(NamedTuple):
     left: Any

@@ -11,6 +11,8 @@ import pytest
 
 import pcbatch
 
+pytestmark = pytest.mark.share(3)
+
 INTS = np.array([5, 3, 0, 9, 1], np.int32)
 
 
@@ -243,6 +245,7 @@ def test_insertion_into_a_persistent_search_tree():
     check(search_tree, np.array([0, 4, 12, 7], np.int32))
 
 
+@pytest.mark.full_only
 def test_derivatives_of_expressions():
     check(derivatives, np.array([3, 1, 0, 2], np.int32), np.array([0.5, 2.0, 1.0, -1.0], np.float32))
 

@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import pcbatch
+
+pytestmark = pytest.mark.share(3)
 
 
 class Node(NamedTuple):

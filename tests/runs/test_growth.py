@@ -15,6 +15,8 @@ from pcbatch.containers.capacity import FullError, capacity, next_capacities, us
 from pcbatch.containers.checks import require_room
 from pcbatch.runtime.vm.prints import Journal
 
+pytestmark = pytest.mark.share(3)
+
 FULL = int(Status.LIST_FULL)
 NUMBERS = jnp.array([3, 40, 0, 70])
 
@@ -207,6 +209,7 @@ class TestRuns:
     def test_map_in_chunks(self) -> None:
         assert fresh().map(np.asarray(NUMBERS), lanes=2, chunk=2).value.tolist() == plain()
 
+    @pytest.mark.full_only
     def test_map_over_an_iterator(self) -> None:
         f = fresh(stats=True)
         result = f.map(iter([np.array([3, 40]), np.array([0]), np.array([70])]), lanes=2)
@@ -214,6 +217,7 @@ class TestRuns:
         assert result.status.tolist() == [0, 0, 0, 0]
         assert result.stats.lanes == 4
 
+    @pytest.mark.full_only
     def test_an_iterator_with_progress_has_a_fixed_capacity(self) -> None:
         chunks = [np.array([3, 40]), np.array([0, 70])]
         result = fresh().map(iter(chunks), progress=lambda *_: None)
@@ -233,6 +237,7 @@ class TestRuns:
         assert again(NUMBERS, save_to=path).tolist() == plain()
         assert again.load(path).result().value.tolist() == plain()
 
+    @pytest.mark.full_only
     def test_chunks_in_a_file(self, tmp_path: Any) -> None:
         path = tmp_path / "run.npz"
         for _ in range(2):
@@ -263,6 +268,7 @@ class TestRuns:
         f = fresh(donate_argnames="n")
         assert f(jnp.array([3, 40])).tolist() == plain([3, 40])
 
+    @pytest.mark.full_only
     def test_in_vmap_and_grad(self) -> None:
         @pcbatch.batch(max_length=64, on_failure="ignore")
         def total(n, x):

@@ -102,6 +102,7 @@ WITHOUT = {
     "lowering.stack_passes.stored_into",
     "lowering.stack_passes.superblocks",
     "lowering.typing.array_views",
+    "lowering.typing.made_records",
     "lowering.typing.objects",
     "lowering.typing.traced_aliases",
     "runtime.execute.batch_programs",

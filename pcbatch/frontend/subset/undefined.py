@@ -29,6 +29,8 @@ def check_defined(unit: Unit, faults: Faults) -> None:
     seen: set[str] = set()
     for node in unit.body:
         for read in _certain_reads(unit, node):
+            if hasattr(read, "made"):  # by the compiler, which defines it
+                continue
             if read.id not in seen and resolve(unit, read) is MISSING and read.id not in unit.bound:
                 seen.add(read.id)
                 faults.add("PCB202", f"the name `{read.id}` is not defined", read, helps=(_help(unit, read.id),))

@@ -23,7 +23,7 @@ from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.along import is_users
-from pcbatch.frontend.support import python_numbers
+from pcbatch.frontend.support import libraries, python_numbers
 from pcbatch.frontend.support.texts import no_text
 from pcbatch.origins import Origin, Tracer, is_noted, is_noting, note, source_of
 from pcbatch.records.reference import Ref
@@ -97,6 +97,8 @@ def _check(dunder: str, name: str, operator: Callable[..., Any]) -> None:
 def _caller(frame: FrameType) -> CodeType:
     """The code that calls a function of Python's, or a support function that does."""
     while frame.f_code.co_filename.startswith(FOLDER) and frame.f_back is not None:
+        if frame.f_code.co_filename == libraries.__file__:  # NumPy makes the text, of an error
+            break
         frame = frame.f_back
     return frame.f_code
 

@@ -121,10 +121,17 @@ def wanted(old: Abstract, new: Abstract, error: JoinError) -> frozenset[MadeClas
     one, other = map(classes_in, examples)
     nested = error.kind == "made" and one and other
     differ = error.kind == "structure" and one and other and (one != other or any(map(_nests, examples)))
-    with_made = (one or other) and any(mentions_made(value.tree) for value in (old, new))
+    with_made = (one or other) and any(_mentions_made(value.tree) for value in (old, new))
     if nested or differ or with_made:
         return frozenset((one | other) - set(made_schema().classes))
     return frozenset()
+
+
+def _mentions_made(tree: Any) -> bool:
+    try:
+        return mentions_made(tree)
+    except Exception:  # the static fields of a registered class have an exotic __eq__, as arrays have
+        return False
 
 
 def _nests(value: Any, around: tuple[type, ...] = ()) -> bool:

@@ -28,6 +28,7 @@ from pcbatch.runtime.vm.lane_window import Window
 
 LOADS = ("gather", "dynamic_slice")
 LIMIT = 2**31 - 1
+MOST_STORES = 256  # into one register by one primitive; beyond that it is moved whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,28 +120,38 @@ class _Cutter:
     def _only_touched(self, var: Any) -> bool:
         """Whether a variable is used by touches alone, and its stored-into versions as `_ends_well` demands."""
         position = next((k for k, v in enumerate(self.closed.jaxpr.invars) if v is var), None)
-        uses = self._uses(var)
-        if not uses or any(v is var for v in self.closed.jaxpr.outvars):
+        if not self._uses(var) or any(v is var for v in self.closed.jaxpr.outvars):
             return False
-        return all(self._fits(eqn, var, position) for eqn in uses)
-
-    def _fits(self, eqn: Any, var: Any, position: int | None) -> bool:
-        if any(v is var for v in eqn.invars[1:]):
-            return False
-        if eqn.primitive.name in LOADS:
-            return True
-        return eqn.primitive.name in SCATTERS and _drops(eqn) and self._ends_well(eqn.outvars[0], position)
+        versions, stores = [var], 0
+        while versions:
+            version, stores = versions.pop(), stores + 1
+            if stores > MOST_STORES:  # each would be an operation on all lanes' registers
+                return False
+            for eqn in self._uses(version):
+                if any(v is version for v in eqn.invars[1:]):
+                    return False
+                if eqn.primitive.name in LOADS:
+                    continue
+                if eqn.primitive.name not in SCATTERS or not _drops(eqn):
+                    return False
+                stored = eqn.outvars[0]
+                if any(v is stored for v in self.closed.jaxpr.outvars):
+                    if not self._ends_well(stored, position):
+                        return False
+                elif not self._uses(stored):
+                    return False
+                else:
+                    versions.append(stored)
+        return True
 
     def _ends_well(self, version: Any, position: int | None) -> bool:
-        """Whether a stored-into version is only touched again, or is the result that replaces the register's value.
+        """Whether a stored-into version is the result that replaces the register's value.
 
         Otherwise the register would be changed in place though its old value, or a copy of the new one, is still used.
         """
         outs = [k for k, v in enumerate(self.closed.jaxpr.outvars) if v is version]
-        if outs:
-            name = None if position is None else self.op.expr.ins[position]
-            return len(outs) == 1 and self.op.dsts[outs[0]] == name and not self._stores_after(version)
-        return bool(self._uses(version)) and all(self._fits(eqn, version, position) for eqn in self._uses(version))
+        name = None if position is None else self.op.expr.ins[position]
+        return len(outs) == 1 and self.op.dsts[outs[0]] == name and not self._stores_after(version)
 
     def _stores_after(self, version: Any) -> bool:
         return any(

@@ -18,6 +18,8 @@ from pcbatch.frontend.support import operators
 from tests.language.numbers.lanes import Lane, exact, outcomes
 from tests.language.numbers.test_math_integers import LARGEST, integers
 
+pytestmark = pytest.mark.share(3)
+
 FAILING = NumberRules(overflow="fail", division=True)
 SMALL = integers(40, -3, 40)
 

@@ -15,6 +15,8 @@ import pytest
 from pcbatch.containers.number_rules import NumberRules
 from tests.language.numbers.lanes import exact, near, outcomes
 
+pytestmark = pytest.mark.share(3)
+
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, 2.5, -3.0, 27.0, -8.0, 64.0, 100.0, 1000.0, 1e10, 1e20,
            -1e20, 88.0, 89.0, -100.0, 710.0, math.inf, -math.inf, math.nan, 1e-10, 0.001, 34.0, 36.0, 172.0, 2.0**31,
            -(2.0**31), 16777217.0]  # fmt: skip

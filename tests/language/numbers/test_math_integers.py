@@ -12,6 +12,8 @@ import pytest
 
 from tests.language.numbers.lanes import exact, outcomes
 
+pytestmark = pytest.mark.share(3)
+
 LARGEST = 2**31 - 1
 TRIES = 800
 
