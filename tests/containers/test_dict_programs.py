@@ -9,7 +9,7 @@ import pytest
 
 import pcbatch
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(5)
 
 XS = np.random.default_rng(0).integers(0, 8, (12, 10)).astype(np.int32)
 YS = np.random.default_rng(1).integers(0, 12, (12, 10)).astype(np.int32)

@@ -19,7 +19,7 @@ from pcbatch.containers.checks import CAPACITY, collecting
 from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.containers.lane_list import LaneList
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(5)
 
 ROOM = 16  # two buckets for each of four, so that keys meet in them
 

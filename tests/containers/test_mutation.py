@@ -12,7 +12,7 @@ import pytest
 
 import pcbatch
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(5)
 
 
 def check(f, *args):

@@ -40,7 +40,7 @@ CASES = [
 PAGES = ("schedule", "from_vmap", "jax", "map", "runs", "first_hour")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.promotion("standard")
 @pytest.mark.parametrize("block", CASES)
 def test_block(block, tmp_path, capsys):

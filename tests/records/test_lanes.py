@@ -16,7 +16,7 @@ import pytest
 import pcbatch
 from pcbatch import Status
 
-pytestmark = pytest.mark.share(3)
+pytestmark = pytest.mark.share(5)
 
 
 class Node(NamedTuple):

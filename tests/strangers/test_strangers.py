@@ -15,7 +15,7 @@ RUN = [row for row in ROWS if not row.refused]
 REFUSED = [row for row in ROWS if row.refused]
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("row", RUN, ids=[row.name for row in RUN])
 def test_as_it_is(row: Row) -> None:
     assert not row.differences()
