@@ -102,10 +102,7 @@ def _has_lanes(value: object) -> bool:
 
 def unwrapped(value: Any) -> Any:
     """Return a value that must not be None: the lane raises a TypeError if it is."""
-    if not isinstance(value, Optional):
-        return value
-    require(value.present, "TypeError", "None is used as a value here")
-    return value.value
+    return sure(value, "None is used as a value here")
 
 
 def sure(value: Any, otherwise: str) -> Any:

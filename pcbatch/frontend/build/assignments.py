@@ -10,9 +10,9 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import assigned, copied, store
 from pcbatch.frontend.build.expressions import atom, has_control, in_order, lower, lower_into, operands
 from pcbatch.frontend.build.mutations import augment_place, delete_place, path, set_place, swap_places
-from pcbatch.frontend.build.operators import operator_name, supported
+from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.source.places import Place, place_of
-from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript
+from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
 from pcbatch.ir.ops import Change
 
 PARTS = (gast.Subscript, gast.Attribute)

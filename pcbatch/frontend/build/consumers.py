@@ -20,10 +20,9 @@ from pcbatch.frontend.build.element_loops import each
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.inner_names import applied
-from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.source.streams import consumer
-from pcbatch.frontend.source.tree import Node, binary, constant, is_none, load, subscript
+from pcbatch.frontend.source.tree import Node, binary, constant, is_none, load, subscript, supported
 
 Keywords = Mapping[str, Node]
 

@@ -21,12 +21,11 @@ import jax
 import numpy as np
 
 from pcbatch.frontend.build.builder import Builder, Handlers
-from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import default_expr
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.tree import Node, constant, load
-from pcbatch.ir.ops import ASSERTION, ERROR, Branch, Fail, Prim, Return
+from pcbatch.frontend.source.tree import Node, constant, load, supported
+from pcbatch.ir.ops import ERROR, Branch, Fail, Prim, Return
 
 Body = Callable[[Sequence[Node]], None]
 
@@ -161,8 +160,7 @@ def raise_again(b: Builder, tried: Handlers, at: Node) -> None:
         matched, others = b.label(), b.label()
         _branch_on_class(b, tried.code, (cls,), at, matched, others)
         b.start(matched)
-        kind = ASSERTION if issubclass(cls, AssertionError) else ERROR
-        b.end(Fail(kind, cls.__name__, (), b.loc(at)))
+        b.fail(cls, (), at)
         b.start(others)
     b.end(Fail(ERROR, UNNAMED, (), b.loc(at)))
 

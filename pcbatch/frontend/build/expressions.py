@@ -17,7 +17,6 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changed_arguments import given_places
 from pcbatch.frontend.build.evaluation_order import assigned, check_apart, copied, frozen, rebound_by, store
 from pcbatch.frontend.build.mutations import call_mutation
-from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target, is_static
@@ -35,6 +34,7 @@ from pcbatch.frontend.source.tree import (
     is_constant,
     load,
     rebuild,
+    supported,
 )
 from pcbatch.frontend.support.python_numbers import NEGATIVE_POWER
 from pcbatch.ir.cfg import Call

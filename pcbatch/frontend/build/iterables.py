@@ -15,10 +15,20 @@ import gast
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import atom, condition, in_order, lower
-from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.source.resolve import builtin_name
 from pcbatch.frontend.source.streams import as_list, becomes_list
-from pcbatch.frontend.source.tree import Node, binary, call, compare, constant, display, integer, load, subscript
+from pcbatch.frontend.source.tree import (
+    Node,
+    binary,
+    call,
+    compare,
+    constant,
+    display,
+    integer,
+    load,
+    subscript,
+    supported,
+)
 
 LAZY = frozenset({"range", "enumerate", "zip", "reversed"})
 

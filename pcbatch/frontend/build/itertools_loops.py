@@ -12,9 +12,8 @@ from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.inner_names import applied
 from pcbatch.frontend.build.iterables import Element, Iterable, iterable, kept
-from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.source.streams import nested_loops
-from pcbatch.frontend.source.tree import Node, binary, compare, constant, display, is_none, load
+from pcbatch.frontend.source.tree import Node, binary, compare, constant, display, is_none, load, supported
 
 Consume = Callable[[Node, str], None]
 """Builds what is done with an element; control may jump to a label for the next element, or falls through to it."""

@@ -16,11 +16,10 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import store
 from pcbatch.frontend.build.expressions import condition
 from pcbatch.frontend.build.iterables import Element, Iterable, fixed_range, iterable, kept, range_bounds, range_count
-from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.stored_items import stored_into
-from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load
+from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
 
 VIEWS = ("keys", "values", "items")
 

@@ -13,8 +13,7 @@ import gast
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied, store
 from pcbatch.frontend.build.expressions import condition, lower
-from pcbatch.frontend.build.operators import supported
-from pcbatch.frontend.source.tree import Node, call, compare, constant, display, load, subscript
+from pcbatch.frontend.source.tree import Node, call, compare, constant, display, load, subscript, supported
 from pcbatch.ir.ops import Branch
 
 OPERATORS = {"equals": gast.Eq(), "same": gast.Is()}

@@ -15,10 +15,9 @@ import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.expressions import variable
-from pcbatch.frontend.build.operators import supported
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.source.resolve import is_builtin
-from pcbatch.frontend.source.tree import Node, is_constant
+from pcbatch.frontend.source.tree import Node, is_constant, supported
 from pcbatch.ir.message import Field, Message, joined
 
 CONVERSIONS = {-1: "", 115: "s", 114: "r", 97: "a"}  # as the tree writes `!s`, `!r`, `!a`

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.operators import operator_name, supported
+from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.source.places import Mutation, Place
-from pcbatch.frontend.source.tree import Node, call, constant, display, load
+from pcbatch.frontend.source.tree import Node, call, constant, display, load, supported
 from pcbatch.ir.ops import Change
 
 REMOVING = frozenset({"pop", "popleft", "popitem", "heapq.heappop"})

@@ -28,7 +28,6 @@ from pcbatch.frontend.build.library_calls import (
 from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outside, known_object
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
-from pcbatch.frontend.source.mapped_calls import SUPPORT as SUPPORT
 from pcbatch.frontend.source.nested import is_cache
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import bindings, parameters
@@ -36,12 +35,13 @@ from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
     Node,
-    call,
     constant,
     integer,
     is_constant,
     load,
     rebuild,
+    support_function,
+    supported,
 )
 
 NAMES = (
@@ -90,11 +90,6 @@ METHODS = frozenset("bit_length bit_count is_integer conjugate as_integer_ratio 
 
 
 Names = frozenset[str]
-
-
-def supported(name: str, args: list[Node], at: Node) -> Node:
-    """A call of a support function."""
-    return call(_function(name, at), args, at)
 
 
 def operator_name(op: Node) -> str:
@@ -192,7 +187,7 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         return supported("array", [node], node)
     if replacement is not None or not is_library(target):
         if replacement is not None:
-            function = _function(replacement, node.func)
+            function = support_function(replacement, node.func)
         elif is_builtin_type(target) or _is_nested(unit, node.func, hidden):
             function = node.func  # a nested function is rewritten where it is defined
         elif isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
@@ -225,7 +220,7 @@ def _on_text(unit: Unit, func: Node, hidden: Names) -> bool:
 def _stand_in(unit: Unit, written: Node, arg: Node, hidden: Names) -> Node:
     """A builtin that is an argument, `int` in `map(int, xs)`, as the support function that takes its place."""
     name = _replacement(resolve(unit, written, hidden), True)
-    return arg if name is None else _function(name, arg)
+    return arg if name is None else support_function(name, arg)
 
 
 def _load_attribute(node: Node) -> Node:
@@ -285,7 +280,8 @@ def _is_computed(index: Node) -> bool:
 def _entries(node: Node) -> list[Node]:
     """The keys and values of a dict display in turn; a dict that is spread has `SPREAD` for a key."""
     keys = [
-        _function("SPREAD", value) if key is None else key for key, value in zip(node.keys, node.values, strict=True)
+        support_function("SPREAD", value) if key is None else key
+        for key, value in zip(node.keys, node.values, strict=True)
     ]
     return [part for pair in zip(keys, node.values, strict=True) for part in pair]
 
@@ -317,10 +313,6 @@ def _is_type_test(unit: Unit, node: Node, hidden: Names) -> bool:
     left = node.left
     asks = isinstance(left, gast.Call) and len(left.args) == 1 and not left.keywords
     return asks and not isinstance(left.args[0], gast.Starred) and resolve(unit, left.func, hidden) is type
-
-
-def _function(name: str, at: Node) -> Node:
-    return gast.copy_location(gast.Attribute(value=load(SUPPORT, at), attr=name, ctx=gast.Load()), at)
 
 
 def _bound(node: Node) -> Names:

@@ -21,11 +21,11 @@ from typing import Any
 
 import gast
 
-from pcbatch.frontend.build.operators import SUPPORT, rewritten
+from pcbatch.frontend.build.operators import rewritten
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.scope import free_names
-from pcbatch.frontend.source.tree import Node, one_line, rebuild
+from pcbatch.frontend.source.tree import SUPPORT, Node, one_line, rebuild
 from pcbatch.frontend.support import operators
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.ops import Change, Expr

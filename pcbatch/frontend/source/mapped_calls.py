@@ -8,7 +8,6 @@ the other, and the results are put together. A function that JAX can trace stays
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import gast
@@ -16,53 +15,37 @@ import jax
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.tree import Node, call, constant, load
+from pcbatch.frontend.source.tree import Node, call, constant, load, rewrite_calls, supported
 
-SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
 ELEMENT = "__pcbatch_element"
 
 
 def write_out(unit: Unit) -> Node:
-    """Return the tree of a function with such calls written out.
-
-    The tree itself is returned where there are none.
-    """
-    if not any(isinstance(part, gast.Call) and _axes(unit, part) is not None for part in gast.walk(unit.node)):
-        return unit.node
-    return _Writer(unit).visit(copy.deepcopy(unit.node))
+    """Return the tree of a function with such calls written out; the tree itself where there are none."""
+    return rewrite_calls(unit.node, lambda node: _written(unit, node))
 
 
-class _Writer(gast.NodeTransformer):  # type: ignore[misc]
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
+def _written(unit: Unit, node: Node) -> Node | None:
+    """The loop that takes the place of a call of `jax.vmap(f)`, if `f` is a function of the program."""
+    axes = _axes(unit, node)
+    if axes is None:
+        return None
+    names = [f"{ELEMENT}{k}" for k, axis in enumerate(axes) if axis is not None]
+    mapped = [_leading(arg, axis, node) for arg, axis in zip(node.args, axes, strict=True) if axis is not None]
+    elements = iter(names)
+    args = [arg if axis is None else load(next(elements), node) for arg, axis in zip(node.args, axes, strict=True)]
+    element = call(node.func.args[0], args, node)
+    targets = [_store(name, node) for name in names]
+    target = targets[0] if len(targets) == 1 else gast.copy_location(gast.Tuple(targets, gast.Store()), node)
+    source = mapped[0] if len(mapped) == 1 else call(load("zip", node), mapped, node)
+    generator = gast.comprehension(target=target, iter=source, ifs=[], is_async=0)
+    listed = gast.copy_location(gast.ListComp(elt=element, generators=[generator]), node)
+    return supported("stacked", [listed, mapped[0]], node)
 
-    def visit_Call(self, node: Node) -> Node:
-        """Write out a call of `jax.vmap(f)`, if `f` is a function of the program."""
-        self.generic_visit(node)
-        axes = _axes(self.unit, node)
-        if axes is None:
-            return node
-        names = [f"{ELEMENT}{k}" for k, axis in enumerate(axes) if axis is not None]
-        mapped = [self._leading(arg, axis, node) for arg, axis in zip(node.args, axes, strict=True) if axis is not None]
-        elements = iter(names)
-        args = [arg if axis is None else load(next(elements), node) for arg, axis in zip(node.args, axes, strict=True)]
-        element = gast.copy_location(gast.Call(func=node.func.args[0], args=args, keywords=[]), node)
-        targets = [_store(name, node) for name in names]
-        target = targets[0] if len(targets) == 1 else gast.copy_location(gast.Tuple(targets, gast.Store()), node)
-        source = mapped[0] if len(mapped) == 1 else call(load("zip", node), mapped, node)
-        generator = gast.comprehension(target=target, iter=source, ifs=[], is_async=0)
-        listed = gast.copy_location(gast.ListComp(elt=element, generators=[generator]), node)
-        return self._supported("stacked", [listed, mapped[0]], node)
 
-    def _leading(self, arg: Node, axis: int, at: Node) -> Node:
-        """An argument with the mapped axis in front."""
-        return arg if axis == 0 else self._supported("axis_first", [arg, constant(axis, at)], at)
-
-    def _supported(self, name: str, args: list[Node], at: Node) -> Node:
-        module = load(SUPPORT, at)
-        module.made = True  # no name of the user's
-        function = gast.Attribute(value=module, attr=name, ctx=gast.Load())
-        return call(gast.copy_location(function, at), args, at)
+def _leading(arg: Node, axis: int, at: Node) -> Node:
+    """An argument with the mapped axis in front."""
+    return arg if axis == 0 else supported("axis_first", [arg, constant(axis, at)], at)
 
 
 def _axes(unit: Unit, node: Node) -> list[int | None] | None:

@@ -10,7 +10,6 @@ of `self` is the class that the method is defined in, unless a subclass has anot
 
 from __future__ import annotations
 
-import copy
 import inspect
 import sys
 from types import FunctionType
@@ -20,29 +19,22 @@ import gast
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.tree import Node, load
+from pcbatch.frontend.source.tree import Node, load, rewrite_calls
 
 
 def write_out_methods(unit: Unit) -> Node:
     """Return the tree of a function with such calls written out; the tree itself where there are none."""
-    if not any(isinstance(part, gast.Call) and _function(unit, part) is not None for part in gast.walk(unit.node)):
-        return unit.node
-    return _Writer(unit).visit(copy.deepcopy(unit.node))
+    return rewrite_calls(unit.node, lambda node: _written(unit, node))
 
 
-class _Writer(gast.NodeTransformer):  # type: ignore[misc]
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
-
-    def visit_Call(self, node: Node) -> Node:
-        """Write out a call of a method that is a function of the program."""
-        self.generic_visit(node)
-        found = _function(self.unit, node)
-        if found is None:
-            return node
-        owner = node.func.value
-        method = gast.copy_location(gast.Attribute(value=found, attr=node.func.attr, ctx=gast.Load()), node.func)
-        return gast.copy_location(gast.Call(func=method, args=[owner, *node.args], keywords=node.keywords), node)
+def _written(unit: Unit, node: Node) -> Node | None:
+    """The call of a function of the class that takes the place of a call of a method."""
+    found = _function(unit, node)
+    if found is None:
+        return None
+    method = gast.copy_location(gast.Attribute(value=found, attr=node.func.attr, ctx=gast.Load()), node.func)
+    args = [node.func.value, *node.args]
+    return gast.copy_location(gast.Call(func=method, args=args, keywords=node.keywords), node)
 
 
 def _function(unit: Unit, node: Node) -> Node | None:

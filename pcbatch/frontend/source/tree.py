@@ -13,6 +13,8 @@ import gast
 
 Node = Any  # a gast node: gast makes its classes at import time, so type checkers do not know them
 
+SUPPORT = "__pcbatch__"  # the name under which primitives find the support module; users may not use it
+
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, gast.ClassDef, gast.Lambda, *COMPREHENSIONS)
@@ -48,6 +50,18 @@ def call(func: Node, args: list[Node], at: Node) -> Node:
     return gast.copy_location(gast.Call(func=func, args=args, keywords=[]), at)
 
 
+def support_function(name: str, at: Node) -> Node:
+    """Make a read of a support function, with the location of `at`."""
+    module = load(SUPPORT, at)
+    module.made = True  # no name of the user's
+    return gast.copy_location(gast.Attribute(value=module, attr=name, ctx=gast.Load()), at)
+
+
+def supported(name: str, args: list[Node], at: Node) -> Node:
+    """Make a call of a support function, with the location of `at`."""
+    return call(support_function(name, at), args, at)
+
+
 def subscript(value: Node, index: Node, at: Node) -> Node:
     """Make the subscription `value[index]`, with the location of `at`."""
     return gast.copy_location(gast.Subscript(value=value, slice=index, ctx=gast.Load()), at)
@@ -74,6 +88,18 @@ def _rebuild_field(old: Any, change: Callable[[Node], Node]) -> Any:
         new = [change(item) if isinstance(item, gast.AST) else item for item in old]
         return new if any(a is not b for a, b in zip(new, old, strict=True)) else old
     return change(old) if isinstance(old, gast.AST) else old
+
+
+def rewrite_calls(node: Node, written: Callable[[Node], Node | None]) -> Node:
+    """Replace the calls in a tree, inner ones first; return the same object if none changes.
+
+    `written` gives the expression that takes the place of a call, None for a call that stays.
+    """
+    new = rebuild(node, lambda child: rewrite_calls(child, written))
+    if not isinstance(new, gast.Call):
+        return new
+    replacement = written(new)
+    return new if replacement is None else replacement
 
 
 def children(node: Node) -> Iterator[Node]:

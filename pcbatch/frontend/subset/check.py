@@ -15,7 +15,6 @@ import gast
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.build.effects import is_print
-from pcbatch.frontend.build.operators import SUPPORT
 from pcbatch.frontend.source.along import callee_of
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target
@@ -35,7 +34,7 @@ from pcbatch.frontend.source.streams import (
     reads_what_changes,
     takes_list,
 )
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, one_line
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, SUPPORT, Node, children, one_line
 from pcbatch.frontend.subset.check_effects import check_no_walrus, check_print, check_raise
 from pcbatch.frontend.subset.check_loops import check_iterable, write_out
 from pcbatch.frontend.subset.check_names import check_names

@@ -24,11 +24,12 @@ import jax.extend.source_info_util
 
 from pcbatch.errors import PcbatchError, Refusal
 from pcbatch.frontend.build.library_calls import LIBRARIES, PASSING, TREES
-from pcbatch.frontend.build.operators import REPLACED, SUPPORT, in_helper
+from pcbatch.frontend.build.operators import REPLACED, in_helper
 from pcbatch.frontend.source.along import CACHE, INSTALLED, PACKAGES
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.tree import SUPPORT
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.math_functions.arguments import of_lane
 from pcbatch.frontend.support.math_functions.table import replacement as math_replacement

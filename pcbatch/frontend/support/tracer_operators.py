@@ -23,6 +23,7 @@ from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.along import is_users
+from pcbatch.frontend.source.tree import SUPPORT
 from pcbatch.frontend.support import libraries, python_numbers
 from pcbatch.frontend.support.texts import no_text
 from pcbatch.origins import Origin, Tracer, is_noted, is_noting, note, source_of
@@ -31,7 +32,6 @@ from pcbatch.records.reference import Ref
 jax.extend.source_info_util.register_exclusion(__file__)
 
 FOLDER = __file__.removesuffix("tracer_operators.py")
-SUPPORT = "__pcbatch__"
 BINARY = "add sub mul floordiv mod lshift rshift truediv and or xor".split()
 COMPARISONS = "eq ne lt le gt ge".split()
 UNARY = "neg pos abs invert".split()
