@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -53,6 +55,8 @@ DRAWS = 2000
 
 
 def test_they_draw_the_same() -> None:
+    random.seed(0)
+    np.random.seed(0)
     lines = [f"    r{k} = {call}" for k, call in enumerate(CALLS)]
     results = ", ".join(f"r{k}" for k in range(len(CALLS)))
     module = load("\n".join([HEAD, "@pcbatch.batch", "def f(x):", *lines, f"    return x, {results}", ""]))
