@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,8 @@ from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, 
 from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, recorder_of, segment_machine, segment_rows
 from pcbatch.transforms.tape import backward_machine
 from pcbatch.transforms.tape.backward_machine import BackwardLayout
-from pcbatch.transforms.tape.block_vjp import any_in_record, zero_preserving_vjp, zero_where_inactive
+from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp, zero_where_inactive
+from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.uniform_cotangents import flush, totals
 
@@ -52,6 +53,7 @@ class Backward(RunOperation):
     tape: Tape
     skips: bool = True  # lanes with cotangents of zero alone undo no records
     remat: bool = False  # the tape has snapshots instead of records
+    needs: Needs = PLAIN
     name: str = "backward run"
     differentiates = True
 
@@ -59,6 +61,10 @@ class Backward(RunOperation):
     def keys(self) -> tuple[str, ...]:
         """The state keys of the parts of the tape, in order."""
         return recorder_of(self.run, self.tape).keys
+
+    def for_tangents(self) -> Backward:
+        # Lanes whose cotangents are zero may have tangents of them.
+        return replace(self, skips=False, needs=Needs(tangents=True))
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -152,7 +158,8 @@ def argument_cotangents(
     shared, per_lane = machine.stored(_arguments(operation, args), lanes)
     layout = backward_machine.layout_of(machine.layout, tape)
     known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **parts}
-    nonzero = any_in_record(list(cotangents.values())) if cotangents else jnp.zeros((lanes,), bool)
+    needs, floats = operation.needs, list(cotangents.values())
+    nonzero = needs.of_any(floats) if floats else needs.certain(jnp.zeros((lanes,), bool))
     ok = parts[STATUS] == int(Status.OK)
     # Lanes that failed gave NaN; their cotangents would spoil those of shared values for all lanes.
     entering = {v: zero_where_inactive(ok, x) for v, x in cotangents.items()}
@@ -165,8 +172,9 @@ def argument_cotangents(
         carry = backward_machine.at_records(layout, carry, jnp.where(nonzero, head, -1) if operation.skips else head)
         stride = operation.stride(parts)
         carry = undo_all(operation, layout, known, carry, stride)
-        carry = flush(tape, carry, known, stride)
-    return _of_arguments(operation, args, layout, carry, (nonzero & ~ok) | parts[FULL])
+        carry = flush(tape, carry, known, stride, needs)
+    wrong = needs.either(needs.among(nonzero, ~ok), needs.certain(parts[FULL]))
+    return _of_arguments(operation, args, layout, carry, wrong)
 
 
 def _arguments(operation: Backward, args: Sequence[Any]) -> dict[str, Any]:
@@ -193,9 +201,20 @@ def _of_arguments(
             ct = ct if run.mapped[k] else ct.sum(0)
         else:
             ct = jnp.zeros_like(x)
-        bad = wrong if run.mapped[k] else jnp.any(wrong)
-        out.append(poison(lane_mask(bad, ct), ct).astype(x.dtype))
+        (ct,) = operation.needs.apply(_Poisoned(run.mapped[k]), wrong, ct)
+        out.append(ct.astype(x.dtype))
     return out
+
+
+@dataclass(frozen=True)
+class _Poisoned:
+    """NaN for the cotangent of an argument in lanes that are wrong, or if one is in that of an argument they share."""
+
+    mapped: bool
+
+    def __call__(self, wrong: jax.Array, ct: Any) -> list[Any]:
+        bad = wrong if self.mapped else jnp.any(wrong)
+        return [poison(lane_mask(bad, ct), ct)]
 
 
 def undo_segments(
@@ -225,7 +244,7 @@ def undo_segments(
         head = state.carry[HEAD]
         carry = backward_machine.at_records(layout, carry, jnp.where(nonzero, head, -1) if operation.skips else head)
         carry = undo_all(operation, layout, with_tape, carry)
-        return segment - 1, flush(operation.tape, carry, with_tape, 1)
+        return segment - 1, flush(operation.tape, carry, with_tape, 1, operation.needs)
 
     ended = jax.lax.while_loop(lambda c: c[0] >= 0, undo_segment, (parts[SEGMENTS] - 1, carry))
     return dict(ended[1])
@@ -236,7 +255,7 @@ def undo_all(operation: Backward, layout: BackwardLayout, known: Values, carry: 
     machine, codes = operation.executable.smooth, layout.codes
     modes = machine.modes(carry[backward_machine.RECORD].shape[0])
     expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
-    context = backward_machine.BackwardContext(layout, known, machine.isolate_reads, stride)
+    context = backward_machine.BackwardContext(layout, known, machine.isolate_reads, stride, operation.needs)
     chosen = tuple(modes[c.tape.index] if c.index in expensive else Dense() for c in codes)
     blocks = Blocks(layout, Guard(), chosen, expensive, context)
     policy = Drain() if expensive else Sweep()
@@ -266,9 +285,12 @@ def _shared_cotangents(operation: Backward, arguments: Mapping[str, Any], sums: 
     if not wanted:
         return {}
 
+    def around(fn: Callable[..., Any]) -> Callable[..., Any]:
+        return zero_preserving_vjp(fn, operation.needs)
+
     def shared(*values: Any) -> dict[str, Any]:
         new = dict(zip(wanted, values, strict=True))
-        stored = machine.stored({**arguments, **new}, operation.run.lanes, zero_preserving_vjp)[0]
+        stored = machine.stored({**arguments, **new}, operation.run.lanes, around)[0]
         return {v: stored[v] for v in sums}
 
     cotangents = jax.vjp(shared, *(arguments[v] for v in wanted))[1](dict(sums))

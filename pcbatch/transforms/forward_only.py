@@ -38,6 +38,9 @@ class ForwardOnly:
     def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any]:
         return avals
 
+    def for_tangents(self) -> ForwardOnly:
+        return self
+
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
             return list(outs), list(axes)

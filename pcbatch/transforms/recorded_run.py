@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +52,9 @@ class RunOperation:
 
     def __repr__(self) -> str:
         return f"{self.name}[lanes={self.run.lanes}]"
+
+    def for_tangents(self) -> Operation:
+        return cast("Operation", self)
 
     @property
     def executable(self) -> PcExecutable:

@@ -78,6 +78,9 @@ class Run:
             names = jnp.arange(self.lanes, dtype=jnp.int32) // self.elements
         return ShardedArguments(mapped, {v: x for v, is_mapped, x in named if not is_mapped}, end, names)
 
+    def for_tangents(self) -> Run:
+        return replace(self, smooth=True)
+
     @property
     def splits(self) -> bool:
         """Whether XLA may split the run by lanes, if no mesh is given."""

@@ -60,8 +60,7 @@ class Tangent(RunOperation):
 
     def lower(self, *args: Any) -> Sequence[Any]:
         count = len(self.moved)
-        smooth = replace(self.run, smooth=True)
-        return Jvp(smooth, self.moved).lower(*args[:count], *args[count + len(self._keys) :])
+        return Jvp(self.run, self.moved).lower(*args[:count], *args[count + len(self._keys) :])
 
     def impl(self, *args: Any) -> Sequence[Any]:
         return run_compiled(self, self.executable, self.run.lanes, *args)

@@ -65,6 +65,9 @@ class MappedOperation:
     def abstract_eval(self, avals: Sequence[Any]) -> None:
         """The types of the results are those of the traced operation."""
 
+    def for_tangents(self) -> MappedOperation:
+        return replace(self, of=self.of.for_tangents())
+
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         if not self.at_once:
             return one_by_one(self, size, axes)
@@ -159,11 +162,11 @@ class Jvp:
 
     def lower(self, *args: Any) -> Sequence[Any]:
         primals, tangents = args[: len(self.moved)], args[len(self.moved) :]
-        moved = [k for k, is_moved in enumerate(self.moved) if is_moved]
+        moved, of = [k for k, is_moved in enumerate(self.moved) if is_moved], self.of.for_tangents()
 
         def function(*values: Any) -> list[Any]:
             new = dict(zip(moved, values, strict=True))
-            return list(self.of.lower(*(new.get(k, x) for k, x in enumerate(primals))))
+            return list(of.lower(*(new.get(k, x) for k, x in enumerate(primals))))
 
         outs, of_outs = jax.jvp(function, [primals[k] for k in moved], list(tangents))
         return [t for x, t in zip(outs, of_outs, strict=True) if is_inexact(x)]
@@ -173,6 +176,9 @@ class Jvp:
 
     def abstract_eval(self, avals: Sequence[Any]) -> None:
         """The types of the results are those of the traced operation."""
+
+    def for_tangents(self) -> Jvp:
+        return replace(self, of=self.of.for_tangents())
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         if all(axis is None for axis in axes[: len(self.moved)]):

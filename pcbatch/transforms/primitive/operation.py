@@ -53,6 +53,9 @@ class Operation(Hashable, Protocol):
     def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any] | None:
         """Return the types of the results, or None if only tracing tells."""
 
+    def for_tangents(self) -> Operation:
+        """Return the same function in the form that JAX's forward mode differentiates right."""
+
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         """Return the operation for `size` elements of a `vmap`, which are along these axes of the operands."""
 
