@@ -25,7 +25,7 @@ from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.derived import at_once, linear_jvp, one_by_one
-from pcbatch.transforms.primitive.errors import refuse_reverse
+from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
 from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, folded_part, run_compiled
 from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, recorder_of, segment_machine, segment_rows
@@ -70,7 +70,7 @@ class Backward(RunOperation):
     def results(self) -> tuple[str, ...]:
         """The variables of the floating leaves of the value."""
         program = self.executable.program
-        return tuple(v for v in program.results if is_float(_type(program, v)))
+        return tuple(v for v in program.results if is_float_variable(program, v))
 
     def cotangents(self, cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the floating leaves of the value, from those of all results of a run (None: zero). Other
@@ -134,13 +134,18 @@ class Backward(RunOperation):
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         count = len(self.moved) + len(self.keys)
         if any(x is None for x in args[:count]):
-            raise refuse_reverse()
-        from pcbatch.transforms.tangent import Tangent
+            raise not_linear()
+        return self.pull(cotangents, args, [x is None for x in args])
 
-        moved = [x for x, is_moved in zip(args, self.moved, strict=False) if is_moved]
-        tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
-        of_results = bind(Tangent(self.run, self.moved, self.tape), *args[:count], *tangents)
-        return [*[None] * count, *of_results[: len(self.results)]]
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        from pcbatch.transforms.tangent import pull_backward
+
+        return pull_backward(self, cotangents, args, wanted)
+
+
+def is_float_variable(program: StackProgram, name: str) -> bool:
+    """Whether a variable of a program holds floating numbers."""
+    return is_float(_type(program, name))
 
 
 def _type(program: StackProgram, name: str) -> ArrayType:

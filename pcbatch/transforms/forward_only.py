@@ -55,6 +55,9 @@ class ForwardOnly:
         works = "or use forward mode: `jax.jvp(f, ...)`, `jax.jacfwd(f)`"
         raise needs_pc("reverse mode (`jax.grad`, `jax.vjp`, `jax.jacrev`)", works)
 
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        return self.transpose(cotangents, args)
+
 
 def forward_only(raw: RawResult) -> RawResult:
     """Refuse reverse mode of a result inside a trace.

@@ -25,7 +25,7 @@ from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.raw_result import replaying, unsought
 from pcbatch.transforms.failure_callback import Notice
 from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
-from pcbatch.transforms.primitive.derived import is_inexact, jvp_of, one_by_one
+from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
 from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, jitted
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
@@ -55,6 +55,12 @@ class RunOperation:
 
     def for_tangents(self) -> Operation:
         return cast("Operation", self)
+
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        raise not_linear()
+
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        return self.run.pull(cotangents, args, wanted)
 
     @property
     def executable(self) -> PcExecutable:
@@ -110,10 +116,10 @@ class RecordedRun(RunOperation):
         count = len(outs) - len(self.keys)
         return list(outs[:count]), dict(zip(self.keys, outs[count:], strict=True))
 
-    def with_room(self, parts: Mapping[str, Any]) -> RecordedRun:
-        """Fix the room to that of the tape `parts`, so that the tapes of both runs have equal shapes."""
+    def again(self, parts: Mapping[str, Any]) -> RecordedRun:
+        """The run with the room of the tape `parts`, so that the tapes of both have equal shapes, and in silence."""
         rows = tuple(parts[next(iter(b.buffers.values()))].shape[-2] for b in self.tape.blocks)
-        return replace(self, room=(rows, int(parts[ROOM].shape[-1])))
+        return replace(self, room=(rows, int(parts[ROOM].shape[-1])), silent=True)
 
     def abstract_eval(self, avals: Sequence[Any]) -> None:
         """The types of the results are those of the traced operation."""
@@ -144,12 +150,9 @@ class RecordedRun(RunOperation):
         return [*leaves, *(np.empty((), dtypes.get(key, np.int32)) for key in self.keys)]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        outs = bind(self, *primals)
-        same_room = replace(self.with_room(self.split(outs)[1]), silent=True)
-        return outs, jvp_of(same_room, primals, tangents, outs)
+        from pcbatch.transforms.tangent import recorded_jvp_rule
 
-    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise not_linear()
+        return recorded_jvp_rule(self, primals, tangents)
 
 
 def _stored(layout: Layout, name: str) -> Any:

@@ -171,6 +171,9 @@ class Run:
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()
 
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        return tangent.pull_run(self, cotangents, args, wanted)
+
 
 def traced_run(
     program: UnsharingProgram, args: Mapping[str, Any], lanes: int, through: int | None = None, mesh: Devices = None

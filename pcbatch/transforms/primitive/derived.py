@@ -14,8 +14,18 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.stack import StackProgram
-from pcbatch.transforms.primitive.errors import refuse_reverse
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, ReadResults, bind, jitted
+from pcbatch.transforms.primitive.errors import not_linear
+from pcbatch.transforms.primitive.operation import (
+    Axis,
+    BatchedOperation,
+    Operation,
+    ReadResults,
+    bind,
+    jitted,
+    types_of,
+)
+
+Pullback = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 # For each element of a `vmap`
 
@@ -91,7 +101,17 @@ class MappedOperation:
         return outs, jvp_of(self, primals, tangents, outs)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise refuse_reverse()
+        return self._of_elements(self.of.transpose, cotangents, args)
+
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        return self._of_elements(lambda cts, xs: self.of.pull(cts, xs, wanted), cotangents, args)
+
+    def _of_elements(self, pull: Pullback, cotangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """The cotangents of the arguments, from those of each element's."""
+        axes = [0 if is_mapped else None for is_mapped in self.mapped]
+        each: Any = jax.vmap(lambda cts, xs: list(pull(cts, xs)), in_axes=(0, axes), axis_size=self.size)
+        pairs = zip(each(list(cotangents), list(args)), self.mapped, strict=True)
+        return [ct if ct is None or is_mapped else ct.sum(0) for ct, is_mapped in pairs]
 
 
 def _behind_first_axis(read: ReadResults) -> ReadResults:
@@ -190,7 +210,43 @@ class Jvp:
         return outs, jvp_of(self, primals, tangents, outs)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise refuse_reverse()
+        primals, tangents = args[: len(self.moved)], args[len(self.moved) :]
+        if any(x is None for x in primals):
+            raise not_linear()
+        unknown = self._by_operand([t is None for t in tangents], False)
+        of_primals = self.of.pull(self._of_results(cotangents, primals), primals, unknown)
+        return [*[None] * len(primals), *(ct for ct, moved in zip(of_primals, self.moved, strict=True) if moved)]
+
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        # `D f(x) t` is linear in `t`: its pullback by `t` is that of `f`. In `x` it is the tangent of the pullback of
+        # `f`, because derivatives may be taken in any order.
+        count = len(self.moved)
+        primals, tangents = args[:count], args[count:]
+        positions = [k for k, is_moved in enumerate(self.moved) if is_moved]
+        by_tangent = self._by_operand(wanted[count:], False)
+        either = [a or b for a, b in zip(wanted, by_tangent, strict=False)]
+        of_results = self._of_results(cotangents, primals)
+
+        def pullback(*moved: Any) -> list[Any]:
+            new = dict(zip(positions, moved, strict=True))
+            return list(self.of.pull(of_results, [new.get(k, x) for k, x in enumerate(primals)], either))
+
+        of_tangents, of_primals = jax.jvp(pullback, [primals[k] for k in positions], list(tangents))
+        return [
+            *(ct if is_wanted else None for ct, is_wanted in zip(of_primals, wanted, strict=False)),
+            *(of_tangents[k] if by_tangent[k] else None for k in positions),
+        ]
+
+    def _by_operand(self, of_tangents: Sequence[Any], of_others: Any) -> list[Any]:
+        """A value for each operand of `of`: that of its tangent if it is moved."""
+        values = iter(of_tangents)
+        return [next(values) if is_moved else of_others for is_moved in self.moved]
+
+    def _of_results(self, cotangents: Sequence[Any], primals: Sequence[Any]) -> list[Any]:
+        """The cotangents of all results of `of`, from those of the floating ones."""
+        floats = iter(cotangents)
+        types = types_of(self.of, [jax.typeof(x) for x in primals])
+        return [next(floats) if is_inexact(type_) else None for type_ in types]
 
 
 def batch_tangents(

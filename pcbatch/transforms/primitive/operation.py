@@ -66,6 +66,14 @@ class Operation(Hashable, Protocol):
         """Return the cotangents of the arguments that are None, in which the operation is linear; None for the others.
         A cotangent is None where it is zero."""
 
+    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        """Return the cotangents of the arguments that are `wanted`, None for the others, by operations that JAX may
+        differentiate. A cotangent is None where it is zero.
+
+        The parts of a tape count as functions of the arguments of the run: a cotangent that would be theirs is in that
+        of these arguments, and theirs is None.
+        """
+
 
 @dataclass(frozen=True)
 class BatchedOperation:
