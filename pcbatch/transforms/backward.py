@@ -135,12 +135,12 @@ class Backward(RunOperation):
         count = len(self.moved) + len(self.keys)
         if any(x is None for x in args[:count]):
             raise not_linear()
-        return self.pull(cotangents, args, [x is None for x in args])
+        return self.pullback(cotangents, args, [x is None for x in args])
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        from pcbatch.transforms.tangent import pull_backward
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        from pcbatch.transforms.tangent import backward_pullback
 
-        return pull_backward(self, cotangents, args, wanted)
+        return backward_pullback(self, cotangents, args, wanted)
 
 
 def is_float_variable(program: StackProgram, name: str) -> bool:

@@ -55,7 +55,7 @@ class ForwardOnly:
         works = "or use forward mode: `jax.jvp(f, ...)`, `jax.jacfwd(f)`"
         raise needs_pc("reverse mode (`jax.grad`, `jax.vjp`, `jax.jacrev`)", works)
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
         return self.transpose(cotangents, args)
 
 

@@ -27,7 +27,7 @@ from pcbatch.transforms.failure_callback import Notice
 from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
 from pcbatch.transforms.primitive.errors import not_linear
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, jitted
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, jitted
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout, round_up
 
@@ -59,8 +59,8 @@ class RunOperation:
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        return self.run.pull(cotangents, args, wanted)
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        return self.run.pullback(cotangents, args, wanted)
 
     @property
     def executable(self) -> PcExecutable:

@@ -171,8 +171,8 @@ class Run:
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        return tangent.pull_run(self, cotangents, args, wanted)
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        return tangent.run_pullback(self, cotangents, args, wanted)
 
 
 def traced_run(

@@ -5,10 +5,10 @@
 Forward mode is JAX's own, of the machine's loop. Reverse mode undoes the records of the tape (`tape/plan.py`,
 `tape/backward_machine.py`). Forward over reverse is JAX's forward mode of `RecordedRun` and `Backward`.
 
-Reverse over anything needs no other machine. Let `f` be the run and `g(x, ct)` its gradient. The tangent of `g` is
-`H(x, ct) u + J(x)^T u_ct`. Its transpose maps `v` to `H(x, ct) v`, for the Hessian `H` of `<ct, f(x)>` is symmetric, and
-to `J(x) v`: forward over reverse, and forward mode. The tape is a function of `x`, so its part of the derivative is in
-that of `x`, and its cotangents are zero (`Operation.pull`).
+Reverse mode of derivatives needs no other machine. Let `f` be the run and `g(x, ct) = J(x)^T ct` its gradient. The
+tangent of `g` is `H(x, ct) u + J(x)^T u_ct`. Its transpose maps `v` to `H(x, ct) v`, because the Hessian `H` of
+`<ct, f(x)>` is symmetric, and to `J(x) v`: forward over reverse, and forward mode. The tape is a function of `x`, so
+its part of the derivative is in that of `x`, and its own cotangents are zero (`Operation.pullback`).
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ class Tangent(RunOperation):
         first = len(self.moved) + len(self._keys)  # tangent
         if any(x is None for x in args[:first]):
             raise not_linear()
-        return self.pull(cotangents, args, [x is None for x in args])
+        return self.pullback(cotangents, args, [x is None for x in args])
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
         if self.no_tape is not None:
             raise self.no_tape
         count = len(self.moved)
@@ -252,17 +252,17 @@ def recorded_jvp_rule(
     return outs, [next(of_outs) if is_inexact(x) else None for x in outs]
 
 
-def pull_run(run: Run, cotangents: Sequence[Any], args: Sequence[Any], moved: Sequence[bool]) -> list[Any]:
-    """The rule `Operation.pull` of a run, recorded or not."""
+def run_pullback(run: Run, cotangents: Sequence[Any], args: Sequence[Any], moved: Sequence[bool]) -> list[Any]:
+    """The rule `Operation.pullback` of a run, recorded or not."""
     results = run.steps.results
     of_floats = [ct for v, ct in zip(results, cotangents, strict=False) if is_float_variable(run.steps, v)]
     return Taped.of(run, None, args, moved).backward(moved, of_floats)
 
 
-def pull_backward(
+def backward_pullback(
     operation: Backward, cotangents: Sequence[Any], args: Sequence[Any], moved: Sequence[bool]
 ) -> list[Any]:
-    """The rule `Operation.pull` of a backward run."""
+    """The rule `Operation.pullback` of a backward run."""
     count, first = len(operation.moved), len(operation.moved) + len(operation.keys)
     of_moved = _by_argument(operation.moved, cotangents)
     forward = [v is not None for v in of_moved]

@@ -103,8 +103,8 @@ class MappedOperation:
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         return self._of_elements(self.of.transpose, cotangents, args)
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        return self._of_elements(lambda cts, xs: self.of.pull(cts, xs, wanted), cotangents, args)
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        return self._of_elements(lambda cts, xs: self.of.pullback(cts, xs, wanted), cotangents, args)
 
     def _of_elements(self, pull: Pullback, cotangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         """The cotangents of the arguments, from those of each element's."""
@@ -214,10 +214,10 @@ class Jvp:
         if any(x is None for x in primals):
             raise not_linear()
         unknown = self._by_operand([t is None for t in tangents], False)
-        of_primals = self.of.pull(self._of_results(cotangents, primals), primals, unknown)
+        of_primals = self.of.pullback(self._of_results(cotangents, primals), primals, unknown)
         return [*[None] * len(primals), *(ct for ct, moved in zip(of_primals, self.moved, strict=True) if moved)]
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
         # `D f(x) t` is linear in `t`: its pullback by `t` is that of `f`. In `x` it is the tangent of the pullback of
         # `f`, because derivatives may be taken in any order.
         count = len(self.moved)
@@ -227,11 +227,11 @@ class Jvp:
         either = [a or b for a, b in zip(wanted, by_tangent, strict=False)]
         of_results = self._of_results(cotangents, primals)
 
-        def pullback(*moved: Any) -> list[Any]:
+        def of_primals_moved(*moved: Any) -> list[Any]:
             new = dict(zip(positions, moved, strict=True))
-            return list(self.of.pull(of_results, [new.get(k, x) for k, x in enumerate(primals)], either))
+            return list(self.of.pullback(of_results, [new.get(k, x) for k, x in enumerate(primals)], either))
 
-        of_tangents, of_primals = jax.jvp(pullback, [primals[k] for k in positions], list(tangents))
+        of_tangents, of_primals = jax.jvp(of_primals_moved, [primals[k] for k in positions], list(tangents))
         return [
             *(ct if is_wanted else None for ct, is_wanted in zip(of_primals, wanted, strict=False)),
             *(of_tangents[k] if by_tangent[k] else None for k in positions),

@@ -66,7 +66,7 @@ class Operation(Hashable, Protocol):
         """Return the cotangents of the arguments that are None, in which the operation is linear; None for the others.
         A cotangent is None where it is zero."""
 
-    def pull(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
         """Return the cotangents of the arguments that are `wanted`, None for the others, by operations that JAX may
         differentiate. A cotangent is None where it is zero.
 
