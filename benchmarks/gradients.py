@@ -5,8 +5,8 @@
 
 A recursive TreeLSTM (hidden 64, trees of 2 to 50 leaves) and a fixed-point iteration with an inner branch, a loop of
 tiny blocks. All are jitted by the caller, run in turn, and medians of ratios are shown. Gradients are checked against
-plain recursion on a few lanes first. `--second`: the product of the Hessian and a vector instead, by forward over reverse
-and by reverse over reverse, as multiples of the gradient; CPU seconds of the process.
+plain recursion on a few lanes first. `--second`: the product of the Hessian and a vector instead, by forward over
+reverse and by reverse over reverse, as multiples of the gradient; CPU seconds of the process.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from pcbatch.runtime.vm.policies import Drain, Sweep
 from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
-from pcbatch.transforms.primitive.derived import at_once, linear_jvp, one_by_one
+from pcbatch.transforms.primitive.derived import at_once, one_by_one
 from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
 from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, folded_part, run_compiled
@@ -61,10 +61,6 @@ class Backward(RunOperation):
     def keys(self) -> tuple[str, ...]:
         """The state keys of the parts of the tape, in order."""
         return recorder_of(self.run, self.tape).keys
-
-    def for_tangents(self) -> Backward:
-        # Lanes whose cotangents are zero may have tangents of them.
-        return replace(self, skips=False, needs=Needs(tangents=True))
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -128,19 +124,20 @@ class Backward(RunOperation):
         return BatchedOperation(replace(self, run=run), operand, results, results)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        outs = bind(self, *primals)
-        return outs, linear_jvp(self, len(self.moved) + len(self.keys), primals, tangents, outs)
+        from pcbatch.transforms.tangent import backward_jvp_rule
+
+        return backward_jvp_rule(self, primals, tangents)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         count = len(self.moved) + len(self.keys)
         if any(x is None for x in args[:count]):
             raise not_linear()
-        return self.pullback(cotangents, args, [x is None for x in args])
+        from pcbatch.transforms.tangent import Tangent
 
-    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        from pcbatch.transforms.tangent import backward_pullback
-
-        return backward_pullback(self, cotangents, args, wanted)
+        moved = [x for x, is_moved in zip(args, self.moved, strict=False) if is_moved]
+        tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
+        of_results = bind(Tangent(self.run, self.moved, self.tape), *args[:count], *tangents)
+        return [*[None] * count, *of_results[: len(self.results)]]
 
 
 def is_float_variable(program: StackProgram, name: str) -> bool:

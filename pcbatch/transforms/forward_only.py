@@ -38,9 +38,6 @@ class ForwardOnly:
     def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any]:
         return avals
 
-    def for_tangents(self) -> ForwardOnly:
-        return self
-
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         def results(outs: Sequence[Any]) -> tuple[list[Any], list[Axis]]:
             return list(outs), list(axes)
@@ -54,9 +51,6 @@ class ForwardOnly:
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         works = "or use forward mode: `jax.jvp(f, ...)`, `jax.jacfwd(f)`"
         raise needs_pc("reverse mode (`jax.grad`, `jax.vjp`, `jax.jacrev`)", works)
-
-    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        return self.transpose(cotangents, args)
 
 
 def forward_only(raw: RawResult) -> RawResult:

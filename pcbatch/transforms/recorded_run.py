@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +43,23 @@ TRACED_VISITS = 256  # records of a block for each lane, on average, where the t
 TRACED_BYTES = 2**27  # of such a tape
 
 
+@dataclass(frozen=True)
+class Room:
+    """The room of a tape: rows of each block's buffers, and nested calls. The rows are for this many elements of
+    `vmap`s that are recorded together."""
+
+    rows: tuple[int, ...]
+    depth: int
+    elements: int = 1
+
+    def of(self, elements: int) -> Room:
+        """The room for another number of elements; not less, because one may have the records of all."""
+        if elements == self.elements:
+            return self
+        times = jax.core.max_dim(1, elements // self.elements)  # numbers of elements may be left open
+        return Room(tuple(n * times for n in self.rows), self.depth, elements)
+
+
 class RunOperation:
     """The base of operations that are made of a `Run`."""
 
@@ -52,15 +69,6 @@ class RunOperation:
 
     def __repr__(self) -> str:
         return f"{self.name}[lanes={self.run.lanes}]"
-
-    def for_tangents(self) -> Operation:
-        return cast("Operation", self)
-
-    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise not_linear()
-
-    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        return self.run.pullback(cotangents, args, wanted)
 
     @property
     def executable(self) -> PcExecutable:
@@ -78,7 +86,7 @@ class RecordedRun(RunOperation):
 
     run: Run
     tape: Tape
-    room: tuple[tuple[int, ...], int] | None = None  # rows of each block's buffers, and depth; None: it may grow
+    room: Room | None = None  # None: it may grow
     silent: bool = False  # lanes print nothing, for they print in another run
     name: str = "taped run"
 
@@ -88,7 +96,8 @@ class RecordedRun(RunOperation):
         return (*self.tape.keys(), STATUS, FULL, ELEMENTS, ROOM)
 
     def lower(self, *args: Any) -> Sequence[Any]:
-        rows, depth = self.room or (traced_rows(self), self.executable.traced_depth())
+        room = self.room or Room(traced_rows(self), self.executable.traced_depth())
+        rows, depth = room.rows, room.depth
         executable, lanes, sharded = self.executable, self.run.lanes, self.run.arguments(*args)
         machine = recording_machine(executable, self.tape, rows, self.silent)
         arguments = executable.natural({**sharded.mapped, **sharded.common})
@@ -116,10 +125,14 @@ class RecordedRun(RunOperation):
         count = len(outs) - len(self.keys)
         return list(outs[:count]), dict(zip(self.keys, outs[count:], strict=True))
 
-    def again(self, parts: Mapping[str, Any]) -> RecordedRun:
-        """The run with the room of the tape `parts`, so that the tapes of both have equal shapes, and in silence."""
+    def room_of(self, parts: Mapping[str, Any]) -> Room:
+        """The room that the tape `parts` has."""
         rows = tuple(parts[next(iter(b.buffers.values()))].shape[-2] for b in self.tape.blocks)
-        return replace(self, room=(rows, int(parts[ROOM].shape[-1])), silent=True)
+        return Room(rows, int(parts[ROOM].shape[-1]), parts[ELEMENTS].shape[-1])
+
+    def again(self, room: Room) -> RecordedRun:
+        """The run with this room, in silence."""
+        return replace(self, room=room.of(self.run.elements), silent=True)
 
     def abstract_eval(self, avals: Sequence[Any]) -> None:
         """The types of the results are those of the traced operation."""
@@ -153,6 +166,9 @@ class RecordedRun(RunOperation):
         from pcbatch.transforms.tangent import recorded_jvp_rule
 
         return recorded_jvp_rule(self, primals, tangents)
+
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        raise not_linear()
 
 
 def _stored(layout: Layout, name: str) -> Any:
@@ -203,7 +219,7 @@ def run_growing_tape(recorded: RecordedRun, *args: Any) -> list[Any]:
     depth = executable.depth
     while True:
         # Trials are silent: lanes print once, in a last run with the right room.
-        trial = replace(recorded, room=(rows, depth), silent=recorded.silent or executable.prints)
+        trial = replace(recorded, room=Room(rows, depth), silent=recorded.silent or executable.prints)
         outs = run_compiled(trial, executable, lanes, *args)
         parts = recorded.split(outs)[1]
         counts = [int(parts[block.count]) for block in recorded.tape.blocks]

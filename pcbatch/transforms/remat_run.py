@@ -29,8 +29,9 @@ from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import Sweep
 from pcbatch.runtime.vm.raw_result import replaying, unsought
 from pcbatch.transforms.primitive.derived import one_by_one
+from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation
-from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, RunOperation, run_compiled
+from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, Room, RunOperation, run_compiled
 from pcbatch.transforms.tape.plan import STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout
 
@@ -120,9 +121,13 @@ class RematRun(RunOperation):
         count = len(outs) - len(keys)
         return list(outs[:count]), dict(zip(keys, outs[count:], strict=True))
 
-    def again(self, parts: Mapping[str, Any]) -> RematRun:
-        """The run with the depth of the snapshots `parts`, so that those of both have equal shapes."""
-        return replace(self, depth=int(parts[ROOM].shape[-1]))
+    def room_of(self, parts: Mapping[str, Any]) -> Room:
+        """The room that the snapshots `parts` have."""
+        return Room((), int(parts[ROOM].shape[-1]))
+
+    def again(self, room: Room) -> RematRun:
+        """The run with the depth of this room."""
+        return replace(self, depth=room.depth)
 
     def abstract_eval(self, avals: Sequence[Any]) -> None:
         """The types of the results are those of the traced operation."""
@@ -134,6 +139,9 @@ class RematRun(RunOperation):
         from pcbatch.transforms.tangent import recorded_jvp_rule
 
         return recorded_jvp_rule(self, primals, tangents)
+
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        raise not_linear()
 
 
 def run_with_snapshots(machine: Machine, state: State, snapshots: int) -> tuple[State, dict[str, Any]]:

@@ -78,9 +78,6 @@ class Run:
             names = jnp.arange(self.lanes, dtype=jnp.int32) // self.elements
         return ShardedArguments(mapped, {v: x for v, is_mapped, x in named if not is_mapped}, end, names)
 
-    def for_tangents(self) -> Run:
-        return replace(self, smooth=True)
-
     @property
     def splits(self) -> bool:
         """Whether XLA may split the run by lanes, if no mesh is given."""
@@ -170,9 +167,6 @@ class Run:
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()
-
-    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        return tangent.run_pullback(self, cotangents, args, wanted)
 
 
 def traced_run(

@@ -1,14 +1,12 @@
 """Derivatives of a run, as operations of JAX.
 
     Run ── jvp ──> RecordedRun (the run, and its tape) and Tangent (linear) ── transpose ──> Backward
+    Backward ── jvp ──> Jvp(GradientRun) ── transpose ──> Jvp(GradientRun)
 
 Forward mode is JAX's own, of the machine's loop. Reverse mode undoes the records of the tape (`tape/plan.py`,
-`tape/backward_machine.py`). Forward over reverse is JAX's forward mode of `RecordedRun` and `Backward`.
-
-Reverse mode of derivatives needs no other machine. Let `f` be the run and `g(x, ct) = J(x)^T ct` its gradient. The
-tangent of `g` is `H(x, ct) u + J(x)^T u_ct`. Its transpose maps `v` to `H(x, ct) v`, because the Hessian `H` of
-`<ct, f(x)>` is symmetric, and to `J(x) v`: forward over reverse, and forward mode. The tape is a function of `x`, so
-its part of the derivative is in that of `x`, and its own cotangents are zero (`Operation.pullback`).
+`tape/backward_machine.py`). A derivative of a gradient is the product of a symmetric matrix and a vector, in either mode
+(`gradient_run.py`). No tape has a tangent: it is a function of the arguments of its run, and the derivative through it
+is in that of the arguments.
 """
 
 from __future__ import annotations
@@ -20,11 +18,13 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, cast
 
 import jax
+import jax.numpy as jnp
 
 from pcbatch.ir.def_use import reads, writes
-from pcbatch.transforms.backward import Backward, is_float_variable
+from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.failure_callback import failure_mode, notify_if
-from pcbatch.transforms.primitive.derived import Jvp, at_once, batch_tangents, is_inexact, linear_jvp, one_by_one
+from pcbatch.transforms.gradient_run import GradientRun
+from pcbatch.transforms.primitive.derived import at_once, batch_tangents, is_inexact, linear_jvp, tangents_of
 from pcbatch.transforms.primitive.errors import blaming, not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, types_of
 from pcbatch.transforms.recorded_run import FULL, RecordedRun, RunOperation, folded_part, run_compiled, tape_notice
@@ -51,7 +51,6 @@ class Tangent(RunOperation):
     tape: Tape | None
     no_tape: Exception | None = field(default=None, compare=False)  # the reason for which there is none
     foreign_tape: bool = False  # the tape is that of another run: the transpose records again
-    of_tape: bool = False  # the tangents of the floating parts of the tape are results, too
     name: str = "tangents of run"
     differentiates = True
 
@@ -65,39 +64,28 @@ class Tangent(RunOperation):
         return () if self._recorder is None else self._recorder.keys
 
     def lower(self, *args: Any) -> Sequence[Any]:
-        count = len(self.moved)
-        first = count + len(self._keys)
-        source: Operation = self.run
-        if self.of_tape:
-            assert self._recorder is not None
-            source = self._recorder.again(dict(zip(self._keys, args[count:first], strict=True)))
-        return Jvp(source, self.moved).lower(*args[:count], *args[first:])
+        count, smooth = len(self.moved), replace(self.run, smooth=True)
+        return tangents_of(smooth.lower, self.moved, args[:count], args[count + len(self._keys) :])
 
     def impl(self, *args: Any) -> Sequence[Any]:
         return run_compiled(self, self.executable, self.run.lanes, *args)
 
     def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any]:
-        count = len(self.moved)
-        parts = avals[count : count + len(self._keys)] if self.of_tape else ()
-        return [x.to_tangent_aval() for x in (*types_of(self.run, avals[:count]), *parts) if is_inexact(x)]
+        return [x.to_tangent_aval() for x in types_of(self.run, avals[: len(self.moved)]) if is_inexact(x)]
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         count, keys = len(self.moved), self._keys
         first = count + len(keys)  # tangent
         if all(axis is None for axis in axes[:first]):
             return at_once(self, size, axes)
-        forward, recorder = (*axes[:count], *axes[first:]), self._recorder
+        forward = (*axes[:count], *axes[first:])
         batched = batch_tangents(self._of_run, self.run, self.moved, size, forward)
-        if recorder is not None:
+        if self.tape is not None:
             assert isinstance(batched.operation, Tangent)
             # The tape can be that of the folded run only if its elements were recorded together.
             head = axes[count + keys.index(HEAD)] if HEAD in keys else None
             if head is None or batched.operation.run.program != self.run.program:
-                if self.of_tape:
-                    return one_by_one(self, size, axes)
                 batched = replace(batched, operation=replace(batched.operation, foreign_tape=True))
-            elif self.of_tape:
-                batched = batch_tangents(self._of_run, recorder, self.moved, size, forward)
 
         def operand(k: int, x: Any, axis: Axis) -> Any:
             if count <= k < first:
@@ -106,9 +94,8 @@ class Tangent(RunOperation):
 
         return replace(batched, operand=operand)
 
-    def _of_run(self, operation: Operation) -> Tangent:
-        # A `Run` is batched into a `Run`, and one that is recorded into another.
-        return replace(self, run=operation.run if isinstance(operation, RecordedRun) else cast("Run", operation))
+    def _of_run(self, run: Operation) -> Tangent:
+        return replace(self, run=cast("Run", run))  # a `Run` is batched into a `Run`
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
@@ -120,6 +107,9 @@ class Tangent(RunOperation):
             raise not_linear()
         return self.pullback(cotangents, args, [x is None for x in args])
 
+    def for_tangents(self) -> Tangent:
+        return self
+
     def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
         if self.no_tape is not None:
             raise self.no_tape
@@ -128,11 +118,10 @@ class Tangent(RunOperation):
         of_tangents = iter(wanted[first:])
         linear = [is_moved and next(of_tangents) for is_moved in self.moved]
         taped = Taped.of(self.run, None if self.foreign_tape else self.tape, args[:first], [*map(or_, wanted, linear)])
-        # Only the value has cotangents: where the tape has some, they are zeros that JAX has made.
         back: list[Any] = [None] * count
         if any(wanted[:count]):
-            of_parts = taped.tangents(self.moved, args[first:])[1]
-            back = taped.tangents_of_backward(wanted[:count], cotangents, self.moved, args[first:], of_parts)
+            of_args = by_argument(self.moved, args[first:])
+            back = taped.tangents(wanted[:count], taped.cotangents(cotangents), of_args)[1]
         of_linear = taped.backward(linear, cotangents) if any(linear) else back
         moved = [ct for ct, is_moved in zip(of_linear, self.moved, strict=True) if is_moved]
         return [*back, *[None] * len(self._keys), *moved]
@@ -170,31 +159,30 @@ class Taped:
     def _parts(self) -> Sequence[Any]:
         return self.args[len(self.args) - len(self._recorder.keys) :]
 
+    def cotangents(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The cotangents of the floating leaves of the value, from those of all floating results of the run."""
+        return self._backward(()).cotangents(cotangents)
+
     def backward(self, moved: Sequence[bool], cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the arguments that are `moved`, from those of the floating results of the run."""
-        operation = self._backward(moved)
-        return _by_argument(moved, bind(operation, *self.args, *self._notifying(operation.cotangents(cotangents))))
+        outs = bind(self._backward(moved), *self.args, *self._notifying(self.cotangents(cotangents)))
+        return by_argument(moved, outs)
 
-    def tangents(self, moved: Sequence[bool], of_args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The tangents of the floating results of the run, and those of the floating parts of the tape."""
-        outs = bind(Tangent(self.run, tuple(moved), self.tape, of_tape=True), *self.args, *of_args)
-        count = len(outs) - sum(map(is_inexact, self._parts))
-        return outs[:count], outs[count:]
-
-    def tangents_of_backward(
+    def tangents(
         self,
         wanted: Sequence[bool],
         cotangents: Sequence[Any],
-        moved: Sequence[bool],
         of_args: Sequence[Any],
-        of_parts: Sequence[Any],
-    ) -> list[Any]:
-        """The tangents of the cotangents of the arguments that are `wanted`. `moved`, `of_args` and `of_parts` are the
-        tangents of the arguments and of the floating parts of the tape."""
-        operation = self._backward(wanted)
-        of_results = self._notifying(operation.cotangents(cotangents))
-        flags = (*moved, *map(is_inexact, self._parts), *(False for _ in of_results))
-        return _by_argument(wanted, bind(Jvp(operation, flags), *self.args, *of_results, *of_args, *of_parts))
+        of_cotangents: Sequence[Any] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """The tangents of the value, and of the cotangents of the arguments that are `wanted`. `cotangents` are those
+        of the floating leaves of the value; tangents are None where they are zero."""
+        recorder = self._recorder
+        room = recorder.room_of(dict(zip(recorder.keys, self._parts, strict=True)))
+        operation = GradientRun(self.run, tuple(wanted), self.tape, room)
+        args = self.args[: len(self.args) - len(recorder.keys)]
+        of_cotangents = of_cotangents or [None] * len(cotangents)
+        return operation.tangents(args, self._notifying(list(cotangents)), of_args, of_cotangents)
 
     def _backward(self, moved: Sequence[bool]) -> Backward:
         return Backward(self.run, tuple(moved), self.tape, remat=isinstance(self._recorder, RematRun))
@@ -210,7 +198,8 @@ class Taped:
         return notify_if(tape_notice(executable, recorder.tape), failure_mode(executable.options), flags, cotangents)
 
 
-def _by_argument(moved: Sequence[bool], of_moved: Sequence[Any]) -> list[Any]:
+def by_argument(moved: Sequence[bool], of_moved: Sequence[Any]) -> list[Any]:
+    """The values of those arguments that are `moved`; None for the others."""
     values = iter(of_moved)
     return [next(values) if is_moved else None for is_moved in moved]
 
@@ -243,41 +232,45 @@ def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple
 def recorded_jvp_rule(
     recorder: RecordedRun | RematRun, primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Sequence[Any], list[Any]]:
-    """The results of a run that is recorded, with the parts of its tape, and their tangents."""
+    """The results of a run that is recorded, with the parts of its tape, and their tangents: the tape has none."""
     outs = bind(recorder, *primals)
-    taped = Taped(recorder.run, recorder.tape, [*primals, *recorder.split(outs)[1].values()])
-    moved = [t is not None for t in tangents]
-    of_results, of_parts = taped.tangents(moved, [t for t in tangents if t is not None])
-    of_outs = iter((*of_results, *of_parts))
-    return outs, [next(of_outs) if is_inexact(x) else None for x in outs]
+    leaves, parts = recorder.split(outs)
+    moved = tuple(t is not None for t in tangents)
+    of_moved = [t for t in tangents if t is not None]
+    linear = iter(bind(Tangent(recorder.run, moved, recorder.tape), *primals, *parts.values(), *of_moved))
+    return outs, [*(next(linear) if is_inexact(x) else None for x in leaves), *(None for _ in parts)]
 
 
-def run_pullback(run: Run, cotangents: Sequence[Any], args: Sequence[Any], moved: Sequence[bool]) -> list[Any]:
-    """The rule `Operation.pullback` of a run, recorded or not."""
-    results = run.steps.results
-    of_floats = [ct for v, ct in zip(results, cotangents, strict=False) if is_float_variable(run.steps, v)]
-    return Taped.of(run, None, args, moved).backward(moved, of_floats)
-
-
-def backward_pullback(
-    operation: Backward, cotangents: Sequence[Any], args: Sequence[Any], moved: Sequence[bool]
-) -> list[Any]:
-    """The rule `Operation.pullback` of a backward run."""
+def backward_jvp_rule(
+    operation: Backward, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Sequence[Any], list[Any]]:
+    """The results of a backward run, and their tangents."""
     count, first = len(operation.moved), len(operation.moved) + len(operation.keys)
-    of_moved = _by_argument(operation.moved, cotangents)
-    forward = [v is not None for v in of_moved]
-    if not any(forward):
+    outs, cotangents = bind(operation, *primals), primals[first:]
+    if all(t is None for t in tangents[:count]):  # it is linear in cotangents
+        pairs = zip(cotangents, tangents[first:], strict=True)
+        return outs, bind(operation, *primals[:first], *(jnp.zeros_like(x) if t is None else t for x, t in pairs))
+    taped = Taped(operation.run, operation.tape, primals[:first])
+    of_moved = taped.tangents(operation.moved, cotangents, tangents[:count], tangents[first:])[1]
+    return outs, [t for t in of_moved if t is not None]
+
+
+def gradient_pullback(
+    operation: GradientRun, cotangents: Sequence[Any], args: Sequence[Any], moved: Sequence[bool]
+) -> list[Any]:
+    """The rule `pullback` of a run with its gradient: by its tangents, because its derivative is symmetric."""
+    count = len(operation.moved)
+    values = len(args) - count
+    of_args, of_cotangents = by_argument(operation.moved, cotangents[values:]), cotangents[:values]
+    if all(ct is None for ct in cotangents):
         return [None] * len(args)
-    directions = [v for v in of_moved if v is not None]
-    of_args: list[Any] = [None] * count
-    if any(moved[:count]):
-        taped = Taped.of(operation.run, operation.tape, args[:first], moved[:count])
-        of_results, of_parts = taped.tangents(forward, directions)
-        of_args = taped.tangents_of_backward(moved[:count], args[first:], forward, directions, of_parts)
+    if wanted(operation.run, moved[:count]) <= operation.tape.shared:
+        same = replace(operation, moved=tuple(moved[:count]))
+        of_values, back = same.tangents(args[:count], args[count:], of_args, of_cotangents)
     else:
-        of_results = bind(Tangent(operation.run, tuple(forward), operation.tape), *args[:first], *directions)
-    pairs = zip(of_results, moved[first:], strict=False)
-    return [*of_args, *[None] * len(operation.keys), *(v if is_moved else None for v, is_moved in pairs)]
+        taped = Taped.of(operation.run, None, args[:count], moved[:count])
+        of_values, back = taped.tangents(moved[:count], args[count:], of_args, of_cotangents)
+    return [*back, *(t if is_moved else None for t, is_moved in zip(of_values, moved[count:], strict=True))]
 
 
 def wanted(run: Run, moved: Sequence[bool]) -> frozenset[str]:

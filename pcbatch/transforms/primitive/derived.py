@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import (
     Axis,
     BatchedOperation,
+    Differentiable,
     Operation,
     ReadResults,
     bind,
@@ -76,7 +77,11 @@ class MappedOperation:
         """The types of the results are those of the traced operation."""
 
     def for_tangents(self) -> MappedOperation:
-        return replace(self, of=self.of.for_tangents())
+        return replace(self, of=self._of.for_tangents())
+
+    @property
+    def _of(self) -> Differentiable:
+        return cast("Differentiable", self.of)  # else it has no `Jvp`
 
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         if not self.at_once:
@@ -97,19 +102,24 @@ class MappedOperation:
         return BatchedOperation(operation, operand, _behind_first_axis(inner.results), _behind_first_axis(inner.floats))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        outs = bind(self, *primals)
-        return outs, jvp_of(self, primals, tangents, outs)
+        # By the rule of the operation inside, which may be another one than forward mode of what it consists of.
+        each: Any = jax.vmap(self.of.jvp, in_axes=(self._axes, self._axes), axis_size=self.size)
+        outs, of_outs = each(list(primals), list(tangents))
+        return outs, of_outs
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         return self._of_elements(self.of.transpose, cotangents, args)
 
     def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-        return self._of_elements(lambda cts, xs: self.of.pullback(cts, xs, wanted), cotangents, args)
+        return self._of_elements(lambda cts, xs: self._of.pullback(cts, xs, wanted), cotangents, args)
+
+    @property
+    def _axes(self) -> list[Axis]:
+        return [0 if is_mapped else None for is_mapped in self.mapped]
 
     def _of_elements(self, pull: Pullback, cotangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         """The cotangents of the arguments, from those of each element's."""
-        axes = [0 if is_mapped else None for is_mapped in self.mapped]
-        each: Any = jax.vmap(lambda cts, xs: list(pull(cts, xs)), in_axes=(0, axes), axis_size=self.size)
+        each: Any = jax.vmap(lambda cts, xs: list(pull(cts, xs)), in_axes=(0, self._axes), axis_size=self.size)
         pairs = zip(each(list(cotangents), list(args)), self.mapped, strict=True)
         return [ct if ct is None or is_mapped else ct.sum(0) for ct, is_mapped in pairs]
 
@@ -165,7 +175,7 @@ class Jvp:
     results.
     """
 
-    of: Operation
+    of: Differentiable
     moved: tuple[bool, ...]
     differentiates = True
 
@@ -182,14 +192,7 @@ class Jvp:
 
     def lower(self, *args: Any) -> Sequence[Any]:
         primals, tangents = args[: len(self.moved)], args[len(self.moved) :]
-        moved, of = [k for k, is_moved in enumerate(self.moved) if is_moved], self.of.for_tangents()
-
-        def function(*values: Any) -> list[Any]:
-            new = dict(zip(moved, values, strict=True))
-            return list(of.lower(*(new.get(k, x) for k, x in enumerate(primals))))
-
-        outs, of_outs = jax.jvp(function, [primals[k] for k in moved], list(tangents))
-        return [t for x, t in zip(outs, of_outs, strict=True) if is_inexact(x)]
+        return tangents_of(self.of.for_tangents().lower, self.moved, primals, tangents)
 
     def impl(self, *args: Any) -> Sequence[Any]:
         return list(jitted(self)(*args))
@@ -203,7 +206,7 @@ class Jvp:
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         if all(axis is None for axis in axes[: len(self.moved)]):
             return at_once(self, size, axes)
-        return batch_tangents(lambda of: Jvp(of, self.moved), self.of, self.moved, size, axes)
+        return batch_tangents(lambda of: Jvp(cast("Differentiable", of), self.moved), self.of, self.moved, size, axes)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
@@ -249,14 +252,28 @@ class Jvp:
         return [next(floats) if is_inexact(type_) else None for type_ in types]
 
 
+def tangents_of(
+    function: Callable[..., Sequence[Any]], moved: Sequence[bool], primals: Sequence[Any], tangents: Sequence[Any]
+) -> list[Any]:
+    """The tangents of the floating results of a function, from those of its arguments that are `moved`."""
+    positions = [k for k, is_moved in enumerate(moved) if is_moved]
+
+    def of_moved(*values: Any) -> list[Any]:
+        new = dict(zip(positions, values, strict=True))
+        return list(function(*(new.get(k, x) for k, x in enumerate(primals))))
+
+    outs, of_outs = jax.jvp(of_moved, [primals[k] for k in positions], list(tangents))
+    return [t for x, t in zip(outs, of_outs, strict=True) if is_inexact(x)]
+
+
 def batch_tangents(
-    tangents_of: Callable[[Operation], Operation],
+    make: Callable[[Operation], Operation],
     of: Operation,
     moved: Sequence[bool],
     size: int,
     axes: Sequence[Axis],
 ) -> BatchedOperation:
-    """Batch the tangents of `of`: they are `tangents_of` its batched operation. `axes` are of primals and tangents."""
+    """Batch the tangents of `of`: they are what `make` makes of its batched operation. `axes` are of primals and tangents."""
     count = len(moved)
     positions = [k for k, is_moved in enumerate(moved) if is_moved]
     # A primal is batched if it or its tangent is.
@@ -268,10 +285,12 @@ def batch_tangents(
     def operand(k: int, x: Any, axis: Axis) -> Any:
         return inner.operand(k if k < count else positions[k - count], x, axis)
 
-    return BatchedOperation(tangents_of(inner.operation), operand, inner.floats, inner.floats)
+    return BatchedOperation(make(inner.operation), operand, inner.floats, inner.floats)
 
 
-def jvp_of(operation: Operation, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+def jvp_of(
+    operation: Differentiable, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]
+) -> list[Any]:
     """The tangents of all results of an operation; None for those that have none."""
     moved = tuple(t is not None for t in tangents)
     of_outs = iter(bind(Jvp(operation, moved), *primals, *(t for t in tangents if t is not None)))
@@ -279,7 +298,7 @@ def jvp_of(operation: Operation, primals: Sequence[Any], tangents: Sequence[Any]
 
 
 def linear_jvp(
-    operation: Operation, first: int, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]
+    operation: Differentiable, first: int, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]
 ) -> list[Any]:
     """The tangents of the results of an operation that is linear in its operands from the `first` on: in these alone,
     it is its own derivative."""

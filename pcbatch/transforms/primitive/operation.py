@@ -53,9 +53,6 @@ class Operation(Hashable, Protocol):
     def abstract_eval(self, avals: Sequence[Any]) -> Sequence[Any] | None:
         """Return the types of the results, or None if only tracing tells."""
 
-    def for_tangents(self) -> Operation:
-        """Return the same function in the form that JAX's forward mode differentiates right."""
-
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         """Return the operation for `size` elements of a `vmap`, which are along these axes of the operands."""
 
@@ -66,13 +63,17 @@ class Operation(Hashable, Protocol):
         """Return the cotangents of the arguments that are None, in which the operation is linear; None for the others.
         A cotangent is None where it is zero."""
 
+
+class Differentiable(Operation, Protocol):
+    """An operation whose tangents may be transposed (see `Jvp` in `derived.py`)."""
+
+    def for_tangents(self) -> Differentiable:
+        """Return the same function in the form that JAX's forward mode differentiates right."""
+
     def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
         """Return the cotangents of the arguments that are `wanted`, None for the others, by operations that JAX may
-        differentiate. A cotangent is None where it is zero.
-
-        The parts of a tape count as functions of the arguments of the run: a cotangent that would be theirs is in that
-        of these arguments, and theirs is None.
-        """
+        differentiate. A cotangent is None where it is zero. The parts of a tape have none: the tape is a function of
+        the arguments of its run, and the derivative through it is in theirs."""
 
 
 @dataclass(frozen=True)
