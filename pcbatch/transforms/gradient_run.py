@@ -1,8 +1,8 @@
 """A run and its gradient as one operation, of which derivatives of gradients are made.
 
 For a run `f` let `p(x, ct) = <ct, f(x)>`. A `GradientRun` computes `f(x)` and `J(x)^T ct`: the gradient of `p`. Its own
-derivative is the Hessian of `p`, which is symmetric: the transpose of its tangents is its tangents. So reverse mode of a
-gradient is forward mode of it, and no machine is needed that undoes the backward machine.
+derivative is the Hessian of `p`, which is symmetric: the transpose of its tangents is its tangents. So reverse mode of
+a gradient is forward mode of it, and no machine is needed that undoes the backward machine.
 
 The run is recorded inside of the operation, so that no tape has tangents.
 """

@@ -102,6 +102,18 @@ def test_with_vmap(subject: Subject, where: str, axes: tuple[Any, Any]) -> None:
     close(found, derivative(subject.plain, each)(*args))
 
 
+def test_elements_with_directions_of_what_lanes_share() -> None:
+    """Elements are recorded together, and have tangents of what is the same for all of them."""
+    subject = SUBJECTS["loop"]
+    x, directions = jnp.stack([subject.x, subject.x * 0.5]), jnp.array([1.0, -2.0])
+
+    def along(f: Function) -> Any:
+        return lambda x, v: jax.jvp(lambda w: jax.grad(total(f))(x, w), (subject.w,), (v,))[1]
+
+    found = jax.vmap(along(subject))(x, directions)
+    close(found, jnp.stack([along(subject.plain)(x[k], directions[k]) for k in range(2)]))
+
+
 # Programs
 
 

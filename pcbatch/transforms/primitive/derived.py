@@ -273,7 +273,7 @@ def batch_tangents(
     size: int,
     axes: Sequence[Axis],
 ) -> BatchedOperation:
-    """Batch the tangents of `of`: they are what `make` makes of its batched operation. `axes` are of primals and tangents."""
+    """Batch the tangents of `of`: `make` makes them of its batched operation. `axes` are of primals and tangents."""
     count = len(moved)
     positions = [k for k, is_moved in enumerate(moved) if is_moved]
     # A primal is batched if it or its tangent is.
