@@ -5,8 +5,8 @@
 
 Forward mode is JAX's own, of the machine's loop. Reverse mode undoes the records of the tape (`tape/plan.py`,
 `tape/backward_machine.py`). A derivative of a gradient is the product of a symmetric matrix and a vector, in either
-mode (`gradient_run.py`). No tape has a tangent: it is a function of the arguments of its run, and the derivative through
-it is in that of the arguments.
+mode (`gradient_run.py`). No tape has a tangent: it is a function of the arguments of its run, and the derivative
+through it is in that of the arguments.
 """
 
 from __future__ import annotations
