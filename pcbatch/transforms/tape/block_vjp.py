@@ -11,10 +11,9 @@ cotangent: they are those that need a result of the steps that use the value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, Protocol
 
 import jax
@@ -147,11 +146,11 @@ def _undo(step: Node, env: Env, cts: _Cotangents, width: int, wanted: AbstractSe
     out_cts = [cts.of[step.outs[k]] for k in outs]
     operands = [env[i] for i in step.ins]
     masks = [cts.needed[step.outs[k]] for k in outs if step.outs[k] in cts.needed]
-    needed = reduce(cts.needs.either, masks) if masks else None  # None: all inputs are uniform
+    needed = cts.needs.any_of(masks) if masks else None  # None: all inputs are uniform
     undone = _Undone(step, tuple(type(x) for x in operands), tuple(outs), tuple(ins), width)
     values = [x.value for x in operands]  # type: ignore[union-attr]
     if needed is None or step.linear:
-        in_cts = undone.pull(out_cts, values)
+        in_cts: Iterable[Any] = undone.pull(out_cts, values)
     else:
         in_cts = cts.needs.apply(undone.masked, needed, out_cts, values)
     for k, ct in zip(ins, in_cts, strict=True):
@@ -185,18 +184,16 @@ class _Undone:
         in_cts: Sequence[Any] = jax.vjp(function, *(values[k] for k in self.ins))[1](list(out_cts))
         return in_cts
 
-    def masked(self, needed: jax.Array, out_cts: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
+    def masked(self, needed: jax.Array, out_cts: Sequence[Any], values: Sequence[Any]) -> Iterator[Any]:
         """The cotangents of the inputs, zero where `needed`, bool[records], is false."""
         if self.uniform:
             # The cotangent of a uniform input is summed over all records inside `jax.vjp`, where a single `0 * inf`
             # would spoil the sum. Records that do not need the result compute with the values of one that does.
             pairs = zip(self.kinds, values, strict=True)
             values = [x if kind is Common else _from_active_lane(x, needed) for kind, x in pairs]
-        masked = []
         for k, ct in zip(self.ins, self.pull(out_cts, values), strict=True):
             mask = jnp.any(needed) if k in self.uniform else lane_mask(needed, ct)
-            masked.append(jnp.where(mask, ct, jnp.zeros((), ct.dtype)))
-        return masked
+            yield jnp.where(mask, ct, jnp.zeros((), ct.dtype))
 
 
 def _needing(step: Node, k: int, needed: jax.Array | None, values: Sequence[Any], needs: Needs) -> jax.Array | None:
@@ -217,11 +214,9 @@ def zero_preserving_vjp(fn: Callable[..., Any], needs: Needs = PLAIN) -> Callabl
 
     def pull(pullback: Any, cotangents: Any) -> Any:
         floats = [ct for ct in jax.tree.leaves(cotangents) if jnp.issubdtype(ct.dtype, jnp.inexact)]
+        nonzero = needs.of_all(floats)
         leaves, tree = jax.tree.flatten(pullback(cotangents))
-        if not floats:
-            return jax.tree.unflatten(tree, leaves)
         inexact = [k for k, ct in enumerate(leaves) if jnp.issubdtype(ct.dtype, jnp.inexact)]
-        nonzero = needs.of_any([ct.reshape(1, -1) for ct in floats])[0]
         new = dict(zip(inexact, needs.apply(masked, nonzero, *(leaves[k] for k in inexact)), strict=True))
         return jax.tree.unflatten(tree, [new.get(k, ct) for k, ct in enumerate(leaves)])
 

@@ -8,7 +8,7 @@ of the tangents, and a masked function has a derivative that is masked by both (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-Raw = Callable[..., Sequence[Any]]  # of a mask and arrays
+Raw = Callable[..., Iterable[Any]]  # of a mask and arrays
 _Component = tuple[Any, ...]  # arrays; None: zero
 
 
@@ -33,7 +33,13 @@ class Needs:
 
     def of_any(self, cts: Sequence[Any]) -> jax.Array:
         """The needs of records for cotangents, [records, ...] each."""
-        return reduce(self.either, map(self.of, cts))
+        return reduce(jnp.maximum, map(_mark, cts)) if self.tangents else any_in_record(cts)
+
+    def of_all(self, cts: Sequence[Any]) -> jax.Array:
+        """The need for cotangents of any shapes, a scalar."""
+        if self.tangents:
+            return reduce(jnp.maximum, (_mark(ct.reshape(1, -1))[0] for ct in cts), jnp.zeros((), jnp.float32))
+        return reduce(jnp.logical_or, (jnp.any(ct != 0) for ct in cts), jnp.zeros((), bool))
 
     def certain(self, mask: Any) -> Any:
         """The needs of the records in `mask`, bool[records], whatever their cotangents are."""
@@ -41,13 +47,17 @@ class Needs:
 
     def either(self, one: Any, other: Any) -> Any:
         """The records that are in one of two needs."""
-        return jnp.maximum(one, other) if self.tangents else jnp.logical_or(one, other)
+        return jnp.maximum(one, other) if self.tangents else one | other
+
+    def any_of(self, needs: Sequence[Any]) -> Any:
+        """The records that are in one of several needs."""
+        return reduce(jnp.maximum if self.tangents else jnp.logical_or, needs)
 
     def among(self, needs: Any, mask: Any) -> Any:
         """The needs of the records in `mask`, bool[records]."""
         return jnp.where(mask, needs, jnp.zeros((), needs.dtype)) if self.tangents else needs & mask
 
-    def apply(self, raw: Raw, needs: Any, *args: Any) -> Sequence[Any]:
+    def apply(self, raw: Raw, needs: Any, *args: Any) -> Iterable[Any]:
         """`raw(mask, *args)`, with the needs as a mask. It closes over no array that has a tangent."""
         return _masked(raw, 0)((needs,), (args,))[0] if self.tangents else raw(needs, *args)
 
