@@ -107,7 +107,7 @@ def nested_functions_that_change_a_list(n):
         calls.append(x)
         return x % 2
 
-    add = lambda x: calls.append(10 * x)  # noqa: E731
+    add = lambda x: calls.append(10 * x)
     known = odd(n) and odd(n + 1) or odd(n + 2)
     add(n)
     return known + 10 * any(odd(x) for x in range(n)) + 100 * len(calls) + 1000 * sum(calls)
