@@ -40,7 +40,8 @@ DERIVATIVES: dict[str, Callable[[Function], Function]] = {
     "grad of a step along the gradient": lambda f: jax.grad(
         lambda x, w: total(f)(x - 0.1 * jax.grad(total(f))(x, w), w), (0, 1)
     ),
-    # Of higher order
+}
+HIGHER: dict[str, Callable[[Function], Function]] = {
     "grad of grad of grad": lambda f: jax.grad(lambda x, w: sum(map(jnp.sum, of_sines(f)(x, w))), (0, 1)),
     "jvp of grad of grad": lambda f: pushed(of_sines(f)),
     "grad of jvp of grad": lambda f: jax.grad(
@@ -58,9 +59,17 @@ DERIVATIVES: dict[str, Callable[[Function], Function]] = {
 @pytest.mark.parametrize("name", DERIVATIVES)
 @every_subject
 def test_derivatives_of_derivatives(subject: Subject, name: str, jit: bool) -> None:
-    derivative = DERIVATIVES[name]
+    derivative = {**DERIVATIVES, **HIGHER}[name]
     want = derivative(subject.plain)(*subject.args)
     close((jax.jit(derivative(subject)) if jit else derivative(subject))(*subject.args), want)
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
+@pytest.mark.parametrize("name", HIGHER)
+@pytest.mark.parametrize("subject", ["loop", "recursion"])
+def test_derivatives_of_higher_order(subject: str, name: str, jit: bool) -> None:
+    test_derivatives_of_derivatives(SUBJECTS[subject], name, jit)
 
 
 @pytest.mark.share(12)
