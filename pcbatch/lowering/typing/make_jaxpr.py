@@ -22,7 +22,7 @@ def make_jaxpr(fn: Callable[..., list[Any]], avals: Sequence[Any]) -> jex.Closed
         try:
             return fn(*arrays)
         except Exception as error:
-            if jax.config.jax_check_tracer_leaks:  # a traceback holds tracers, which JAX would find
+            if getattr(jax.config, "jax_check_tracer_leaks", False):  # a traceback holds tracers, which JAX would find
                 raise
             errors.append(error)
             return []
