@@ -47,7 +47,22 @@ def f0(a, b, r):
     return 1 if q is None else 2
 """
 
+# The arm that is the loop was cut for a type of `d` that its definitions do not agree on.
+LOOP_OVER_WHAT_WAS_STORED_IN_TRY = """\
+def f0(a, b):
+    d = {}
+    try:
+        d[a] = a > 2
+    except ArithmeticError:
+        pass
+    t = 7
+    for v in d:
+        t = 31
+    return t
+"""
+
 PROGRAMS = {
+    "loop over what was stored in try": PythonProgram(LOOP_OVER_WHAT_WAS_STORED_IN_TRY, INTEGERS),
     "attribute of None in try": PythonProgram(ATTRIBUTE_OF_NONE_IN_TRY, (*INTEGERS, ("r", "node"))),
     "nothing stored": PythonProgram(ELEMENT_OF_A_LIST_IN_WHICH_NOTHING_WAS_STORED, INTEGERS),
     "recursion in a traced helper": PythonProgram(RECURSION_IN_A_TRACED_HELPER, (*INTEGERS, ("r", "node"))),
