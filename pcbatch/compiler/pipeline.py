@@ -37,6 +37,7 @@ from pcbatch.lowering.cfg_passes import (
     forward_destinations,
     if_conversion,
     inline,
+    known_failures,
     lift_captures,
     lower_checks,
     prove_checks,
@@ -289,6 +290,8 @@ def _unrolled(
         unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))
         if unrolled == source and inferred.widened:
             unrolled = _without_widening(source, cfg, args)
+        if unrolled == source and inferred.errors:
+            unrolled = checked(known_failures.run(source, cfg, inferred), "known_failures", ("defined",))
         if unrolled == source:
             return source, cfg, inferred
         source = unrolled
