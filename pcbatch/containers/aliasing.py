@@ -72,6 +72,8 @@ class Parts:
         self._kept.append(value)
         level.add(("object", id(value)))
         self.inner.add(("inside", id(value)))
+        if value.snapshot is not None:
+            level.add(("object", id(value.snapshot)))
         for element in value.held:
             self._add(element, self.inner)
         parent = value.parent
