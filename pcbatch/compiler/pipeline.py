@@ -194,6 +194,7 @@ def _compile(
             check_types.run(cfg, inferred)
             check_ownership.run(cfg, inferred)
         except CompileError as error:
+            expand.look_at_records(inferred, decisions)
             raise _with_names(error, fn, is_batched, statics) from None
         entry = cfg.function(cfg.entry)
         result = inferred.types[entry.name, entry.results[0]]

@@ -2,9 +2,9 @@
 
     xs = Node(i, xs)        # a row (i, xs) of the list of `Node`; the value is a reference to it
 
-The heap is one list for each class, whose elements are the fields. Rows are only added. A primitive that makes or
-reads such records has the heap as a last operand, and the heap after it as a last result. Objects are stored where
-they leave a primitive; inside one they are what Python makes of them.
+The heap is one list for each class, whose elements are the fields. A primitive that makes, reads or changes such records
+has the heap as a last operand, and the heap after it as a last result. An object is stored as soon as it is made, or
+else where it leaves a primitive. An assignment to a field stores into its column, so every reference sees it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field, is_dataclass
+from enum import Enum
 from functools import lru_cache, reduce
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -24,16 +25,22 @@ import numpy as np
 from pcbatch.containers.aliasing import MOST, captured_values, parts_of
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
+from pcbatch.containers.elements import Rows
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
+from pcbatch.records.decode import MemberValue
+from pcbatch.records.made_fields import HeapChanges, HeapUse, put_field
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
 from pcbatch.records.schema import field_names, is_record
 
 HEAP = "__made__"
 """The variable that holds the heap, in every function that makes or reads records made in lanes."""
 
-FIELD_HELP = "keep numbers, and records or None, in the fields of records that are made in a lane"
+FIELD_HELP = "keep numbers, arrays, lists of these, and records or None, in the fields of records that are made in a lane"
 EXISTING_HELP = "make the record in the batched function, once for each lane, and pass it on"
 
 
@@ -56,15 +63,39 @@ class MadeSchema:
         fields = self.classes[cls].fields
         return (cls, fields.index(name)) if name in fields else None
 
+    def row(self, id_: Any) -> Any:
+        """Return the row of a record."""
+        return id_ if len(self.classes) == 1 else id_ // len(self.classes)
+
     def read(self, place: tuple[int, int], id_: Any) -> Any:
         """Return the field of a record at a place in its class."""
         cls, field = place
-        rows = _heap_in_use().lists[cls]
-        value = rows.element(jnp.maximum(id_, 0) // len(self.classes))
+        heap = _heap_in_use()
+        value = heap.lists[cls].element(self.row(jnp.maximum(id_, 0)))
+        heap.changes.read(place, value[field])
         return value[field]
+
+    def write(self, place: tuple[int, int], id_: Any, value: Any) -> None:
+        """Store a value in the field of a record, if the record is of the class of this place."""
+        cls, field = place
+        heap = _heap_in_use()
+        name = f"{self.classes[cls].cls.__name__}.{self.classes[cls].fields[field]}"
+        value = _field(value, name)
+        rows = heap.lists[cls]
+        if isinstance(rows._columns, Unset):
+            return  # nothing was made: no lane gets here
+        here = id_ % len(self.classes) == cls if len(self.classes) > 1 else True
+        row = jnp.where((id_ >= 0) & here, self.row(jnp.maximum(id_, 0)), rows.capacity)
+        heap.changes.stored(place, value)
+        try:
+            put_field(rows, row, field, value)
+        except Refusal as unlike:
+            raise _unlike_fields(name, unlike, value) from None
 
     def is_in(self, id_: Any, classes: Iterable[int]) -> Any:
         """Return whether a record, or None, is of one of some classes: bool[]."""
+        if len(self.classes) == 1:
+            return number(id_ >= 0)
         tag = id_ % len(self.classes)
         return number((id_ >= 0) & reduce(jnp.logical_or, [tag == c for c in classes]))
 
@@ -74,6 +105,7 @@ class MadeSchema:
 
 
 NOTHING = MadeSchema(())
+NOT_IN_FIELDS = (LaneDeque,)
 
 
 class NeedsHeap(BaseException):  # not an error of the program, and no `except Exception` may take it for one
@@ -92,6 +124,7 @@ class WantsRecords(Refusal):
 class _Heap:
     lists: list[Any] | None  # None: the primitive is traced without a heap
     made: dict[int, tuple[Any, Ref]]  # by identity: the objects that have been stored, which are kept alive
+    changes: HeapChanges = field(default_factory=HeapChanges)
 
 
 _schema: ContextVar[MadeSchema] = ContextVar("pcbatch_made", default=NOTHING)
@@ -131,17 +164,39 @@ def mentions_made(tree: Any) -> bool:
     return any(mentions_made(child) for child in tree.children())
 
 
-def classes_in(value: Any) -> frozenset[MadeClass]:
-    """Return the classes of the objects of the user's in a value that may be records made in lanes."""
+def classes_in(value: Any, test: Callable[[Any], bool] = lambda part: True) -> frozenset[MadeClass]:
+    """Return the classes of the objects of the user's in a value that may be records made in lanes, and pass a test."""
     found: set[MadeClass] = set()
 
     def look(part: Any) -> bool:
-        if not isinstance(part, Container | type | Ref) and is_user_record(type(part)):
-            found.add(MadeClass(type(part), field_names(type(part), part)))
+        if not isinstance(part, Container | type | Ref) and is_user_record(type(part)) and test(part):
+            found.add(_class_of(part))
         return False
 
     jax.tree.leaves(value, is_leaf=look)
     return frozenset(found)
+
+
+def _class_of(value: Any) -> MadeClass:
+    """The class of an object, with its fields in an order that does not depend on the object."""
+    names = field_names(type(value), value)
+    return MadeClass(type(value), names if _declares_fields(type(value)) else tuple(sorted(names)))
+
+
+def _declares_fields(cls: type) -> bool:
+    return is_dataclass(cls) or issubclass(cls, tuple)
+
+
+def fits_fields(value: Any) -> bool:
+    """Return whether an object holds nothing that a field of a record cannot hold."""
+    parts = [getattr(value, name, None) for name in field_names(type(value), value)]
+    return not any(isinstance(part, dict | set | Entries | LaneDeque) for part in parts)
+
+
+def is_mutable(cls: type) -> bool:
+    """Return whether objects of a class can be changed by assignments to their attributes."""
+    frozen = is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return not frozen and not issubclass(cls, tuple)
 
 
 def is_user_record(cls: type) -> bool:
@@ -160,10 +215,12 @@ def without_heap(fn: Callable[..., Any], results: int) -> Callable[..., Any]:
     return run
 
 
-def with_heap(fn: Callable[..., Any], results: int, kept: list[dict[int, Any]]) -> Callable[..., Any]:
+def with_heap(
+    fn: Callable[..., Any], results: int, kept: list[dict[int, Any]], uses: list[HeapUse] | None = None
+) -> Callable[..., Any]:
     """Return a function that takes the heap as a last argument, and gives it back as a last result.
 
-    The objects that it has stored are added to `kept`.
+    The objects that it has stored are added to `kept`, and what it does to lists and arrays in fields to `uses`.
     """
 
     def run(*args: Any) -> Any:
@@ -173,6 +230,8 @@ def with_heap(fn: Callable[..., Any], results: int, kept: list[dict[int, Any]]) 
             out = fn(*rest)
             values = _results(out, results)
         kept.append(heap.made)
+        if uses is not None:
+            uses.append(heap.changes.use(values, rest))
         return (*values, tuple(heap.lists or ()))
 
     return run
@@ -229,7 +288,7 @@ def _rebuilt(value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
     if is_user_record(type(value)):
         inside = [getattr(value, name, None) for name in field_names(type(value), value)]
         if any(_stored(part, memo) is not part for part in inside):  # its class has to be one of them
-            raise WantsRecords(frozenset({MadeClass(type(value), field_names(type(value), value))}))
+            raise WantsRecords(frozenset({_class_of(value)}))
     return value
 
 
@@ -248,7 +307,7 @@ def _record(value: Any) -> Ref:
     cls = schema.number_of(type(value))
     assert cls is not None
     names = schema.classes[cls].fields
-    if field_names(type(value), value) != names:
+    if set(field_names(type(value), value)) != set(names) or not all(hasattr(value, name) for name in names):
         title = f"objects of {type(value).__name__} have different attributes"
         raise Refusal("PCB320", title, helps=("give all attributes a value in `__init__`",))
     if any(name not in names for name in getattr(value, "__dict__", ())):
@@ -256,36 +315,57 @@ def _record(value: Any) -> Ref:
         raise Refusal("PCB320", title, helps=("declare them as fields of the dataclass",))
     heap.made[id(value)] = value, None  # type: ignore[assignment]
     fields = tuple(_field(getattr(value, name), f"{type(value).__name__}.{name}") for name in names)
+    for k, part in enumerate(fields):
+        heap.changes.stored((cls, k), part, new=True)
     rows = heap.lists[cls]
     row = rows.length
     try:
         rows.append(fields or (jnp.int8(0),))
     except Refusal as unlike:
-        title = f"the fields of {type(value).__name__} hold values of different kinds in different records"
-        raise Refusal("PCB320", title, str(unlike), helps=(FIELD_HELP,)) from None
+        raise _unlike_fields(f"the fields of {type(value).__name__}", unlike, fields) from None
     ref = Ref(row * len(schema.classes) + cls, RefType(MADE_TABLE, schema, (cls,), False))
     heap.made[id(value)] = value, ref
     return ref
 
 
+def recorded(value: Any) -> Any:
+    """Return an object that has just been made, or a reference to it if its class has records made in lanes."""
+    if made_schema().number_of(type(value)) is None or _heap.get() is None:
+        return value
+    return _record(value)
+
+
+def _unlike_fields(name: str, error: Refusal, value: Any) -> Refusal:
+    if classes := classes_in(getattr(error, "values", value)) - set(made_schema().classes):
+        return WantsRecords(classes)
+    return Refusal(
+        "PCB320", f"{name} hold values of different kinds in different records", str(error), helps=(FIELD_HELP,)
+    )
+
+
 def _field(value: Any, name: str) -> Any:
-    """A field as it is stored: nothing in it can be changed in place."""
-    if value is None or isinstance(value, Ref | bool | int | float | complex):
+    """A field as it is stored: records in it are references."""
+    if value is None or isinstance(value, Ref | MemberValue):
+        return value
+    if isinstance(value, Enum):
+        return MemberValue(jnp.int32(list(type(value)).index(value)), type(value))
+    if isinstance(value, bool | int | float | complex):
         return value
     if made_schema().number_of(type(value)) is not None:
         return _record(value)
-    if isinstance(value, jax.Array | np.generic) and jnp.shape(value) == ():
+    if isinstance(value, jax.Array | np.generic | np.ndarray | Rows) and not isinstance(value, NOT_IN_FIELDS):
         return value
-    if type(value) is tuple:
-        return tuple(_field(part, name) for part in value)
+    if type(value) in (list, tuple):
+        parts = [_field(part, name) for part in value]
+        same = all(a is b for a, b in zip(parts, value, strict=True))
+        return value if same else type(value)(parts)
+    if isinstance(value, tuple) and hasattr(value, "_fields") and not is_user_record(type(value)):
+        return type(value)._make(_field(part, name) for part in value)  # type: ignore[attr-defined]
     if not isinstance(value, Container) and is_user_record(type(value)):
-        raise WantsRecords(frozenset({MadeClass(type(value), field_names(type(value), value))}))
-    from pcbatch.containers.optional import Optional
-
+        raise WantsRecords(frozenset({_class_of(value)}))
     if isinstance(value, Optional):
         return Optional(_field(value.value, name), value.present)
-    kind = "an array" if isinstance(value, jax.Array | np.ndarray) else f"a {_name(value)}"
-    title = f"`{name}` of a record that is made in a lane cannot be {kind}"
+    title = f"`{name}` of a record that is made in a lane cannot be a {_name(value)}"
     raise Refusal("PCB320", title, helps=(FIELD_HELP,))
 
 

@@ -111,8 +111,8 @@ class Ref(Joinable):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.pcbatch_type.table == MADE_TABLE:
-            title = f"`{name}` of a record that is made in a lane cannot be assigned"
-            raise _refused(title, "make a new record: `Node(value, node.next)`")
+            assign(self, name, value)
+            return
         raise _refused(
             f"`{name}` of {REFUSED} cannot be assigned: the tables are shared by all lanes",
             "keep what changes in variables or lists of the function",
@@ -342,6 +342,35 @@ def _values(ref: Ref, places: list[tuple[int, Any]]) -> list[Any]:
     return [
         decode.value(kind, columns, column, _row(ref, c), type_.table, type_.schema) for c, (kind, column) in places
     ]
+
+
+def assign(ref: Ref, name: str, value: Any) -> None:
+    """Store a value in a field of a record made in a lane, as `ref.name = value` does."""
+    type_ = ref.pcbatch_type
+    for cls in type_.types:
+        attribute = inspect.getattr_static(cls, name, None)
+        if isinstance(attribute, property):
+            if attribute.fset is None:
+                raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no setter")
+            raise _refused(f"`{name}` is a property of {cls.__name__}", "write a method that changes the object")
+        if issubclass(cls, tuple) or _is_frozen(cls):
+            raise AttributeError(f"cannot assign to field '{name}'")
+        if "__setattr__" in _methods(cls):
+            raise _refused(f"{cls.__name__} has a `__setattr__` of its own", "write a method that changes the object")
+    places = [type_.schema.place(c, name) for c in type_.classes]
+    if None in places:
+        cls = type_.types[places.index(None)]
+        raise _refused(
+            f"`{name}` is no attribute that `__init__` of {cls.__name__} sets", f"set it there: `self.{name} = None`"
+        )
+    _require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+    for place in places:
+        type_.schema.write(place, ref.pcbatch_id, value)
+
+
+def _is_frozen(cls: type) -> bool:
+    parameters = getattr(cls, "__dataclass_params__", None)
+    return parameters is not None and bool(parameters.frozen)
 
 
 def _row(ref: Ref, cls: int) -> Any:

@@ -27,6 +27,7 @@ from pcbatch.lowering.typing.objects import is_plain_object, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.traced_aliases import array_aliases, existing_objects, repeated_arrays
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
+from pcbatch.records.made_fields import NO_USE, HeapUse
 
 COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
@@ -81,6 +82,7 @@ class Traced:
         repeated: the results in which one mutable object stands at several places.
         tables: whether it reads the tables of records, which are a last operand.
         heap: the heap of records made in lanes after it, if it has that as the operand behind all others.
+        fields: what it does to lists and arrays in the fields of these records.
     """
 
     closed: jex.ClosedJaxpr
@@ -92,6 +94,7 @@ class Traced:
     repeated: frozenset[int] = frozenset()
     tables: bool = False
     heap: Abstract | None = None
+    fields: HeapUse = NO_USE
 
 
 def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
@@ -101,18 +104,21 @@ def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
     return replace(traced, tables=True, aliases=frozenset(aliases))
 
 
-def using_heap(traced: Traced, operands: int) -> Traced:
+def using_heap(traced: Traced, operands: int, fields: HeapUse, *, tables: bool) -> Traced:
     """Return a primitive whose last operand and last result is the heap of records that lanes make; `operands` is the
-    number of the others that are variables of the user's."""
+    number of the others that are variables of the user's; with `tables` those of packed objects stand between."""
     last = len(traced.outs) - 1
     aliases = {
-        one._replace(source=CAPTURED) if one.source >= operands else one for one in traced.aliases if one.result != last
+        one._replace(source=CAPTURED) if one.source >= operands else one
+        for one in traced.aliases
+        if one.result != last and one.source < operands + tables  # `fields` tells of the heap
     }
     return replace(
         traced,
         outs=traced.outs[:-1],
         weak=traced.weak[:-1],
         heap=traced.outs[-1],
+        fields=fields,
         aliases=frozenset(aliases),
         repeated=traced.repeated - {last},
     )
