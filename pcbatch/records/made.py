@@ -10,6 +10,7 @@ else where it leaves a primitive. An assignment to a field stores into its colum
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field, is_dataclass
@@ -125,6 +126,7 @@ class _Heap:
     lists: list[Any] | None  # None: the primitive is traced without a heap
     made: dict[int, tuple[Any, Ref]]  # by identity: the objects that have been stored, which are kept alive
     changes: HeapChanges = field(default_factory=HeapChanges)
+    later: list[tuple[Ref, tuple[int, int], Any]] = field(default_factory=list)  # fields on cycles
 
 
 _schema: ContextVar[MadeSchema] = ContextVar("pcbatch_made", default=NOTHING)
@@ -181,6 +183,11 @@ def _class_of(value: Any) -> MadeClass:
     """The class of an object, with its fields in an order that does not depend on the object."""
     names = field_names(type(value), value)
     return MadeClass(type(value), names if _declares_fields(type(value)) else tuple(sorted(names)))
+
+
+def classes_of_objects(values: Iterable[Any]) -> frozenset[MadeClass]:
+    """Return the classes of some objects."""
+    return frozenset(map(_class_of, values))
 
 
 def _declares_fields(cls: type) -> bool:
@@ -286,9 +293,12 @@ def _rebuilt(value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
         items = {key: _stored(part, memo) for key, part in value.items()}
         return value if all(items[key] is value[key] for key in value) else items
     if is_user_record(type(value)):
-        inside = [getattr(value, name, None) for name in field_names(type(value), value)]
-        if any(_stored(part, memo) is not part for part in inside):  # its class has to be one of them
-            raise WantsRecords(frozenset({_class_of(value)}))
+        inside = {name: getattr(value, name) for name in field_names(type(value), value) if hasattr(value, name)}
+        new = {name: _stored(part, memo) for name, part in inside.items()}
+        if any(new[name] is not inside[name] for name in new):
+            value = copy.copy(value)
+            for name, part in new.items():
+                object.__setattr__(value, name, part)
     return value
 
 
@@ -300,8 +310,8 @@ def _record(value: Any) -> Ref:
     if id(value) in heap.made:
         found = heap.made[id(value)][1]
         if found is None:
-            title = f"a {type(value).__name__} that is made in a lane holds itself"
-            raise Refusal("PCB320", title, helps=("records made in lanes have no cycles",))
+            title = f"a {type(value).__name__} that is made in a lane holds itself in a list"
+            raise Refusal("PCB320", title, helps=("make it first, and put it into the list then",))
         return found
     schema = made_schema()
     cls = schema.number_of(type(value))
@@ -314,7 +324,13 @@ def _record(value: Any) -> Ref:
         title = f"an object of {type(value).__name__} has attributes that are no fields of its class"
         raise Refusal("PCB320", title, helps=("declare them as fields of the dataclass",))
     heap.made[id(value)] = value, None  # type: ignore[assignment]
-    fields = tuple(_field(getattr(value, name), f"{type(value).__name__}.{name}") for name in names)
+    # A field that leads back to an object that is being stored gets its value when that has a row.
+    later = [(k, part) for k, name in enumerate(names) if _is_pending(part := getattr(value, name))]
+    waiting = {k for k, _ in later}
+    fields = tuple(
+        None if k in waiting else _field(getattr(value, name), f"{type(value).__name__}.{name}")
+        for k, name in enumerate(names)
+    )
     for k, part in enumerate(fields):
         heap.changes.stored((cls, k), part, new=True)
     rows = heap.lists[cls]
@@ -325,7 +341,18 @@ def _record(value: Any) -> Ref:
         raise _unlike_fields(f"the fields of {type(value).__name__}", unlike, fields) from None
     ref = Ref(row * len(schema.classes) + cls, RefType(MADE_TABLE, schema, (cls,), False))
     heap.made[id(value)] = value, ref
+    heap.later += [(ref, (cls, k), part) for k, part in later]
+    for one in [one for one in heap.later if not _is_pending(one[2])]:
+        heap.later.remove(one)
+        schema.write(one[1], one[0].pcbatch_id, one[2])
     return ref
+
+
+def _is_pending(value: Any) -> bool:
+    """Whether an object is being stored, and has no row yet."""
+    heap = _heap.get()
+    found = None if heap is None else heap.made.get(id(value))
+    return found is not None and found[0] is value and found[1] is None
 
 
 def recorded(value: Any) -> Any:

@@ -23,10 +23,11 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
-from pcbatch.lowering.typing.objects import is_plain_object, register_made
+from pcbatch.lowering.typing.objects import is_plain_object, on_cycle, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.traced_aliases import array_aliases, existing_objects, repeated_arrays
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
+from pcbatch.records.made import WantsRecords, classes_of_objects
 from pcbatch.records.made_fields import NO_USE, HeapUse
 
 COLLECTIVE = (
@@ -228,6 +229,8 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         args = [value.rebuild(pool) for value in ins]
         before = [flatten(arg) for arg in args]  # a list or dict that the function changes would be lost
         out = fn(*args)
+        if (objects := on_cycle((out, args))):  # which JAX cannot flatten
+            raise WantsRecords(classes_of_objects(objects))
         _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else tuple(out)
         for value in values:
