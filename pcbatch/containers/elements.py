@@ -33,6 +33,7 @@ from pcbatch.containers.columns import (
     zero_of,
 )
 from pcbatch.containers.container import Container
+from pcbatch.containers.copies import note_copy
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
@@ -194,7 +195,8 @@ def element_at(values: Rows, index: Any) -> Any:
             return Optional(jax.tree.map(lambda part: read(part, origin), leaf.value), leaf_at(leaf.present, place))
         return None if leaf is None else note(leaf_at(leaf, place), origin)
 
-    return jax.tree.unflatten(tree, [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)])
+    element = jax.tree.unflatten(tree, [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)])
+    return note_copy(values, element)
 
 
 def lists_in(value: Any) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.aliasing import Parts
@@ -61,7 +60,7 @@ class HeapChanges:
                     title = "a list of a record is read in the expression that has made it"
                     raise Refusal("PCB304", title, helps=("write two statements",))
                 self.views.append((place, part, _state(part)))
-            elif jnp.ndim(part):
+            elif _has_axes(part):
                 self.arrays.add(place)
 
     def stored(self, place: Place, value: Any, *, new: bool = False) -> None:
@@ -83,7 +82,7 @@ class HeapChanges:
         for place, value in self.values:
             mine = Parts((value,))
             keys = mine.own | mine.inner
-            arrays = {id(leaf) for leaf in jax.tree.leaves(value) if jnp.ndim(leaf)}
+            arrays = _arrays(value)
             if mine.repeated or keys & (seen | of_fields):
                 raise Refusal("PCB304", ONE_LIST, helps=(ONE_LIST_HELP,))
             seen |= keys
@@ -103,13 +102,17 @@ class HeapChanges:
                     held.add((k, True, place))
                 if keys & other.inner:
                     held.add((k, False, place))
-            if self.arrays and any(jnp.ndim(leaf) for leaf in jax.tree.leaves(result)):
+            if self.arrays and _arrays(result):
                 held |= {(k, own, place) for place in self.arrays for own in (True, False)}
         return HeapUse(frozenset(held), frozenset(stored), frozenset(self.changed | changed))
 
 
 def _arrays(value: Any) -> set[int]:
-    return {id(leaf) for leaf in jax.tree.leaves(value) if isinstance(leaf, jax.Array | np.ndarray) and jnp.ndim(leaf)}
+    return {id(leaf) for leaf in jax.tree.leaves(value) if _has_axes(leaf)}
+
+
+def _has_axes(value: Any) -> bool:
+    return isinstance(value, jax.Array | np.ndarray) and value.ndim > 0
 
 
 def _state(view: Any) -> tuple[int, ...]:
@@ -123,7 +126,7 @@ def is_changeable(value: Any) -> bool:
     if isinstance(value, list | Rows):
         return True
     leaves = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, list | Rows))
-    return any(isinstance(leaf, list | Rows) or jnp.ndim(leaf) > 0 for leaf in leaves)
+    return any(isinstance(leaf, list | Rows) or _has_axes(leaf) for leaf in leaves)
 
 
 def put_field(rows: Any, row: Any, place: int, value: Any) -> None:

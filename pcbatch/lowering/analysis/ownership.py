@@ -18,7 +18,9 @@ from typing import Any
 import jax
 
 from pcbatch.containers.aliasing import CAPTURED, IMMUTABLE, parts_of
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
+from pcbatch.containers.optional import Optional
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.def_use import may_return, predecessors, writes
@@ -120,10 +122,12 @@ def _levels_of(value: Any) -> Levels:
         return Levels(value.axes != 0, False)
     if isinstance(value, RECORDS):
         return Levels(False, False)
+    if isinstance(value, Optional):
+        return _levels_of(value.value)
     if isinstance(value, Container):
         # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
         leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]
-        return Levels(True, any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves))
+        return Levels(True, any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves) or _holds_objects(value))
     found = parts_of(value)
     if found is None:
         leaves = jax.tree.leaves(value)  # a registered class without fields of its own
@@ -131,6 +135,19 @@ def _levels_of(value: Any) -> Levels:
     mutable, parts = found
     inside = [_levels_of(part) for part in parts if part is not None]
     return Levels(mutable, any(part.own or part.inner for part in inside))
+
+
+def _holds_objects(value: Container) -> bool:
+    """Whether the elements of a container are, or hold, objects of the user's that can be changed."""
+    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value and _is_changeable_object(part))
+    return any(map(_is_changeable_object, parts))
+
+
+def _is_changeable_object(part: Any) -> bool:
+    if isinstance(part, (_Leaf, Container, list, dict, Optional, Unset, *RECORDS)):
+        return False
+    found = parts_of(part)
+    return found is not None and found[0]
 
 
 class Ownership:

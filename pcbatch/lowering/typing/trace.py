@@ -17,6 +17,7 @@ import numpy as np
 
 from pcbatch.containers.aliasing import CAPTURED, Alias, Parts, aliases
 from pcbatch.containers.checks import Check, collecting
+from pcbatch.containers.copies import changed_copy, noting_copies
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
@@ -229,6 +230,11 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         args = [value.rebuild(pool) for value in ins]
         before = [flatten(arg) for arg in args]  # a list or dict that the function changes would be lost
         out = fn(*args)
+        if changed_copy() is not None:
+            raise ChangedArgument(
+                "an object in a list or a dict of this lane is changed in place where it is traced",
+                "change it in a statement of its own, or in a function that is called there",
+            )
         if (objects := on_cycle((out, args))):  # which JAX cannot flatten
             raise WantsRecords(classes_of_objects(objects))
         _check_not_mutated(before, [flatten(arg) for arg in args])
@@ -250,7 +256,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
 
     token = _tracing.set(True)
     try:
-        with swallowed_errors.noticed(), noting() as notes, collecting() as made:
+        with swallowed_errors.noticed(), noting() as notes, collecting() as made, noting_copies():
             closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
     except Refusal as refused:
         refused.called = tuple(notes.called)
