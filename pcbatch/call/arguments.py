@@ -28,6 +28,7 @@ from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
 from pcbatch.origins import Origin
 from pcbatch.records.arguments import with_references
+from pcbatch.records.made_results import as_argument
 from pcbatch.records.tables import TABLES, Table
 
 
@@ -137,7 +138,7 @@ def prepare(
         value = as_annotated(fn, name, value, axes[name])
         if _with_ragged(name, value):
             value = _with_lists(name, value, axes[name])
-        value = with_references(value, tables)
+        value = as_argument(with_references(value, tables))
         _, tree = _flattened(name, value)
         paths_and_leaves = jax.tree_util.tree_leaves_with_path(value)  # in the same order
         axes_of_leaves = leaf_axes(name, axes[name], value)

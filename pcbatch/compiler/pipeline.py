@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -155,7 +155,7 @@ def compile_stages(
     (by their names in the program). `schedule` is a policy, or "auto". Raises CompileError for errors of the user's
     program, InternalError for those of a pass.
     """
-    along, decisions = Along(is_batched), NONE
+    along, decisions = Along(is_batched), replace(NONE, made=wrap_entry.classes_of_arguments(args or {}))
     while True:
         try:
             with using_made(decisions.made):

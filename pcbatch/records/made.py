@@ -149,9 +149,16 @@ def using_made(classes: Iterable[MadeClass]) -> Iterator[None]:
         _schema.reset(token)
 
 
+def heap_lists() -> Any:
+    """Return the lists of the heap, which may be changed, while a primitive is traced with it."""
+    return _heap_in_use().lists
+
+
 def _heap_in_use() -> Any:
     heap = _heap.get()
-    if heap is None or heap.lists is None:
+    if heap is not None and heap.lists is None:
+        raise NeedsHeap
+    if heap is None:
         title = "a record that is made in a lane is read where the compiler does not see it"
         raise Refusal("PCB320", title, helps=("read its fields in the batched function itself",))
     return heap
