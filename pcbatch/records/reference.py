@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from pcbatch.containers.checks import require
 from pcbatch.containers.joinable import Joinable
 from pcbatch.errors import Refusal
-from pcbatch.origins import number
+from pcbatch.origins import note_call, number
 from pcbatch.records import decode
 from pcbatch.records.schema import NONE, Pointer, Schema
 from pcbatch.records.tables import columns_of
@@ -400,10 +400,22 @@ def of_class(ref: Ref, name: str) -> Any:
         case staticmethod() | classmethod():
             return getattr(types[0], name)
         case None:
+            _note_methods(ref, name)
             raise _refused(f"the classes of {ref!r} differ in `{name}`", "tell them apart: `match x: case A(): ...`")
         case _ if isinstance(found, int | float | bool | str | tuple) or isinstance(found, type):
             return found
     raise _refused(f"`{name}` of {REFUSED} cannot be read in a lane", "keep it in a field")
+
+
+def _note_methods(ref: Ref, name: str) -> None:
+    """Have the methods of several classes compiled along, so that each lane calls that of its object."""
+    methods = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
+    codes = [method.__code__ for method in methods if isinstance(method, FunctionType)]
+    if len(codes) == len(methods):
+        for code in codes:
+            note_call(code)
+        title = f"the classes of {ref!r} have methods `{name}` of their own"
+        raise Refusal("PCB305", title, helps=(f"call `{name}` in a statement of the batched function",))
 
 
 def joined(a: Ref, b: Ref | None) -> Ref | None:

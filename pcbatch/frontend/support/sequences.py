@@ -23,6 +23,8 @@ from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, is_noting, number
+from pcbatch.records.questions import own_method
+from pcbatch.records.reference import Ref
 from pcbatch.records.decode import RecordList
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -34,6 +36,8 @@ TABLES = {list: "list index out of range", tuple: "tuple index out of range"}
 def get_item(value: Any, index: Any) -> Any:
     """The subscription `value[index]`, also of a list, a tuple or a range with an index of the lane."""
     value = sure(value, "'NoneType' object is not subscriptable")
+    if isinstance(value, Ref) and (method := own_method(value, "__getitem__")) is not None:
+        return _substituted(method)(value, index)
     if not (isinstance(value, dict) or mappings.is_mapping(value)):  # whose keys may be None
         index = unwrapped(index)
     if isinstance(value, list | tuple | range) and _of_lane(index):
@@ -103,7 +107,15 @@ def len_(value: Any, /) -> Any:
     value = sure(value, "object of type 'NoneType' has no len()")
     if mappings.is_mapping(value):
         return value.length()
+    if isinstance(value, Ref) and (method := own_method(value, "__len__")) is not None:
+        return _substituted(method)(value)
     return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
+
+
+def _substituted(method: Any) -> Any:
+    import pcbatch.frontend.support.operators as operators
+
+    return operators.substitute(method)
 
 
 def list_(*args: Any) -> Any:

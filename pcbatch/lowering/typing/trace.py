@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from enum import Enum
 from types import TracebackType
 from typing import Any
 
@@ -361,7 +362,7 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
         title = f"a random generator ({type(leaf).__name__}) cannot be kept in a variable of a lane"
         note = "it would draw once, while compiling, for all lanes and iterations"
         raise Refusal("PCB318", title, note, helps=key_helps(""))
-    if isinstance(leaf, bool | int | float | complex | str | bytes | type) or leaf is None or leaf is Ellipsis:
+    if isinstance(leaf, bool | int | float | complex | str | bytes | type | Enum) or leaf is None or leaf is Ellipsis:
         return Known(leaf)
     if dynamic and callable(leaf) and type(leaf).__module__.partition(".")[0] in FUNCTION_MODULES:
         raise TraceError(
