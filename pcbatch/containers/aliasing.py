@@ -15,8 +15,8 @@ import jax
 import numpy as np
 
 from pcbatch.containers.container import Container
-from pcbatch.containers.optional import Optional
 from pcbatch.containers.copies import source_of_copy, with_origins
+from pcbatch.containers.optional import Optional
 
 IMMUTABLE = (bool, int, float, complex, str, bytes, type, range, slice, jax.Array, np.generic, np.dtype)
 """Types without mutable parts; which arrays of JAX are views of others is found in the jaxpr."""

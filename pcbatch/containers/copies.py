@@ -1,7 +1,7 @@
 """Objects that were read from containers of the lane while a primitive is traced: they are copies of what is inside.
 
-In Python `a = accounts[i]` is the very object in the list, so a change of `a` is seen in the list. Here the object is made
-anew of the columns. What is changed without being stored back is noticed at the end of the primitive, and the ties
+In Python `a = accounts[i]` is the very object in the list, so a change of `a` is seen in the list. Here the object is
+made anew of the columns. What is changed without being stored back is noticed at the end of the primitive, and the ties
 between a result and the container that it comes from are known by identity (`aliasing`).
 """
 

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.containers import keys as lane_keys
-from pcbatch.containers.copies import holds_same
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
+from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
 from pcbatch.containers.hash_table import Place, Table
 from pcbatch.containers.lane_list import LaneList

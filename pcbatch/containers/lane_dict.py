@@ -18,8 +18,8 @@ from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.elements import element_at, prepare, unify
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place
-from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.joinable import Joinable
+from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.origins import either, note, number

@@ -2,9 +2,9 @@
 
     xs = Node(i, xs)        # a row (i, xs) of the list of `Node`; the value is a reference to it
 
-The heap is one list for each class, whose elements are the fields. A primitive that makes, reads or changes such records
-has the heap as a last operand, and the heap after it as a last result. An object is stored as soon as it is made, or
-else where it leaves a primitive. An assignment to a field stores into its column, so every reference sees it.
+The heap is one list for each class, whose elements are the fields. A primitive that makes, reads or changes such
+records has the heap as a last operand, and the heap after it as a last result. An object is stored as soon as it is
+made, or else where it leaves a primitive. An assignment to a field stores into its column, so every reference sees it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from pcbatch.records.schema import field_names, is_record
 HEAP = "__made__"
 """The variable that holds the heap, in every function that makes or reads records made in lanes."""
 
-FIELD_HELP = "keep numbers, arrays, lists of these, and records or None, in the fields of records that are made in a lane"
+FIELD_HELP = "keep numbers, arrays, records or None, and lists of these, in the fields of records made in lanes"
 EXISTING_HELP = "make the record in the batched function, once for each lane, and pass it on"
 
 

@@ -1,8 +1,8 @@
 """Lists and arrays in the fields of records made in lanes: what a primitive does to them.
 
-Python's lists are objects: `xs = node.children` and the field are one list. In a lane `xs` is a copy of it. So inference
-notes for each primitive which results hold objects of fields, which operands have become parts of fields, and which
-fields it changes; the check of ownership refuses what would show the difference.
+Python's lists are objects: `xs = node.children` and the field are one list. In a lane `xs` is a copy of it. So
+inference notes for each primitive which results hold objects of fields, which operands have become parts of fields, and
+which fields it changes; the check of ownership refuses what would show the difference.
 """
 
 from __future__ import annotations

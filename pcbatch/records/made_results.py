@@ -95,8 +95,10 @@ class Made:
         return [host[lane] for lane in range(len(self))]
 
     def columns(self, cls: type, field: str) -> Any:
-        """Return a field of all objects of a class: an array [lanes, rows, ...], or a pytree of such; what stands behind
-        the number of objects of a lane is arbitrary. References in it are numbers, `row * classes + class`."""
+        """Return a field of all objects of a class: an array [lanes, rows, ...], or a pytree of such.
+
+        What stands behind the number of objects of a lane is arbitrary. References are `row * classes + class`.
+        """
         number = self.schema.number_of(cls)
         place = None if number is None else self.schema.place(number, field)
         if place is None:
@@ -280,7 +282,7 @@ def _absorbed(part: WithHeap) -> Any:
         cls, row = id_ % old, id_ // old
         at = row + jnp.asarray(starts)[cls]
         number = jnp.where(id_ < 0, -1, at * len(schema.classes) + jnp.asarray(places, np.int32)[cls])
-        classes = tuple(sorted(places[c] for c in ref.pcbatch_type.classes))  # type: ignore[type-var]
+        classes = tuple(sorted(place for c in ref.pcbatch_type.classes if (place := places[c]) is not None))
         return Ref(number.astype(np.int32), RefType(MADE_TABLE, schema, classes, ref.pcbatch_type.optional))
 
     def all_moved(tree: Any) -> Any:
@@ -290,5 +292,3 @@ def _absorbed(part: WithHeap) -> Any:
         assert place is not None
         lists[place].extend(all_moved(rows))
     return all_moved(part.value)
-
-

@@ -400,6 +400,12 @@ def of_class(ref: Ref, name: str) -> Any:
         case staticmethod() | classmethod():
             return getattr(types[0], name)
         case None:
+            constants = [inspect.getattr_static(cls, name, None) for cls in types]
+            if all(type(one) in (int, float, bool) for one in constants):
+                merged: Any = constants[-1]
+                for c, constant in zip(ref.pcbatch_type.classes[:-1], constants[:-1], strict=True):
+                    merged = decode.either(is_in(ref, [c]), constant, merged, name)
+                return merged
             _note_methods(ref, name)
             raise _refused(f"the classes of {ref!r} differ in `{name}`", "tell them apart: `match x: case A(): ...`")
         case _ if isinstance(found, int | float | bool | str | tuple) or isinstance(found, type):

@@ -1,11 +1,12 @@
 """Calls of methods, of operators and of classes, written out as calls of functions that are compiled along.
 
     p.move(3)            ==>      Point.move(p, 3)                                   `p` is known to be a `Point`
-    shape.area()         ==>      Disc.area(shape) if runs(shape, Disc.area) else Box.area(shape) if ... else shape.area()
+    shape.area()         ==>      Disc.area(shape) if runs(shape, Disc.area) else Box.area(shape) if ...
     Tree(n)              ==>      a draft of an object, which `Tree.__init__` fills, and the object made of it
 
 A method that branches on values of the lane is compiled along, like any helper, and for that its function must be known
-before anything runs. Where the class of the object is not known, type inference decides the conditions, or each lane does.
+before anything runs. Where the class of the object is not known, type inference decides the conditions, or each lane
+does.
 """
 
 from __future__ import annotations
@@ -118,7 +119,9 @@ class _Writer:
         out = node
         for k in reversed(range(len(functions))):
             cls, _ = functions[k]
-            tests = [gast.copy_location(gast.Attribute(value=c, attr=name, ctx=gast.Load()), node) for c, _ in functions]
+            tests = [
+                gast.copy_location(gast.Attribute(value=c, attr=name, ctx=gast.Load()), node) for c, _ in functions
+            ]
             holds = supported("runs", [value, constant(name, node), tests[k], display(tests[:k], node)], node)
             method = gast.copy_location(gast.Attribute(value=cls, attr=name, ctx=gast.Load()), node)
             body = gast.copy_location(gast.Call(func=method, args=[value, *args], keywords=list(keywords)), node)
@@ -134,7 +137,9 @@ class _Writer:
         if not isinstance(cls, type) or type(cls) is not type:
             return None
         init = inspect.getattr_static(cls, "__init__", None)
-        if not isinstance(init, FunctionType) or self.unit.batched(init) is None or cls.__new__ is not object.__new__:
+        if not isinstance(init, FunctionType) or self.unit.batched(init) is None:
+            return None
+        if inspect.getattr_static(cls, "__new__", None) is not inspect.getattr_static(object, "__new__"):
             return None
         self.temps += 1
         temp = f"made_{self.temps}_{node.lineno}_{node.col_offset}"

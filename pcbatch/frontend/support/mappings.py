@@ -14,9 +14,9 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
-from pcbatch.containers.copies import holds_same
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
+from pcbatch.containers.copies import holds_same
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane

@@ -23,9 +23,9 @@ from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, is_noting, number
+from pcbatch.records.decode import RecordList
 from pcbatch.records.questions import own_method
 from pcbatch.records.reference import Ref
-from pcbatch.records.decode import RecordList
 
 jax.extend.source_info_util.register_exclusion(__file__)
 

@@ -31,7 +31,11 @@ def run(program: CfgProgram) -> CfgProgram:
 def with_records(program: CfgProgram, args: Mapping[str, Abstract]) -> CfgProgram:
     """Return the program with a new entry, which stores the objects among the arguments of classes made in lanes."""
     classes = {one.cls for one in made_schema().classes}
-    stored = [name for name, value in args.items() if name != TABLES and (holds_objects(value, classes) or holds_heap(value.tree))]
+    stored = [
+        name
+        for name, value in args.items()
+        if name != TABLES and (holds_objects(value, classes) or holds_heap(value.tree))
+    ]
     return _wrapped(program, stored, records=True)
 
 

@@ -125,7 +125,9 @@ class _Checker:
             yield from self._shown(block, k, op, root, marks, state)
         traced = self.ownership.inferred.traced.get((self.function.name, block.label, k))
         if traced is not None:
-            stored = [(place, state.get(op.expr.ins[j], NOTHING).all, op.expr.ins[j]) for j, place in traced.fields.stored]
+            stored = [
+                (place, state.get(op.expr.ins[j], NOTHING).all, op.expr.ins[j]) for j, place in traced.fields.stored
+            ]
             yield from self._stored(block, k, op, stored, state)
             yield from self._fields(block, k, op, traced.fields.changed, state)
 
@@ -150,7 +152,9 @@ class _Checker:
             names = [*self.live[block.label][k], *(op.args if isinstance(op, Call) else ())]
             for name in sorted(set(names).difference(writes(op))):
                 if not state.get(name, NOTHING).all.isdisjoint(marks):
-                    title = f"this may change `{self._field(place)}`, and `{original_name(name)}` may be the same object"
+                    title = (
+                        f"this may change `{self._field(place)}`, and `{original_name(name)}` may be the same object"
+                    )
                     if TEMPORARY.fullmatch(original_name(name)):
                         title = f"this may change `{self._field(place)}` while a value taken from it is still used"
                     helps = ("take a copy there: `list(xs)` of a list, `xs.copy()` of an array",)
@@ -166,7 +170,9 @@ class _Checker:
         if callee is None:
             return
         before = {key: holds for key, holds in state.items() if key.startswith(HEAP)}
-        after = self.ownership.step(self.function.name, block.label, k, op, {n: h for n, h in state.items() if n not in before})
+        after = self.ownership.step(
+            self.function.name, block.label, k, op, {n: h for n, h in state.items() if n not in before}
+        )
         stored = [(_place(key), holds.all, "") for key, holds in after.items() if key.startswith(HEAP)]
         yield from self._stored(block, k, op, stored, state)
         yield from self._fields(block, k, op, self.ownership.changed_fields[op.func], state)

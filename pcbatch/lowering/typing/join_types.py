@@ -180,7 +180,11 @@ def _as_text(x: Any) -> Rows | None:
 def _members(x: Any, y: Any) -> MemberValue | None:
     """The type of a member of an enumeration, for two of one; None for anything else, and for one known member."""
     kinds = [part.members if isinstance(part, MemberValue) else _enumeration(part) for part in (x, y)]
-    if kinds[0] is None or kinds[0] is not kinds[1] or (isinstance(x, Cell) and isinstance(y, Cell) and x.leaf == y.leaf):
+    if (
+        kinds[0] is None
+        or kinds[0] is not kinds[1]
+        or (isinstance(x, Cell) and isinstance(y, Cell) and x.leaf == y.leaf)
+    ):
         return None
     if isinstance(x, MemberValue) and isinstance(y, MemberValue):
         return None

@@ -236,7 +236,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
                 "an object in a list or a dict of this lane is changed in place where it is traced",
                 "change it in a statement of its own, or in a function that is called there",
             )
-        if (objects := on_cycle((out, args))):  # which JAX cannot flatten
+        if objects := on_cycle((out, args)):  # which JAX cannot flatten
             raise WantsRecords(classes_of_objects(objects))
         _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else tuple(out)
