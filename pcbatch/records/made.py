@@ -141,7 +141,11 @@ def made_schema() -> MadeSchema:
 @contextlib.contextmanager
 def using_made(classes: Iterable[MadeClass]) -> Iterator[None]:
     """Let objects of these classes be records of the lane within the context."""
-    ordered = sorted(classes, key=lambda one: (one.cls.__module__, one.cls.__qualname__, id(one.cls)))
+    fields: dict[type, dict[str, None]] = {}  # of a class, as several objects of it have shown them
+    for one in classes:
+        fields.setdefault(one.cls, {}).update(dict.fromkeys(one.fields))
+    merged = [MadeClass(cls, tuple(names if _declares_fields(cls) else sorted(names))) for cls, names in fields.items()]
+    ordered = sorted(merged, key=lambda one: (one.cls.__module__, one.cls.__qualname__, id(one.cls)))
     token = _schema.set(MadeSchema(tuple(ordered)))
     try:
         yield
@@ -324,6 +328,8 @@ def _record(value: Any) -> Ref:
     cls = schema.number_of(type(value))
     assert cls is not None
     names = schema.classes[cls].fields
+    if not set(field_names(type(value), value)) <= set(names):
+        raise WantsRecords(frozenset({_class_of(value)}))
     if set(field_names(type(value), value)) != set(names) or not all(hasattr(value, name) for name in names):
         title = f"objects of {type(value).__name__} have different attributes"
         raise Refusal("PCB320", title, helps=("give all attributes a value in `__init__`",))
