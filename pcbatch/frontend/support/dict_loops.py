@@ -12,7 +12,7 @@ from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.frontend.support.iteration import iter_length, row, rows
 
-PLAIN_VIEWS = (type({}.values()), type({}.items()))
+PLAIN_VIEWS = (type(dict[Any, Any]().values()), type(dict[Any, Any]().items()))
 
 
 def entries_of(value: Any) -> Any:
