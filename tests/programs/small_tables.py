@@ -186,16 +186,5 @@ ANYWHERE: Sequence[str] = (
     "while True:\n    $INT -= 7\n    if $INT < 0 or $bool:\n        break\n    $block",
 )  # fmt: skip
 
-EXCEPTIONS = (
-    "IndexError",
-    "KeyError",
-    "ValueError",
-    "ZeroDivisionError",
-    "Exception",
-    "LookupError",
-    "(IndexError, KeyError)",
-    "AttributeError",
-    "(ValueError, LookupError)",
-    "TypeError",
-)
+EXCEPTIONS = ("IndexError", "KeyError", "ValueError", "ZeroDivisionError", "Exception", "LookupError", "(IndexError, KeyError)", "AttributeError", "(ValueError, LookupError)", "TypeError")
 RAISED = ("ValueError('no')", "KeyError(1)", "IndexError('far')", "ZeroDivisionError", "RuntimeError('why')")
