@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from pcbatch.ir.cfg import Block, CfgProgram, Function
 from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail, Jump, Prim, Return
+from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets
 
 RAISES = (IndexError, KeyError, ZeroDivisionError, ValueError)  # an attribute may be missing in a tracer alone
@@ -67,7 +68,7 @@ def _failing(function: Function, places: dict[str, int], inferred: Inferred) -> 
         else block
         for block in function.blocks
     ]
-    return replace(function, blocks=tuple(blocks)) if places else function
+    return replace(function, blocks=drop_unreachable(tuple(blocks))) if places else function
 
 
 def _key(function: Function, block: Block, places: dict[str, int]) -> OpKey:

@@ -292,15 +292,8 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         weak.append(with_origins(tree, leaves, firm))
     checks = tuple(check for check in found if not _never_fails(closed.jaxpr.outvars[check.failed]))
     shared = frozenset(ties) | array_aliases(closed, ins, outs)
-    return Traced(
-        closed,
-        tuple(outs),
-        notes.asked,
-        tuple(weak),
-        checks,
-        shared,
-        frozenset(repeated) | repeated_arrays(closed, outs),
-    )
+    several = frozenset(repeated) | repeated_arrays(closed, outs)
+    return Traced(closed, tuple(outs), notes.asked, tuple(weak), checks, shared, several)
 
 
 def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -> list[Any]:
