@@ -37,6 +37,7 @@ from pcbatch.lowering.cfg_passes import (
     forward_destinations,
     if_conversion,
     inline,
+    known_failures,
     lift_captures,
     lower_checks,
     prove_checks,
@@ -276,15 +277,22 @@ def _unrolled(
     source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
 ) -> tuple[CfgProgram, CfgProgram, infer.Inferred]:
     """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types."""
+    faulty: tuple[CfgProgram, CfgProgram, infer.Inferred] | None = None
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
         inferred = infer.run(cfg, args)
         expand.look_at_records(inferred, decisions)
         expand.look(cfg, inferred, decisions)
         look(cfg, inferred, along)
+        if inferred.errors or inferred.conflicts:
+            faulty = faulty if faulty and unroll.cuts(source) else (source, cfg, inferred)
+        elif faulty is not None and not unroll.holds(cfg, inferred):
+            return faulty  # arms that were cut because there were faults are possible
         unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))
         if unrolled == source and inferred.widened:
             unrolled = _without_widening(source, cfg, args)
+        if unrolled == source and inferred.errors:
+            unrolled = checked(known_failures.run(source, cfg, inferred), "known_failures", ("defined",))
         if unrolled == source:
             return source, cfg, inferred
         source = unrolled
@@ -296,7 +304,8 @@ def _without_widening(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Ab
     if pruned == source:
         return source
     split = checked(split_live_ranges.run(pruned), "split_ranges", ("defined",))
-    return source if infer.run(split, args, widen=False).conflicts else pruned
+    inferred = infer.run(split, args, widen=False)
+    return source if inferred.conflicts or not unroll.holds(split, inferred) else pruned
 
 
 def _with_names(error: CompileError, fn: FunctionType, is_batched: BatchedTest, statics: Statics) -> CompileError:

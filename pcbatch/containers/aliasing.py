@@ -80,6 +80,8 @@ class Parts:
         """Add a container of the lane. Its elements have no identities: all of them count as one object."""
         self._kept.append(value)
         level.add(("object", id(value)))
+        if value.snapshot is not None:
+            level.add(("object", id(value.snapshot)))
         if (source := source_of_copy(value)) is not None:
             level.update(("inside", id(one)) for one in with_origins(source))
         self.inner.update(("inside", id(one)) for one in with_origins(value))

@@ -12,7 +12,7 @@ import numpy as np
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.host_forms import register
+from pcbatch.containers.host_forms import register, replaced
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.ragged import Ragged, cut, is_concrete, is_key, is_ragged
 from pcbatch.origins import Origin
@@ -42,7 +42,7 @@ register(LaneList, _of_lists)
 
 def shortened(value: Any) -> Any:
     """Return a value with each `Ragged` in it cut to its longest list, where lengths are known."""
-    return jax.tree.map(lambda x: _shortened(x) if is_ragged(x) else x, value, is_leaf=is_ragged)
+    return replaced(value, is_ragged, _shortened)
 
 
 def _shortened(lists: Ragged) -> Ragged:

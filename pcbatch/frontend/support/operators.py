@@ -44,6 +44,11 @@ from pcbatch.frontend.support.builtins import repr_ as repr_
 from pcbatch.frontend.support.builtins import shown as shown
 from pcbatch.frontend.support.builtins import sorted_ as sorted_
 from pcbatch.frontend.support.builtins import str_ as str_
+from pcbatch.frontend.support.dict_loops import entries_of as entries_of
+from pcbatch.frontend.support.dict_loops import live_length as live_length
+from pcbatch.frontend.support.dict_loops import live_row as live_row
+from pcbatch.frontend.support.dict_loops import live_rows as live_rows
+from pcbatch.frontend.support.dict_loops import same_size as same_size
 from pcbatch.frontend.support.drafts import begun as begun
 from pcbatch.frontend.support.drafts import draft as draft
 from pcbatch.frontend.support.drafts import finished as finished
@@ -77,9 +82,7 @@ from pcbatch.frontend.support.mappings import defaultdict as defaultdict
 from pcbatch.frontend.support.mappings import dict_ as dict_
 from pcbatch.frontend.support.mappings import dict_display as dict_display
 from pcbatch.frontend.support.mappings import empty_set as empty_set
-from pcbatch.frontend.support.mappings import entries_of as entries_of
 from pcbatch.frontend.support.mappings import frozenset_ as frozenset_
-from pcbatch.frontend.support.mappings import same_size as same_size
 from pcbatch.frontend.support.mappings import set_ as set_
 from pcbatch.frontend.support.mappings import set_display as set_display
 from pcbatch.frontend.support.mappings import with_item as with_item
