@@ -37,10 +37,9 @@ from pcbatch.containers.container import Container
 from pcbatch.containers.copies import note_copy
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.unlike import UnlikeError
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, Origin, both, kind_of, note, source_of
-
-ALIKE_HELP = "keep what differs in lists of their own, or in one tuple with a field for each kind"
 
 
 class Rows(Container):
@@ -235,7 +234,9 @@ def lists_in(value: Any) -> bool:
 def prepare(value: Any) -> Any:
     """Return an element with the lists in it as lists of the lane."""
     if isinstance(value, Rows):
-        if isinstance(value, deque_class()):
+        from pcbatch.containers.lane_deque import LaneDeque
+
+        if isinstance(value, LaneDeque):
             raise Refusal(
                 "PCB304", "a deque cannot be an element of a list of the lane", helps=("keep a list of lists",)
             )
@@ -256,13 +257,6 @@ def list_class() -> type[Rows]:
     from pcbatch.containers.lane_list import LaneList
 
     return LaneList
-
-
-def deque_class() -> type[Rows]:
-    """Return the class of deques of the lane."""
-    from pcbatch.containers.lane_deque import LaneDeque
-
-    return LaneDeque
 
 
 def text_of(value: str) -> Rows:
@@ -385,27 +379,6 @@ def blank(value: Any, lead: Shape, new: Shape) -> Any:
         return jnp.broadcast_to(first, shape)
 
     return jax.tree.map(fill, value, is_leaf=is_rows)
-
-
-class UnlikeError(Refusal):
-    """Two elements of a list of the lane that have no common type."""
-
-    def __init__(self, a: Any, b: Any) -> None:
-        title = f"the elements of a list of the lane must be alike, not {describe(a)} and {describe(b)}"
-        super().__init__("PCB304", title, helps=(ALIKE_HELP,))
-        self.values = (a, b)
-
-
-def describe(value: Any) -> str:
-    """Return what a value is, in a few words."""
-    if is_rows(value):
-        return "a list"
-    children, tree = one_level(value)
-    if value is None:
-        return "None"
-    if tree is None:
-        return "a number" if jnp.shape(value) == () else f"an array of shape {jnp.shape(value)}"
-    return f"a {type(value).__name__} of {len(children)}"
 
 
 def stacked(items: list[Any]) -> tuple[Any, tuple[Origin, ...]]:

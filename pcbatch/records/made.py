@@ -13,44 +13,34 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache, reduce
-from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.containers.aliasing import MOST, captured_values, parts_of
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 from pcbatch.records.decode import MemberValue
+from pcbatch.records.made_classes import MadeClass, class_of, classes_in, declares_fields, is_user_record
 from pcbatch.records.made_fields import HeapChanges, HeapUse, put_field
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
-from pcbatch.records.schema import field_names, is_record
+from pcbatch.records.schema import field_names
 
 HEAP = "__made__"
 """The variable that holds the heap, in every function that makes or reads records made in lanes."""
 
 FIELD_HELP = "keep numbers, arrays, records or None, and lists of these, in the fields of records made in lanes"
 EXISTING_HELP = "make the record in the batched function, once for each lane, and pass it on"
-
-
-@dataclass(frozen=True, slots=True)
-class MadeClass:
-    """A class whose objects are records made in lanes, with the names of its fields."""
-
-    cls: type
-    fields: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -144,7 +134,7 @@ def using_made(classes: Iterable[MadeClass]) -> Iterator[None]:
     fields: dict[type, dict[str, None]] = {}  # of a class, as several objects of it have shown them
     for one in classes:
         fields.setdefault(one.cls, {}).update(dict.fromkeys(one.fields))
-    merged = [MadeClass(cls, tuple(names if _declares_fields(cls) else sorted(names))) for cls, names in fields.items()]
+    merged = [MadeClass(cls, tuple(names if declares_fields(cls) else sorted(names))) for cls, names in fields.items()]
     ordered = sorted(merged, key=lambda one: (one.cls.__module__, one.cls.__qualname__, id(one.cls)))
     token = _schema.set(MadeSchema(tuple(ordered)))
     try:
@@ -175,51 +165,6 @@ def mentions_made(tree: Any) -> bool:
     if node is not None and node[0] is Ref and node[1].table == MADE_TABLE:
         return True
     return any(mentions_made(child) for child in tree.children())
-
-
-def classes_in(value: Any, test: Callable[[Any], bool] = lambda part: True) -> frozenset[MadeClass]:
-    """Return the classes of the objects of the user's in a value that may be records made in lanes, and pass a test."""
-    found: set[MadeClass] = set()
-
-    def look(part: Any) -> bool:
-        if not isinstance(part, Container | type | Ref) and is_user_record(type(part)) and test(part):
-            found.add(_class_of(part))
-        return False
-
-    jax.tree.leaves(value, is_leaf=look)
-    return frozenset(found)
-
-
-def _class_of(value: Any) -> MadeClass:
-    """The class of an object, with its fields in an order that does not depend on the object."""
-    names = field_names(type(value), value)
-    return MadeClass(type(value), names if _declares_fields(type(value)) else tuple(sorted(names)))
-
-
-def classes_of_objects(values: Iterable[Any]) -> frozenset[MadeClass]:
-    """Return the classes of some objects."""
-    return frozenset(map(_class_of, values))
-
-
-def _declares_fields(cls: type) -> bool:
-    return is_dataclass(cls) or issubclass(cls, tuple)
-
-
-def fits_fields(value: Any) -> bool:
-    """Return whether an object holds nothing that a field of a record cannot hold."""
-    parts = [getattr(value, name, None) for name in field_names(type(value), value)]
-    return not any(isinstance(part, dict | set | Entries | LaneDeque) for part in parts)
-
-
-def is_mutable(cls: type) -> bool:
-    """Return whether objects of a class can be changed by assignments to their attributes."""
-    frozen = is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    return not frozen and not issubclass(cls, tuple)
-
-
-def is_user_record(cls: type) -> bool:
-    """Return whether objects of a class may be records made in lanes."""
-    return cls.__module__.partition(".")[0] != "pcbatch" and is_record(cls)
 
 
 def without_heap(fn: Callable[..., Any], results: int) -> Callable[..., Any]:
@@ -329,7 +274,7 @@ def _record(value: Any) -> Ref:
     assert cls is not None
     names = schema.classes[cls].fields
     if not set(field_names(type(value), value)) <= set(names):
-        raise WantsRecords(frozenset({_class_of(value)}))
+        raise WantsRecords(frozenset({class_of(value)}))
     if set(field_names(type(value), value)) != set(names) or not all(hasattr(value, name) for name in names):
         title = f"objects of {type(value).__name__} have different attributes"
         raise Refusal("PCB320", title, helps=("give all attributes a value in `__init__`",))
@@ -402,7 +347,7 @@ def _field(value: Any, name: str) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_fields") and not is_user_record(type(value)):
         return type(value)._make(_field(part, name) for part in value)  # type: ignore[attr-defined]
     if not isinstance(value, Container) and is_user_record(type(value)):
-        raise WantsRecords(frozenset({_class_of(value)}))
+        raise WantsRecords(frozenset({class_of(value)}))
     if isinstance(value, Optional):
         return Optional(_field(value.value, name), value.present)
     title = f"`{name}` of a record that is made in a lane cannot be a {_name(value)}"
@@ -411,45 +356,6 @@ def _field(value: Any, name: str) -> Any:
 
 def _name(value: Any) -> str:
     return getattr(value, "python_name", type(value).__name__.removeprefix("Lane").lower())
-
-
-def captured_record(fn: Any, is_own: Callable[[Any], bool]) -> Any:
-    """Return an object that a function finds in its globals and cells, or a function of the user's that it names, and
-    whose class has records made in lanes; None if there is none."""
-    classes = {one.cls for one in made_schema().classes}
-    seen: set[int] = set()
-    stack: list[Any] = [fn]
-    while stack:
-        value = stack.pop()
-        if id(value) in seen or len(seen) > MOST:
-            continue
-        seen.add(id(value))
-        if type(value) in classes:
-            return value
-        match value:
-            case FunctionType():
-                stack += captured_values(value) if value is fn or is_own(value.__code__) else ()
-            case MethodType():
-                stack += (value.__self__, value.__func__)
-            case _ if not isinstance(value, type | ModuleType):
-                parts = parts_of(value)
-                stack += () if parts is None else parts[1]
-    return None
-
-
-def existed_before(kept: list[dict[int, Any]]) -> Any:
-    """Return an object that several traces of a primitive have stored, which none of them has made; None for none."""
-    first, *others = kept
-    for other in others:
-        for key in first.keys() & other.keys():
-            return first[key][0]
-    return None
-
-
-def refuse_existing(value: Any) -> Refusal:
-    """Return the error about an object that existed before the lane, where records of its class are made in lanes."""
-    title = f"this {type(value).__name__} existed before the call, and others are made in the lane"
-    return Refusal("PCB320", title, helps=(EXISTING_HELP,))
 
 
 def empty_heap(classes: int) -> tuple[Any, ...]:

@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from types import FunctionType, MethodType
 from typing import Any
 
 import jax
@@ -19,7 +18,7 @@ import jax.numpy as jnp
 from pcbatch.containers.checks import require
 from pcbatch.containers.joinable import Joinable
 from pcbatch.errors import Refusal
-from pcbatch.origins import note_call, number
+from pcbatch.origins import number
 from pcbatch.records import decode
 from pcbatch.records.schema import NONE, Pointer, Schema
 from pcbatch.records.tables import columns_of
@@ -111,9 +110,11 @@ class Ref(Joinable):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.pcbatch_type.table == MADE_TABLE:
+            from pcbatch.records.changes import assign
+
             assign(self, name, value)
             return
-        raise _refused(
+        raise refused(
             f"`{name}` of {REFUSED} cannot be assigned: the tables are shared by all lanes",
             "keep what changes in variables or lists of the function",
         )
@@ -142,7 +143,7 @@ class Ref(Joinable):
             return is_none(self)
         if isinstance(other, Ref) and all("__eq__" not in _methods(cls) for cls in self.pcbatch_type.types):
             return same(self, other)
-        raise _refused(
+        raise refused(
             "`==` of records would compare all that they lead to",
             "write `a is b`, or compare fields: `a.word == b.word`",
         )
@@ -151,10 +152,10 @@ class Ref(Joinable):
         return number(jnp.logical_not(self == other))
 
     def __hash__(self) -> int:
-        raise _refused(f"{REFUSED} has no hash in a lane", "keep a number in the record, and use that as the key")
+        raise refused(f"{REFUSED} has no hash in a lane", "keep a number in the record, and use that as the key")
 
     def _no_order(self, other: object) -> Any:
-        raise _refused(f"{REFUSED} cannot be ordered in a lane", "compare fields: `a.key < b.key`")
+        raise refused(f"{REFUSED} cannot be ordered in a lane", "compare fields: `a.key < b.key`")
 
     __lt__ = __le__ = __gt__ = __ge__ = _no_order
 
@@ -169,7 +170,8 @@ def _methods(cls: type) -> set[str]:
     return {name for base in cls.__mro__ if base is not object for name in vars(base)}
 
 
-def _refused(title: str, *helps: str) -> Refusal:
+def refused(title: str, *helps: str) -> Refusal:
+    """Return the error about what a record cannot do."""
     return Refusal("PCB320", title, helps=helps)
 
 
@@ -195,8 +197,8 @@ def _tuple_fields(ref: Ref, what: str) -> tuple[str, ...]:
     """The fields of a named tuple; refuses records of another class, or of several."""
     types = ref.pcbatch_type.types
     if len(types) != 1 or not issubclass(types[0], tuple):
-        raise _refused(f"{what} needs a named tuple, and this is {ref!r}", "read fields by their names: `x.left`")
-    _require_present(ref, "TypeError", "'NoneType' object is not a sequence")
+        raise refused(f"{what} needs a named tuple, and this is {ref!r}", "read fields by their names: `x.left`")
+    require_present(ref, "TypeError", "'NoneType' object is not a sequence")
     return tuple(types[0]._fields)  # type: ignore[attr-defined]
 
 
@@ -219,7 +221,7 @@ def same(a: Ref, b: Ref) -> Any:
     if a.pcbatch_type.table != b.pcbatch_type.table or a.pcbatch_type.schema != b.pcbatch_type.schema:
         if MADE_TABLE in (a.pcbatch_type.table, b.pcbatch_type.table):
             return False  # one is made in the lane, the other is not
-        raise _refused(
+        raise refused(
             "`is` compares records of two arguments, which were packed apart",
             "pack the objects together, `trees = pcbatch.pack([*a, *b])`, and pass `trees[:n]` and `trees[n:]`",
         )
@@ -232,9 +234,9 @@ def truth(ref: Ref) -> Any:
         return len(ref) > 0
     for cls in ref.pcbatch_type.types:
         if not issubclass(cls, tuple) and (hasattr(cls, "__bool__") or hasattr(cls, "__len__")):
-            raise _refused(f"{cls.__name__} says itself whether it is true", "write `x is not None`, or read a field")
+            raise refused(f"{cls.__name__} says itself whether it is true", "write `x is not None`, or read a field")
         if issubclass(cls, tuple) and (not cls._fields or {"__bool__", "__len__"} & _own(cls)):  # type: ignore[attr-defined]
-            raise _refused(f"{cls.__name__} may be false as a tuple", "write `x is not None`, or `isinstance`")
+            raise refused(f"{cls.__name__} may be false as a tuple", "write `x is not None`, or `isinstance`")
     empty = is_none(ref)
     return not empty if isinstance(empty, bool) else number(jnp.logical_not(empty))
 
@@ -279,7 +281,7 @@ def is_exactly(ref: Ref, classes: Sequence[Any]) -> Any:
 def type_of(ref: Ref) -> type:
     """The builtin `type` for a reference, which is known if it leads to one class."""
     if len(ref.pcbatch_type.classes) != 1 or ref.pcbatch_type.optional:
-        raise _refused(f"the type of this record is that of the lane: {ref!r}", "write `isinstance(x, TheClass)`")
+        raise refused(f"the type of this record is that of the lane: {ref!r}", "write `isinstance(x, TheClass)`")
     cls: type = ref.pcbatch_type.types[0]
     return cls
 
@@ -302,7 +304,8 @@ def as_class(ref: Ref, cls: type) -> Ref:
     return Ref(ref.pcbatch_id, replace(type_, classes=classes or type_.classes, optional=False))
 
 
-def _require_present(ref: Ref, exception: str, message: str) -> None:
+def require_present(ref: Ref, exception: str, message: str) -> None:
+    """Let the lane fail where a record is None."""
     if ref.pcbatch_type.optional:
         require(ref.pcbatch_id >= 0, exception, message)
 
@@ -317,11 +320,13 @@ def attribute(ref: Ref, name: str) -> Any:
     places = [(c, place) for c in type_.classes if (place := type_.schema.place(c, name)) is not None]
     others = [c for c in type_.classes if type_.schema.place(c, name) is None]
     if not places:
+        from pcbatch.records.changes import of_class
+
         return of_class(ref, name)
-    _require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+    require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
     for c in others:
         if hasattr(_cls(type_, c), name):
-            raise _refused(f"`{name}` is a field of some classes of {ref!r}, and not of others", "use `match`")
+            raise refused(f"`{name}` is a field of some classes of {ref!r}, and not of others", "use `match`")
         inside = is_in(ref, [c])
         require(
             jnp.logical_not(inside), "AttributeError", f"'{_cls(type_, c).__name__}' object has no attribute '{name}'"
@@ -344,35 +349,6 @@ def _values(ref: Ref, places: list[tuple[int, Any]]) -> list[Any]:
     ]
 
 
-def assign(ref: Ref, name: str, value: Any) -> None:
-    """Store a value in a field of a record made in a lane, as `ref.name = value` does."""
-    type_ = ref.pcbatch_type
-    for cls in type_.types:
-        attribute = inspect.getattr_static(cls, name, None)
-        if isinstance(attribute, property):
-            if attribute.fset is None:
-                raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no setter")
-            raise _refused(f"`{name}` is a property of {cls.__name__}", "write a method that changes the object")
-        if issubclass(cls, tuple) or _is_frozen(cls):
-            raise AttributeError(f"cannot assign to field '{name}'")
-        if "__setattr__" in _methods(cls):
-            raise _refused(f"{cls.__name__} has a `__setattr__` of its own", "write a method that changes the object")
-    places = [type_.schema.place(c, name) for c in type_.classes]
-    if None in places:
-        cls = type_.types[places.index(None)]
-        raise _refused(
-            f"`{name}` is no attribute that `__init__` of {cls.__name__} sets", f"set it there: `self.{name} = None`"
-        )
-    _require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
-    for place in places:
-        type_.schema.write(place, ref.pcbatch_id, value)
-
-
-def _is_frozen(cls: type) -> bool:
-    parameters = getattr(cls, "__dataclass_params__", None)
-    return parameters is not None and bool(parameters.frozen)
-
-
 def _row(ref: Ref, cls: int) -> Any:
     first = ref.pcbatch_type.schema.first[cls]
     return ref.pcbatch_id - first if first else ref.pcbatch_id
@@ -382,46 +358,6 @@ def static_attribute(ref: Ref, name: str) -> Any:
     """Return what the class of a record has under a name, unbound; None if its classes differ in it."""
     found = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
     return found[0] if found and all(one is found[0] for one in found) else None
-
-
-def of_class(ref: Ref, name: str) -> Any:
-    """Return an attribute that a record has from its class: a method, a property, a constant."""
-    types = ref.pcbatch_type.types
-    lacking = next((cls for cls in types if not hasattr(cls, name)), None)
-    if lacking is not None:
-        raise AttributeError(f"'{lacking.__name__}' object has no attribute '{name}'")
-    found = static_attribute(ref, name)
-    _require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
-    match found:
-        case FunctionType():
-            return MethodType(found, ref)
-        case property(fget=FunctionType() as getter):
-            return getter(ref)
-        case staticmethod() | classmethod():
-            return getattr(types[0], name)
-        case None:
-            constants = [inspect.getattr_static(cls, name, None) for cls in types]
-            if all(type(one) in (int, float, bool) for one in constants):
-                merged: Any = constants[-1]
-                for c, constant in zip(ref.pcbatch_type.classes[:-1], constants[:-1], strict=True):
-                    merged = decode.either(is_in(ref, [c]), constant, merged, name)
-                return merged
-            _note_methods(ref, name)
-            raise _refused(f"the classes of {ref!r} differ in `{name}`", "tell them apart: `match x: case A(): ...`")
-        case _ if isinstance(found, int | float | bool | str | tuple) or isinstance(found, type):
-            return found
-    raise _refused(f"`{name}` of {REFUSED} cannot be read in a lane", "keep it in a field")
-
-
-def _note_methods(ref: Ref, name: str) -> None:
-    """Have the methods of several classes compiled along, so that each lane calls that of its object."""
-    methods = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
-    codes = [method.__code__ for method in methods if isinstance(method, FunctionType)]
-    if len(codes) == len(methods):
-        for code in codes:
-            note_call(code)
-        title = f"the classes of {ref!r} have methods `{name}` of their own"
-        raise Refusal("PCB305", title, helps=(f"call `{name}` in a statement of the batched function",))
 
 
 def joined(a: Ref, b: Ref | None) -> Ref | None:

@@ -1,4 +1,4 @@
-"""Records made in lanes that are changed, lead to themselves, hold lists, and are results: Python's meaning of names."""
+"""Records made in lanes that are changed, lead to themselves, hold lists, and are results."""
 
 from __future__ import annotations
 

@@ -11,26 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from types import MappingProxyType
-from typing import Any
 
-import jax
-
-from pcbatch.containers.aliasing import CAPTURED, IMMUTABLE, parts_of
-from pcbatch.containers.columns import Unset
+from pcbatch.containers.aliasing import CAPTURED
 from pcbatch.containers.container import Container
-from pcbatch.containers.optional import Optional
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.def_use import may_return, predecessors, writes
 from pcbatch.ir.ops import Change, Move, Prim
-from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.analysis.object_levels import Levels, is_array, levels
+from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.trace import Traced
 from pcbatch.records.made import HEAP
-from pcbatch.records.questions import RECORDS
 
 Mark = tuple[str, ...]
 Marks = frozenset[Mark]
@@ -73,81 +66,6 @@ def field_mark(place: tuple[int, int]) -> Mark:
 def heap_name(place: tuple[int, int]) -> str:
     """Return the name by which a state has the objects of variables that were stored in a field of such records."""
     return f"{HEAP}.{place[0]}.{place[1]}"
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The levels of a type that Python can change: the object itself, and objects inside."""
-
-    own: bool
-    inner: bool
-
-
-def levels(value: Abstract) -> Levels:
-    """Return which objects of a type can be changed in place; scalars and texts cannot."""
-    return _levels(value.tree, tuple(_changeable(leaf) for leaf in value.leaves))
-
-
-def is_array(value: Abstract) -> bool:
-    """Return whether a value is one array with axes."""
-    alone = len(value.leaves) == 1 and jax.tree_util.treedef_is_leaf(value.tree)
-    return bool(alone) and isinstance(value.leaves[0], ArrayType)
-
-
-def _changeable(leaf: ArrayType | Known) -> int:
-    """The number of axes of an array; -1 for a known object that can be changed."""
-    if isinstance(leaf, ArrayType):
-        return len(leaf.shape)
-    return (
-        0
-        if leaf.value is None or isinstance(leaf.value, (*IMMUTABLE, tuple, frozenset)) or callable(leaf.value)
-        else -1
-    )
-
-
-class _Leaf:
-    """Stands for a leaf while the structure of a type is looked at."""
-
-    def __init__(self, axes: int) -> None:
-        self.axes = axes
-
-
-@cache
-def _levels(tree: Any, axes: tuple[int, ...]) -> Levels:
-    return _levels_of(jax.tree.unflatten(tree, [_Leaf(n) for n in axes]))
-
-
-def _levels_of(value: Any) -> Levels:
-    if isinstance(value, _Leaf):
-        return Levels(value.axes != 0, False)
-    if isinstance(value, RECORDS):
-        return Levels(False, False)
-    if isinstance(value, Optional):
-        return _levels_of(value.value)
-    if isinstance(value, Container):
-        # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
-        leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]
-        return Levels(True, any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves) or _holds_objects(value))
-    found = parts_of(value)
-    if found is None:
-        leaves = jax.tree.leaves(value)  # a registered class without fields of its own
-        return Levels(bool(leaves), any(isinstance(leaf, _Leaf) and leaf.axes != 0 for leaf in leaves))
-    mutable, parts = found
-    inside = [_levels_of(part) for part in parts if part is not None]
-    return Levels(mutable, any(part.own or part.inner for part in inside))
-
-
-def _holds_objects(value: Container) -> bool:
-    """Whether the elements of a container are, or hold, objects of the user's that can be changed."""
-    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value and _is_changeable_object(part))
-    return any(map(_is_changeable_object, parts))
-
-
-def _is_changeable_object(part: Any) -> bool:
-    if isinstance(part, (_Leaf, Container, list, dict, Optional, Unset, *RECORDS)):
-        return False
-    found = parts_of(part)
-    return found is not None and found[0]
 
 
 class Ownership:

@@ -16,7 +16,8 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import Expr, Prim, Return
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.made_records import holds_objects
-from pcbatch.records.made import MadeClass, made_schema
+from pcbatch.records.made import made_schema
+from pcbatch.records.made_classes import MadeClass
 from pcbatch.records.made_results import WithHeap, absorbed, with_heap_in_result
 from pcbatch.records.tables import TABLES
 

@@ -17,6 +17,7 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.def_use import may_return, reads, writes
 from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Move, Prim
+from pcbatch.lowering.analysis.object_levels import is_array
 from pcbatch.lowering.analysis.ownership import (
     FIELD,
     INNER,
@@ -29,14 +30,14 @@ from pcbatch.lowering.analysis.ownership import (
     State,
     field_mark,
     heap_name,
-    is_array,
 )
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.made_records import classes_of
-from pcbatch.records.made import HEAP, MadeClass, is_mutable, made_schema
+from pcbatch.records.made import HEAP, made_schema
+from pcbatch.records.made_classes import MadeClass, is_mutable
 from pcbatch.records.made_fields import Place
 
 PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one

@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from pcbatch.containers.elements import UnlikeError
+from pcbatch.containers.unlike import UnlikeError
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.def_use import reads, terminator_reads
@@ -23,9 +23,11 @@ from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, 
 from pcbatch.lowering.typing.join_types import differs, join
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
 from pcbatch.lowering.typing.made_records import MadeRecords, wanted
-from pcbatch.lowering.typing.trace import Traced, reading_tables, trace
+from pcbatch.lowering.typing.trace import Traced, trace
+from pcbatch.lowering.typing.traced_records import reading_tables
 from pcbatch.records.arguments import mentions
-from pcbatch.records.made import MadeClass, WantsRecords, classes_in
+from pcbatch.records.made import WantsRecords
+from pcbatch.records.made_classes import MadeClass, classes_in
 from pcbatch.records.tables import TABLES, with_tables
 
 Place = tuple[str, str]  # function, variable

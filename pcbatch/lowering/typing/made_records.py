@@ -15,23 +15,19 @@ from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, of_exam
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.join_types import join
 from pcbatch.lowering.typing.objects import is_written_here
-from pcbatch.lowering.typing.trace import Traced, reading_tables, using_heap
+from pcbatch.lowering.typing.trace import Traced
+from pcbatch.lowering.typing.traced_records import reading_tables, using_heap
 from pcbatch.records.made import (
     FIELD_HELP,
-    MadeClass,
     NeedsHeap,
-    captured_record,
-    classes_in,
     empty_heap,
-    existed_before,
-    fits_fields,
-    is_user_record,
     made_schema,
     mentions_made,
-    refuse_existing,
     with_heap,
     without_heap,
 )
+from pcbatch.records.made_classes import MadeClass, classes_in, fits_fields, is_user_record
+from pcbatch.records.made_existing import captured_record, existed_before, refuse_existing
 from pcbatch.records.made_fields import HeapUse
 
 if TYPE_CHECKING:

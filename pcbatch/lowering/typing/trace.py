@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
 from typing import Any
@@ -16,7 +16,7 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import CAPTURED, Alias, Parts, aliases
+from pcbatch.containers.aliasing import Alias, Parts, aliases
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.containers.copies import changed_copy, noting_copies
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
@@ -30,7 +30,8 @@ from pcbatch.lowering.typing.objects import is_plain_object, on_cycle, register_
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.traced_aliases import array_aliases, existing_objects, repeated_arrays
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
-from pcbatch.records.made import WantsRecords, classes_of_objects
+from pcbatch.records.made import WantsRecords
+from pcbatch.records.made_classes import classes_of_objects
 from pcbatch.records.made_fields import NO_USE, HeapUse
 
 COLLECTIVE = (
@@ -99,33 +100,6 @@ class Traced:
     tables: bool = False
     heap: Abstract | None = None
     fields: HeapUse = NO_USE
-
-
-def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
-    """Return a primitive whose last operand are the tables of records: what is read of these existed before."""
-    last = len(ins) - 1
-    aliases = {one._replace(source=CAPTURED) if one.source == last else one for one in traced.aliases}
-    return replace(traced, tables=True, aliases=frozenset(aliases))
-
-
-def using_heap(traced: Traced, operands: int, fields: HeapUse, *, tables: bool) -> Traced:
-    """Return a primitive whose last operand and last result is the heap of records that lanes make; `operands` is the
-    number of the others that are variables of the user's; with `tables` those of packed objects stand between."""
-    last = len(traced.outs) - 1
-    aliases = {
-        one._replace(source=CAPTURED) if one.source >= operands else one
-        for one in traced.aliases
-        if one.result != last and one.source < operands + tables  # `fields` tells of the heap
-    }
-    return replace(
-        traced,
-        outs=traced.outs[:-1],
-        weak=traced.weak[:-1],
-        heap=traced.outs[-1],
-        fields=fields,
-        aliases=frozenset(aliases),
-        repeated=traced.repeated - {last},
-    )
 
 
 class JaxprFn:
