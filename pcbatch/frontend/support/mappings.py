@@ -14,7 +14,6 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
-from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
