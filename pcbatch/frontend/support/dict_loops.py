@@ -13,7 +13,7 @@ from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.frontend.support.iteration import iter_length, row, rows
 
-PLAIN_VIEWS: tuple[type, ...] = (type({}.values()), type({}.items()))
+PLAIN_VIEWS: tuple[Any, ...] = (type({}.values()), type({}.items()))
 
 
 def entries_of(value: Any) -> Any:
