@@ -21,7 +21,10 @@ import hypothesis
 import hypothesis.strategies as st
 import jax
 
-from tests import conftest  # noqa: F401  (the same flags as in the suite, before JAX starts)
+from tests import (
+    conftest,  # noqa: F401  (the same flags as in the suite, before JAX starts)
+    fuzz_python,
+)
 from tests.oracles.interpreters import MODES, SCHEDULES, VARIANTS, check_jax, check_stages, prepare
 from tests.oracles.smooth import Derivative, check_smooth, derivatives
 from tests.programs.census import census
@@ -32,7 +35,8 @@ STAGES_PER_SEED = 100
 JAX_PER_SEED = 10
 GRADIENTS_PER_SEED = 10
 STAGE_LANES = 3
-KINDS = ("interpreters", "jax", "gradients")
+PYTHON_PER_SEED = 20
+KINDS = ("interpreters", "jax", "gradients", "python")
 JAX_LANES = 5
 
 SETTINGS: dict[str, Any] = {
@@ -132,11 +136,18 @@ def gradients_batch(seed: int, count: int = GRADIENTS_PER_SEED) -> None:
         jax.clear_caches()
 
 
+def python_batch(seed: int, count: int = PYTHON_PER_SEED) -> None:
+    """Small programs over Python's own data through the interpreters; what fails is printed."""
+    failing = fuzz_python.explore(seed * count, count, "interpreters", as_is=False, grammar="small").failing
+    if failing:
+        raise AssertionError(f"failing seeds of tests.fuzz_python: {failing}")
+
+
 def explore(first: int, seconds: float, batches: int | None, kinds: Sequence[str]) -> int:
     """Run batches until the time is over; gives the number of failing ones."""
     started, done, failures = time.monotonic(), Counter[str](), 0
-    run = {"interpreters": interpreters_batch, "jax": jax_batch, "gradients": gradients_batch}
-    sizes = {"interpreters": STAGES_PER_SEED, "jax": JAX_PER_SEED, "gradients": GRADIENTS_PER_SEED}
+    run = {"interpreters": interpreters_batch, "jax": jax_batch, "gradients": gradients_batch, "python": python_batch}
+    sizes = dict(zip(KINDS, (STAGES_PER_SEED, JAX_PER_SEED, GRADIENTS_PER_SEED, PYTHON_PER_SEED), strict=True))
     seed = first
     while time.monotonic() - started < seconds and (batches is None or seed < first + batches):
         for kind in kinds:
@@ -144,7 +155,7 @@ def explore(first: int, seconds: float, batches: int | None, kinds: Sequence[str
                 run[kind](seed)
             except Exception as error:
                 failures += 1
-                notes = [note for note in error.__notes__ if note.startswith("program with")]
+                notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("program with")]
                 shown = [f"{type(error).__name__}: {error}", *notes[:1]]
                 print(f"\nseed {seed}, {kind}:", *shown, sep="\n", flush=True)
             done[kind] += sizes[kind]

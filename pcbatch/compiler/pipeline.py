@@ -258,12 +258,14 @@ def _inferred(
 ) -> tuple[CfgProgram, infer.Inferred]:
     """The typed program and its types: loops and branches that only types can decide are rewritten first."""
     if decisions.made:
-        source = checked(wrap_entry.with_records(source, args), "wrap_entry")
+        source = checked(wrap_entry.with_records(source, args), "wrap_entry", ("defined",))
     source, cfg, inferred = _unrolled(source, args, along, decisions)
     if any(differs(v, inferred.types.get((source.entry, name), v)) for name, v in args.items()):
         # The function goes on with another structure in a parameter than it is given, a list that grows: a new entry
         # has the types of the arguments, and converts them where it calls the function.
-        source, cfg, inferred = _unrolled(checked(wrap_entry.run(source), "wrap_entry"), args, along, decisions)
+        source, cfg, inferred = _unrolled(
+            checked(wrap_entry.run(source), "wrap_entry", ("defined",)), args, along, decisions
+        )
     entered = checked(enter_loops.run(source, cfg, inferred), "enter_loops", ("defined",))
     if entered != source:
         cfg, inferred = _unrolled(entered, args, along, decisions)[1:]

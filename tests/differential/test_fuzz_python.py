@@ -24,6 +24,18 @@ def test_all_stages_mean_what_plain_python_means(first: int) -> None:
 
 
 @pytest.mark.share(20)
+@pytest.mark.parametrize("first", range(0, 200, 10))
+def test_all_stages_of_small_programs_mean_what_plain_python_means(first: int) -> None:
+    assert not explore(first, 10, "interpreters", as_is=True, grammar="small").failing
+
+
+@pytest.mark.share(20)
+@pytest.mark.parametrize("first", range(0, 80, 4))
+def test_derivatives_of_small_programs_are_those_of_plain_python(first: int) -> None:
+    assert not explore(first, 4, "gradients", as_is=True, grammar="small").failing
+
+
+@pytest.mark.share(20)
 @pytest.mark.parametrize("first", range(1000, 1040, 2))
 def test_batched_programs_mean_what_plain_python_means(first: int) -> None:
     assert not explore(first, 2, "jax", as_is=True).failing

@@ -119,7 +119,32 @@ def f0(a, b):
     return d
 """
 
+# The test of a loop that is unrolled was no longer at its head in the body of a `try`: the compiler failed.
+UNROLLED_LOOP_IN_TRY = """\
+def f0(a, b):
+    g = [[], [1], [2, 3]]
+    try:
+        for row in g:
+            b += row[0]
+    except LookupError:
+        b += 100
+    return b
+"""
+
+# Only some lanes come to an operation that always raises.
+KNOWN_TO_RAISE = """\
+def f0(a, b):
+    xs = []
+    if a > 2:
+        return xs[0]
+    for k in range(b):
+        b += max(xs)
+    return b if a else {}[3]
+"""
+
 PROGRAMS = {
+    "known to raise": PythonProgram(KNOWN_TO_RAISE, INTEGERS),
+    "unrolled loop in try": PythonProgram(UNROLLED_LOOP_IN_TRY, INTEGERS),
     "values change while a loop goes over them": PythonProgram(VALUES_CHANGE_WHILE_A_LOOP_GOES_OVER_THEM, INTEGERS),
     "size changes in a helper": PythonProgram(SIZE_CHANGES_IN_A_HELPER, INTEGERS),
     "size changes in a nested function": PythonProgram(SIZE_CHANGES_IN_A_NESTED_FUNCTION, INTEGERS),

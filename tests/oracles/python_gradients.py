@@ -1,6 +1,6 @@
 """Derivatives of a random program over Python's own data: those of the batch are those of the plain function.
 
-The plain function runs on numbers with a derivative (`duals`), once for each floating argument and each element of a list.
+The plain function runs on numbers with a derivative (`duals`), once for each floating argument and element of a list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random programs of a few statements over two or three kinds of Python's own data: most combinations of features occur.
+"""Random programs of a few statements over a few kinds of Python's own data: most combinations of features occur.
 
 Where `container_programs` draws one long program, this draws many small ones, which a compiler of seconds can be given
 by the thousand. What they are made of is in `small_tables`.
@@ -24,8 +24,8 @@ from tests.programs.tape import Tape
 
 HOLE = re.compile(r"\$(\w+)")
 SIZES = (1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 9)  # of bodies, in statements
-FEATURES = ("list", "list", "grid", "map", "lmap", "set", "deque", "pairs", "tmap", "count", "opt", "node", "cell", "text",
-            "flt", "flist")  # fmt: skip
+FEATURES = ("list", "list", "grid", "map", "lmap", "set", "deque", "pairs", "tmap", "count", "opt", "node", "cell",
+            "text", "flt", "flist")  # fmt: skip
 STEMS = {"int": "i", "flt": "z", "list": "row", "text": "ch"}
 CAPITALS = {kind.upper(): kind for kind in KINDS}
 EXPRESSIONS: Mapping[str, Sequence[str]] = {"int": INT, "flt": FLOAT, "bool": BOOL}
@@ -83,7 +83,9 @@ class Writer(Tape):
             self.helpers = tuple(self.some_helper(k) for k in range(1 + self.chance(3)))
         generator = "g0" if not self.smooth and self.chance(8) else ""
         params = [("a", "int"), ("b", "int")]
-        params += [("xs", "list")] * ("list" in self.kinds and self.below(3) < 2) + [("r", "node")] * ("node" in self.kinds)
+        params += [("xs", "list")] * ("list" in self.kinds and self.below(3) < 2) + [("r", "node")] * (
+            "node" in self.kinds
+        )
         params += [("p", "flt")] * ("flt" in self.kinds or "flist" in self.kinds)
         params += [("fs", "flist")] * ("flist" in self.kinds and self.below(2))
         parts = []
@@ -94,7 +96,12 @@ class Writer(Tape):
             self.result, inner = "", self.variables
             body = self.statements()
             self.variables = inner
-            parts.append(["def g0(n):", *indented([f"for i in range(n % 5):", "    yield i", *body, f"yield {self.expression('int')}"])])
+            parts.append(
+                [
+                    "def g0(n):",
+                    *indented(["for i in range(n % 5):", "    yield i", *body, f"yield {self.expression('int')}"]),
+                ]
+            )
         self.generator = generator
         self.start(tuple(params), "", self.pick(SIZES))
         lines = self.beginning({name for name, _ in params})
@@ -120,7 +127,9 @@ class Writer(Tape):
         recursive = self.chance(3)
         params = [("n", "int")] * recursive + [("a", "int")] * (self.below(2))
         params += [(KINDS[kind][0], kind) for kind in self.kinds if kind != "int" and self.below(4)]
-        results = ("flt", "flt", "none") if self.smooth else ("int", "int", "none", *(k for k in self.kinds if k in ("flt",)))
+        results = (
+            ("flt", "flt", "none") if self.smooth else ("int", "int", "none", *(k for k in self.kinds if k in ("flt",)))
+        )
         return Helper(f"h{k}", tuple(params or [("a", "int")]), self.pick(results), recursive)
 
     def helper_text(self, helper: Helper) -> Lines:
@@ -140,7 +149,13 @@ class Writer(Tape):
         body = self.statements()
         if helper.recursive:
             call = self.call_of(helper)
-            body.append(call if kind == "none" else f"return {call} + {self.expression(kind)}" if self.below(2) else f"return {call}")
+            body.append(
+                call
+                if kind == "none"
+                else f"return {call} + {self.expression(kind)}"
+                if self.below(2)
+                else f"return {call}"
+            )
         elif kind != "none":
             body.append(f"return {self.expression(kind)}")
         return [f"def {helper.name}({', '.join(name for name, _ in helper.params)}):", *indented([*lines, *body])]
@@ -169,16 +184,28 @@ class Writer(Tape):
         self.budget, self.variables = kept, outer
         text = "\n".join(body)
         every = [name for names in outer.values() for name in names]
-        assigned = [n for n in every if re.search(rf"(^|[\s,]){n}(, \w+)* ([-+*|&^]?=) ", text, re.MULTILINE) or f", {n} = " in text]
+        assigned = [
+            n
+            for n in every
+            if re.search(rf"(^|[\s,]){n}(, \w+)* ([-+*|&^]?=) ", text, re.MULTILINE) or f", {n} = " in text
+        ]
         names = list(dict.fromkeys(["x", *assigned, *(n for n in every if re.search(rf"[*, ]{n}( = |,)", text))]))
         self.step = "step"
-        return ["def step(k):", f"    nonlocal {', '.join(n for n in names if n != 'k')}", *indented(body), f"    return ({value}) % 53"]
+        return [
+            "def step(k):",
+            f"    nonlocal {', '.join(n for n in names if n != 'k')}",
+            *indented(body),
+            f"    return ({value}) % 53",
+        ]
 
     def results(self) -> str:
         """What tells the contents of all variables."""
         if self.smooth:
             terms = [f"{name} * {k + 1}.5" for k, name in enumerate(self.variables["flt"])]
-            terms += [f"sum([v * (i + {k + 1}.25) for i, v in enumerate({name})])" for k, name in enumerate(self.variables["flist"])]
+            terms += [
+                f"sum([v * (i + {k + 1}.25) for i, v in enumerate({name})])"
+                for k, name in enumerate(self.variables["flist"])
+            ]
             return " + ".join(terms)
         found = []
         for kind, names in self.variables.items():
@@ -247,7 +274,10 @@ class Writer(Tape):
                 lines.append(self.fill(line, bound, kind))
         self.variables = outer
         first = next((bound[h] for h in HOLE.findall(template) if h in bound and h in CAPITALS), "")
-        first = next((bound[h] for h in HOLE.findall(template) if h in bound and CAPITALS.get(h) not in (None, "int", "flt")), first)
+        first = next(
+            (bound[h] for h in HOLE.findall(template) if h in bound and CAPITALS.get(h) not in (None, "int", "flt")),
+            first,
+        )
         if tested and first and self.below(8 if not self.trying else 3):
             lines = [f"if {first}:", *indented(lines)]
         return lines
@@ -317,7 +347,13 @@ class Writer(Tape):
         text = "0.5" if kind == "flt" else "1"
         for _ in range(30):
             template = self.pick(table)
-            if not self.possible(template) or self.depth > 2 and HOLE.search(template) and kind == "bool" and "$bool" in template:
+            if (
+                not self.possible(template)
+                or self.depth > 2
+                and HOLE.search(template)
+                and kind == "bool"
+                and "$bool" in template
+            ):
                 continue
             tested, template = template.startswith("@"), template.lstrip("@")
             bound: dict[str, str] = {}
@@ -336,7 +372,11 @@ class Writer(Tape):
         if self.nesting > 2:
             return []
         later = [h.name for h in self.helpers].index(self.inside) + 1 if self.inside.startswith("h") else 0
-        return [h for h in self.helpers[later:] if h.result == result and all(self.variables[k] or k != "node" for _, k in h.params)]
+        return [
+            h
+            for h in self.helpers[later:]
+            if h.result == result and all(self.variables[k] or k != "node" for _, k in h.params)
+        ]
 
     def call_of(self, helper: Helper) -> str:
         """A call, whose containers have mostly names."""
@@ -396,6 +436,6 @@ def small_program(tape: bytes, smooth: bool = False) -> SmallProgram:
 def namespace() -> dict[str, Any]:
     """The globals of a program."""
     return {
-        "deque": collections.deque, "Counter": collections.Counter, "defaultdict": collections.defaultdict, "heapq": heapq,
-        "Cell": Cell, "math": math, "G": 7, "H": -2,
+        "deque": collections.deque, "Counter": collections.Counter, "defaultdict": collections.defaultdict,
+        "heapq": heapq, "Cell": Cell, "math": math, "G": 7, "H": -2,
     }  # fmt: skip

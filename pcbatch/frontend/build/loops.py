@@ -68,11 +68,8 @@ def _over_range(b: Builder, target: Node, node: Node) -> Iteration:
         _count(b, remaining, gast.Sub(), node)
 
     zero = constant(0, node)
-    return Iteration(
-        lambda body, leave: condition(b, compare(load(remaining, node), gast.Gt(), zero, node), body, leave),
-        advance,
-        _is_sure(args),
-    )
+    more = compare(load(remaining, node), gast.Gt(), zero, node)
+    return Iteration(lambda body, leave: _test(b, more, body, leave), advance, _is_sure(args))
 
 
 def _is_sure(args: list[Node]) -> bool:
@@ -105,9 +102,15 @@ def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> It
         _assign(b, target, source.element(position))
         _count(b, index, gast.Add(), node)
 
-    return Iteration(
-        lambda body, leave: condition(b, compare(position, gast.Lt(), load(count, node), node), body, leave), advance
-    )
+    more = compare(position, gast.Lt(), load(count, node), node)
+    return Iteration(lambda body, leave: _test(b, more, body, leave), advance)
+
+
+def _test(b: Builder, more: Node, body: str, leave: str) -> None:
+    """Build the test of a loop, which raises nothing: a loop that may be unrolled has it at its head."""
+    handlers, b.handlers = b.handlers, []
+    condition(b, more, body, leave)
+    b.handlers = handlers
 
 
 def _assign(b: Builder, target: Node, element: Element) -> None:
@@ -129,4 +132,6 @@ def _matches(target: Node, element: Element) -> bool:
 
 
 def _count(b: Builder, name: str, op: Node, at: Node) -> None:
+    handlers, b.handlers = b.handlers, []
     b.prim((name,), binary(load(name, at), op, constant(1, at), at))
+    b.handlers = handlers

@@ -58,7 +58,7 @@ def viewed(node: Node) -> tuple[str, str] | None:
 
 
 def sources(node: Node) -> list[Node]:
-    """The variables that a loop goes over, as they are or by a view, also in `enumerate`, `zip` and `reversed`."""
+    """The variables that a loop goes over, also by views and inside of `enumerate`, `zip` and `reversed`."""
     match node:
         case gast.Name():
             return [node]

@@ -1,4 +1,4 @@
-"""Loops over dicts and sets whose bodies change them: Python's iterator sees the values of now, and no other size."""
+"""Loops over dicts, sets and deques that the body changes: the iterator sees the values of now, and no other size."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from pcbatch.containers.checks import require
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import hashable
+from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.frontend.support.iteration import iter_length, row, rows
 
-PLAIN_VIEWS = (type(dict[Any, Any]().values()), type(dict[Any, Any]().items()))
+PLAIN_VIEWS: tuple[Any, ...] = (type({}.values()), type({}.items()))
 
 
 def entries_of(value: Any) -> Any:
     """Return the number of entries of a dict or set before a loop over it, and of insertions; 0 for other values."""
     if isinstance(value, LaneDict) and value.table is not None:
         return value.length(), value.table.clock
+    if isinstance(value, LaneDeque):
+        return value.length, value.start
     return value.length() if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0
 
 
@@ -31,6 +34,9 @@ def same_size(value: Any, before: Any) -> Any:
         require(now == size, "RuntimeError", f"{kind} changed size during iteration")
         if clock is not None and isinstance(value, LaneDict) and value.table is not None:
             require(value.table.clock <= clock, "RuntimeError", "dictionary keys changed during iteration")
+    if isinstance(value, LaneDeque) and clock is not None:
+        same = (value.length == size) & (value.start == clock)
+        require(same, "RuntimeError", "deque mutated during iteration")
     return 0
 
 
