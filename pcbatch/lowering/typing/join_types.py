@@ -75,6 +75,18 @@ def differs(have: Abstract, want: Abstract) -> bool:
     )
 
 
+def with_texts(value: Abstract) -> Abstract:
+    """Return a type in which known texts are texts of the lane, as in results."""
+    if not any(isinstance(leaf, Known) and isinstance(leaf.value, str) for leaf in value.leaves):
+        return value
+
+    def widened(cell: Cell) -> Cell | Rows:
+        text = _as_text(cell)
+        return cell if text is None else text
+
+    return _of_objects(jax.tree.map(widened, objects_of(value)))
+
+
 def objects_of(value: Abstract) -> Any:
     """Return a type put together as an object whose leaves are cells."""
     cells = [Cell(leaf, value.origin(k)) for k, leaf in enumerate(value.leaves)]
