@@ -142,6 +142,19 @@ class Ragged:
         return f"Ragged(values={self.values!r}, lengths={self.lengths!r})"
 
 
+@jax.tree_util.register_pytree_with_keys_class
+class RaggedTuples(Ragged):
+    """Tuples of different lengths, one for each lane: as `Ragged`, but `tolist()` gives tuples."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def tolist(self) -> list[Any]:
+        """Return Python tuples of Python numbers, one for each lane; None for a lane that has failed."""
+        found = super().tolist()
+        return found if np.ndim(self.lengths) > 1 else [None if row is None else tuple(row) for row in found]
+
+
 def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
     """Make an argument of lists of different lengths, one for each lane, in which a batched function has its own.
 

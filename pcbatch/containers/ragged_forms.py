@@ -15,17 +15,19 @@ from pcbatch.containers.elements import Rows
 from pcbatch.containers.host_forms import register
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText
-from pcbatch.containers.ragged import Ragged, cut, is_concrete, is_form, is_key
+from pcbatch.containers.lane_tuple import LaneTuple
+from pcbatch.containers.ragged import Ragged, RaggedTuples, cut, is_concrete, is_form, is_key
 from pcbatch.containers.texts import Texts
 from pcbatch.origins import Origin
 
 
 def _of_lists(lists: Rows) -> Ragged:
     """The form of a list in results; its leaves are [lanes, ...]."""
+    kind = RaggedTuples if isinstance(lists, LaneTuple) else Ragged
     if isinstance(lists.columns, Unset):  # no lane has ever put anything into it
-        return Ragged(_nothing(lists.length), lists.length)
+        return kind(_nothing(lists.length), lists.length)
     values = jax.tree.map(lambda x: _of_rows(x) if isinstance(x, Rows) else x, lists.columns, is_leaf=_is_rows)
-    return Ragged(values, lists.length)
+    return kind(values, lists.length)
 
 
 def _of_texts(text: Rows) -> Texts:
@@ -49,6 +51,7 @@ def _is_rows(value: object) -> bool:
 
 
 register(LaneList, _of_lists)
+register(LaneTuple, _of_lists)
 register(LaneText, _of_texts)
 
 
@@ -76,8 +79,8 @@ def _shortened(lists: Ragged | Texts) -> Ragged | Texts:
     if isinstance(lists.values, Ragged):  # lists behind the end of a list are none
         there = np.arange(longest) < lengths[..., None]
         inner = np.where(there, np.asarray(values.lengths), 0)
-        values = Ragged(values.values, inner if isinstance(values.lengths, np.ndarray) else jnp.asarray(inner))
-    return Ragged(shortened(values), lists.lengths)
+        values = type(values)(values.values, inner if isinstance(values.lengths, np.ndarray) else jnp.asarray(inner))
+    return type(lists)(shortened(values), lists.lengths)
 
 
 def ragged_in(value: Any) -> bool:
@@ -121,6 +124,7 @@ def _padded(leaf: Any, axis: int, capacity: int) -> Any:
 
 def _as_list(lists: Ragged, shared: bool) -> LaneList:
     _check_lengths(lists)
+    kind = LaneTuple if isinstance(lists, RaggedTuples) and not shared else LaneList
     if shared:
         lists = Ragged(lists, np.int32(len(lists)))
     axis = np.ndim(lists.lengths)
@@ -128,7 +132,7 @@ def _as_list(lists: Ragged, shared: bool) -> LaneList:
     capacity = rounded(max(sizes))
     columns = jax.tree.map(lambda leaf: _padded(leaf, axis, capacity), as_containers(lists.values))
     origins = tuple(_origin(part, axis) for part in jax.tree.leaves(columns, is_leaf=_is_rows))
-    new: LaneList = LaneList.tree_unflatten(origins, (columns, lists.lengths))
+    new: LaneList = kind.tree_unflatten(origins, (columns, lists.lengths))
     return new
 
 

@@ -19,6 +19,7 @@ from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_list import unpacked as unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.lane_tuple import transposed as transposed
 from pcbatch.containers.optional import Optional, sure
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped

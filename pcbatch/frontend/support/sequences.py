@@ -16,6 +16,7 @@ from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import sure, unwrapped
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
@@ -128,13 +129,9 @@ def list_display(stars: str, *values: Any) -> Any:
 
 
 def tuple_(*args: Any) -> Any:
-    """The builtin `tuple`, of a length known while compiling."""
+    """The builtin `tuple`, also for the lane's containers."""
     if len(args) == 1 and (made := in_order(args[0])) is not None and not isinstance(made.length, int):
-        raise Refusal(
-            "PCB306",
-            "a tuple has a length that is known while compiling, and that of this list depends on the lane",
-            helps=("keep the list, or a copy of it, `list(xs)`",),
-        )
+        return LaneTuple.of(made)
     return tuple(*args)
 
 
