@@ -20,6 +20,7 @@ from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
+from pcbatch.frontend.source.collected_yields import collect_yields
 from pcbatch.frontend.source.mapped_calls import write_out
 from pcbatch.frontend.source.method_calls import write_out_methods
 from pcbatch.frontend.source.tree import constant
@@ -179,7 +180,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     request = symbols.functions[name]
     parts = request.fn, symbols.batched, request.statics, request.target, symbols.decisions
     unit = make_unit(*parts)
-    for rewriting in (write_out, write_out_methods):
+    for rewriting in (collect_yields, write_out, write_out_methods):
         if (node := rewriting(unit)) is not unit.node:
             unit = make_unit(*parts, node)
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+
+import types
 from typing import Any
 
 import jax
@@ -117,6 +119,10 @@ def rows(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
         raise Refusal("PCB314", title, note, helps=("use a tuple or a list",))
+    if isinstance(value, types.GeneratorType):
+        title, note = "this generator is made while compiling", "it cannot be written out in the loop that goes over it"
+        help = "define it outside of this function, and pass what it reads as arguments"
+        raise Refusal("PCB314", title, note, helps=(help,))
     try:
         return tuple(value)
     except TypeError:
