@@ -38,7 +38,7 @@ def inorder(n):
 
 
 def counted(n):
-    return [sum(1 for _ in inorder(n)), max(inorder(n + 1))]
+    return [k * 10 + max(inorder(n + 1)) for k, _ in enumerate(inorder(n))]
 
 
 def permutations(xs):

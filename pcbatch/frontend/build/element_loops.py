@@ -210,10 +210,15 @@ def _enumerate(b: Builder, node: Node, consume: Consume) -> None:
     each(b, node.args[0], step)
 
 
+def _iter(b: Builder, node: Node, consume: Consume) -> None:
+    each(b, node.args[0], consume)
+
+
 PYTHON: Mapping[str, Callable[[Builder, Node, Consume], None]] = {
     "map": _map,
     "starmap": _starmap,
     "filter": _filter,
     "filterfalse": _filterfalse,
     "enumerate": _enumerate,
+    "iter": _iter,
 }

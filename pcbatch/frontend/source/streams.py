@@ -33,7 +33,7 @@ CONSUMERS: dict[str, Any] = {
     "reduce": functools.reduce,
 }
 LAZY: dict[str, Any] = {
-    **{name: getattr(builtins, name) for name in "map filter zip enumerate reversed range".split()},
+    **{name: getattr(builtins, name) for name in "map filter zip enumerate reversed range iter".split()},
     **{
         name: getattr(itertools, name)
         for name in (
@@ -78,6 +78,8 @@ def source(unit: Unit, node: Node) -> Node:
 def lazy(unit: Unit, node: Node) -> str | None:
     """The name of the function whose call makes a stream, such as "map"; None for other nodes."""
     name = _name(unit, node, LAZY) if isinstance(node, gast.Call) else None
+    if name == "iter" and (len(node.args) != 1 or _is_odd(node)):
+        return None
     return None if name in NESTED and nested_loops(unit, node, name) is None else name
 
 

@@ -69,6 +69,7 @@ from pcbatch.frontend.support.iteration import stored_rows as stored_rows
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
 from pcbatch.frontend.support.mappings import SPREAD as SPREAD
 from pcbatch.frontend.support.mappings import added as added
+from pcbatch.frontend.support.mappings import any_order as any_order
 from pcbatch.frontend.support.mappings import counter as counter
 from pcbatch.frontend.support.mappings import defaultdict as defaultdict
 from pcbatch.frontend.support.mappings import dict_ as dict_
