@@ -16,11 +16,11 @@ from pcbatch.frontend.build.use_before_definition import check_deleted, check_ne
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters
 from pcbatch.frontend.source.along import Along, CodeKey, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
+from pcbatch.frontend.source.collected_yields import collect_yields
 from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit, make_unit
 from pcbatch.frontend.source.locate import deep_trees
-from pcbatch.frontend.source.collected_yields import collect_yields
 from pcbatch.frontend.source.mapped_calls import write_out
 from pcbatch.frontend.source.method_calls import write_out_methods
 from pcbatch.frontend.source.tree import constant

@@ -57,7 +57,7 @@ def changed(rows):
 @pytest.mark.parametrize(("fn", "lists"), [(columns, ROWS), (tuples, ROWS), (of_pairs, PAIRS), (changed, ROWS)])
 def test_as_plain(fn: Callable[..., Any], lists: list[Any]) -> None:
     found = pcbatch.batch(fn)(pcbatch.ragged(lists))
-    is_form = lambda part: hasattr(part, "tolist")  # noqa: E731
+    is_form = lambda part: hasattr(part, "tolist")
     for lane, example in enumerate(lists):
         want = fn([list(row) if isinstance(row, list) else row for row in example])
         assert jax.tree.map(lambda part, lane=lane: part.tolist()[lane], found, is_leaf=is_form) == want

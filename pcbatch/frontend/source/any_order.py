@@ -1,6 +1,6 @@
 """Comprehensions over sets where the order of the elements does not matter, such as those that make sets.
 
-    {x + 1 for x in s}       ==>      {x + 1 for x in any_order(s)}
+{x + 1 for x in s}       ==>      {x + 1 for x in any_order(s)}
 """
 
 from __future__ import annotations

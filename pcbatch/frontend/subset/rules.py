@@ -51,12 +51,8 @@ STATEMENTS: dict[str, Rule] = {
 
 YIELD_HELP = "let it be a statement, `yield value`, or collect the values in a list, and return it"
 EXPRESSIONS: dict[str, Rule] = {
-    "Yield": Rule(
-        "PCB105", "`yield` is not supported", "nothing is sent into a generator of a lane", YIELD_HELP
-    ),
-    "YieldFrom": Rule(
-        "PCB105", "`yield` is not supported", "nothing is sent into a generator of a lane", YIELD_HELP
-    ),
+    "Yield": Rule("PCB105", "`yield` is not supported", "nothing is sent into a generator of a lane", YIELD_HELP),
+    "YieldFrom": Rule("PCB105", "`yield` is not supported", "nothing is sent into a generator of a lane", YIELD_HELP),
     "Await": _ASYNC,
 }
 

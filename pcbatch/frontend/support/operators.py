@@ -109,10 +109,13 @@ from pcbatch.frontend.support.sequences import get_item as get_item
 from pcbatch.frontend.support.sequences import len_ as len_
 from pcbatch.frontend.support.sequences import list_ as list_
 from pcbatch.frontend.support.sequences import list_display as list_display
+from pcbatch.frontend.support.sequences import priority_queue_ as priority_queue_
 from pcbatch.frontend.support.sequences import product
+from pcbatch.frontend.support.sequences import queue_ as queue_
 from pcbatch.frontend.support.sequences import reduce_ as reduce_
 from pcbatch.frontend.support.sequences import reversed_ as reversed_
 from pcbatch.frontend.support.sequences import slice_ as slice_
+from pcbatch.frontend.support.sequences import stack_ as stack_
 from pcbatch.frontend.support.sequences import tuple_ as tuple_
 from pcbatch.frontend.support.texts import bin_ as bin_
 from pcbatch.frontend.support.texts import chr_ as chr_

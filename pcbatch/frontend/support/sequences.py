@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import queue
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from pcbatch.containers.elements import Rows, element_at, prepare, stacked
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
@@ -149,6 +151,24 @@ def reduce_(function: Any, values: Any, *initial: Any) -> Any:
 def deque_(*args: Any, **options: Any) -> Any:
     """The class `collections.deque`."""
     return LaneDeque.of(*args, **options) if is_noting() else collections.deque(*args, **options)
+
+
+def queue_(*args: Any, **options: Any) -> Any:
+    """The class `queue.Queue`."""
+    return LaneQueue.new(*args, **options) if is_noting() else queue.Queue(*args, **options)
+
+
+def stack_(*args: Any, **options: Any) -> Any:
+    """The class `queue.LifoQueue`."""
+    return LaneStack.new(*args, **options) if is_noting() else queue.LifoQueue(*args, **options)
+
+
+def priority_queue_(*args: Any, **options: Any) -> Any:
+    """The class `queue.PriorityQueue`."""
+    if is_noting():
+        title = "`queue.PriorityQueue` is not there for lanes"
+        raise Refusal("PCB304", title, helps=("keep a list as a heap: `heapq.heappush(heap, item)`",))
+    return queue.PriorityQueue(*args, **options)
 
 
 def reversed_(values: Any, /) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import queue
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
@@ -34,6 +36,8 @@ _SEQUENCES: dict[type, Callable[[], Any]] = {
     LaneList: list,
     LaneTuple: tuple,
     LaneDeque: collections.deque,
+    LaneQueue: queue.Queue,
+    LaneStack: queue.LifoQueue,
     LaneRange: lambda: range(0),
 }
 EXAMPLES: dict[type, tuple[Any, ...]] = {
