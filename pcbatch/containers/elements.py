@@ -246,6 +246,14 @@ def text_of(value: str) -> Rows:
     return LaneText.of(value)
 
 
+def tuple_of(value: Any, other: Any) -> Any:
+    """Return a known tuple as one of the lane, if that is what it is put beside; other values as they are."""
+    from pcbatch.containers.lane_tuple import LaneTuple
+
+    known = type(value) is tuple and isinstance(other, LaneTuple)
+    return LaneTuple.from_list(list(value)) if known else value
+
+
 def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
     """Return two elements with the type that covers both.
 
@@ -262,6 +270,7 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
         return (blank(b, b_lead, a_lead) if isinstance(a, Unset) else a), (
             blank(a, a_lead, b_lead) if isinstance(b, Unset) else b
         )
+    a, b = (tuple_of(x, y) if x_lead == () else x for x, x_lead, y in ((a, a_lead, b), (b, b_lead, a)))
     if isinstance(a, Rows) and isinstance(b, Rows):
         return _unify_rows(a, a_lead, b, b_lead)
     if isinstance(a, Joinable) or isinstance(b, Joinable):

@@ -147,7 +147,7 @@ class RaggedTuples(Ragged):
     """Tuples of different lengths, one for each lane: as `Ragged`, but `tolist()` gives tuples."""
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def tolist(self) -> list[Any]:
         """Return Python tuples of Python numbers, one for each lane; None for a lane that has failed."""

@@ -89,7 +89,7 @@ def ragged_in(value: Any) -> bool:
 
 
 def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
-    """Return an argument with a list of the lane in place of each `Ragged`, and texts; the leaves keep their axes in front.
+    """Return an argument with lists and texts of the lane for `Ragged` and `Texts`; leaves keep their axes in front.
 
     Args:
         value: the argument.

@@ -273,7 +273,7 @@ def elements(value: Any) -> LaneList:
 
 
 def any_order(value: Any) -> Any:
-    """Return a set as a list of its elements, for a loop that does not ask for their order; other values as they are."""
+    """Return a set as a list of its elements, in no order that Python would know; other values as they are."""
     if isinstance(value, LaneSet):
         return unordered(value)
     return list(value) if isinstance(value, set | frozenset) else value
