@@ -10,7 +10,8 @@ length among them, have the axes of the lists around it, called its *lead* here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -34,6 +35,7 @@ from pcbatch.containers.columns import (
 )
 from pcbatch.containers.container import Container
 from pcbatch.containers.joinable import Joinable
+from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, Origin, both, kind_of, note, source_of
@@ -139,6 +141,29 @@ class Rows(Container):
         if size is not None:
             return size
         return max(capacity(), self._length if isinstance(self._length, int) else 0)
+
+    def element(self, index: Any) -> Any:
+        """Return the element at an index that is known to be in range."""
+        raise NotImplementedError
+
+    def contains(self, value: Any) -> Any:
+        """Return `value in` the sequence."""
+        raise NotImplementedError
+
+    # What Python decides itself; JAX raises its errors where the length is a value of the lane.
+
+    def __len__(self) -> int:
+        n = self.length
+        return n if isinstance(n, int) else operator.index(n)
+
+    def __bool__(self) -> bool:
+        return bool(self.length > 0)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self.element(k) for k in range(len(self))])
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.contains(value))
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Origin, ...]]:
         """Return columns and length, and the origins as static data."""
@@ -246,14 +271,6 @@ def text_of(value: str) -> Rows:
     return LaneText.of(value)
 
 
-def tuple_of(value: Any, other: Any) -> Any:
-    """Return a known tuple as one of the lane, if that is what it is put beside; other values as they are."""
-    from pcbatch.containers.lane_tuple import LaneTuple
-
-    known = type(value) is tuple and isinstance(other, LaneTuple)
-    return LaneTuple.from_list(list(value)) if known else value
-
-
 def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
     """Return two elements with the type that covers both.
 
@@ -270,7 +287,7 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
         return (blank(b, b_lead, a_lead) if isinstance(a, Unset) else a), (
             blank(a, a_lead, b_lead) if isinstance(b, Unset) else b
         )
-    a, b = (tuple_of(x, y) if x_lead == () else x for x, x_lead, y in ((a, a_lead, b), (b, b_lead, a)))
+    a, b = tuple_beside(a, a_lead, b), tuple_beside(b, b_lead, a)
     if isinstance(a, Rows) and isinstance(b, Rows):
         return _unify_rows(a, a_lead, b, b_lead)
     if isinstance(a, Joinable) or isinstance(b, Joinable):
