@@ -341,6 +341,8 @@ def join_origins(a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple
     """Return the origins, by leaf, of the type that covers two elements; they may be columns of elements."""
     if isinstance(a, Unset) or isinstance(b, Unset):
         return b_origins if isinstance(a, Unset) else a_origins
+    if isinstance(a, Rows) is not isinstance(b, Rows):  # a known tuple and one of the lane
+        return a_origins if isinstance(a, Rows) else b_origins
     pairs = zip(parts(a), parts(b), a_origins, b_origins, strict=False)  # `unify` says if they are not alike
     return tuple(_join_origin(x, y, one, other) for x, y, one, other in pairs)
 

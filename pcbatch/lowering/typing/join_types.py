@@ -126,7 +126,7 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return _entries(x, y, error)
         case (dict(), dict()) if x.keys() != y.keys():
             return _entries(x, y, error)
-        case (tuple(), LaneTuple()) | (LaneTuple(), tuple()):
+        case (tuple(), LaneTuple()) | (LaneTuple(), tuple()) if not lead:
             return _lists(_as_lane_tuple(x, error), _as_lane_tuple(y, error), lead, error, grown=0)
         case (Cell(), list() | Rows()) if not lead and _is_vector(x):
             return _joined(_array_as_list(x), y, lead, error)
