@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -37,6 +37,7 @@ from pcbatch.lowering.cfg_passes import (
     forward_destinations,
     if_conversion,
     inline,
+    known_failures,
     lift_captures,
     lower_checks,
     prove_checks,
@@ -157,7 +158,7 @@ def compile_stages(
     (by their names in the program). `schedule` is a policy, or "auto". Raises CompileError for errors of the user's
     program, InternalError for those of a pass.
     """
-    along, decisions = Along(is_batched), NONE
+    along, decisions = Along(is_batched), replace(NONE, made=wrap_entry.classes_of_arguments(args or {}))
     with keeping_primitives(), keeping_traces():
         while True:
             try:
@@ -197,6 +198,7 @@ def _compile(
             check_types.run(cfg, inferred)
             check_ownership.run(cfg, inferred)
         except CompileError as error:
+            expand.look_at_records(inferred, decisions)
             raise _with_names(error, fn, is_batched, statics) from None
         entry = cfg.function(cfg.entry)
         result = inferred.types[entry.name, entry.results[0]]
@@ -275,15 +277,22 @@ def _unrolled(
     source: CfgProgram, args: Mapping[str, Abstract], along: Along, decisions: Decisions
 ) -> tuple[CfgProgram, CfgProgram, infer.Inferred]:
     """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types."""
+    faulty: tuple[CfgProgram, CfgProgram, infer.Inferred] | None = None
     while True:
         cfg = checked(split_live_ranges.run(source), "split_ranges", ("defined",))
         inferred = infer.run(cfg, args)
         expand.look_at_records(inferred, decisions)
         expand.look(cfg, inferred, decisions)
         look(cfg, inferred, along)
+        if inferred.errors or inferred.conflicts:
+            faulty = faulty if faulty and unroll.cuts(source) else (source, cfg, inferred)
+        elif faulty is not None and not unroll.holds(cfg, inferred):
+            return faulty  # arms that were cut because there were faults are possible
         unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))
         if unrolled == source and inferred.widened:
             unrolled = _without_widening(source, cfg, args)
+        if unrolled == source and inferred.errors:
+            unrolled = checked(known_failures.run(source, cfg, inferred), "known_failures", ("defined",))
         if unrolled == source:
             return source, cfg, inferred
         source = unrolled
@@ -295,7 +304,8 @@ def _without_widening(source: CfgProgram, cfg: CfgProgram, args: Mapping[str, Ab
     if pruned == source:
         return source
     split = checked(split_live_ranges.run(pruned), "split_ranges", ("defined",))
-    return source if infer.run(split, args, widen=False).conflicts else pruned
+    inferred = infer.run(split, args, widen=False)
+    return source if inferred.conflicts or not unroll.holds(split, inferred) else pruned
 
 
 def _with_names(error: CompileError, fn: FunctionType, is_batched: BatchedTest, statics: Statics) -> CompileError:

@@ -9,8 +9,10 @@ class Container:
 
     Attributes:
         parent: the container that this one is a view of; None if it has storage of its own.
+        snapshot: the container whose elements these are, as they were when a loop over them began.
         held: the mutable objects that have become elements while this primitive is traced.
     """
 
     parent: Container | None = None
+    snapshot: Container | None = None
     held: tuple[object, ...] = ()

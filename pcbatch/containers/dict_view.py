@@ -25,7 +25,7 @@ class DictView(Container):
 
     def __init__(self, source: Any, part: str) -> None:
         self.source, self.part = source, part
-        self.parent = source if isinstance(source, Container) else None
+        self.parent = self.snapshot = source if isinstance(source, Container) else None
 
     def tree_flatten(self) -> tuple[tuple[Any], str]:
         """Return the dict, and which part of it this is as static data."""

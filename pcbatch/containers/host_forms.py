@@ -26,7 +26,21 @@ def has_form(value: object) -> bool:
 
 def in_host_form(value: Any) -> Any:
     """Return a value with containers in the forms that users see; the leaves may be of any kind."""
-    return jax.tree.map(lambda x: _forms[type(x)](x) if has_form(x) else x, value, is_leaf=has_form)
+    return replaced(value, has_form, lambda x: _forms[type(x)](x))
+
+
+def replaced(value: Any, is_part: Callable[[object], bool], new: Callable[[Any], Any]) -> Any:
+    """Return a pytree with other objects in place of some parts; dicts keep the order of their keys."""
+
+    def stop(x: object) -> bool:
+        return type(x) is dict or is_part(x)
+
+    def one(x: Any) -> Any:
+        if is_part(x):
+            return new(x)
+        return {key: replaced(part, is_part, new) for key, part in x.items()} if type(x) is dict else x
+
+    return jax.tree.map(one, value, is_leaf=stop)
 
 
 def container_leaves(value: Any) -> list[bool]:

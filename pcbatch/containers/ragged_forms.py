@@ -12,7 +12,7 @@ import numpy as np
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.elements import Rows
-from pcbatch.containers.host_forms import register
+from pcbatch.containers.host_forms import register, replaced
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
@@ -57,7 +57,7 @@ register(LaneText, _of_texts)
 
 def shortened(value: Any) -> Any:
     """Return a value with each `Ragged` and `Texts` in it cut to its longest one, where lengths are known."""
-    return jax.tree.map(lambda x: _shortened(x) if is_form(x) else x, value, is_leaf=is_form)
+    return replaced(value, is_form, _shortened)
 
 
 def _shortened(lists: Ragged | Texts) -> Ragged | Texts:

@@ -394,3 +394,21 @@ def of_sets(xs, k):
 def test_what_is_not_known_is_refused(f, args, message):
     with pytest.raises(pcbatch.CompileError, match=message):
         pcbatch.batch(f)(*args)
+
+
+def test_dicts_of_results_keep_the_order_of_their_keys_beside_lists() -> None:
+    def both(n):  # type: ignore[no-untyped-def]
+        return {"b": n, "a": [i for i in range(n)]}
+
+    assert list(pcbatch.batch(both)(np.arange(3))) == ["b", "a"]
+
+
+def test_a_view_that_is_kept_is_refused_where_the_dict_changes() -> None:
+    def kept(n):  # type: ignore[no-untyped-def]
+        d = {i: i for i in range(n)}
+        keys = d.keys()
+        d[n] = 1
+        return len(keys)
+
+    with pytest.raises(pcbatch.CompileError, match="PCB330"):
+        pcbatch.batch(kept)(np.arange(3))

@@ -18,7 +18,7 @@ MOST_REFUSED = 0.4  # of the programs
 @pytest.mark.share(20)
 @pytest.mark.parametrize("first", range(0, 400, 20))
 def test_all_stages_mean_what_plain_python_means(first: int) -> None:
-    tally = explore(first, 20, by_jax=False, as_is=True)
+    tally = explore(first, 20, "interpreters", as_is=True)
     assert not tally.failing
     assert tally.counts["refused"] <= MOST_REFUSED * 20, tally.titles
 
@@ -26,7 +26,7 @@ def test_all_stages_mean_what_plain_python_means(first: int) -> None:
 @pytest.mark.share(20)
 @pytest.mark.parametrize("first", range(1000, 1040, 2))
 def test_batched_programs_mean_what_plain_python_means(first: int) -> None:
-    assert not explore(first, 2, by_jax=True, as_is=True).failing
+    assert not explore(first, 2, "jax", as_is=True).failing
 
 
 def test_a_seed_gives_the_same_program_each_time() -> None:

@@ -47,7 +47,84 @@ def f0(a, b, r):
     return 1 if q is None else 2
 """
 
+# The arm that is the loop was cut for a type of `d` that its definitions do not agree on.
+LOOP_OVER_WHAT_WAS_STORED_IN_TRY = """\
+def f0(a, b):
+    d = {}
+    try:
+        d[a] = a > 2
+    except ArithmeticError:
+        pass
+    t = 7
+    for v in d:
+        t = 31
+    return t
+"""
+
+# The elements were those before the loop.
+VALUES_CHANGE_WHILE_A_LOOP_GOES_OVER_THEM = """\
+def f0(a, b):
+    d = {i: i + 1 for i in range(a % 5)}
+    e = {0: 1, 1: 2, 2: 3}
+    t = 0
+    for v in d.values():
+        t = t * 3 + v
+        if 1 in d:
+            d[1] += 10
+    for k, v in e.items():
+        t = t * 3 + v
+        e[b % 3] = k
+    for i, v in enumerate(e.values()):
+        t = t * 3 + v
+        h(e, i)
+    return t, d, e
+
+def h(e, i):
+    e[2] = i
+"""
+
+# Nobody looked at what a helper or a nested function does, nor at keys that go and come again.
+SIZE_CHANGES_IN_A_HELPER = """\
+def f0(a, b):
+    d = {i: i + 1 for i in range(a % 5)}
+    for k in d:
+        h(d, b)
+    return d
+
+def h(d, b):
+    d[b] = 7
+"""
+
+SIZE_CHANGES_IN_A_NESTED_FUNCTION = """\
+def f0(a, b):
+    d = {i: i + 1 for i in range(a % 5)}
+
+    def step():
+        d[b] = 3
+
+    for k in d:
+        step()
+    return d
+"""
+
+# The class was lost: nothing in a body of `try` was expected to raise it.
+SIZE_CHANGES_IN_TRY = """\
+def f0(a, b):
+    d = {i: i for i in range(a % 5)}
+    try:
+        for k in d:
+            d[b] = 0
+    except ZeroDivisionError:
+        pass
+    return d
+"""
+
 PROGRAMS = {
+    "values change while a loop goes over them": PythonProgram(VALUES_CHANGE_WHILE_A_LOOP_GOES_OVER_THEM, INTEGERS),
+    "size changes in a helper": PythonProgram(SIZE_CHANGES_IN_A_HELPER, INTEGERS),
+    "size changes in a nested function": PythonProgram(SIZE_CHANGES_IN_A_NESTED_FUNCTION, INTEGERS),
+    "size changes in try": PythonProgram(SIZE_CHANGES_IN_TRY, INTEGERS),
+    "loop over what was stored in try": PythonProgram(LOOP_OVER_WHAT_WAS_STORED_IN_TRY, INTEGERS),
     "attribute of None in try": PythonProgram(ATTRIBUTE_OF_NONE_IN_TRY, (*INTEGERS, ("r", "node"))),
     "nothing stored": PythonProgram(ELEMENT_OF_A_LIST_IN_WHICH_NOTHING_WAS_STORED, INTEGERS),
     "recursion in a traced helper": PythonProgram(RECURSION_IN_A_TRACED_HELPER, (*INTEGERS, ("r", "node"))),

@@ -46,6 +46,9 @@ DERIVATIVES: dict[str, Callable[[Function], Function]] = {
     "grad of jvp of grad": lambda f: jax.grad(
         lambda x, w: sum(map(jnp.sum, jax.tree.leaves(pushed(gradient(f))(x, w)))), (0, 1)
     ),
+    "by w, of jvp by x of grad": lambda f: jax.grad(
+        lambda x, w: jnp.sum(jax.jvp(lambda x: jax.grad(total(f))(x, w), (x,), (jnp.cos(x),))[1]), 1
+    ),
     "grad of jvp of jvp": lambda f: jax.grad(lambda x, w: pushed(lambda *v: pushed(total(f))(*v)[1])(x, w)[1], (0, 1)),
 }
 
@@ -140,6 +143,7 @@ def descent(x: Any, n: Any, w: Any) -> Any:
 PROGRAMS = {"appended": appended, "descent": descent}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str) -> None:
     subject = Subject(PROGRAMS[name], SUBJECTS["loop"].x, SUBJECTS["loop"].w)
@@ -148,6 +152,13 @@ def test_programs(name: str) -> None:
     hessian = jax.hessian(total(subject.plain), (0, 1))(*args)
     close(jax.jacrev(jax.jacrev(total(subject), (0, 1)), (0, 1))(*args), hessian)
     close(jax.jacfwd(jax.jacrev(total(subject), (0, 1)), (0, 1))(*args), hessian)
+
+
+@pytest.mark.full_only
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_numerically(name: str) -> None:
+    subject = Subject(PROGRAMS[name], SUBJECTS["loop"].x, SUBJECTS["loop"].w)
+    args = subject.args
     with jax.enable_x64(True):
         exact = tuple(jnp.asarray(np.asarray(v, np.float64)) for v in args)
         check_grads(lambda x, w: subject.batched(x, NUMBERS, w), exact, order=2, rtol=1e-5, atol=1e-5)
@@ -259,7 +270,7 @@ ZEROS = {
 }
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(7)
 @pytest.mark.parametrize("name", ZEROS)
 def test_cotangents_of_zero_have_tangents(name: str) -> None:
     """At the least of a sum of squares all cotangents are zero, and the Hessian is a product of Jacobians."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import linecache
+import math
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +34,7 @@ from pcbatch.ir.ops import CAPACITY
 from tests.oracles.interpreters import Mismatch
 from tests.oracles.numpy_jaxpr import on_numpy
 from tests.programs.compare import status_of
-from tests.programs.container_programs import PythonProgram, load
+from tests.programs.container_programs import PythonProgram
 
 START = 4  # the capacity that containers begin with, so that they grow often
 LARGEST = 1024
@@ -86,6 +87,10 @@ def _argument(kind: str, values: list[Any]) -> Any:
             return jnp.array(values, jnp.int32)
         case "list":
             return pcbatch.ragged(values, jnp.int32)
+        case "flt":
+            return jnp.array(values, float)
+        case "flist":
+            return pcbatch.ragged(values, jnp.zeros(0).dtype)
     return pcbatch.pack(values)
 
 
@@ -111,7 +116,7 @@ def prepare(program: PythonProgram, seed: int, lanes: int) -> Case:
     """
     number = next(_serial)
     linecache.cache.pop(f"<python program {number - 100}>", None)
-    fn = load(program, f"<python program {number}>")
+    fn = program.load(f"<python program {number}>")
     columns = program.columns(seed, lanes)
     expected = []
     with _limited():
@@ -134,20 +139,22 @@ def compiled(case: Case, capacity: int, **options: Any) -> tuple[Program, Any]:
         raise Refused(error) from None
 
 
-def check_stages(case: Case) -> None:
-    """Interpret every stage; what had no room is compiled again with more.
+def check_stages(case: Case, capacity: int = START) -> None:
+    """Interpret every stage that differs from the one before; what had no room is compiled again with more.
 
     Raises:
         Refused: the compiler does not take the program.
         Mismatch: a lane gets something else than plain Python gives.
         Endless: containers grow large.
     """
-    capacity = START
     while True:
         program, call = compiled(case, capacity)
         s = program.stages
-        stages = {"cfg": s.cfg, "optimised cfg": s.optimised_cfg, "inlined cfg": s.inlined_cfg,
-                  "stack": s.stack, "opt": s.opt}  # fmt: skip
+        stages: dict[str, Any] = {"cfg": s.cfg, "optimised cfg": s.optimised_cfg, "inlined cfg": s.inlined_cfg,
+                                  "stack": s.stack, "opt": s.opt}  # fmt: skip
+        for name, before in (("inlined cfg", s.optimised_cfg), ("optimised cfg", s.cfg), ("opt", s.stack)):
+            if stages[name] == before:
+                del stages[name]
         if all([_check_stage(case, program, call, name, stage) for name, stage in stages.items()]):
             return
         capacity *= 4
@@ -203,8 +210,17 @@ def compare(where: str, found: Any, want: Any) -> None:
         name = found.name if isinstance(found, LaneFailed) else None
         if name != type(want).__name__:
             raise Mismatch(f"{where}: {found!r} instead of {want!r}")
-    elif isinstance(found, LaneFailed) or _ordered(found) != _ordered(want):
+    elif isinstance(found, LaneFailed) or not _same(_ordered(found), _ordered(want)):
         raise Mismatch(f"{where}: {found!r} instead of {want!r}")
+
+
+def _same(found: Any, want: Any) -> bool:
+    """Whether two values are the same, numbers with a fraction but for their last digits."""
+    if isinstance(want, (list, tuple)):
+        return type(found) is type(want) and len(found) == len(want) and all(map(_same, found, want))
+    if isinstance(want, float) and isinstance(found, float):
+        return math.isclose(found, want, rel_tol=1e-9, abs_tol=1e-9) or (math.isnan(found) and math.isnan(want))
+    return bool(found == want)
 
 
 def _ordered(value: Any) -> Any:

@@ -50,6 +50,14 @@ class PythonProgram:
     def __repr__(self) -> str:
         return f"program with parameters {dict(self.params)}:\n{self.text}"
 
+    def load(self, name: str) -> Callable[..., Any]:
+        """Execute the text so that its source can be found; gives the plain `f0`."""
+        linecache.cache[name] = (len(self.text), None, self.text.splitlines(True), name)
+        namespace: dict[str, Any] = dict(GLOBALS)
+        exec(compile(self.text, name, "exec"), namespace)
+        fn: Callable[..., Any] = namespace["f0"]
+        return fn
+
     def columns(self, seed: int, lanes: int) -> list[list[Any]]:
         """The arguments of each lane, by parameter."""
         rng = np.random.default_rng(seed)
@@ -60,6 +68,8 @@ def _column(rng: np.random.Generator, kind: str, lanes: int) -> list[Any]:
     match kind:
         case "int":
             return [int(x) for x in rng.integers(-3, 9, lanes)]
+        case "flt" | "flist":
+            return []  # drawn by small programs
         case "list":
             return [[int(x) for x in rng.integers(-3, 9, rng.integers(0, 6))] for _ in range(lanes)]
     nodes = [Node(int(x)) for x in rng.integers(-3, 9, 2 * lanes)]
@@ -212,13 +222,3 @@ def _helper_text(w: ContainerStatements, h: Helper, kinds: list[str]) -> Lines:
         lines += [call] if call else []
     last = [w.return_line()] if h.result != "none" else []
     return [f"def {h.name}({', '.join(name for name, _ in h.params)}):", *indented(lines + last)]
-
-
-def load(program: PythonProgram, name: str) -> Callable[..., Any]:
-    """Execute the text so that its source can be found; gives the plain `f0`."""
-    text = program.text
-    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    namespace: dict[str, Any] = dict(GLOBALS)
-    exec(compile(text, name, "exec"), namespace)
-    fn: Callable[..., Any] = namespace["f0"]
-    return fn

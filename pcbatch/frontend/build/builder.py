@@ -96,6 +96,7 @@ class Builder:
         self.consumer: Any = None  # of the generator that is written out here (see `generators.Consumer`)
         self._generators = 0
         self.stored = frozenset[str]()  # of the loop that begins here: what its body stores items into
+        self.changed = frozenset[str]()  # of the loop that begins here: variables whose objects its body may change
         self.handlers: list[Handlers] = []  # of the `try` statements around, the innermost last
         self.caught: list[Handlers] = []  # those in whose handlers control is
         self.finals: list[tuple[Sequence[Node], int]] = []  # bodies of `finally`, with the number of handlers outside

@@ -30,7 +30,9 @@ from pcbatch.ir.ops import ERROR, Branch, Fail, Prim, Return
 Body = Callable[[Sequence[Node]], None]
 
 UNNAMED = "Exception"  # the name of an exception that is one of many
-CHECKED = (ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, TypeError, AttributeError)
+CHECKED = (
+    ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError, TypeError, AttributeError, RuntimeError,
+)  # fmt: skip
 """What primitives raise."""
 
 

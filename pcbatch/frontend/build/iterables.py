@@ -15,6 +15,7 @@ import gast
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import atom, condition, in_order, lower
+from pcbatch.frontend.source.changed_in_loops import viewed
 from pcbatch.frontend.source.resolve import builtin_name
 from pcbatch.frontend.source.streams import as_list, becomes_list
 from pcbatch.frontend.source.tree import (
@@ -183,6 +184,9 @@ def _reversed(b: Builder, node: Node) -> Iterable:
 
 
 def _rows(b: Builder, node: Node) -> Iterable:
+    view = viewed(node)
+    if view is not None and view[0] in b.changed and view[1] != "keys":
+        return _live_rows(b, node, view[0], view[1] == "items")
     stored = isinstance(node, gast.Name) and node.id in b.stored  # Python's iterator sees what the body stores
     value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
     temp = b.temp()
@@ -202,6 +206,20 @@ def _rows(b: Builder, node: Node) -> Iterable:
 def _of_rows(rows: Node, node: Node) -> Iterable:
     length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
     return Iterable(length, lambda i: Element(supported("row", [rows, i], node), subscript(rows, i, node)))
+
+
+def _live_rows(b: Builder, node: Node, name: str, items: bool) -> Iterable:
+    """The parts of a view of a dict that the body may change: Python's iterator gives the values of now."""
+    temp = b.temp()
+    b.prim((temp,), supported("live_rows", [lower(b, node)], node), shown=node)
+    rows, source = load(temp, node), load(name, node)
+    length = Element(supported("live_length", [rows], node), call(load("len", node), [rows], node))
+
+    def element(i: Node) -> Element:
+        value = supported("live_row", [rows, source, i, constant(items, node)], node)
+        return Element(value, subscript(rows, i, node))
+
+    return Iterable(length, element)
 
 
 def _plain(node: Node) -> Element:

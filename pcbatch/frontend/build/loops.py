@@ -16,12 +16,10 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import store
 from pcbatch.frontend.build.expressions import condition
 from pcbatch.frontend.build.iterables import Element, Iterable, fixed_range, iterable, kept, range_bounds, range_count
-from pcbatch.frontend.source.places import Place, mutation, place_of
+from pcbatch.frontend.source.changed_in_loops import changed_in, sources
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.stored_items import stored_into
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
-
-VIEWS = ("keys", "values", "items")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +37,11 @@ class Iteration:
 
 def begin(b: Builder, node: Node, fixed: bool = False) -> Iteration:
     """Evaluate the iterable of a loop, once, and return the parts of the loop."""
-    b.stored = stored_into(node)
+    b.stored, b.changed = stored_into(node), changed_in(b.unit, node)
     try:
         return _begin(b, node, fixed)
     finally:
-        b.stored = frozenset()
+        b.stored = b.changed = frozenset()
 
 
 def _begin(b: Builder, node: Node, fixed: bool) -> Iteration:
@@ -84,37 +82,17 @@ def _is_sure(args: list[Node]) -> bool:
 
 def _over_elements(b: Builder, node: Node) -> Iteration:
     iteration = _over_iterable(b, node.target, iterable(b, node.iter), node.iter)
-    changed = _changed_dict(b, node)
-    if changed is None:
-        return iteration
-    size, at = b.temp(), node.iter
-    b.prim((size,), supported("entries_of", [changed], at), shown=changed)
+    changed = [name for name in sources(node.iter) if name.id in b.changed]
+    sizes, at = [b.temp() for _ in changed], node.iter
+    for name, size in zip(changed, sizes, strict=True):
+        b.prim((size,), supported("entries_of", [name], at), shown=name)
 
     def test(body: str, leave: str) -> None:
-        same = b.temp()
-        b.prim((same,), supported("same_size", [changed, load(size, at)], at), shown=changed, at=at)
+        for name, size in zip(changed, sizes, strict=True):
+            b.prim((b.temp(),), supported("same_size", [name, load(size, at)], at), shown=name, at=at)
         iteration.test(body, leave)
 
     return Iteration(test, iteration.step)
-
-
-def _changed_dict(b: Builder, node: Node) -> Node | None:
-    """The variable that a loop goes over if its body changes it; a dict or set must keep its size meanwhile."""
-    source = node.iter
-    if isinstance(source, gast.Call) and isinstance(source.func, gast.Attribute) and source.func.attr in VIEWS:
-        source = source.func.value
-    if not isinstance(source, gast.Name):
-        return None
-    for part in (part for statement in node.body for part in gast.walk(statement)):
-        if isinstance(part, gast.Call) and (found := mutation(b.unit, part, statement=True)) is not None:
-            place: Place | None = found.place
-        elif isinstance(part, gast.Subscript) and not isinstance(part.ctx, gast.Load):
-            place = place_of(b.unit, part.value)
-        else:
-            continue
-        if place is not None and place.name == source.id and not place.keys:
-            return source
-    return None
 
 
 def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> Iteration:

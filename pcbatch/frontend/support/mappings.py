@@ -14,8 +14,8 @@ import jax
 import jax.extend.source_info_util
 import numpy as np
 
-from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
+from pcbatch.containers.copies import holds_same
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
@@ -38,7 +38,7 @@ def looked_up(value: Any, key: Any) -> Any:
     """Return a dict or set as one of the lane where a key is a value of the lane; other values unchanged."""
     if is_of_lane(key):
         if type(value) is dict:
-            return lane_dict(value)
+            return holds_same(lane_dict(value), value)
         if type(value) in (set, frozenset):
             return LaneSet.from_items(value)
     return value
@@ -74,21 +74,8 @@ def gone_over(value: Any) -> LaneList:
     """Return what a `for` loop goes over; a view of values shares the dict, which must not change meanwhile."""
     items = elements(value)
     if isinstance(value, DictView) and value.part != "keys":
-        items.parent = value.source
+        items.parent = items.snapshot = value.source
     return items
-
-
-def entries_of(value: Any) -> Any:
-    """Return the number of entries of a dict or set before a loop over it; 0 for other values."""
-    return value.length() if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0
-
-
-def same_size(value: Any, size: Any) -> Any:
-    """Let the lane raise where a dict or set has changed its size in a loop over it."""
-    kind = "Set" if isinstance(value, LaneSet | set) else "dictionary"
-    if isinstance(value, Entries | dict | set):
-        require(entries_of(value) == size, "RuntimeError", f"{kind} changed size during iteration")
-    return 0
 
 
 def order_key(key: Any) -> Any:

@@ -45,6 +45,15 @@ from pcbatch.frontend.support.builtins import repr_ as repr_
 from pcbatch.frontend.support.builtins import shown as shown
 from pcbatch.frontend.support.builtins import sorted_ as sorted_
 from pcbatch.frontend.support.builtins import str_ as str_
+from pcbatch.frontend.support.dict_loops import entries_of as entries_of
+from pcbatch.frontend.support.dict_loops import live_length as live_length
+from pcbatch.frontend.support.dict_loops import live_row as live_row
+from pcbatch.frontend.support.dict_loops import live_rows as live_rows
+from pcbatch.frontend.support.dict_loops import same_size as same_size
+from pcbatch.frontend.support.drafts import begun as begun
+from pcbatch.frontend.support.drafts import draft as draft
+from pcbatch.frontend.support.drafts import finished as finished
+from pcbatch.frontend.support.drafts import runs as runs
 from pcbatch.frontend.support.exceptions import attempt as attempt
 from pcbatch.frontend.support.exceptions import is_caught as is_caught
 from pcbatch.frontend.support.exceptions import raised as raised
@@ -75,9 +84,7 @@ from pcbatch.frontend.support.mappings import defaultdict as defaultdict
 from pcbatch.frontend.support.mappings import dict_ as dict_
 from pcbatch.frontend.support.mappings import dict_display as dict_display
 from pcbatch.frontend.support.mappings import empty_set as empty_set
-from pcbatch.frontend.support.mappings import entries_of as entries_of
 from pcbatch.frontend.support.mappings import frozenset_ as frozenset_
-from pcbatch.frontend.support.mappings import same_size as same_size
 from pcbatch.frontend.support.mappings import set_ as set_
 from pcbatch.frontend.support.mappings import set_display as set_display
 from pcbatch.frontend.support.mappings import with_item as with_item
@@ -147,7 +154,8 @@ from pcbatch.frontend.support.type_questions import type_test as type_test
 from pcbatch.origins import array as array
 from pcbatch.origins import number as number
 from pcbatch.records import questions
-from pcbatch.records.questions import RECORDS
+from pcbatch.records.questions import RECORDS, own_method
+from pcbatch.records.reference import Ref
 
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
 
@@ -210,6 +218,8 @@ def contains(item: Any, container: Any) -> Any:
 
 def _contains(item: Any, container: Any) -> Any:
     container = sure(container, "argument of type 'NoneType' is not iterable")
+    if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
+        return substitute(method)(container, item)
     if isinstance(container, LaneList | LaneRange | LaneText):
         return container.contains(item)
     if isinstance(item, LaneText) and isinstance(container, str):

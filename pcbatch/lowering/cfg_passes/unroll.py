@@ -27,11 +27,12 @@ from pcbatch.errors import CompileError, NeedsUnrolling
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
 from pcbatch.ir.def_use import retarget, writes
 from pcbatch.ir.loops import Dominators, Loop, loops
-from pcbatch.ir.ops import RETURN, Branch, Jump, Return
+from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail, Jump, Return
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets
 
+IMPOSSIBLE = Fail(ERROR, "impossible")  # the block of the arms that `prune` cuts
 MOST_BLOCKS = 5000  # of one function; beyond it, compiling would take minutes
 
 
@@ -57,9 +58,27 @@ def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram
 
 
 def prune(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram:
-    """Return `source` without the branches that are impossible by the types inferred for `split`."""
+    """Return `source` without the arms of branches that are impossible by the types inferred for `split`.
+
+    Those types may be wrong where definitions of a variable conflict: whether an arm was impossible is known when types
+    of the new program are (`holds`), which tests the conditions still.
+    """
     split_functions = {f.name: f for f in split.functions}
     return replace(source, functions=tuple(_prune(f, split_functions[f.name], inferred) for f in source.functions))
+
+
+def cuts(program: CfgProgram) -> bool:
+    """Whether `prune` has cut an arm of a branch."""
+    return any(block.terminator == IMPOSSIBLE for f in program.functions for block in f.blocks)
+
+
+def holds(program: CfgProgram, inferred: Inferred) -> bool:
+    """Whether no arm that `prune` has cut is possible by the types of the program that it gave."""
+    return not any(
+        block.terminator == IMPOSSIBLE and block.label in inferred.reachable.get(f.name, ())
+        for f in program.functions
+        for block in f.blocks
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +143,7 @@ class _Unrolling:
         """
         head = self.by_label[loop.head]
         exit_ = head.terminator.on_false if isinstance(head.terminator, Branch) else RETURN
+        exit_ = RETURN if exit_ in self.by_label and self.by_label[exit_].terminator == IMPOSSIBLE else exit_
         between = self.order[self.position[loop.head] : self.position.get(exit_, 0)]
         return loop.body.union(label for label in between if self.dominators.over(loop.head, label))
 
@@ -174,15 +194,25 @@ def _jump(label: str) -> Terminator:
 
 
 def _prune(function: Function, split: Function, inferred: Inferred) -> Function:
-    """Make branches with known conditions jumps. Two live ranges that only met there are then split."""
+    """Cut the arms that known conditions never take. Two live ranges that only met there are then split."""
+    cut = next((block.label for block in function.blocks if block.terminator == IMPOSSIBLE), None)
+    impossible = cut or f"bb{function.last_label + 1}"
     blocks = []
     for block, typed in zip(function.blocks, split.blocks, strict=True):
-        if isinstance(block.terminator, Branch) and isinstance(typed.terminator, Branch):
+        branch = block.terminator
+        if isinstance(branch, Branch) and isinstance(typed.terminator, Branch):
             cond = inferred.types.get((function.name, typed.terminator.cond))
-            targets = branch_targets(block.terminator, cond)
-            block = replace(block, terminator=_jump(targets[0])) if len(targets) == 1 else block
+            targets = branch_targets(branch, cond)
+            if len(targets) == 1 and impossible not in (branch.on_true, branch.on_false):
+                taken = targets[0]
+                block = replace(block, terminator=retarget(branch, partial(_either, taken, impossible)))
         blocks.append(block)
-    return replace(function, blocks=drop_unreachable(tuple(blocks)))
+    end = () if cut else (Block(impossible, (), IMPOSSIBLE),)
+    return replace(function, blocks=drop_unreachable((*blocks, *end)))
+
+
+def _either(taken: str, otherwise: str, label: str) -> str:
+    return label if label == taken else otherwise
 
 
 def _too_large(loc: Loc | None, trips: int) -> None:

@@ -1,0 +1,69 @@
+"""The variables whose objects the body of a loop may change, which an iterator of Python sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import gast
+
+from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.places import mutation, place_of
+from pcbatch.frontend.source.tree import Node
+
+VIEWS = ("keys", "values", "items")
+LAZY = ("enumerate", "zip", "reversed")
+
+
+def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
+    """Return the variables whose objects the body of a `for` loop may change, itself or in a call that is given them.
+
+    A variable that the body assigns is none of them: it stands for another object then.
+    """
+    parts = _with_nested(unit, [part for statement in loop.body for part in gast.walk(statement)])
+    names = {name for part in parts for name in _changed_by(unit, part)}
+    inside = [part for statement in loop.body for part in gast.walk(statement)]
+    assigned = {part.id for part in inside if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store)}
+    return frozenset(names - assigned)
+
+
+def _with_nested(unit: Unit, parts: list[Node]) -> list[Node]:
+    """The parts, and those of the nested functions that they name."""
+    found, named = list(parts), set[str]()
+    for part in found:
+        if isinstance(part, gast.Name) and part.id in unit.definitions and part.id not in named:
+            named.add(part.id)
+            found += gast.walk(unit.definitions[part.id])
+    return found
+
+
+def _changed_by(unit: Unit, part: Node) -> Iterator[str]:
+    if isinstance(part, gast.Call):
+        found = mutation(unit, part, statement=True)
+        if found is not None and not found.place.keys:
+            yield found.place.name
+        yield from (arg.id for arg in part.args if isinstance(arg, gast.Name))
+        yield from (keyword.value.id for keyword in part.keywords if isinstance(keyword.value, gast.Name))
+    elif isinstance(part, gast.Subscript) and not isinstance(part.ctx, gast.Load):
+        place = place_of(unit, part.value)
+        if place is not None and not place.keys:
+            yield place.name
+
+
+def viewed(node: Node) -> tuple[str, str] | None:
+    """The variable and the method of `d.values()` or `d.items()`; None for other expressions."""
+    match node:
+        case gast.Call(func=gast.Attribute(value=gast.Name(id=name), attr=attr), args=[], keywords=[]) if attr in VIEWS:
+            return name, attr
+    return None
+
+
+def sources(node: Node) -> list[Node]:
+    """The variables that a loop goes over, as they are or by a view, also in `enumerate`, `zip` and `reversed`."""
+    match node:
+        case gast.Name():
+            return [node]
+        case gast.Call(func=gast.Attribute(value=gast.Name() as name)) if viewed(node) is not None:
+            return [name]
+        case gast.Call(func=gast.Name(id=function), args=args) if function in LAZY:
+            return [name for arg in args for name in sources(arg)]
+    return []

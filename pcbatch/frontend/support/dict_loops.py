@@ -1,0 +1,66 @@
+"""Loops over dicts and sets whose bodies change them: Python's iterator sees the values of now, and no other size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pcbatch.containers.checks import require
+from pcbatch.containers.dict_view import DictView
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.keys import hashable
+from pcbatch.containers.lane_dict import LaneDict
+from pcbatch.containers.lane_set import LaneSet
+from pcbatch.frontend.support.iteration import iter_length, row, rows
+
+PLAIN_VIEWS = (type(dict[Any, Any]().values()), type(dict[Any, Any]().items()))
+
+
+def entries_of(value: Any) -> Any:
+    """Return the number of entries of a dict or set before a loop over it, and of insertions; 0 for other values."""
+    if isinstance(value, LaneDict) and value.table is not None:
+        return value.length(), value.table.clock
+    return value.length() if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0
+
+
+def same_size(value: Any, before: Any) -> Any:
+    """Let the lane raise where a dict or set has changed its size, or a dict its keys, in a loop over it."""
+    kind = "Set" if isinstance(value, LaneSet | set) else "dictionary"
+    size, clock = before if isinstance(before, tuple) else (before, None)
+    if isinstance(value, Entries | dict | set):
+        now = value.length() if isinstance(value, Entries) else len(value)
+        require(now == size, "RuntimeError", f"{kind} changed size during iteration")
+        if clock is not None and isinstance(value, LaneDict) and value.table is not None:
+            require(value.table.clock <= clock, "RuntimeError", "dictionary keys changed during iteration")
+    return 0
+
+
+def live_rows(view: Any) -> Any:
+    """The keys that a loop over the values or items of a dict visits; other values as a loop goes over them."""
+    if isinstance(view, DictView):
+        return view.source.keys_list()
+    return tuple(view.mapping) if isinstance(view, PLAIN_VIEWS) else rows(view)
+
+
+def live_length(kept: Any) -> Any:
+    """The number of elements that such a loop goes over."""
+    return iter_length(kept)
+
+
+def live_row(kept: Any, value: Any, index: Any, items: bool) -> Any:
+    """The element `index` that such a loop takes now from the dict; `items`: with its key."""
+    element = row(kept, index)
+    if isinstance(value, LaneDict):
+        found = _value(value, element)
+    elif type(value) is dict:
+        require(element in value, "RuntimeError", "dictionary keys changed during iteration")
+        found = value[element]
+    else:
+        return element
+    return (element, found) if items else found
+
+
+def _value(value: LaneDict, key: Any) -> Any:
+    hashable(key)
+    found = value._find(key)
+    require(found.present, "RuntimeError", "dictionary keys changed during iteration")
+    return value._value_at(found)

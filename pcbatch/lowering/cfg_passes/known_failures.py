@@ -1,0 +1,82 @@
+"""Make primitives that raise whatever their operands are end the lane, if not every lane reaches them.
+
+    if c:                         branch c, bb1, bb2
+        y = xs[2]         ==>     bb1: fail IndexError("list index out of range")
+                                  bb2: ...                                             (`xs` has one element)
+
+What every lane reaches is a mistake, which is reported while compiling.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import replace
+
+from pcbatch.ir.cfg import Block, CfgProgram, Function
+from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail, Jump, Prim, Return
+from pcbatch.lowering.typing.infer import Inferred, OpKey, branch_targets
+
+RAISES = (IndexError, KeyError, ZeroDivisionError, ValueError)  # an attribute may be missing in a tracer alone
+LIBRARIES = ("/jax/", "/jaxlib/", "/numpy/")  # what they raise is about types and shapes
+
+
+def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram:
+    """Return `source` with a failure in place of each such primitive; `split` is what types were inferred for."""
+    found: dict[str, dict[str, int]] = {}
+    for (function, label, k), error in inferred.errors.items():
+        if _raises_in_python(error) and not _is_sure(split.function(function), label, inferred):
+            places = found.setdefault(function, {})
+            places[label] = min(k, places.get(label, k))
+    functions = [_failing(f, found.get(f.name, {}), inferred) for f in source.functions]
+    return replace(source, functions=tuple(functions))
+
+
+def _raises_in_python(error: Exception) -> bool:
+    if type(error) not in RAISES:
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and not any(part in frames[-1].filename for part in LIBRARIES)
+
+
+def _is_sure(function: Function, label: str, inferred: Inferred) -> bool:
+    """Whether every call of a function comes to a block, whatever its branches do."""
+    blocks = {block.label: block for block in function.blocks}
+    seen, pending = {label}, [function.blocks[0].label]
+    while pending:
+        one = pending.pop()
+        if one == RETURN:
+            return False
+        if one in seen:
+            continue
+        seen.add(one)
+        match blocks[one].terminator:
+            case Jump(target=target):
+                pending.append(target)
+            case Branch() as branch:
+                cond = inferred.types.get((function.name, branch.cond))
+                pending += branch_targets(branch, cond) if cond is not None else (branch.on_true, branch.on_false)
+            case Return() | Fail():
+                return False
+    return True
+
+
+def _failing(function: Function, places: dict[str, int], inferred: Inferred) -> Function:
+    blocks = [
+        _cut(block, places[block.label], inferred.errors[_key(function, block, places)])
+        if block.label in places
+        else block
+        for block in function.blocks
+    ]
+    return replace(function, blocks=tuple(blocks)) if places else function
+
+
+def _key(function: Function, block: Block, places: dict[str, int]) -> OpKey:
+    return function.name, block.label, places[block.label]
+
+
+def _cut(block: Block, k: int, error: Exception) -> Block:
+    op = block.ops[k]
+    assert isinstance(op, Prim)
+    text = str(error.args[0]) if len(error.args) == 1 and isinstance(error.args[0], str | int | float) else ""
+    message = (text,) if text else ()
+    return replace(block, ops=block.ops[:k], terminator=Fail(ERROR, type(error).__name__, message, op.loc))
