@@ -11,6 +11,8 @@ from pcbatch.call.results import Result as Result
 from pcbatch.call.results import Stats as Stats
 from pcbatch.containers.ragged import Ragged as Ragged
 from pcbatch.containers.ragged import ragged as ragged
+from pcbatch.containers.texts import Texts as Texts
+from pcbatch.containers.texts import texts as texts
 from pcbatch.errors import BatchRuntimeError as BatchRuntimeError
 from pcbatch.errors import CompileError as CompileError
 from pcbatch.errors import NonFiniteError as NonFiniteError
@@ -64,6 +66,7 @@ __all__ = [
     "Status",
     "Strips",
     "TapeUse",
+    "Texts",
     "Timeline",
     "TooLargeError",
     "UsageError",
@@ -73,6 +76,7 @@ __all__ = [
     "load_packed",
     "pack",
     "ragged",
+    "texts",
     "unroll",
     "use_cpu_devices",
 ]

@@ -11,7 +11,8 @@ from typing import Any
 import jax
 import jax.export
 
-from pcbatch.containers.ragged import Ragged
+from pcbatch.containers.ragged import Ragged, RaggedTuples
+from pcbatch.containers.texts import Texts
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.ir.written import Written
 from pcbatch.runtime.vm import wide_counters
@@ -193,9 +194,13 @@ def _sources(info: dict[str, Any]) -> tuple[Written, ...]:
 jax.export.register_pytree_node_serialization(
     Stats, serialized_name="pcbatch.Stats", serialize_auxdata=_written, deserialize_auxdata=_read
 )
-jax.export.register_pytree_node_serialization(
-    Ragged, serialized_name="pcbatch.Ragged", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: None
-)
+for _kind in (Ragged, RaggedTuples, Texts):
+    jax.export.register_pytree_node_serialization(
+        _kind,
+        serialized_name=f"pcbatch.{_kind.__name__}",
+        serialize_auxdata=lambda _: b"",
+        deserialize_auxdata=lambda _: None,
+    )
 jax.export.register_pytree_node_serialization(
     Result, serialized_name="pcbatch.Result", serialize_auxdata=lambda _: b"", deserialize_auxdata=lambda _: ()
 )

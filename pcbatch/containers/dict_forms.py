@@ -14,6 +14,7 @@ from pcbatch.containers.entries import Entries
 from pcbatch.containers.host_forms import register
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
+from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import Optional
 from pcbatch.diagnostics.short_repr import clipped
 
@@ -111,6 +112,8 @@ def _element(columns: Any, place: tuple[Any, ...]) -> Any:
     if isinstance(columns, Rows):
         if isinstance(columns.columns, Unset):
             return []
+        if isinstance(columns, LaneText):
+            return "".join(map(chr, columns.codes[place][: int(columns.length[place])].tolist()))
         return [_element(columns.columns, (*place, k)) for k in range(int(columns.length[place]))]
     if isinstance(columns, Optional):
         return _element(columns.value, place) if columns.present[place] else None

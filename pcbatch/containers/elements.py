@@ -36,6 +36,7 @@ from pcbatch.containers.columns import (
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import note_copy
 from pcbatch.containers.joinable import Joinable
+from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.errors import Refusal
@@ -282,6 +283,7 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
         return (blank(b, b_lead, a_lead) if isinstance(a, Unset) else a), (
             blank(a, a_lead, b_lead) if isinstance(b, Unset) else b
         )
+    a, b = tuple_beside(a, a_lead, b), tuple_beside(b, b_lead, a)
     if isinstance(a, Rows) and isinstance(b, Rows):
         return _unify_rows(a, a_lead, b, b_lead)
     if isinstance(a, Joinable) or isinstance(b, Joinable):
@@ -335,6 +337,8 @@ def join_origins(a: Any, a_origins: tuple[Origin, ...], b: Any, b_origins: tuple
     """Return the origins, by leaf, of the type that covers two elements; they may be columns of elements."""
     if isinstance(a, Unset) or isinstance(b, Unset):
         return b_origins if isinstance(a, Unset) else a_origins
+    if isinstance(a, Rows) is not isinstance(b, Rows):  # a known tuple and one of the lane
+        return a_origins if isinstance(a, Rows) else b_origins
     pairs = zip(parts(a), parts(b), a_origins, b_origins, strict=False)  # `unify` says if they are not alike
     return tuple(_join_origin(x, y, one, other) for x, y, one, other in pairs)
 

@@ -64,8 +64,17 @@ def _equal_lists(a: Any, b: Any) -> Any:
 def _both_lists(a: Any, b: Any) -> tuple[Any, Any] | None:
     """The two values as lists of the lane; None if one of them is no list of the same kind."""
     kind = type(a) if isinstance(a, Rows) else type(b)
-    values = [prepare(value) if type(value) is list and kind is list_class() else value for value in (a, b)]
+    values = [_of_kind(value, kind) for value in (a, b)]
     return None if any(type(value) is not kind for value in values) else (values[0]._plain(), values[1]._plain())
+
+
+def _of_kind(value: Any, kind: type) -> Any:
+    """A list or tuple that is known while compiling as one of the lane, if it is compared with one of its kind."""
+    if type(value) is list and kind is list_class():
+        return prepare(value)
+    if type(value) is tuple and kind.__name__ == "LaneTuple":
+        return kind.from_list(value)  # type: ignore[attr-defined]
+    return value
 
 
 def _pairs(a: Any, b: Any, compared: Callable[[Any, Any], Any]) -> Any:

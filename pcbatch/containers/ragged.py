@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.texts import Texts
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import clipped
 from pcbatch.errors import UsageError
@@ -102,8 +103,8 @@ class Ragged:
             return [lists.tolist() for lists in self]
         if not lengths.shape[0]:
             return []
-        columns = [_rows(column) for column in jax.tree.leaves(self.values, is_leaf=is_ragged)]
-        tree = jax.tree.structure(self.values, is_leaf=is_ragged)
+        columns = [_rows(column) for column in jax.tree.leaves(self.values, is_leaf=is_form)]
+        tree = jax.tree.structure(self.values, is_leaf=is_form)
         return [_elements(tree, columns, lane, int(n)) if n >= 0 else None for lane, n in enumerate(lengths)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -139,6 +140,19 @@ class Ragged:
         if all(is_concrete(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind != "V") for leaf in leaves):
             return f"Ragged({clipped(repr(self.tolist()), MOST)})"
         return f"Ragged(values={self.values!r}, lengths={self.lengths!r})"
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class RaggedTuples(Ragged):
+    """Tuples of different lengths, one for each lane: as `Ragged`, but `tolist()` gives tuples."""
+
+    __slots__ = ()
+    __hash__ = None
+
+    def tolist(self) -> list[Any]:
+        """Return Python tuples of Python numbers, one for each lane; None for a lane that has failed."""
+        found = super().tolist()
+        return found if np.ndim(self.lengths) > 1 else [None if row is None else tuple(row) for row in found]
 
 
 def ragged(lists: Sequence[Any], dtype: Any = None) -> Ragged:
@@ -213,6 +227,8 @@ def _column(parts: list[Any], dtype: Any) -> Any:
         if not all(map(_is_list, parts)):
             raise ValueError("the elements of lists must be alike, not lists and numbers")
         return _ragged(parts, dtype)
+    if all(isinstance(part, str) for part in parts):
+        return Texts.of(parts)
     shapes = {np.shape(part) for part in parts}
     if len(shapes) > 1:
         raise ValueError(f"arrays in lists must have one shape, not {' and '.join(map(str, sorted(shapes)))}")
@@ -238,6 +254,11 @@ def is_ragged(value: object) -> bool:
     return isinstance(value, Ragged)
 
 
+def is_form(value: object) -> bool:
+    """Whether a value is a `Ragged` or a `Texts`: lists or texts of several lanes."""
+    return isinstance(value, Ragged | Texts)
+
+
 def is_concrete(leaf: Any) -> bool:
     """Whether a leaf is an array of JAX whose elements this process can read."""
     return isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_fully_addressable
@@ -250,7 +271,7 @@ def _check_lane(lane: Any, lanes: int) -> None:
 
 def _rows(column: Any) -> Any:
     """Return a function from a lane to the elements of one column, as far as there are any."""
-    if isinstance(column, Ragged):
+    if isinstance(column, Ragged | Texts):
         return lambda lane, n: jax.tree.map(lambda leaf: np.asarray(leaf)[lane, :n], column).tolist()
     on_host = column if is_key(column) else np.asarray(column)
     if is_key(column):

@@ -1,4 +1,4 @@
-"""Lists of lanes as `Ragged` objects in results, and these as lists of lanes in arguments."""
+"""Lists and texts of lanes as `Ragged` and `Texts` in results, and these as lists and texts of lanes in arguments."""
 
 from __future__ import annotations
 
@@ -14,16 +14,29 @@ from pcbatch.containers.columns import Unset
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.host_forms import register, replaced
 from pcbatch.containers.lane_list import LaneList
-from pcbatch.containers.ragged import Ragged, cut, is_concrete, is_key, is_ragged
+from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.lane_tuple import LaneTuple
+from pcbatch.containers.ragged import Ragged, RaggedTuples, cut, is_concrete, is_form, is_key
+from pcbatch.containers.texts import Texts
 from pcbatch.origins import Origin
 
 
 def _of_lists(lists: Rows) -> Ragged:
     """The form of a list in results; its leaves are [lanes, ...]."""
+    kind = RaggedTuples if isinstance(lists, LaneTuple) else Ragged
     if isinstance(lists.columns, Unset):  # no lane has ever put anything into it
-        return Ragged(_nothing(lists.length), lists.length)
-    values = jax.tree.map(lambda x: _of_lists(x) if isinstance(x, Rows) else x, lists.columns, is_leaf=_is_rows)
-    return Ragged(values, lists.length)
+        return kind(_nothing(lists.length), lists.length)
+    values = jax.tree.map(lambda x: _of_rows(x) if isinstance(x, Rows) else x, lists.columns, is_leaf=_is_rows)
+    return kind(values, lists.length)
+
+
+def _of_texts(text: Rows) -> Texts:
+    """The form of a text in results."""
+    return Texts(text.columns, text.length)
+
+
+def _of_rows(rows: Rows) -> Ragged | Texts:
+    return _of_texts(rows) if isinstance(rows, LaneText) else _of_lists(rows)
 
 
 def _nothing(lengths: Any) -> Any:
@@ -38,14 +51,16 @@ def _is_rows(value: object) -> bool:
 
 
 register(LaneList, _of_lists)
+register(LaneTuple, _of_lists)
+register(LaneText, _of_texts)
 
 
 def shortened(value: Any) -> Any:
-    """Return a value with each `Ragged` in it cut to its longest list, where lengths are known."""
-    return replaced(value, is_ragged, _shortened)
+    """Return a value with each `Ragged` and `Texts` in it cut to its longest one, where lengths are known."""
+    return replaced(value, is_form, _shortened)
 
 
-def _shortened(lists: Ragged) -> Ragged:
+def _shortened(lists: Ragged | Texts) -> Ragged | Texts:
     if not (isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths)):
         return lists
     axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
@@ -58,21 +73,23 @@ def _shortened(lists: Ragged) -> Ragged:
             return cut(leaf, axis, longest)
         return jnp.asarray(cut(np.asarray(leaf), axis, longest))  # without a program for each length
 
+    if isinstance(lists, Texts):
+        return Texts(cut_leaf(lists.codes), lists.lengths)
     values = jax.tree.map(cut_leaf, lists.values)
     if isinstance(lists.values, Ragged):  # lists behind the end of a list are none
         there = np.arange(longest) < lengths[..., None]
         inner = np.where(there, np.asarray(values.lengths), 0)
-        values = Ragged(values.values, inner if isinstance(values.lengths, np.ndarray) else jnp.asarray(inner))
-    return Ragged(shortened(values), lists.lengths)
+        values = type(values)(values.values, inner if isinstance(values.lengths, np.ndarray) else jnp.asarray(inner))
+    return type(lists)(shortened(values), lists.lengths)
 
 
 def ragged_in(value: Any) -> bool:
-    """Whether a value is or holds a `Ragged`."""
-    return any(map(is_ragged, jax.tree.leaves(value, is_leaf=is_ragged)))
+    """Whether a value is or holds a `Ragged` or a `Texts`."""
+    return any(map(is_form, jax.tree.leaves(value, is_leaf=is_form)))
 
 
 def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
-    """Return an argument with a list of the lane in place of each `Ragged`; the leaves keep their axes in front.
+    """Return an argument with lists and texts of the lane for `Ragged` and `Texts`; leaves keep their axes in front.
 
     Args:
         value: the argument.
@@ -81,31 +98,41 @@ def as_containers(value: Any, shared: Sequence[bool] = ()) -> Any:
     Raises:
         ValueError: lengths that lists cannot have.
     """
-    parts, tree = jax.tree.flatten(value, is_leaf=is_ragged)
+    parts, tree = jax.tree.flatten(value, is_leaf=is_form)
     alike = iter(shared)
-    return jax.tree.unflatten(
-        tree, [_as_container(x, next(alike, False)) if isinstance(x, Ragged) else x for x in parts]
-    )
+    return jax.tree.unflatten(tree, [_as_container(x, next(alike, False)) if is_form(x) else x for x in parts])
 
 
-def _as_container(lists: Ragged, shared: bool) -> LaneList:
+def _as_container(lists: Ragged | Texts, shared: bool) -> Rows:
+    return _as_text(lists) if isinstance(lists, Texts) else _as_list(lists, shared)
+
+
+def _as_text(texts: Texts) -> LaneText:
+    axis = np.ndim(texts.lengths)
+    capacity = rounded(max(1, texts.codes.shape[axis]))
+    new: LaneText = LaneText.tree_unflatten((Origin.ARRAY,), (_padded(texts.codes, axis, capacity), texts.lengths))
+    return new
+
+
+def _padded(leaf: Any, axis: int, capacity: int) -> Any:
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        shape = (*leaf.shape[:axis], capacity, *leaf.shape[axis + 1 :])
+        return jax.ShapeDtypeStruct(shape, leaf.dtype)  # type: ignore[no-untyped-call]
+    width = [(0, capacity - leaf.shape[axis] if k == axis else 0) for k in range(leaf.ndim)]
+    return (np if isinstance(leaf, np.ndarray) else jnp).pad(leaf, width) if width[axis][1] else leaf
+
+
+def _as_list(lists: Ragged, shared: bool) -> LaneList:
     _check_lengths(lists)
+    kind = LaneTuple if isinstance(lists, RaggedTuples) and not shared else LaneList
     if shared:
         lists = Ragged(lists, np.int32(len(lists)))
     axis = np.ndim(lists.lengths)
     sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(lists.values)}
     capacity = rounded(max(sizes))
-
-    def pad(leaf: Any) -> Any:
-        if isinstance(leaf, jax.ShapeDtypeStruct):
-            shape = (*leaf.shape[:axis], capacity, *leaf.shape[axis + 1 :])
-            return jax.ShapeDtypeStruct(shape, leaf.dtype)  # type: ignore[no-untyped-call]
-        width = [(0, capacity - leaf.shape[axis] if k == axis else 0) for k in range(leaf.ndim)]
-        return (np if isinstance(leaf, np.ndarray) else jnp).pad(leaf, width) if width[axis][1] else leaf
-
-    columns = jax.tree.map(pad, as_containers(lists.values))
+    columns = jax.tree.map(lambda leaf: _padded(leaf, axis, capacity), as_containers(lists.values))
     origins = tuple(_origin(part, axis) for part in jax.tree.leaves(columns, is_leaf=_is_rows))
-    new: LaneList = LaneList.tree_unflatten(origins, (columns, lists.lengths))
+    new: LaneList = kind.tree_unflatten(origins, (columns, lists.lengths))
     return new
 
 
@@ -130,5 +157,5 @@ def _origin(part: Any, axis: int) -> Origin:
 
 
 def as_lists(value: Any) -> Any:
-    """Return a value with Python lists in place of each `Ragged`."""
-    return jax.tree.map(lambda x: x.tolist() if is_ragged(x) else x, value, is_leaf=is_ragged)
+    """Return a value with Python lists in place of each `Ragged`, and strings for texts."""
+    return jax.tree.map(lambda x: x.tolist() if is_form(x) else x, value, is_leaf=is_form)

@@ -8,8 +8,6 @@ N = jnp.array([1, 2, 3])
 def f(n):
     for k in n:
         n += k
-    for k in {1, 2}:
-        n += k
     for k in 3:
         n += k
     for k, m in enumerate(None):

@@ -26,7 +26,7 @@ def statements_of_many_kinds(n):
     with n:
         raise
     n.check()
-    yield n
+    n = yield n
     global shadow
     import no_such_module
     from os import no_such_name as p
@@ -189,7 +189,7 @@ def reserved(n):
 
 
 def generator(n):
-    yield n
+    n = yield n
 
 
 async def coroutine(n):

@@ -83,8 +83,9 @@ def test_contains():
 def test_loops_over_arrays():
     assert operators.iter_length(np.zeros((3, 2))) == 3 and operators.iter_length(jnp.zeros(0)) == 0
     assert operators.rows({"a": 1, "b": 2}) == ("a", "b") and operators.rows(iter([1])) == (1,)
-    for wrong in (3, None, {1, 2}):
-        with pytest.raises(TypeError, match="cannot go over|no order"):
+    assert operators.rows({1, 2}) == [1, 2]
+    for wrong in (3, None):
+        with pytest.raises(TypeError, match="cannot go over"):
             operators.rows(wrong)
     with pytest.raises(TypeError, match="scalar"):
         operators.iter_length(jnp.float32(1))

@@ -403,11 +403,21 @@ def test_refused_at_the_line_of_the_helper(fn: Callable[..., Any], code: str) ->
     assert SEEN == []
 
 
-def test_a_generator_of_itself_is_refused() -> None:
+def test_a_generator_of_itself() -> None:
     def down(n):
         if n > 0:
             yield n
             yield from down(n - 1)
 
-    with pytest.raises(CompileError, match="goes over itself"):
-        pcbatch.batch(lambda n: sum(d for d in down(n)))(jnp.arange(3))
+    assert pcbatch.batch(lambda n: sum(d for d in down(n)))(jnp.arange(3)).tolist() == [0, 1, 3]
+
+    def outer(n):
+        def inner(k):
+            if k > 0:
+                yield k
+                yield from inner(k - 1)
+
+        return sum(inner(n))
+
+    with pytest.raises(CompileError, match="made while compiling"):
+        pcbatch.batch(outer)(jnp.arange(3))

@@ -109,6 +109,21 @@ def test_it_is_what_python_makes_of_it(fn: Callable[..., Any]) -> None:
             np.testing.assert_array_equal(have, want)
 
 
+def last_digits(n):
+    squares = {k * k % 10 for k in range(n)}
+    halves = sum({k // 2 for k in range(n)}), len({k // 2 for k in range(n) if k}), list({k % 2: k for k in range(n)})
+    largest = max({k: k % 3 for k in range(n)}), sum(d for d in {k % 4 for k in range(n)})
+    return sorted({k * k % 10 for k in range(n)}), sum(squares), halves, largest, [d for d in {k % 2 for k in range(n)}]
+
+
+def test_a_set_holds_equal_elements_only_once() -> None:
+    found = pcbatch.batch(last_digits)(jnp.array(NUMBERS))
+    ragged = [leaf.tolist() for leaf in jax.tree.leaves(found, is_leaf=lambda x: hasattr(x, "tolist"))]
+    for lane, n in enumerate(NUMBERS):
+        digits, total, (halves, size, keys), (largest, rest), order = last_digits(n)
+        assert [column[lane] for column in ragged] == [digits, total, halves, size, keys, largest, rest, order]
+
+
 def greatest(n):
     return max(d for d in range(2, n) if n % d == 0)
 

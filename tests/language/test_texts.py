@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.errors import BatchRuntimeError, CompileError
+from pcbatch.errors import BatchRuntimeError
 
 pytestmark = pytest.mark.share(2)
 
@@ -118,6 +118,49 @@ def test_a_text_without_a_number_fails_the_lane() -> None:
         pcbatch.batch(lambda n: int(str(n)[2:]))(jnp.array([7, 121]))
 
 
-def test_a_text_is_no_result() -> None:
-    with pytest.raises(CompileError, match="PCB311"):
-        pcbatch.batch(lambda n: str(n))(jnp.array([7, 121]))
+def names(n):
+    if n % 15 == 0:
+        return "FizzBuzz", None, ["all"], {n: "first"}
+    text = bin(n)[2:]
+    return text, text if n > 3 else None, [str(k) * 2 for k in range(n % 3)], {n: text, n + 1: "second"}
+
+
+def constant(n):
+    return n, "even"
+
+
+def test_texts_are_results() -> None:
+    given = [15, 3, 4, 7]
+    found = pcbatch.batch(names)(jnp.array(given))
+    lanes = [list(part) for part in zip(*map(names, given), strict=True)]
+    assert [part.tolist() for part in found] == lanes
+    assert isinstance(found[0], pcbatch.Texts) and found[0][1] == "11" and len(found[0]) == 4
+    assert pcbatch.batch(constant)(jnp.array([1, 2]))[1] == ["even", "even"]
+
+
+def test_a_lane_that_failed_has_no_text() -> None:
+    result = pcbatch.batch(lambda n: str(10 // n) if n < 3 else str(n)[n])
+    texts = result.run(jnp.array([2, 5])).value
+    assert texts.tolist() == ["5", None]
+    with pytest.raises(ValueError, match="lane 1 has failed"):
+        texts[1]
+    with pytest.raises(IndexError):
+        texts[2]
+
+
+def backwards(text, words):
+    return text[::-1] + str(len(text)), sorted(words), " ".join(w for w in words if w != text)
+
+
+def test_texts_are_arguments() -> None:
+    texts, words = ["abc", "", "de"], [["b", "abc", "aa"], [], ["de"]]
+    found = pcbatch.batch(backwards)(pcbatch.texts(texts), pcbatch.ragged(words))
+    lanes = list(map(backwards, texts, words))
+    assert [part.tolist() for part in found] == [list(part) for part in zip(*lanes, strict=True)]
+    assert pcbatch.batch(backwards).plain("ab", ["c"]) == ("ba2", ["c"], "c")
+
+
+def test_texts_go_through_jit() -> None:
+    found = jax.jit(pcbatch.batch(lambda n: str(n)))(jnp.array([7, 121]))
+    assert found == pcbatch.texts(["7", "121"]) and found[1:].tolist() == ["121"]
+    assert repr(found) == "Texts(['7', '121'])"

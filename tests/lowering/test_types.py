@@ -107,7 +107,7 @@ class TestRefusals:
 
     def test_a_result_that_is_no_array(self) -> None:
         def fn(n):
-            return "text"
+            return print
 
         assert code_of(fn, N) == "PCB311"
 

@@ -101,3 +101,17 @@ def is_circular_prime(n):
         if not prime(int(text[i:] + text[:i])):
             return False
     return True
+
+
+@row((25, 32), (37, 50), (-1, 3))
+def binary_and(a: int, b: int) -> str:
+    if a < 0 or b < 0:
+        raise ValueError("the value of both inputs must be positive")
+    x, y = str(bin(a))[2:], str(bin(b))[2:]
+    width = max(len(x), len(y))
+    return "0b" + "".join(str(int(c == "1" and d == "1")) for c, d in zip(x.zfill(width), y.zfill(width)))
+
+
+@row((15,), (9,), (7,))
+def fizz_buzz(n):
+    return ["Fizz" * (k % 3 == 0) + "Buzz" * (k % 5 == 0) or str(k) for k in range(1, n + 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from queue import Queue
 
 from tests.strangers.rows import Row, table
 
@@ -195,3 +196,19 @@ def bipartite_matching(choices):
         if augment(u, [False] * len(choices)):
             size += 1
     return size
+
+
+@row(([[1, 2], [3], [3], []], 0), ([[1], [0, 2], [1], [2]], 3))
+def distances_by_queue(graph, start):
+    seen, distance = [False] * len(graph), [-1] * len(graph)
+    q = Queue()
+    q.put(start)
+    seen[start], distance[start] = True, 0
+    while not q.empty():
+        node = q.get()
+        for other in graph[node]:
+            if not seen[other]:
+                seen[other] = True
+                distance[other] = distance[node] + 1
+                q.put(other)
+    return distance, q.qsize()

@@ -173,3 +173,23 @@ def product_by_reduce(numbers):
 def collected_by_reduce(numbers):
     total, parts = functools.reduce(lambda kept, x: (kept[0] + x, kept[1] + [x * x]), numbers, (0, []))
     return total, parts
+
+
+@row((6,), (1,), (0,))
+def collatz_sequence(n: int):
+    if not isinstance(n, int) or n < 1:
+        raise Exception("Sequence only defined for positive integers")
+    yield n
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        yield n
+
+
+@row(([1, 2, 3],), ([4],))
+def arrangements(xs):
+    if len(xs) <= 1:
+        yield xs
+    else:
+        for rest in arrangements(xs[1:]):
+            for k in range(len(xs)):
+                yield rest[:k] + xs[:1] + rest[k:]

@@ -158,3 +158,41 @@ def steps_to_a_cycle(n, modulus):
 def counter_of_remainders(xs):
     c = Counter(x % 3 for x in xs)
     return c[0], c[1], c[2]
+
+
+@row(([3, 1, 3, 2],), ([2, 2, 5],))
+def subset_sums(xs):
+    sums = {0}
+    for x in xs:
+        sums |= {s + x for s in sums}
+    return 7 in sums, len(sums), max(sums)
+
+
+@row(([3, 1, 3, 2],), ([2, 2, 5],))
+def first_key_and_counts(xs):
+    counts = dict.fromkeys(xs, 0)
+    for x in xs:
+        counts[x] += 1
+    first = next(iter(counts))
+    return first, counts[first], list(counts.values())
+
+
+@row(([3, 1, 3, 2], 5), ([2, 2, 5], 6))
+def pair_with_sum(xs, target):
+    values = set(xs) | {0}
+    return any(target - x in values for x in values), sorted(2 * x for x in values), sum(x for x in values)
+
+
+@row((3,), (4,))
+def over_a_known_set(n):
+    total = 0
+    for base in {3, 5, 10}:
+        total += n * base
+    return total
+
+
+@row(([2, 3, 4, 5, 3, 4, 2],), ([1, 1],))
+def modes_by_count(values):
+    result = [values.count(value) for value in values]
+    most = max(result)
+    return sorted({values[i] for i, count in enumerate(result) if count == most})

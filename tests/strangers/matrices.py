@@ -114,7 +114,7 @@ def identity_and_trace(n):
     return eye, sum(eye[i][i] for i in range(n))
 
 
-@row(([[1, 2], [3, 4]],), ([[5, 5], [1, 0]],), new=False, refused="PCB306")
+@row(([[1, 2], [3, 4]],), ([[5, 5], [1, 0]],))
 def row_and_column_sums(grid):
     return [sum(line) for line in grid], [sum(column) for column in zip(*grid)]
 
@@ -147,3 +147,22 @@ def cholesky_or_none(matrix):
             dot = sum(result[i][k] * result[j][k] for k in range(j))
             result[i][j] = (matrix[i][j] - dot) / result[j][j]
     return result
+
+
+@row(([[1, 2], [3, 4]], [[5, 6], [7, 8]]), ([[1, 0], [2, 1]], [[0, 1], [1, 0]]))
+def product_by_columns(a, b):
+    return [[sum(x * y for x, y in zip(line, column)) for column in zip(*b)] for line in a]
+
+
+@row(([[1, 2, 3], [4, 5, 6]],), ([[7, 8, 9], [1, 1, 1]],))
+def turned_right(grid):
+    return list(map(list, zip(*grid[::-1])))
+
+
+@row(([[1, 2, 3], [4, 5, 6]],), ([[7, 8], [1, 2]],))
+def spiral(matrix):
+    found = []
+    while matrix:
+        found += matrix.pop(0)
+        matrix = [list(line) for line in zip(*matrix)][::-1]
+    return found

@@ -203,7 +203,7 @@ LOOPS = [
     Row(rebinds, "i32[] f32[]", "(f32[], bool[])"),
     Row(sizes, "i32[] f16[3]", "f16[2]"),
     Row(known_condition, "i32[] f32[3]", "f32[]"),
-    Row(known_condition, "i32[] f32[]", "PCB311"),
+    Row(known_condition, "i32[] f32[]", "text"),
     Row(known_in_a_tuple, "i32[] f32[]", "(f32[], ~i32[])"),
 ]
 

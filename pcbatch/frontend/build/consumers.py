@@ -21,6 +21,7 @@ from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.inner_names import applied
 from pcbatch.frontend.build.statements import statements
+from pcbatch.frontend.source.any_order import of_any_order
 from pcbatch.frontend.source.streams import consumer
 from pcbatch.frontend.source.tree import Node, binary, constant, is_none, load, subscript, supported
 
@@ -35,13 +36,26 @@ def expand(b: Builder, dst: str, node: Node) -> None:
         case gast.GeneratorExp():
             _collected(b, dst, node, node, "appended", _empty_list(node))
         case gast.SetComp():
-            _collected(b, dst, node, node, "added", supported("empty_set", [], node))
+            _collected(b, dst, of_any_order(b.unit, node), node, "added", supported("empty_set", [], node))
         case gast.DictComp():
             _dict(b, dst, node, node)
         case _:
             name = consumer(b.unit, node)
             assert name is not None
-            CONSUMERS[name](b, dst, node, {k.arg: k.value for k in node.keywords})
+            keywords = {k.arg: k.value for k in node.keywords}
+            CONSUMERS[name](b, dst, _of_any_order(b, node) if _forgets_order(name, node, keywords) else node, keywords)
+
+
+def _forgets_order(name: str, node: Node, keywords: Keywords) -> bool:
+    """Whether what a consumer gives does not depend on the order of the elements."""
+    if name in ("set", "frozenset", "any", "all"):
+        return True
+    return name in ("sum", "max", "min", "sorted") and len(node.args) == 1 and not {"key", "start"} & set(keywords)
+
+
+def _of_any_order(b: Builder, node: Node) -> Node:
+    args = [of_any_order(b.unit, node.args[0]), *node.args[1:]]
+    return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
 
 
 def expand_condition(b: Builder, node: Node, on_true: str, on_false: str) -> bool:
@@ -54,7 +68,7 @@ def expand_condition(b: Builder, node: Node, on_true: str, on_false: str) -> boo
         condition(b, value, *((on_true, after) if name == "any" else (after, on_false)))
         b.start(b.label())
 
-    each(b, node.args[0], step)
+    each(b, of_any_order(b.unit, node.args[0]), step)
     b.jump(on_false if name == "any" else on_true)
     return True
 

@@ -17,11 +17,12 @@ from pcbatch.frontend.build import loops
 from pcbatch.frontend.build.assignments import assign
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
-from pcbatch.frontend.build.expressions import condition, lower, lower_into
-from pcbatch.frontend.build.generators import each_yielded
+from pcbatch.frontend.build.expressions import call_into, condition, in_order, lower, lower_into
+from pcbatch.frontend.build.generators import each_yielded, goes_over_itself, refuse_itself
 from pcbatch.frontend.build.inner_names import Names, applied, own_name
 from pcbatch.frontend.build.iterables import zipped
 from pcbatch.frontend.build.itertools_loops import ITERTOOLS, Consume, indexed
+from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.renaming import renamed
 from pcbatch.frontend.source.scope import bindings
@@ -52,7 +53,9 @@ def each(b: Builder, node: Node, consume: Consume) -> None:
         )
         return
     name, target = lazy(b.unit, node), generator(b.unit, node)
-    if target is not None:
+    if target is not None and goes_over_itself(b, target):
+        _all_yielded(b, node, target, consume)
+    elif target is not None:
         each_yielded(b, node, target, consume)
     elif name is None or not is_special(b.unit, node):
         _plain(b, node, consume)
@@ -113,6 +116,28 @@ def loop(b: Builder, target: Node, source: Node, body: Callable[[str], None], fi
 def _plain(b: Builder, node: Node, consume: Consume) -> None:
     value = load(b.temp(), node)
     loop(b, store_of(value), node, lambda following: consume(value, following))
+
+
+def _all_yielded(b: Builder, node: Node, target: Target, consume: Consume) -> None:
+    """Build a loop over what a generator that goes over itself yields: a call makes the list of it."""
+    if target.captured:  # what the body changes of it would not be seen
+        refuse_itself(b, node)
+        return
+    starred = any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords)
+    given = node
+    kept: list[Node] = []
+    if not starred:
+        kept = [copied(b, arg) for arg in in_order(b, [*node.args, *(k.value for k in node.keywords)])]
+        count = len(node.args)
+        keywords = [
+            gast.copy_location(gast.keyword(arg=k.arg, value=value), k)
+            for k, value in zip(node.keywords, kept[count:], strict=True)
+        ]
+        given = gast.copy_location(gast.Call(func=node.func, args=kept[:count], keywords=keywords), node)
+    _plain(b, load(call_into(b, None, given, target), node), consume)
+    if kept:
+        # Python makes each element in its turn: a body that changes an argument is refused, as it still is in use here.
+        b.prim((b.temp(),), display(kept, node))
 
 
 def store_of(node: Node) -> Node:
@@ -186,10 +211,15 @@ def _enumerate(b: Builder, node: Node, consume: Consume) -> None:
     each(b, node.args[0], step)
 
 
+def _iter(b: Builder, node: Node, consume: Consume) -> None:
+    each(b, node.args[0], consume)
+
+
 PYTHON: Mapping[str, Callable[[Builder, Node, Consume], None]] = {
     "map": _map,
     "starmap": _starmap,
     "filter": _filter,
     "filterfalse": _filterfalse,
     "enumerate": _enumerate,
+    "iter": _iter,
 }

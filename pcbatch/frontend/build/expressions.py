@@ -64,7 +64,7 @@ def lower(b: Builder, node: Node) -> Node:
         return _looped(b, node)
     function = callee(b.unit, node)
     if function is not None:
-        return b.held(_call_into(b, None, node, function), node)
+        return b.held(call_into(b, None, node, function), node)
     if _is_control(b, node):
         dst = b.temp()
         _control_into(b, dst, node)
@@ -274,7 +274,7 @@ def _is_control(b: Builder, node: Node) -> bool:
 def _control_into(b: Builder, dst: str, node: Node) -> None:
     function = callee(b.unit, node)
     if function is not None:
-        _call_into(b, dst, node, function)
+        call_into(b, dst, node, function)
     elif isinstance(node, gast.IfExp):
         _ternary_into(b, dst, node)
     elif isinstance(node, gast.BoolOp):
@@ -283,7 +283,8 @@ def _control_into(b: Builder, dst: str, node: Node) -> None:
         _chain_into(b, dst, node)
 
 
-def _call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
+def call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
+    """Build a call of a function of the program; return the variable of its result."""
     node = spread(b.unit, node)
     variables: dict[str, str] = {}  # parameter -> variable
     binding = bind(b.faults, _without_star(b, node, target), target)

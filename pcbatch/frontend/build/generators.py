@@ -32,8 +32,8 @@ from pcbatch.frontend.source.tree import Node, constant, is_constant, load
 from pcbatch.frontend.subset.check import check
 from pcbatch.ir.ops import Prim
 
-ITSELF = "a generator that goes over itself cannot be written out"
-ITSELF_HELP = "keep what is still to do in a list, and go over it in one loop"
+ITSELF = "a generator that goes over itself may not read variables of the function around it"
+ITSELF_HELP = "pass them as arguments, or keep what is still to do in a list, and go over it in one loop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,6 @@ class Consumer:
 
 def each_yielded(b: Builder, node: Node, target: Target, consume: Callable[[Node, str], None]) -> None:
     """Build the body of a generator that `node` calls; `consume` gets each element, and the label where it goes on."""
-    if _is_active(b, target):
-        b.faults.add("PCB105", ITSELF, node, helps=(ITSELF_HELP,))
-        return
     call = spread(b.unit, node)
     binding = bind(b.faults, call, target)
     statics = {name: value for name, _, value in binding.defaults if is_static(value)}
@@ -77,7 +74,15 @@ def each_yielded(b: Builder, node: Node, target: Target, consume: Callable[[Node
     b.start(end)
 
 
-def _is_active(b: Builder, target: Target) -> bool:
+def refuse_itself(b: Builder, node: Node) -> None:
+    """Record the fault of a generator that goes over itself and reads variables of the function around it."""
+    b.faults.add("PCB105", ITSELF, node, helps=(ITSELF_HELP,))
+
+
+def goes_over_itself(b: Builder, target: Target) -> bool:
+    """Whether a generator that is gone over here is the function itself, or is written out around this place."""
+    if key_of(target.fn.__code__) == key_of(b.unit.fn.__code__):
+        return True
     consumer: Consumer | None = b.consumer
     while consumer is not None:
         if key_of(consumer.target.fn.__code__) == key_of(target.fn.__code__):

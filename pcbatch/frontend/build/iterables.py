@@ -145,7 +145,17 @@ def _enumerate(b: Builder, node: Node) -> Iterable:
 
 
 def _zip(b: Builder, node: Node) -> Iterable:
+    if isinstance(node.args[0], gast.Starred):
+        return _transposed(b, node)
     return zipped(b, node.args, node, strict=_is_strict(node))
+
+
+def _transposed(b: Builder, node: Node) -> Iterable:
+    """Build the parts of `zip(*rows)`."""
+    columns = b.temp()
+    strict = constant(_is_strict(node), node)
+    b.prim((columns,), supported("transposed", [lower(b, node.args[0].value), strict], node), shown=node)
+    return _of_rows(load(columns, node), node)
 
 
 def zipped(b: Builder, sources: list[Node], node: Node, strict: bool = False) -> Iterable:
@@ -190,6 +200,10 @@ def _rows(b: Builder, node: Node) -> Iterable:
         return Iterable(
             size, lambda i: Element(supported("stored_row", [rows, node, i], node), subscript(node, i, node))
         )
+    return _of_rows(rows, node)
+
+
+def _of_rows(rows: Node, node: Node) -> Iterable:
     length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
     return Iterable(length, lambda i: Element(supported("row", [rows, i], node), subscript(rows, i, node)))
 

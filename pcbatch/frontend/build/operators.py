@@ -12,6 +12,7 @@ import builtins
 import collections
 import functools
 import operator
+import queue
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,10 @@ REPLACED = [
     (collections.Counter, "counter"),
     (collections.defaultdict, "defaultdict"),
     (collections.deque, "deque_"),
+    (queue.Queue, "queue_"),
+    (queue.SimpleQueue, "queue_"),
+    (queue.LifoQueue, "stack_"),
+    (queue.PriorityQueue, "priority_queue_"),
     (np.isscalar, "isscalar_"),
     (functools.reduce, "reduce_"),
     (print, "print_"),

@@ -24,9 +24,10 @@ from pcbatch.frontend.source.tree import Node, subscript
 
 METHODS = frozenset(
     "append appendleft extend extendleft insert pop popleft popitem remove discard clear sort reverse rotate update "
-    "setdefault add fill subtract intersection_update difference_update symmetric_difference_update".split()
+    "setdefault add fill subtract intersection_update difference_update symmetric_difference_update "
+    "put put_nowait get_nowait".split()
 )
-"""Methods of lists, dicts, sets, deques and arrays that change the object."""
+"""Methods of lists, dicts, sets, deques, queues and arrays that change the object."""
 
 AMBIGUOUS = frozenset({"sort", "add", "update", "fill"})
 """Those that other objects have as functions with a value: used as a value, they change nothing here."""
@@ -113,7 +114,8 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False) -> Mutation | N
     if function is not None and node.args:
         place = place_of(unit, node.args[0])
         return None if place is None else Mutation(place, function, (*node.args[1:], *values), names)
-    if not is_mutating_method(node.func, statement=statement) and not _of_own_class(unit, node.func):
+    taken = isinstance(node.func, gast.Attribute) and node.func.attr == "get" and not node.args  # of a queue
+    if not taken and not is_mutating_method(node.func, statement=statement) and not _of_own_class(unit, node.func):
         return None
     place, default = place_of(unit, node.func.value), None
     if place is None and (found := _default(unit, node.func.value)) is not None:

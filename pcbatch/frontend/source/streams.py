@@ -33,7 +33,7 @@ CONSUMERS: dict[str, Any] = {
     "reduce": functools.reduce,
 }
 LAZY: dict[str, Any] = {
-    **{name: getattr(builtins, name) for name in "map filter zip enumerate reversed range".split()},
+    **{name: getattr(builtins, name) for name in "map filter zip enumerate reversed range iter".split()},
     **{
         name: getattr(itertools, name)
         for name in (
@@ -43,6 +43,9 @@ LAZY: dict[str, Any] = {
     },
     "from_iterable": itertools.chain.from_iterable,
 }
+ELEMENTS = (gast.ListComp, gast.GeneratorExp)
+"""Comprehensions that stand for their elements; a set or dict is made first, as it holds equal ones only once."""
+
 INSIDE_OUT = frozenset({"zip", "enumerate", "reversed", "range"})
 """Streams that the head of a loop takes as they are."""
 
@@ -75,6 +78,8 @@ def source(unit: Unit, node: Node) -> Node:
 def lazy(unit: Unit, node: Node) -> str | None:
     """The name of the function whose call makes a stream, such as "map"; None for other nodes."""
     name = _name(unit, node, LAZY) if isinstance(node, gast.Call) else None
+    if name == "iter" and (len(node.args) != 1 or _is_odd(node)):
+        return None
     return None if name in NESTED and nested_loops(unit, node, name) is None else name
 
 
@@ -102,8 +107,8 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def is_stream(unit: Unit, node: Node) -> bool:
-    """Whether a node is a comprehension or a call that makes a stream."""
-    return isinstance(node, COMPREHENSIONS) or lazy(unit, node) is not None or generator(unit, node) is not None
+    """Whether a node is a comprehension, other than of a set or dict, or a call that makes a stream."""
+    return isinstance(node, ELEMENTS) or lazy(unit, node) is not None or generator(unit, node) is not None
 
 
 def reads_what_changes(unit: Unit, loop: Node) -> bool:
@@ -140,7 +145,7 @@ def is_special(unit: Unit, node: Node) -> bool:
         return not _is_odd(node)
     if name == "enumerate" and node.args:
         return not _is_odd(node) and is_special(unit, node.args[0])
-    return isinstance(node, COMPREHENSIONS) or (name is not None and name not in INSIDE_OUT and not _is_odd(node))
+    return isinstance(node, ELEMENTS) or (name is not None and name not in INSIDE_OUT and not _is_odd(node))
 
 
 def _is_odd(node: Node) -> bool:
@@ -152,7 +157,8 @@ def generator_in(unit: Unit, node: Node) -> bool:
     if generator(unit, node) is not None:
         return True
     parts = (node.generators[0].iter,) if isinstance(node, COMPREHENSIONS) else getattr(node, "args", ())
-    return is_stream(unit, node) and any(generator_in(unit, part) for part in parts)
+    whole = isinstance(node, COMPREHENSIONS) or is_stream(unit, node)
+    return whole and any(generator_in(unit, part) for part in parts)
 
 
 def takes_list(unit: Unit, node: Node) -> bool:
@@ -192,7 +198,7 @@ def as_list(node: Node) -> Node:
 
 def needs_loop(unit: Unit, node: Node) -> bool:
     """Whether a node contains what a primitive cannot hold: see `Decisions`, and control flow inside of a stream."""
-    if not is_stream_inside(unit, node):
+    if not isinstance(node, COMPREHENSIONS) and not is_stream_inside(unit, node):
         spans = [unit.source.loc(keyword.value) for keyword in node.keywords]
         return unit.source.loc(node) in unit.decisions.expanded or any(map(unit.decisions.expands, spans))
     if unit.decisions.expands(unit.source.loc(node)):

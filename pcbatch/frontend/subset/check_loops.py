@@ -53,7 +53,7 @@ def check_iterable(unit: Unit, faults: Faults, node: Node, written_out: set[int]
 
 def _loop_arguments(unit: Unit, faults: Faults, node: Node, name: str, written_out: set[int]) -> None:
     least, most, keywords = LOOP_ARGUMENTS[name]
-    starred = any(isinstance(a, gast.Starred) for a in node.args)
+    starred = any(isinstance(a, gast.Starred) for a in node.args) and not (name == "zip" and len(node.args) == 1)
     wrong = {k.arg for k in node.keywords} - keywords
     positional = len(node.args) + (len(node.keywords) if name == "enumerate" else 0)
     if starred or wrong or not least <= positional <= most:
@@ -63,7 +63,7 @@ def _loop_arguments(unit: Unit, faults: Faults, node: Node, name: str, written_o
         faults.add("PCB121", title, node.args[0], label, helps=(REVERSED_HELPS[inner],))
     elif name != "range":
         for arg in node.args[: 1 if name == "enumerate" else None]:
-            check_iterable(unit, faults, arg, written_out)
+            check_iterable(unit, faults, arg.value if isinstance(arg, gast.Starred) else arg, written_out)
 
 
 def _lazy(unit: Unit, node: Node) -> str | None:

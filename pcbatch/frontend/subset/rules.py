@@ -49,13 +49,10 @@ STATEMENTS: dict[str, Rule] = {
     "AsyncWith": _ASYNC,
 }
 
+YIELD_HELP = "let it be a statement, `yield value`, or collect the values in a list, and return it"
 EXPRESSIONS: dict[str, Rule] = {
-    "Yield": Rule(
-        "PCB105", "`yield` is not supported", "a lane returns once", "collect the values in an array, and return it"
-    ),
-    "YieldFrom": Rule(
-        "PCB105", "`yield` is not supported", "a lane returns once", "collect the values in an array, and return it"
-    ),
+    "Yield": Rule("PCB105", "`yield` is not supported", "nothing is sent into a generator of a lane", YIELD_HELP),
+    "YieldFrom": Rule("PCB105", "`yield` is not supported", "nothing is sent into a generator of a lane", YIELD_HELP),
     "Await": _ASYNC,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import jax
@@ -114,11 +115,12 @@ def rows(value: Any) -> Any:
         return value
     if mappings.is_mapping(value):
         return mappings.gone_over(value)
-    if isinstance(value, set | frozenset):
-        title, note = "a `for` loop cannot go over a set", "it has no order in which all lanes could go over it"
-        raise Refusal("PCB314", title, note, helps=("use a tuple or a list",))
+    if isinstance(value, types.GeneratorType):
+        title, note = "this generator is made while compiling", "it cannot be written out in the loop that goes over it"
+        help = "define it outside of this function, and pass what it reads as arguments"
+        raise Refusal("PCB314", title, note, helps=(help,))
     try:
-        return tuple(value)
+        return list(value) if isinstance(value, set | frozenset) else tuple(value)
     except TypeError:
         title = f"a `for` loop cannot go over a value of type {type(value).__name__}"
         help = "write `range(n)` to count up to a number" if hasattr(value, "__index__") else "use an array or a tuple"

@@ -20,7 +20,7 @@ from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
 from pcbatch.containers.lane_dict import COUNTER, LaneDict, missing_of
-from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.errors import Refusal
 
@@ -92,6 +92,8 @@ def method(fn: Any) -> Any:
     """Return what stands in for a method of a known dict or set, with arguments of the lane; None for others."""
     owner = getattr(fn, "__self__", None)
     name = getattr(fn, "__name__", "")
+    if owner is dict and name == "fromkeys":
+        return _from_keys
     if type(owner) not in (dict, set, frozenset) or name not in METHODS:
         return None
 
@@ -103,6 +105,19 @@ def method(fn: Any) -> Any:
         return getattr(made, name)(*args, **options)
 
     return run
+
+
+def _from_keys(keys: Any, value: Any = None) -> Any:
+    """The method `dict.fromkeys`."""
+    if not _needs_lane(keys):
+        return dict.fromkeys(keys, value)
+    if isinstance(value, list | Container):
+        title = "all values of `dict.fromkeys` are one object, and a change of one would be seen in all"
+        raise Refusal("PCB304", title, helps=("write a comprehension, `{key: [] for key in keys}`",))
+    listed = elements(keys) if is_mapping(keys) else as_list(keys)
+    new = LaneDict()
+    new._store_list(listed, LaneList.filled(value, listed.length))
+    return new
 
 
 # Displays.
@@ -242,6 +257,13 @@ def elements(value: Any) -> LaneList:
     if isinstance(value, LaneSet):
         return value.ordered()
     return value.keys_list()  # type: ignore[no-any-return]
+
+
+def any_order(value: Any) -> Any:
+    """Return a set as a list of its elements, in no order that Python would know; other values as they are."""
+    if isinstance(value, LaneSet):
+        return unordered(value)
+    return list(value) if isinstance(value, set | frozenset) else value
 
 
 def unordered(value: Any) -> LaneList:

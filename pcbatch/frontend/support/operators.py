@@ -19,6 +19,7 @@ from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_list import unpacked as unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.lane_tuple import transposed as transposed
 from pcbatch.containers.optional import Optional, sure
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
@@ -77,6 +78,7 @@ from pcbatch.frontend.support.iteration import stored_rows as stored_rows
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
 from pcbatch.frontend.support.mappings import SPREAD as SPREAD
 from pcbatch.frontend.support.mappings import added as added
+from pcbatch.frontend.support.mappings import any_order as any_order
 from pcbatch.frontend.support.mappings import counter as counter
 from pcbatch.frontend.support.mappings import defaultdict as defaultdict
 from pcbatch.frontend.support.mappings import dict_ as dict_
@@ -114,10 +116,13 @@ from pcbatch.frontend.support.sequences import get_item as get_item
 from pcbatch.frontend.support.sequences import len_ as len_
 from pcbatch.frontend.support.sequences import list_ as list_
 from pcbatch.frontend.support.sequences import list_display as list_display
+from pcbatch.frontend.support.sequences import priority_queue_ as priority_queue_
 from pcbatch.frontend.support.sequences import product
+from pcbatch.frontend.support.sequences import queue_ as queue_
 from pcbatch.frontend.support.sequences import reduce_ as reduce_
 from pcbatch.frontend.support.sequences import reversed_ as reversed_
 from pcbatch.frontend.support.sequences import slice_ as slice_
+from pcbatch.frontend.support.sequences import stack_ as stack_
 from pcbatch.frontend.support.sequences import tuple_ as tuple_
 from pcbatch.frontend.support.texts import bin_ as bin_
 from pcbatch.frontend.support.texts import chr_ as chr_

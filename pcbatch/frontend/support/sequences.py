@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import queue
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +16,10 @@ from pcbatch.containers.elements import Rows, element_at, prepare, stacked
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import sure, unwrapped
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
@@ -141,13 +144,9 @@ def list_display(stars: str, *values: Any) -> Any:
 
 
 def tuple_(*args: Any) -> Any:
-    """The builtin `tuple`, of a length known while compiling."""
+    """The builtin `tuple`, also for the lane's containers."""
     if len(args) == 1 and (made := in_order(args[0])) is not None and not isinstance(made.length, int):
-        raise Refusal(
-            "PCB306",
-            "a tuple has a length that is known while compiling, and that of this list depends on the lane",
-            helps=("keep the list, or a copy of it, `list(xs)`",),
-        )
+        return LaneTuple.of(made)
     return tuple(*args)
 
 
@@ -165,6 +164,24 @@ def reduce_(function: Any, values: Any, *initial: Any) -> Any:
 def deque_(*args: Any, **options: Any) -> Any:
     """The class `collections.deque`."""
     return LaneDeque.of(*args, **options) if is_noting() else collections.deque(*args, **options)
+
+
+def queue_(*args: Any, **options: Any) -> Any:
+    """The class `queue.Queue`."""
+    return LaneQueue.new(*args, **options) if is_noting() else queue.Queue(*args, **options)
+
+
+def stack_(*args: Any, **options: Any) -> Any:
+    """The class `queue.LifoQueue`."""
+    return LaneStack.new(*args, **options) if is_noting() else queue.LifoQueue(*args, **options)
+
+
+def priority_queue_(*args: Any, **options: Any) -> Any:
+    """The class `queue.PriorityQueue`."""
+    if is_noting():
+        title = "`queue.PriorityQueue` is not there for lanes"
+        raise Refusal("PCB304", title, helps=("keep a list as a heap: `heapq.heappush(heap, item)`",))
+    return queue.PriorityQueue(*args, **options)
 
 
 def reversed_(values: Any, /) -> Any:

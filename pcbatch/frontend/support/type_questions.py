@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import queue
 from collections.abc import Callable
 from typing import Any
 
@@ -19,9 +20,11 @@ import numpy as np
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support.python_numbers import attribute
@@ -29,7 +32,14 @@ from pcbatch.origins import KINDS, Origin, Tracer, kind_of, origin_of
 from pcbatch.records import questions
 from pcbatch.records.questions import RECORDS
 
-_SEQUENCES: dict[type, Callable[[], Any]] = {LaneList: list, LaneDeque: collections.deque, LaneRange: lambda: range(0)}
+_SEQUENCES: dict[type, Callable[[], Any]] = {
+    LaneList: list,
+    LaneTuple: tuple,
+    LaneDeque: collections.deque,
+    LaneQueue: queue.Queue,
+    LaneStack: queue.LifoQueue,
+    LaneRange: lambda: range(0),
+}
 EXAMPLES: dict[type, tuple[Any, ...]] = {
     bool: (False, True),
     int: (0, 1, -7),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError, NeedsUnrolling, Refusal
 from pcbatch.ir import message as messages
@@ -18,7 +16,7 @@ from pcbatch.lowering.diagnose import check_literals, check_messages
 from pcbatch.lowering.diagnose.primitive_errors import diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
-from pcbatch.lowering.typing.format_messages import Show, is_text_node
+from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.infer import Conflict, Inferred, untyped
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
@@ -177,8 +175,6 @@ def _no_result(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
             diagnostics.append(_always_fails(function, first, inferred))
         elif value is None:
             diagnostics += [] if _may_fail(program, function.name, inferred) else [_never_returns(function, inferred)]
-        elif function.name == program.entry and _holds_text(value.tree):
-            diagnostics.append(_text_result(function, inferred.sources.get((function.name, function.results[0]))))
         elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
             diagnostics.append(_bad_result(function, value, inferred.sources.get((function.name, function.results[0]))))
     return diagnostics
@@ -231,27 +227,10 @@ def _never_returns(function: Function, inferred: Inferred) -> Diagnostic:
     )
 
 
-def _holds_text(tree: Any) -> bool:
-    return is_text_node(tree) or any(map(_holds_text, tree.children()))
-
-
-def _text_result(function: Function, loc: Loc | None) -> Diagnostic:
-    return Diagnostic(
-        "PCB311",
-        f"`{function.name}` returns a text that depends on the lane",
-        _label(loc or function.loc),
-        notes=("results of a batch are arrays, and arrays hold no text",),
-        helps=(
-            "return a number that stands for it, `int(text)` or an index into a table of texts",
-            "or its characters as numbers: `[ord(c) for c in text]`",
-        ),
-    )
-
-
 def _bad_result(function: Function, value: Abstract, loc: Loc | None) -> Diagnostic:
     return Diagnostic(
         "PCB311",
-        f"`{function.name}` returns {value}, which is not made of arrays and numbers",
+        f"`{function.name}` returns {value}, which is not made of arrays, numbers and texts",
         _label(loc or function.loc),
-        helps=("return arrays, numbers, or tuples, dicts and registered pytrees of them",),
+        helps=("return arrays, numbers, texts, or tuples, dicts and registered pytrees of them",),
     )

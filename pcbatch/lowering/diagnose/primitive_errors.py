@@ -38,6 +38,9 @@ NOT_CONSTANT_TEXTS = (
     "define __trunc__ method",
 )
 LONGEST = 2000  # characters of what JAX or Python say
+TOO_LARGE = re.compile(r"Python int (-?\d+) too large|with value (-?\d+)")
+WIDER_HELP = "turn 64-bit types on: `jax.config.update('jax_enable_x64', True)`"
+FLOAT_HELP = "write it as a float, if it need not be exact"
 CHOOSE = "write it out as statements, a loop with an `if` in it, or choose with `jnp.where(condition, a, b)`"
 
 
@@ -116,6 +119,10 @@ def _words(op: Prim, types: Mapping[str, Abstract], error: Exception, where: _Wh
         if where.chain and op.loc is not None and needs_branches(node, where.names):
             helps = (*decorator_hints.helps(op.expr.fn, op.loc, where.chain, expression(where.place))[:1], *helps)
         return _Words("PCB306", title, (_first_line(error),), helps)
+    if isinstance(error, OverflowError) and (number := TOO_LARGE.search(str(error))) is not None:
+        bits = 8 * jax.dtypes.canonicalize_dtype(int).itemsize
+        title = f"the number {number[1] or number[2]} does not fit the integers of lanes, which have {bits} bits"
+        return _Words("PCB312", title, _types_note(op, types), (WIDER_HELP if bits == 32 else FLOAT_HELP,))
     attribute = _attribute_helps(op, types, error, where)
     notes = (
         clipped(readable(f"{type(error).__name__}: {error}"), LONGEST).strip().removesuffix(":"),

@@ -13,6 +13,7 @@ from pcbatch.containers.covering import covered
 from pcbatch.containers.elements import Rows, prepare
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, is_array
@@ -57,6 +58,8 @@ def _restructured(value: Any, want: Any) -> Any:
             return Ref(value.pcbatch_id, want.pcbatch_type)
         case list() | str(), Rows():
             return _restructured(prepare(value), want)
+        case tuple(), LaneTuple():
+            return _restructured(LaneTuple.from_list(list(value)), want)
         case Rows(), Rows():
             return _columns(value.straight(), want)
         case _, Rows() if is_array(value):

@@ -20,7 +20,7 @@ from pcbatch.ir.def_use import reads, terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
 from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join_leaves, materialise, of_example
-from pcbatch.lowering.typing.join_types import differs, join
+from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
 from pcbatch.lowering.typing.made_records import MadeRecords, wanted
 from pcbatch.lowering.typing.trace import Traced, trace
@@ -162,7 +162,9 @@ class _Inference:
     def assign(self, place: Place, value: Abstract, loc: Loc | None) -> None:
         """Join a value into the type of a variable, and have its users looked at if that changes."""
         if place[0] == self.program.entry and place[1] in self.inferred.results[place[0]]:
-            value = _as_result(value)  # what a batch returns is arrays
+            given, value = value, _as_result(with_texts(value))  # what a batch returns is arrays and texts
+            if value.tree != given.tree:
+                self.inferred.widened.add(place)
         old = self.inferred.types.get(place)
         if old is None:
             new = value

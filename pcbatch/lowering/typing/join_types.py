@@ -23,6 +23,7 @@ from pcbatch.containers.columns import Unset
 from pcbatch.containers.covering import covered
 from pcbatch.containers.elements import Rows, list_class, parts, text_of
 from pcbatch.containers.entries import Entries
+from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.ir.types import BOOL, ArrayType
@@ -79,6 +80,18 @@ def differs(have: Abstract, want: Abstract) -> bool:
     )
 
 
+def with_texts(value: Abstract) -> Abstract:
+    """Return a type in which known texts are texts of the lane, as in results."""
+    if not any(isinstance(leaf, Known) and isinstance(leaf.value, str) for leaf in value.leaves):
+        return value
+
+    def widened(cell: Cell) -> Cell | Rows:
+        text = _as_text(cell)
+        return cell if text is None else text
+
+    return _of_objects(jax.tree.map(widened, objects_of(value)))
+
+
 def objects_of(value: Abstract) -> Any:
     """Return a type put together as an object whose leaves are cells."""
     cells = [Cell(leaf, value.origin(k)) for k, leaf in enumerate(value.leaves)]
@@ -117,6 +130,8 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
             return _entries(x, y, error)
         case (dict(), dict()) if x.keys() != y.keys():
             return _entries(x, y, error)
+        case (tuple(), LaneTuple()) | (LaneTuple(), tuple()) if not lead:
+            return _lists(_as_lane_tuple(x, error), _as_lane_tuple(y, error), lead, error, grown=0)
         case (Cell(), list() | Rows()) if not lead and _is_vector(x):
             return _joined(_array_as_list(x), y, lead, error)
         case (list() | Rows(), Cell()) if not lead and _is_vector(y):
@@ -300,6 +315,17 @@ def _as_lane_list(x: Any, error: JoinError) -> Rows:
     elements = [_listed(element, error) for element in x]
     element = reduce(lambda a, b: _joined(a, b, 0, error), elements) if elements else Unset()
     return lane_list_of(element, len(x))
+
+
+def _as_lane_tuple(x: Any, error: JoinError) -> Rows:
+    """The type of a tuple of the lane that holds what a known tuple holds."""
+    if isinstance(x, LaneTuple):
+        return x
+    if type(x) is not tuple:
+        raise error
+    whole = _as_lane_list(list(x), error)
+    made: Rows = LaneTuple.tree_unflatten(whole.origins, (whole.columns, whole.state))
+    return made
 
 
 def _is_vector(cell: Cell) -> bool:

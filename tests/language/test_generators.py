@@ -1,0 +1,104 @@
+"""Generator functions that a batch runs themselves, and ones that go over themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import pytest
+
+import pcbatch
+
+pytestmark = pytest.mark.share(2)
+
+
+def collatz(n):
+    if n < 1:
+        raise ValueError("positive integers only")
+    yield n
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        yield n
+
+
+def pairs(n):
+    yield from ((k, k * k) for k in range(n) if k % 2)
+    for k in range(n):
+        if k == 3:
+            return
+        yield k, -k
+
+
+def inorder(n):
+    if n > 0:
+        yield from inorder(n - 1)
+        yield n
+        yield from inorder(n - 2)
+
+
+def counted(n):
+    return [k * 10 + max(inorder(n + 1)) for k, _ in enumerate(inorder(n))]
+
+
+def permutations(xs):
+    if len(xs) <= 1:
+        yield xs
+    else:
+        for p in permutations(xs[1:]):
+            for k in range(len(xs)):
+                yield p[:k] + xs[0:1] + p[k:]
+
+
+def sums(xs, k):
+    if k == len(xs):
+        yield 0
+    else:
+        for total in sums(xs, k + 1):
+            yield total
+            yield total + xs[k]
+
+
+@pytest.mark.parametrize("fn", [collatz, pairs, inorder, counted])
+def test_the_result_is_the_list_of_what_it_yields(fn: Callable[..., Any]) -> None:
+    numbers = [3, 1, 5]
+    assert pcbatch.batch(fn)(jnp.array(numbers)).tolist() == [list(fn(n)) for n in numbers]
+
+
+def test_generators_that_go_over_themselves() -> None:
+    lists = [[1, 2, 3], [4]]
+    assert pcbatch.batch(permutations)(pcbatch.ragged(lists)).tolist() == [list(permutations(xs)) for xs in lists]
+    found = pcbatch.batch(sums)(pcbatch.ragged(lists), jnp.array([0, 0]))
+    assert found.tolist() == [list(sums(xs, 0)) for xs in lists]
+
+
+def test_a_lane_may_fail() -> None:
+    assert pcbatch.batch(collatz).run(jnp.array([2, 0])).value.tolist() == [[2, 1], None]
+
+
+def elements(xs, k):
+    if k < len(xs):
+        yield xs[k]
+        yield from elements(xs, k + 1)
+
+
+def lengthened(xs):
+    total = 0
+    for x in elements(xs, 0):
+        if x == 1 and len(xs) < 5:
+            xs.append(5)
+        total += x
+    return total
+
+
+def shared(n):
+    found = []
+    for k in range(n):
+        found.append(k)
+        yield found
+
+
+@pytest.mark.parametrize(("fn", "args"), [(lengthened, pcbatch.ragged([[1, 2], [3]])), (shared, jnp.array([2, 3]))])
+def test_what_python_would_see_of_later_changes_is_refused(fn: Callable[..., Any], args: Any) -> None:
+    with pytest.raises(pcbatch.CompileError, match="PCB330"):
+        pcbatch.batch(fn).lower(args)
