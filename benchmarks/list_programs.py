@@ -1,4 +1,4 @@
-"""Textbook programs on lists, dicts and sets, plain Python against arrays by hand; `benchmarks/containers.py` measures."""
+"""Textbook programs on lists, dicts and sets, in plain Python and with arrays by hand, for `benchmarks.containers`."""
 
 from __future__ import annotations
 

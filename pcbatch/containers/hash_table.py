@@ -1,9 +1,9 @@
 """The storage of dicts and sets of the lane: a hash table of buckets, with two buckets for each key.
 
-A key lies in one of two buckets of eight places, which its hash names; a new one goes to where a place further in front
-is free. So a look-up reads two rows of the table and has no loop. As many lanes run side by side, the slowest look-up would be the time of
-all in a table that is probed one place after the other; with two choices, hardly ever is a bucket full in a table that
-is half full. Then the table counts as full.
+A key lies in one of two buckets of eight places, which its hash names; a new one goes where a place further in front is
+free. So a look-up reads two rows of the table and has no loop. As many lanes run side by side, the slowest look-up
+would be the time of all in a table that is probed one place after the other; with two choices, hardly ever is a bucket
+full in a table that is half full. Then the table counts as full.
 
 A place that is in use has a stamp, the number of insertions before it, which gives the order of the entries. Every
 store is a scatter of one place, so that the machine stores in place (`runtime/vm/indexed_access.py`).
@@ -138,7 +138,7 @@ class Table:
         return Place(bucket, column, place < WIDTH, place >= 2 * WIDTH, self.stamps[bucket, column])
 
     def _place_in(self, bucket: Any, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Any:
-        """The column of a key in a bucket, int32[]; else WIDTH more than the first free one; 2 * WIDTH in a full one."""
+        """The column of a key in a bucket; else WIDTH more than the first free one, or 2 * WIDTH if it is full."""
         stamps = _row(self.stamps, bucket)
         hits = [_row(column, bucket) == leaf for column, leaf in zip(columns, leaves, strict=True)]
         taken = jnp.where(reduce(jnp.logical_and, [*hits, *kept] or [True]), COLUMNS, 2 * WIDTH)

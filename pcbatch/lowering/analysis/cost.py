@@ -65,10 +65,13 @@ def visit_cost(op: object, types: Any = None) -> float:
     cost = op_cost(op, types)
     if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
         return cost
-    rows = _on_rows(op.expr.fn.closed.jaxpr)
+    jaxpr = op.expr.fn.closed.jaxpr
+    rows = _on_rows(jaxpr)
     if not rows:
         return cost
-    stores = sum(_eqn_cost(eqn) - STORE * _size(eqn.invars[WRITES_PART[eqn.primitive.name]]) for eqn in _in_place(op))
+    stores = sum(
+        _eqn_cost(eqn) - STORE * _size(eqn.invars[WRITES_PART[eqn.primitive.name]]) for eqn in _in_place(op, jaxpr)
+    )
     return cost - stores - (1 - 1 / VECTOR) * sum(_eqn_cost(eqn) for eqn in rows)
 
 
@@ -84,9 +87,8 @@ def _on_rows(jaxpr: Any) -> list[Any]:
     return found
 
 
-def _in_place(op: Prim) -> list[Any]:
+def _in_place(op: Prim, jaxpr: Any) -> list[Any]:
     """The scatters of a typed primitive that make the new value of a variable from its old one."""
-    jaxpr = op.expr.fn.closed.jaxpr  # type: ignore[attr-defined]
     by_result = {eqn.outvars[0]: eqn for eqn in jaxpr.eqns if eqn.primitive.name in SCATTERS}
     found = []
     for name, var in zip(op.dsts, jaxpr.outvars, strict=True):
