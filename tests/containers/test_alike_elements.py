@@ -159,3 +159,13 @@ def list_with_a_row_twice(n, m):
 def test_a_row_that_is_added_twice_is_one_object() -> None:
     with pytest.raises(pcbatch.CompileError, match="PCB330"):
         pcbatch.batch(list_with_a_row_twice)(np.maximum(N, 0) % 4, M)
+
+
+def triangle(n, m):
+    rows = [[1] * (k + m) for k in range(n)]
+    return sum(len(row) for row in rows)
+
+
+def test_rows_of_lengths_that_grow() -> None:
+    found = pcbatch.batch(triangle)(N, M)
+    assert found.tolist() == [triangle(int(a), int(b)) for a, b in zip(N, M, strict=True)]

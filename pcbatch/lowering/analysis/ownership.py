@@ -315,8 +315,10 @@ def _plain(traced: Traced, j: int, given: list[Holds], fresh: Holds) -> Holds:
         else:
             brought[alias.source] = brought.get(alias.source, NONE) | source
             inner |= source
+    if j in traced.repeated:
+        inner |= {TWICE}
     # An object that two operands bring stands at two places: `rows + [row]`, where `row` is in `rows` already.
-    if j in traced.repeated or sum(map(len, brought.values())) > len(NONE.union(*brought.values())):
+    if sum(map(len, brought.values())) > len(NONE.union(*brought.values())):
         inner |= {TWICE}
     return Holds(own if tied else fresh.own, inner)
 
