@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
+from benchmarks import list_programs as lists
 from benchmarks.common import Row, paired_cpu, report
 
 # One longest common subsequence, a table of a cell for each pair of letters, in four ways.
@@ -306,6 +307,29 @@ def _small(rng: np.random.Generator, lanes: int, size: int) -> tuple[Any, ...]:
     return rng.integers(0, 64, (lanes, size)).astype(np.int32), np.full(lanes, size, np.int32)
 
 
+def _things(rng: np.random.Generator, lanes: int, size: int) -> tuple[Any, ...]:
+    weights, values = (rng.integers(1, 40, (lanes, size)).astype(np.int32) for _ in range(2))
+    return weights, values, rng.integers(150, 250, lanes).astype(np.int32)
+
+
+def _matrices(rng: np.random.Generator, lanes: int, size: int) -> tuple[Any, ...]:
+    a, b = (rng.integers(0, 100, (lanes, size, size)).astype(np.int32) for _ in range(2))
+    return a, b, np.full(lanes, size, np.int32)
+
+
+def _weights(rng: np.random.Generator, lanes: int, size: int) -> tuple[Any, ...]:
+    return _matrices(rng, lanes, size)[1:]
+
+
+def _life(rng: np.random.Generator, lanes: int, size: int) -> tuple[Any, ...]:
+    cells = rng.integers(0, 2, (lanes, size, size)).astype(np.int32)
+    return cells, np.full(lanes, size, np.int32), np.full(lanes, 3, np.int32)
+
+
+def _signed(rng: np.random.Generator, lanes: int, size: int) -> tuple[Any, ...]:
+    return rng.integers(-5, 6, (lanes, size)).astype(np.int32), np.full(lanes, size, np.int32)
+
+
 STORE = 1 / 0.95
 PAIRS = {
     "table, an argument": Pair(lcs_argument, lcs_argument_at, _words, 8, STORE),
@@ -316,8 +340,18 @@ PAIRS = {
     "queue": Pair(bfs_deque, bfs_ring, _graph, 256, 1.5, 256, {"max_length": 256}),
     "sieve": Pair(sieve_list, sieve_array, _bounds, 256, 1.5, 1000, {"max_length": 1024}),
     "insertion sort": Pair(insertion_sort, insertion_sort_at, _numbers, 64, STORE, 128),
-    "counts, in and +=": Pair(count_dict, count_table, _small, 256, None, 1000, {"max_length": 64}),
-    "counts, get": Pair(count_get, count_table, _small, 256, None, 1000, {"max_length": 64}),
+    "knapsack": Pair(lists.knapsack, lists.knapsack_at, _things, 64, STORE, 40, {"max_length": 256}),
+    "matrix product": Pair(lists.product, lists.product_at, _matrices, 64, STORE, 32, {"max_length": 32}),
+    "shortest paths": Pair(lists.floyd, lists.floyd_at, _weights, 64, STORE, 32, {"max_length": 32}),
+    "Pascal's triangle": Pair(lists.pascal, lists.pascal_at, _bounds, 64, STORE, 60, {"max_length": 64}),
+    "increasing subsequence": Pair(lists.increasing, lists.increasing_at, _signed, 64, STORE, 128, {"max_length": 128}),
+    "prefix sums": Pair(lists.prefix, lists.prefix_at, _signed, 64, STORE, 127, {"max_length": 128}),
+    "game of life": Pair(lists.life, lists.life_at, _life, 64, STORE, 16, {"max_length": 16}),
+    "set, in and add": Pair(lists.seen_set, lists.seen_table, _small, 256, 2, 1000, {"max_length": 64}),
+    "dict as a memo": Pair(lists.memo_dict, lists.memo_table, _small, 256, 2, 1000, {"max_length": 64}),
+    "Counter": Pair(lists.count_counter, count_table, _small, 256, 2, 1000, {"max_length": 64}),
+    "counts, in and +=": Pair(count_dict, count_table, _small, 256, 2, 1000, {"max_length": 64}),
+    "counts, get": Pair(count_get, count_table, _small, 256, 2, 1000, {"max_length": 64}),
     "counts, get, over an array": Pair(count_get, count_array, _small, 256, None, 1000, {"max_length": 64}),
 }
 

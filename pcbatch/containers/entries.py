@@ -189,7 +189,7 @@ class Entries(Container):
     def clear(self) -> None:
         """Remove all entries, in place."""
         if self.table is not None:
-            self.table, self.only_added = self.table.kept(jnp.zeros(self.table.shape, bool)), True
+            self.table, self.only_added = self.table.emptied(), True
 
     def copy(self) -> Self:
         """Return a dict or set with the same entries."""

@@ -1,9 +1,9 @@
 """The storage of dicts and sets of the lane: a hash table of buckets, with two buckets for each key.
 
-A key lies in one of two buckets of eight places, which its hash names; a new one goes to the emptier. So a look-up
-reads two rows of the table and has no loop. As many lanes run side by side, the slowest look-up would be the time of
-all in a table that is probed one place after the other; with two choices, hardly ever is a bucket full in a table that
-is half full. Then the table counts as full.
+A key lies in one of two buckets of eight places, which its hash names; a new one goes where a place further in front is
+free. So a look-up reads two rows of the table and has no loop. As many lanes run side by side, the slowest look-up
+would be the time of all in a table that is probed one place after the other; with two choices, hardly ever is a bucket
+full in a table that is half full. Then the table counts as full.
 
 A place that is in use has a stamp, the number of insertions before it, which gives the order of the entries. Every
 store is a scatter of one place, so that the machine stores in place (`runtime/vm/indexed_access.py`).
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import jax
@@ -38,6 +39,7 @@ from pcbatch.containers.elements import blank, prepare, unify
 WIDTH = 8  # places of a bucket
 SPARE = 2  # places for each element that there is room for
 LAST = 2**31 - 1
+COLUMNS = np.arange(WIDTH, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +129,20 @@ class Table:
         return self._find(columns, [leaf for leaf, _ in pairs], kept)
 
     def _find(self, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Place:
-        first, second = self._buckets(lane_keys.hashed(leaves))
-        stamps = [_row(self.stamps, bucket) for bucket in (first, second)]
-        hits = [row >= 0 for row in stamps]
-        free = [jnp.sum(~hit) for hit in hits]
-        for column, leaf in zip(columns, leaves, strict=True):
-            hits = [hit & (_row(column, bucket) == leaf) for hit, bucket in zip(hits, (first, second), strict=True)]
-        for same in kept:
-            hits = [hit & same for hit in hits]
-        found = [jnp.any(hit) for hit in hits]
-        present = found[0] | found[1]
-        other = jnp.where(present, found[1], free[1] > free[0])
-        row = jnp.where(other, stamps[1], stamps[0])
-        hit = jnp.where(other, hits[1], hits[0])
-        column = jnp.where(present, jnp.argmax(hit), jnp.argmin(row)).astype(jnp.int32)
-        return Place(jnp.where(other, second, first), column, present, (free[0] | free[1]) == 0, row[column])
+        buckets = self._buckets(lane_keys.hashed(leaves))
+        places = [self._place_in(bucket, columns, leaves, kept) for bucket in buckets]
+        # The key is in one bucket at most, and its place is less than that of any free one.
+        other = places[1] < places[0]
+        place = jnp.minimum(places[0], places[1])
+        bucket, column = jnp.where(other, buckets[1], buckets[0]), place % WIDTH
+        return Place(bucket, column, place < WIDTH, place >= 2 * WIDTH, self.stamps[bucket, column])
+
+    def _place_in(self, bucket: Any, columns: list[Any], leaves: list[Any], kept: list[Any]) -> Any:
+        """The column of a key in a bucket; else WIDTH more than the first free one, or 2 * WIDTH if it is full."""
+        stamps = _row(self.stamps, bucket)
+        hits = [_row(column, bucket) == leaf for column, leaf in zip(columns, leaves, strict=True)]
+        taken = jnp.where(reduce(jnp.logical_and, [*hits, *kept] or [True]), COLUMNS, 2 * WIDTH)
+        return jnp.min(jnp.where(stamps < 0, WIDTH + COLUMNS, taken))
 
     def _buckets(self, hash_: Any) -> tuple[Any, Any]:
         buckets = self.shape[0]
@@ -184,6 +185,11 @@ class Table:
         # last never leave a gap, and their entries need no sorting.
         clock = jnp.where(gone & (place.stamp == self.clock - 1), place.stamp, self.clock)
         return self.replace(stamps=stamps, count=count, clock=jnp.where(count == 0, 0, clock))
+
+    def emptied(self) -> Table:
+        """Return a table of the same types without entries."""
+        zero = jnp.int32(0)
+        return self.replace(stamps=jnp.full(self.shape, -1, jnp.int32), count=zero, clock=zero)
 
     def kept(self, keep: Any) -> Table:
         """Return a table with the entries at some places, bool[buckets, WIDTH]."""

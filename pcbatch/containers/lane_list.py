@@ -72,7 +72,11 @@ class LaneList(LaneSequence):
         if lists_in(value):
             title = "all elements of `[xs] * n` are one list, and a change of one would be seen in all"
             raise Refusal("PCB304", title, helps=(SHARED_HELP,))
-        n = _at_least_zero(narrowed(integer(n, "can't multiply sequence by non-int")))
+        return cls.repeated(value, _at_least_zero(narrowed(integer(n, "can't multiply sequence by non-int"))))
+
+    @classmethod
+    def repeated(cls, value: Any, n: Any) -> Any:
+        """Return the list of `n` elements like this one, at least none; a list in it is a new one for each."""
         columns, origins = stacked([prepare(value)])
         size = n if isinstance(n, int) else start_capacity()
         require_room(n, size)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import gast
 
+from pcbatch.frontend.build.alike_elements import alike
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.element_loops import each
 from pcbatch.frontend.build.evaluation_order import copied
@@ -32,7 +33,11 @@ def expand(b: Builder, dst: str, node: Node) -> None:
     """Build `dst = node` for a comprehension, or a call of a consumer, as a loop."""
     match node:
         case gast.ListComp():
-            _collected(b, dst, node, node, "appended", _empty_list(node))
+            whole = alike(b.unit, node)
+            if whole is None:
+                _collected(b, dst, node, node, "appended", _empty_list(node))
+            else:
+                b.prim((dst,), whole, shown=node)
         case gast.GeneratorExp():
             _collected(b, dst, node, node, "appended", _empty_list(node))
         case gast.SetComp():

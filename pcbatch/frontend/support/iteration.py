@@ -188,6 +188,13 @@ def appended(items: Any, item: Any) -> Any:
     return items
 
 
+def repeated_element(item: Any, count: Any) -> Any:
+    """The list of so many elements that are equal, lists among them new ones each."""
+    if isinstance(count, jax.Array):
+        return LaneList.repeated(item, count)
+    return [jax.tree.map(lambda leaf: leaf, item) for _ in range(count)]
+
+
 def all_items(value: Any) -> list[Any]:
     """The value of `x` after `*x, = value`."""
     if isinstance(value, LaneList) or mappings.is_mapping(value):

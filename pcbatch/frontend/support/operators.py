@@ -64,6 +64,7 @@ from pcbatch.frontend.support.iteration import iter_length as iter_length
 from pcbatch.frontend.support.iteration import range_length as range_length
 from pcbatch.frontend.support.iteration import range_size as range_size
 from pcbatch.frontend.support.iteration import range_start as range_start
+from pcbatch.frontend.support.iteration import repeated_element as repeated_element
 from pcbatch.frontend.support.iteration import row as row
 from pcbatch.frontend.support.iteration import rows as rows
 from pcbatch.frontend.support.iteration import same_length as same_length

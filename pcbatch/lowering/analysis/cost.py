@@ -30,6 +30,8 @@ TRANSCENDENTAL = {"exp", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "
 SCATTERS = ("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max")
 READS_PART = {"gather", "dynamic_slice", "slice"}
 WRITES_PART = dict.fromkeys(SCATTERS, 2) | {"dynamic_update_slice": 1}  # the input that is written
+STORE = 4.0  # of each element that is stored in place
+VECTOR = 8  # elements with which one instruction computes
 TOGETHER = {"dot_general", "conv_general_dilated", "sort", "top_k", "fft", *_LINALG.split(), "tridiagonal_solve"}
 HOST = ("pure_callback", "io_callback", "ffi_call")  # code that is not JAX's
 UNKNOWN_TRIPS = 32.0  # iterations to expect of an inner while loop
@@ -52,6 +54,51 @@ def op_cost(op: object, types: Any = None) -> float:
             return 1.0
         case _:
             return math.inf
+
+
+def visit_cost(op: object, types: Any = None) -> float:
+    """Estimate one IR operation where it stands in a block of the machine.
+
+    A look-up in a hash table reads short rows, each of which is one vector, and its stores are made in place. So it is
+    cheaper than its operations tell.
+    """
+    cost = op_cost(op, types)
+    if not isinstance(op, Prim) or not isinstance(op.expr.fn, JaxprFn):
+        return cost
+    jaxpr = op.expr.fn.closed.jaxpr
+    rows = _on_rows(jaxpr)
+    if not rows:
+        return cost
+    stores = sum(
+        _eqn_cost(eqn) - STORE * _size(eqn.invars[WRITES_PART[eqn.primitive.name]]) for eqn in _in_place(op, jaxpr)
+    )
+    return cost - stores - (1 - 1 / VECTOR) * sum(_eqn_cost(eqn) for eqn in rows)
+
+
+def _on_rows(jaxpr: Any) -> list[Any]:
+    """The equations that compute with rows of at most `VECTOR` elements which are read of an array."""
+    rows: set[Any] = set()
+    found = []
+    for eqn in jaxpr.eqns:
+        read = eqn.primitive.name in READS_PART and 1 < _size(eqn.outvars[0]) <= VECTOR
+        if read or any(v in rows for v in eqn.invars if not isinstance(v, jex.Literal)):
+            found.append(eqn)
+            rows.update(v for v in eqn.outvars if 1 < _size(v) <= VECTOR)
+    return found
+
+
+def _in_place(op: Prim, jaxpr: Any) -> list[Any]:
+    """The scatters of a typed primitive that make the new value of a variable from its old one."""
+    by_result = {eqn.outvars[0]: eqn for eqn in jaxpr.eqns if eqn.primitive.name in SCATTERS}
+    found = []
+    for name, var in zip(op.dsts, jaxpr.outvars, strict=True):
+        chain = []
+        while not isinstance(var, jex.Literal) and var in by_result:
+            chain.append(by_result[var])
+            var = chain[-1].invars[0]
+        if any(var is old and name == source for old, source in zip(jaxpr.invars, op.expr.ins, strict=True)):
+            found.extend(chain)
+    return found
 
 
 def jaxpr_cost(jaxpr: Any) -> float:

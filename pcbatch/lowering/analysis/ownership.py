@@ -9,6 +9,7 @@ calls.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -34,6 +35,7 @@ TWICE: Mark = ("twice",)
 """Among inner objects: one of them may stand at several places."""
 OWN, INNER = "own", "inner"  # of a parameter
 FIELD = "field"  # of a mark for the lists and arrays in a field of records made in lanes
+TEMPORARY = re.compile(r"t\d+(\.\w+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,10 @@ class Ownership:
                 made.append(_changed(given, real[0], j == len(op.dsts) - 1, fresh, exclusive=alone, plain=plain))
             else:
                 made.append(_plain(traced, j, given, fresh))
+                if op.dsts[j] in op.expr.ins and TEMPORARY.fullmatch(op.dsts[j]):
+                    # What a comprehension makes is one object, which grows.
+                    grown = given[op.expr.ins.index(op.dsts[j])]
+                    made[-1] = Holds(grown.own, made[-1].inner)
         for j, own, place in traced.fields.held:
             if not (real and j == len(op.dsts) - 1):  # a list in which an element is stored is none of the field
                 mark = frozenset({field_mark(place)})
@@ -273,6 +279,7 @@ def _plain(traced: Traced, j: int, given: list[Holds], fresh: Holds) -> Holds:
     """The objects that result j of a primitive may hold, by what was found while it was traced."""
     own, inner = NONE, fresh.inner
     tied = False
+    brought: dict[int, Marks] = {}  # operand -> its objects among the inner ones
     for alias in traced.aliases:
         if alias.result != j:
             continue
@@ -283,8 +290,12 @@ def _plain(traced: Traced, j: int, given: list[Holds], fresh: Holds) -> Holds:
         if alias.own_result:
             own, tied = own | source, True
         else:
+            brought[alias.source] = brought.get(alias.source, NONE) | source
             inner |= source
     if j in traced.repeated:
+        inner |= {TWICE}
+    # An object that two operands bring stands at two places: `rows + [row]`, where `row` is in `rows` already.
+    if sum(map(len, brought.values())) > len(NONE.union(*brought.values())):
         inner |= {TWICE}
     return Holds(own if tied else fresh.own, inner)
 

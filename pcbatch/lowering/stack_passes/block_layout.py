@@ -20,7 +20,7 @@ from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import retarget_stack, targets
 from pcbatch.ir.stack import StackBlock, StackProgram, StackTerminator
 from pcbatch.lowering.analysis.block_frequency import Graph, flow, visits
-from pcbatch.lowering.analysis.cost import op_cost
+from pcbatch.lowering.analysis.cost import visit_cost
 
 EXPENSIVE = 200.0  # per lane; below this no block is worth waiting for
 DOMINANT = 0.25  # of the estimated cost of all blocks
@@ -82,7 +82,7 @@ def expensive_blocks(program: StackProgram) -> tuple[str, ...]:
 
 def block_cost(block: StackBlock, types: Mapping[str, object]) -> float:
     """Estimate one visit of a block per lane, without its pushes and pops; 0 if a part of it has no estimate."""
-    total = sum(op_cost(op, types) for op in block.ops if type(op).__name__ not in ("Push", "Pop"))
+    total = sum(visit_cost(op, types) for op in block.ops if type(op).__name__ not in ("Push", "Pop"))
     return 0.0 if math.isinf(total) else total
 
 
