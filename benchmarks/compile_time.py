@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import jax
@@ -119,9 +119,10 @@ def watched(stages: Stages) -> Iterator[None]:
         (pipeline, "verify", "verifier"),
         (importlib.import_module("pcbatch.lowering.typing.infer"), "trace", "primitives, by JAX"),
     ]
-    for found in pkgutil.iter_modules(lowering.__path__):
-        module = importlib.import_module(f"pcbatch.lowering.{found.name}")
-        places += [(module, name, found.name) for name in vars(module) if name in ("run", "run_stack")]
+    for found in pkgutil.walk_packages(lowering.__path__, f"{lowering.__name__}."):
+        module = importlib.import_module(found.name)
+        runs = [name for name, value in vars(module).items() if name.startswith("run") and _is_of(value, module)]
+        places += [(module, name, found.name.rpartition(".")[2]) for name in runs]
     old = [(module, name, getattr(module, name)) for module, name, _ in places]
     new = {function: stages.timed(label, function) for (_, _, label), (_, _, function) in zip(places, old, strict=True)}
     lists = [(name, value) for name, value in vars(pipeline).items() if isinstance(value, tuple) and value]
@@ -134,6 +135,10 @@ def watched(stages: Stages) -> Iterator[None]:
     finally:
         for module, name, value in [*old, *((pipeline, *item) for item in lists)]:
             setattr(module, name, value)
+
+
+def _is_of(value: Any, module: ModuleType) -> bool:
+    return isinstance(value, FunctionType) and value.__module__ == module.__name__
 
 
 def measure(kind: str, size: int, xla: bool) -> dict[str, float]:

@@ -25,6 +25,7 @@ from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.options import Options
 from pcbatch.origins import Origin
 from pcbatch.records.arguments import with_references
+from pcbatch.records.made_results import as_argument
 from pcbatch.records.tables import TABLES, Table
 
 
@@ -117,7 +118,7 @@ def _passed(name: str, value: Any, axes: Any, tables: list[Table], sizes: dict[s
     """An argument that is mapped as `axes` says; its tables and the lanes of its leaves are added to those so far."""
     if _with_ragged(name, value):
         value = _with_lists(name, value, axes)
-    value = with_references(value, tables)
+    value = as_argument(with_references(value, tables))
     _, tree = _flattened(name, value)
     paths_and_leaves = jax.tree_util.tree_leaves_with_path(value)  # in the same order
     axes_of_leaves = leaf_axes(name, axes, value)

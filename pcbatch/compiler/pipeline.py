@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -158,7 +158,7 @@ def compile_stages(
     (by their names in the program). `schedule` is a policy, or "auto". Raises CompileError for errors of the user's
     program, InternalError for those of a pass.
     """
-    along, decisions = Along(is_batched), NONE
+    along, decisions = Along(is_batched), replace(NONE, made=wrap_entry.classes_of_arguments(args or {}))
     with keeping_primitives(), keeping_traces():
         while True:
             try:
@@ -198,6 +198,7 @@ def _compile(
             check_types.run(cfg, inferred)
             check_ownership.run(cfg, inferred)
         except CompileError as error:
+            expand.look_at_records(inferred, decisions)
             raise _with_names(error, fn, is_batched, statics) from None
         entry = cfg.function(cfg.entry)
         result = inferred.types[entry.name, entry.results[0]]

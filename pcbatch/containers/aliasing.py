@@ -15,6 +15,8 @@ import jax
 import numpy as np
 
 from pcbatch.containers.container import Container
+from pcbatch.containers.copies import source_of_copy, with_origins
+from pcbatch.containers.optional import Optional
 
 IMMUTABLE = (bool, int, float, complex, str, bytes, type, range, slice, jax.Array, np.generic, np.dtype)
 """Types without mutable parts; which arrays of JAX are views of others is found in the jaxpr."""
@@ -53,6 +55,9 @@ class Parts:
         if isinstance(value, Container):
             self._add_container(value, level)
             return
+        if isinstance(value, Optional):
+            self._add(value.value, level)
+            return
         children = parts_of(value)
         if children is None:
             return
@@ -64,6 +69,10 @@ class Parts:
         self._kept.append(value)
         if mutable:
             level.add(("object", id(value)))
+        self.inner.add(("inside", id(value)))
+        if (source := source_of_copy(value)) is not None:
+            self._kept.append(source)
+            level.update(("inside", id(one)) for one in with_origins(source))
         for part in inside:
             self._add(part, self.inner)
 
@@ -71,17 +80,20 @@ class Parts:
         """Add a container of the lane. Its elements have no identities: all of them count as one object."""
         self._kept.append(value)
         level.add(("object", id(value)))
-        self.inner.add(("inside", id(value)))
         if value.snapshot is not None:
             level.add(("object", id(value.snapshot)))
+        if (source := source_of_copy(value)) is not None:
+            level.update(("inside", id(one)) for one in with_origins(source))
+        self.inner.update(("inside", id(one)) for one in with_origins(value))
         for element in value.held:
             self._add(element, self.inner)
         parent = value.parent
         while parent is not None:
             for element in parent.held:
                 self._add(element, self.inner)
-            level.add(("inside", id(parent)))
-            self.inner.add(("inside", id(parent)))
+            keys = {("inside", id(one)) for one in with_origins(parent)}
+            level |= keys
+            self.inner |= keys
             parent = parent.parent
 
 

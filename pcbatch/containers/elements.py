@@ -34,6 +34,7 @@ from pcbatch.containers.columns import (
     zero_of,
 )
 from pcbatch.containers.container import Container
+from pcbatch.containers.copies import note_copy
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
@@ -218,7 +219,8 @@ def element_at(values: Rows, index: Any) -> Any:
             return Optional(jax.tree.map(lambda part: read(part, origin), leaf.value), leaf_at(leaf.present, place))
         return None if leaf is None else note(leaf_at(leaf, place), origin)
 
-    return jax.tree.unflatten(tree, [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)])
+    element = jax.tree.unflatten(tree, [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)])
+    return note_copy(values, element)
 
 
 def lists_in(value: Any) -> bool:
@@ -298,7 +300,7 @@ def unify(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, Any]:
     if a_tree is None and b_tree is None and not isinstance(a, Rows) and not isinstance(b, Rows):
         return unify_leaves(a, a_lead, b, b_lead)
     if a_tree is None or b_tree is None or a_tree != b_tree or isinstance(a, Rows) or isinstance(b, Rows):
-        raise _unlike(a, b)
+        raise UnlikeError(a, b)
     pairs = [unify(x, a_lead, y, b_lead) for x, y in zip(a_children, b_children, strict=True)]
     return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])
 
@@ -307,7 +309,7 @@ def _unify_joinable(a: Any, a_lead: Shape, b: Any, b_lead: Shape) -> tuple[Any, 
     one, other = (a, b) if isinstance(a, Joinable) else (b, a)
     static = one.covering(other) if other is None or isinstance(other, Joinable) else None
     if static is None:
-        raise _unlike(a, b)
+        raise UnlikeError(a, b)
     leads = ((a, a_lead), (b, b_lead))
     x, y = (one.none(static, lead) if value is None else value.typed(static) for value, lead in leads)
     return x, y
@@ -325,7 +327,7 @@ def _optional(value: Any, lead: Shape, other: Any, other_lead: Shape) -> Optiona
 
 def _unify_rows(a: Rows, a_lead: Shape, b: Rows, b_lead: Shape) -> tuple[Rows, Rows]:
     if type(a) is not type(b):
-        raise _unlike(a, b)
+        raise UnlikeError(a, b)
     sizes = [room(rows.columns, len(lead)) for rows, lead in ((a, a_lead), (b, b_lead))]
     size = max((size for size in sizes if size is not None), default=0)
     a_columns = padded(a.columns, len(a_lead), size)
@@ -385,12 +387,13 @@ def blank(value: Any, lead: Shape, new: Shape) -> Any:
     return jax.tree.map(fill, value, is_leaf=is_rows)
 
 
-def _unlike(a: Any, b: Any) -> Refusal:
-    return Refusal(
-        "PCB304",
-        f"the elements of a list of the lane must be alike, not {describe(a)} and {describe(b)}",
-        helps=(ALIKE_HELP,),
-    )
+class UnlikeError(Refusal):
+    """Two elements of a list of the lane that have no common type."""
+
+    def __init__(self, a: Any, b: Any) -> None:
+        title = f"the elements of a list of the lane must be alike, not {describe(a)} and {describe(b)}"
+        super().__init__("PCB304", title, helps=(ALIKE_HELP,))
+        self.values = (a, b)
 
 
 def describe(value: Any) -> str:

@@ -13,6 +13,7 @@ from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
+from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
 from pcbatch.containers.hash_table import Place, Table
 from pcbatch.containers.lane_list import LaneList
@@ -115,7 +116,7 @@ class Entries(Container):
         if self.table is None:
             return LaneList.from_list([])  # type: ignore[no-any-return]
         columns = self.table.entries(part)
-        return LaneList.tree_unflatten(origins, (columns, self.table.count))  # type: ignore[no-any-return]
+        return holds_same(LaneList.tree_unflatten(origins, (columns, self.table.count)), self)  # type: ignore[no-any-return]
 
     def keys_list(self) -> LaneList:
         """Return the keys in the order of insertion."""
@@ -192,7 +193,7 @@ class Entries(Container):
 
     def copy(self) -> Self:
         """Return a dict or set with the same entries."""
-        return jax.tree.map(lambda leaf: leaf, self.with_table(self.table))  # type: ignore[no-any-return]
+        return holds_same(jax.tree.map(lambda leaf: leaf, self.with_table(self.table)), self)  # type: ignore[no-any-return]
 
     def _store_list(self, keys: LaneList, values: Any) -> None:
         """Store the keys of a list, each with the value at the same index of another list (None for a set)."""

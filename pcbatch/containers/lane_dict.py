@@ -13,10 +13,12 @@ from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
+from pcbatch.containers.copies import note_value
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.elements import element_at, prepare, unify
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place
+from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
@@ -133,7 +135,7 @@ class LaneDict(Entries):
         if self.table is None:
             return default
         place = self._find(key)
-        return _or_else(place.present, self._taken(place), default)
+        return note_value(self, _or_else(place.present, self._taken(place), default))
 
     def ordered_value(self, key: Any) -> Any:
         """Return the value of a key that is to be compared, which None cannot be."""
@@ -318,7 +320,7 @@ FEW = 8  # entries of a known dict that are stored one by one
 
 def _or_else(present: Any, value: Any, default: Any) -> Any:
     """A value where it is present, and a default elsewhere."""
-    if default is None:
+    if default is None and not isinstance(value, Joinable):
         return Optional(jax.tree.map(jnp.asarray, value), present)
     default = prepare(default)
     value, other = unify(value, (), default, ())

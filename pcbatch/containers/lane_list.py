@@ -22,6 +22,7 @@ from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
+from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import (
     blank,
     element_at,
@@ -193,6 +194,7 @@ class LaneList(LaneSequence):
 
     def _new(self, columns: Any, length: Any) -> LaneList:
         new: LaneList = LaneList.tree_unflatten(self.origins, (columns, length))
+        holds_same(new, self)
         return new
 
     def extend(self, values: Any, /) -> None:
@@ -234,7 +236,7 @@ class LaneList(LaneSequence):
         """Return a list of the same elements."""
         new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.state, self.origins)
         new.hold(self.elements_in(self))
-        return new
+        return holds_same(new, self)
 
     def reverse(self) -> None:
         """Reverse the order of the elements."""

@@ -49,6 +49,10 @@ class Optional:
         require(self.present, "AttributeError", f"'NoneType' object has no attribute '{name}'")
         return getattr(self.value, name)
 
+    def __bool__(self) -> bool:
+        """Return whether there are lanes; in a lane, whether there is a value and it is true."""
+        return bool(len(self.present)) if self._has_lanes() else bool(self.present) and bool(self.value)
+
     def __len__(self) -> int:
         """Return the number of lanes; in a lane, the length of the value."""
         return len(self.present) if self._has_lanes() else len(self._sure("object of type 'NoneType' has no len()"))

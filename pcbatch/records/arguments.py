@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from pcbatch.records.packed import Packed
-from pcbatch.records.reference import Ref, RefType
+from pcbatch.records.reference import MADE_TABLE, Ref, RefType
 from pcbatch.records.schema import Pointer
 from pcbatch.records.tables import Table
 
@@ -51,7 +51,7 @@ def with_packed(value: Any, tables: Sequence[Table]) -> Any:
     """Return a result with packed objects in place of references."""
 
     def packed(part: Any) -> Any:
-        if not isinstance(part, Ref):
+        if not isinstance(part, Ref) or part.pcbatch_type.table == MADE_TABLE:
             return part
         table = tables[part.pcbatch_type.table]
         type_ = part.pcbatch_type

@@ -2,17 +2,19 @@
 
     xs = Node(i, xs)        # a row (i, xs) of the list of `Node`; the value is a reference to it
 
-The heap is one list for each class, whose elements are the fields. Rows are only added. A primitive that makes or
-reads such records has the heap as a last operand, and the heap after it as a last result. Objects are stored where
-they leave a primitive; inside one they are what Python makes of them.
+The heap is one list for each class, whose elements are the fields. A primitive that makes, reads or changes such
+records has the heap as a last operand, and the heap after it as a last result. An object is stored as soon as it is
+made, or else where it leaves a primitive. An assignment to a field stores into its column, so every reference sees it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field, is_dataclass
+from enum import Enum
 from functools import lru_cache, reduce
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -24,16 +26,22 @@ import numpy as np
 from pcbatch.containers.aliasing import MOST, captured_values, parts_of
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
+from pcbatch.containers.elements import Rows
+from pcbatch.containers.entries import Entries
+from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
+from pcbatch.records.decode import MemberValue
+from pcbatch.records.made_fields import HeapChanges, HeapUse, put_field
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
 from pcbatch.records.schema import field_names, is_record
 
 HEAP = "__made__"
 """The variable that holds the heap, in every function that makes or reads records made in lanes."""
 
-FIELD_HELP = "keep numbers, and records or None, in the fields of records that are made in a lane"
+FIELD_HELP = "keep numbers, arrays, records or None, and lists of these, in the fields of records made in lanes"
 EXISTING_HELP = "make the record in the batched function, once for each lane, and pass it on"
 
 
@@ -56,15 +64,39 @@ class MadeSchema:
         fields = self.classes[cls].fields
         return (cls, fields.index(name)) if name in fields else None
 
+    def row(self, id_: Any) -> Any:
+        """Return the row of a record."""
+        return id_ if len(self.classes) == 1 else id_ // len(self.classes)
+
     def read(self, place: tuple[int, int], id_: Any) -> Any:
         """Return the field of a record at a place in its class."""
         cls, field = place
-        rows = _heap_in_use().lists[cls]
-        value = rows.element(jnp.maximum(id_, 0) // len(self.classes))
+        heap = _heap_in_use()
+        value = heap.lists[cls].element(self.row(jnp.maximum(id_, 0)))
+        heap.changes.read(place, value[field])
         return value[field]
+
+    def write(self, place: tuple[int, int], id_: Any, value: Any) -> None:
+        """Store a value in the field of a record, if the record is of the class of this place."""
+        cls, field = place
+        heap = _heap_in_use()
+        name = f"{self.classes[cls].cls.__name__}.{self.classes[cls].fields[field]}"
+        value = _field(value, name)
+        rows = heap.lists[cls]
+        if isinstance(rows._columns, Unset):
+            return  # nothing was made: no lane gets here
+        here = id_ % len(self.classes) == cls if len(self.classes) > 1 else True
+        row = jnp.where((id_ >= 0) & here, self.row(jnp.maximum(id_, 0)), rows.capacity)
+        heap.changes.stored(place, value)
+        try:
+            put_field(rows, row, field, value)
+        except Refusal as unlike:
+            raise _unlike_fields(name, unlike, value) from None
 
     def is_in(self, id_: Any, classes: Iterable[int]) -> Any:
         """Return whether a record, or None, is of one of some classes: bool[]."""
+        if len(self.classes) == 1:
+            return number(id_ >= 0)
         tag = id_ % len(self.classes)
         return number((id_ >= 0) & reduce(jnp.logical_or, [tag == c for c in classes]))
 
@@ -74,6 +106,7 @@ class MadeSchema:
 
 
 NOTHING = MadeSchema(())
+NOT_IN_FIELDS = (LaneDeque,)
 
 
 class NeedsHeap(BaseException):  # not an error of the program, and no `except Exception` may take it for one
@@ -92,6 +125,8 @@ class WantsRecords(Refusal):
 class _Heap:
     lists: list[Any] | None  # None: the primitive is traced without a heap
     made: dict[int, tuple[Any, Ref]]  # by identity: the objects that have been stored, which are kept alive
+    changes: HeapChanges = field(default_factory=HeapChanges)
+    later: list[tuple[Ref, tuple[int, int], Any]] = field(default_factory=list)  # fields on cycles
 
 
 _schema: ContextVar[MadeSchema] = ContextVar("pcbatch_made", default=NOTHING)
@@ -106,7 +141,11 @@ def made_schema() -> MadeSchema:
 @contextlib.contextmanager
 def using_made(classes: Iterable[MadeClass]) -> Iterator[None]:
     """Let objects of these classes be records of the lane within the context."""
-    ordered = sorted(classes, key=lambda one: (one.cls.__module__, one.cls.__qualname__, id(one.cls)))
+    fields: dict[type, dict[str, None]] = {}  # of a class, as several objects of it have shown them
+    for one in classes:
+        fields.setdefault(one.cls, {}).update(dict.fromkeys(one.fields))
+    merged = [MadeClass(cls, tuple(names if _declares_fields(cls) else sorted(names))) for cls, names in fields.items()]
+    ordered = sorted(merged, key=lambda one: (one.cls.__module__, one.cls.__qualname__, id(one.cls)))
     token = _schema.set(MadeSchema(tuple(ordered)))
     try:
         yield
@@ -114,9 +153,16 @@ def using_made(classes: Iterable[MadeClass]) -> Iterator[None]:
         _schema.reset(token)
 
 
+def heap_lists() -> Any:
+    """Return the lists of the heap, which may be changed, while a primitive is traced with it."""
+    return _heap_in_use().lists
+
+
 def _heap_in_use() -> Any:
     heap = _heap.get()
-    if heap is None or heap.lists is None:
+    if heap is not None and heap.lists is None:
+        raise NeedsHeap
+    if heap is None:
         title = "a record that is made in a lane is read where the compiler does not see it"
         raise Refusal("PCB320", title, helps=("read its fields in the batched function itself",))
     return heap
@@ -131,17 +177,44 @@ def mentions_made(tree: Any) -> bool:
     return any(mentions_made(child) for child in tree.children())
 
 
-def classes_in(value: Any) -> frozenset[MadeClass]:
-    """Return the classes of the objects of the user's in a value that may be records made in lanes."""
+def classes_in(value: Any, test: Callable[[Any], bool] = lambda part: True) -> frozenset[MadeClass]:
+    """Return the classes of the objects of the user's in a value that may be records made in lanes, and pass a test."""
     found: set[MadeClass] = set()
 
     def look(part: Any) -> bool:
-        if not isinstance(part, Container | type | Ref) and is_user_record(type(part)):
-            found.add(MadeClass(type(part), field_names(type(part), part)))
+        if not isinstance(part, Container | type | Ref) and is_user_record(type(part)) and test(part):
+            found.add(_class_of(part))
         return False
 
     jax.tree.leaves(value, is_leaf=look)
     return frozenset(found)
+
+
+def _class_of(value: Any) -> MadeClass:
+    """The class of an object, with its fields in an order that does not depend on the object."""
+    names = field_names(type(value), value)
+    return MadeClass(type(value), names if _declares_fields(type(value)) else tuple(sorted(names)))
+
+
+def classes_of_objects(values: Iterable[Any]) -> frozenset[MadeClass]:
+    """Return the classes of some objects."""
+    return frozenset(map(_class_of, values))
+
+
+def _declares_fields(cls: type) -> bool:
+    return is_dataclass(cls) or issubclass(cls, tuple)
+
+
+def fits_fields(value: Any) -> bool:
+    """Return whether an object holds nothing that a field of a record cannot hold."""
+    parts = [getattr(value, name, None) for name in field_names(type(value), value)]
+    return not any(isinstance(part, dict | set | Entries | LaneDeque) for part in parts)
+
+
+def is_mutable(cls: type) -> bool:
+    """Return whether objects of a class can be changed by assignments to their attributes."""
+    frozen = is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return not frozen and not issubclass(cls, tuple)
 
 
 def is_user_record(cls: type) -> bool:
@@ -160,10 +233,12 @@ def without_heap(fn: Callable[..., Any], results: int) -> Callable[..., Any]:
     return run
 
 
-def with_heap(fn: Callable[..., Any], results: int, kept: list[dict[int, Any]]) -> Callable[..., Any]:
+def with_heap(
+    fn: Callable[..., Any], results: int, kept: list[dict[int, Any]], uses: list[HeapUse] | None = None
+) -> Callable[..., Any]:
     """Return a function that takes the heap as a last argument, and gives it back as a last result.
 
-    The objects that it has stored are added to `kept`.
+    The objects that it has stored are added to `kept`, and what it does to lists and arrays in fields to `uses`.
     """
 
     def run(*args: Any) -> Any:
@@ -173,6 +248,8 @@ def with_heap(fn: Callable[..., Any], results: int, kept: list[dict[int, Any]]) 
             out = fn(*rest)
             values = _results(out, results)
         kept.append(heap.made)
+        if uses is not None:
+            uses.append(heap.changes.use(values, rest))
         return (*values, tuple(heap.lists or ()))
 
     return run
@@ -227,9 +304,12 @@ def _rebuilt(value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:
         items = {key: _stored(part, memo) for key, part in value.items()}
         return value if all(items[key] is value[key] for key in value) else items
     if is_user_record(type(value)):
-        inside = [getattr(value, name, None) for name in field_names(type(value), value)]
-        if any(_stored(part, memo) is not part for part in inside):  # its class has to be one of them
-            raise WantsRecords(frozenset({MadeClass(type(value), field_names(type(value), value))}))
+        inside = {name: getattr(value, name) for name in field_names(type(value), value) if hasattr(value, name)}
+        new = {name: _stored(part, memo) for name, part in inside.items()}
+        if any(new[name] is not inside[name] for name in new):
+            value = copy.copy(value)
+            for name, part in new.items():
+                object.__setattr__(value, name, part)
     return value
 
 
@@ -241,51 +321,91 @@ def _record(value: Any) -> Ref:
     if id(value) in heap.made:
         found = heap.made[id(value)][1]
         if found is None:
-            title = f"a {type(value).__name__} that is made in a lane holds itself"
-            raise Refusal("PCB320", title, helps=("records made in lanes have no cycles",))
+            title = f"a {type(value).__name__} that is made in a lane holds itself in a list"
+            raise Refusal("PCB320", title, helps=("make it first, and put it into the list then",))
         return found
     schema = made_schema()
     cls = schema.number_of(type(value))
     assert cls is not None
     names = schema.classes[cls].fields
-    if field_names(type(value), value) != names:
+    if not set(field_names(type(value), value)) <= set(names):
+        raise WantsRecords(frozenset({_class_of(value)}))
+    if set(field_names(type(value), value)) != set(names) or not all(hasattr(value, name) for name in names):
         title = f"objects of {type(value).__name__} have different attributes"
         raise Refusal("PCB320", title, helps=("give all attributes a value in `__init__`",))
     if any(name not in names for name in getattr(value, "__dict__", ())):
         title = f"an object of {type(value).__name__} has attributes that are no fields of its class"
         raise Refusal("PCB320", title, helps=("declare them as fields of the dataclass",))
     heap.made[id(value)] = value, None  # type: ignore[assignment]
-    fields = tuple(_field(getattr(value, name), f"{type(value).__name__}.{name}") for name in names)
+    # A field that leads back to an object that is being stored gets its value when that has a row.
+    later = [(k, part) for k, name in enumerate(names) if _is_pending(part := getattr(value, name))]
+    waiting = {k for k, _ in later}
+    fields = tuple(
+        None if k in waiting else _field(getattr(value, name), f"{type(value).__name__}.{name}")
+        for k, name in enumerate(names)
+    )
+    for k, part in enumerate(fields):
+        heap.changes.stored((cls, k), part, new=True)
     rows = heap.lists[cls]
     row = rows.length
     try:
         rows.append(fields or (jnp.int8(0),))
     except Refusal as unlike:
-        title = f"the fields of {type(value).__name__} hold values of different kinds in different records"
-        raise Refusal("PCB320", title, str(unlike), helps=(FIELD_HELP,)) from None
+        raise _unlike_fields(f"the fields of {type(value).__name__}", unlike, fields) from None
     ref = Ref(row * len(schema.classes) + cls, RefType(MADE_TABLE, schema, (cls,), False))
     heap.made[id(value)] = value, ref
+    heap.later += [(ref, (cls, k), part) for k, part in later]
+    for one in [one for one in heap.later if not _is_pending(one[2])]:
+        heap.later.remove(one)
+        schema.write(one[1], one[0].pcbatch_id, one[2])
     return ref
 
 
+def _is_pending(value: Any) -> bool:
+    """Whether an object is being stored, and has no row yet."""
+    heap = _heap.get()
+    found = None if heap is None else heap.made.get(id(value))
+    return found is not None and found[0] is value and found[1] is None
+
+
+def recorded(value: Any) -> Any:
+    """Return an object that has just been made, or a reference to it if its class has records made in lanes."""
+    if made_schema().number_of(type(value)) is None or _heap.get() is None:
+        return value
+    return _record(value)
+
+
+def _unlike_fields(name: str, error: Refusal, value: Any) -> Refusal:
+    if classes := classes_in(getattr(error, "values", value)) - set(made_schema().classes):
+        return WantsRecords(classes)
+    return Refusal(
+        "PCB320", f"{name} hold values of different kinds in different records", str(error), helps=(FIELD_HELP,)
+    )
+
+
 def _field(value: Any, name: str) -> Any:
-    """A field as it is stored: nothing in it can be changed in place."""
-    if value is None or isinstance(value, Ref | bool | int | float | complex):
+    """A field as it is stored: records in it are references."""
+    if value is None or isinstance(value, Ref | MemberValue):
+        return value
+    if isinstance(value, Enum):
+        return MemberValue(jnp.int32(list(type(value)).index(value)), type(value))
+    if isinstance(value, bool | int | float | complex):
         return value
     if made_schema().number_of(type(value)) is not None:
         return _record(value)
-    if isinstance(value, jax.Array | np.generic) and jnp.shape(value) == ():
+    if isinstance(value, jax.Array | np.generic | np.ndarray | Rows) and not isinstance(value, NOT_IN_FIELDS):
         return value
-    if type(value) is tuple:
-        return tuple(_field(part, name) for part in value)
+    if type(value) in (list, tuple):
+        parts = [_field(part, name) for part in value]
+        same = all(a is b for a, b in zip(parts, value, strict=True))
+        return value if same else type(value)(parts)
+    if isinstance(value, tuple) and hasattr(value, "_fields") and not is_user_record(type(value)):
+        return type(value)._make(_field(part, name) for part in value)  # type: ignore[attr-defined]
     if not isinstance(value, Container) and is_user_record(type(value)):
-        raise WantsRecords(frozenset({MadeClass(type(value), field_names(type(value), value))}))
-    from pcbatch.containers.optional import Optional
-
+        raise WantsRecords(frozenset({_class_of(value)}))
     if isinstance(value, Optional):
         return Optional(_field(value.value, name), value.present)
-    kind = "an array" if isinstance(value, jax.Array | np.ndarray) else f"a {_name(value)}"
-    title = f"`{name}` of a record that is made in a lane cannot be {kind}"
+    title = f"`{name}` of a record that is made in a lane cannot be a {_name(value)}"
     raise Refusal("PCB320", title, helps=(FIELD_HELP,))
 
 

@@ -136,3 +136,9 @@ def load_attribute(value: Any, name: str, substitute: Callable[[Any], Any]) -> A
 
 def _refused(title: str, help: str) -> Refusal:
     return Refusal("PCB320", title, helps=(help,))
+
+
+def own_method(value: Ref, name: str) -> FunctionType | None:
+    """Return a method that the user has written in the class of a record; None if there is none."""
+    found = reference.static_attribute(value, name)
+    return found if isinstance(found, FunctionType) and not found.__code__.co_filename.startswith("<") else None

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from pcbatch.containers.checks import require
 from pcbatch.containers.joinable import Joinable
 from pcbatch.errors import Refusal
-from pcbatch.origins import number
+from pcbatch.origins import note_call, number
 from pcbatch.records import decode
 from pcbatch.records.schema import NONE, Pointer, Schema
 from pcbatch.records.tables import columns_of
@@ -111,8 +111,8 @@ class Ref(Joinable):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.pcbatch_type.table == MADE_TABLE:
-            title = f"`{name}` of a record that is made in a lane cannot be assigned"
-            raise _refused(title, "make a new record: `Node(value, node.next)`")
+            assign(self, name, value)
+            return
         raise _refused(
             f"`{name}` of {REFUSED} cannot be assigned: the tables are shared by all lanes",
             "keep what changes in variables or lists of the function",
@@ -344,6 +344,35 @@ def _values(ref: Ref, places: list[tuple[int, Any]]) -> list[Any]:
     ]
 
 
+def assign(ref: Ref, name: str, value: Any) -> None:
+    """Store a value in a field of a record made in a lane, as `ref.name = value` does."""
+    type_ = ref.pcbatch_type
+    for cls in type_.types:
+        attribute = inspect.getattr_static(cls, name, None)
+        if isinstance(attribute, property):
+            if attribute.fset is None:
+                raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no setter")
+            raise _refused(f"`{name}` is a property of {cls.__name__}", "write a method that changes the object")
+        if issubclass(cls, tuple) or _is_frozen(cls):
+            raise AttributeError(f"cannot assign to field '{name}'")
+        if "__setattr__" in _methods(cls):
+            raise _refused(f"{cls.__name__} has a `__setattr__` of its own", "write a method that changes the object")
+    places = [type_.schema.place(c, name) for c in type_.classes]
+    if None in places:
+        cls = type_.types[places.index(None)]
+        raise _refused(
+            f"`{name}` is no attribute that `__init__` of {cls.__name__} sets", f"set it there: `self.{name} = None`"
+        )
+    _require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
+    for place in places:
+        type_.schema.write(place, ref.pcbatch_id, value)
+
+
+def _is_frozen(cls: type) -> bool:
+    parameters = getattr(cls, "__dataclass_params__", None)
+    return parameters is not None and bool(parameters.frozen)
+
+
 def _row(ref: Ref, cls: int) -> Any:
     first = ref.pcbatch_type.schema.first[cls]
     return ref.pcbatch_id - first if first else ref.pcbatch_id
@@ -371,10 +400,28 @@ def of_class(ref: Ref, name: str) -> Any:
         case staticmethod() | classmethod():
             return getattr(types[0], name)
         case None:
+            constants = [inspect.getattr_static(cls, name, None) for cls in types]
+            if all(type(one) in (int, float, bool) for one in constants):
+                merged: Any = constants[-1]
+                for c, constant in zip(ref.pcbatch_type.classes[:-1], constants[:-1], strict=True):
+                    merged = decode.either(is_in(ref, [c]), constant, merged, name)
+                return merged
+            _note_methods(ref, name)
             raise _refused(f"the classes of {ref!r} differ in `{name}`", "tell them apart: `match x: case A(): ...`")
         case _ if isinstance(found, int | float | bool | str | tuple) or isinstance(found, type):
             return found
     raise _refused(f"`{name}` of {REFUSED} cannot be read in a lane", "keep it in a field")
+
+
+def _note_methods(ref: Ref, name: str) -> None:
+    """Have the methods of several classes compiled along, so that each lane calls that of its object."""
+    methods = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
+    codes = [method.__code__ for method in methods if isinstance(method, FunctionType)]
+    if len(codes) == len(methods):
+        for code in codes:
+            note_call(code)
+        title = f"the classes of {ref!r} have methods `{name}` of their own"
+        raise Refusal("PCB305", title, helps=(f"call `{name}` in a statement of the batched function",))
 
 
 def joined(a: Ref, b: Ref | None) -> Ref | None:

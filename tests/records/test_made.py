@@ -324,35 +324,6 @@ def compared_with_existing(n):
     return ends
 
 
-def with_assignment(n):
-    xs = None
-    for i in range(n):
-        xs = Item(i, xs)
-        xs.value = 3
-    return n
-
-
-def with_a_list(n):
-    xs = None
-    for i in range(n):
-        xs = Item([i], xs)
-    return n
-
-
-def with_an_array(n):
-    xs = None
-    for i in range(n):
-        xs = Item(np.zeros(2), xs)
-    return n
-
-
-def with_a_result(n):
-    xs = None
-    for i in range(n):
-        xs = Item(i, xs)
-    return xs
-
-
 def with_text(n):
     xs = None
     for i in range(n):
@@ -373,10 +344,6 @@ def with_equality(n):
     [
         (with_existing, "existed before the call"),
         (compared_with_existing, "existed before the call"),
-        (with_assignment, "cannot be assigned"),
-        (with_a_list, "cannot be a list"),
-        (with_an_array, "cannot be an array"),
-        (with_a_result, "cannot be returned"),
         (with_text, "the text of a record that is made in a lane"),
         (with_equality, "`==` of records"),
     ],

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from benchmarks import common, devices, nuts, queue, samplers, summary, trips
+from benchmarks import common, devices, first_call, nuts, queue, samplers, summary, trips
 from benchmarks.__main__ import chosen_jobs
 from benchmarks.common import Curve, Row
 from benchmarks.jobs import JOBS, Job, run
@@ -233,3 +233,12 @@ def test_a_job_that_fails_says_how() -> None:
     found = run(Job("lost", "benchmarks.lost"), quick=True)
     assert "No module named benchmarks.lost" in found["error"]
     assert found["command"] == "python -m benchmarks.lost --repeats 3"
+
+
+def test_parts_of_a_first_call() -> None:
+    batched, args = first_call.first_call("mandelbrot")
+    assert jax.tree.leaves(args)[0].shape == (first_call.LANES,)
+    found = first_call.parts(batched, args)
+    assert list(found) == list(first_call.COLUMNS)
+    assert all(seconds > 0 for seconds in found.values())
+    assert first_call.table({"one": found})[0].startswith("| ms | front end |")

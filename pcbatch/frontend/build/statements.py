@@ -82,6 +82,8 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
         case "Delete":
             for target in node.targets:
                 delete(b, target)
+        case "Expr" if getattr(node.value, "written_out", False):
+            lower_into(b, b.temp(), node.value)
         case "Expr" if callee(b.unit, node.value) is not None:
             lower_into(b, b.temp(), node.value)
         case "Expr" if (found := mutation(b.unit, node.value, statement=True)) is not None:

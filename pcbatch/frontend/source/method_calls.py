@@ -1,56 +1,224 @@
-"""Calls of methods of objects that the function has made, written as calls of functions of their class.
+"""Calls of methods, of operators and of classes, written out as calls of functions that are compiled along.
 
-    p = Point(n)                                 p = Point(n)
-    p.move(3)                           ==>      Point.move(p, 3)
+    p.move(3)            ==>      Point.move(p, 3)                                   `p` is known to be a `Point`
+    shape.area()         ==>      Disc.area(shape) if runs(shape, Disc.area) else Box.area(shape) if ...
+    Tree(n)              ==>      a draft of an object, which `Tree.__init__` fills, and the object made of it
 
 A method that branches on values of the lane is compiled along, like any helper, and for that its function must be known
-before anything runs. The class of a variable is known if all that is ever assigned to it are calls of one class; that
-of `self` is the class that the method is defined in, unless a subclass has another method of that name.
+before anything runs. Where the class of the object is not known, type inference decides the conditions, or each lane
+does.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
 import gast
 
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.tree import Node, load, rewrite_calls
+from pcbatch.frontend.source.places import place_of
+from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
+from pcbatch.frontend.source.tree import Node, call, constant, display, load, rebuild, subscript, supported
+
+BINARY = {
+    gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
+    gast.MatMult: "matmul", gast.BitAnd: "and", gast.BitOr: "or", gast.BitXor: "xor",
+}  # fmt: skip
+COMPARED = {
+    gast.Lt: "lt", gast.LtE: "le", gast.Gt: "gt", gast.GtE: "ge", gast.Eq: "eq", gast.NotEq: "ne",
+}  # fmt: skip
 
 
 def write_out_methods(unit: Unit) -> Node:
     """Return the tree of a function with such calls written out; the tree itself where there are none."""
-    return rewrite_calls(unit.node, lambda node: _written(unit, node))
+    return _Writer(unit).rewritten(unit.node)
 
 
-def _written(unit: Unit, node: Node) -> Node | None:
-    """The call of a function of the class that takes the place of a call of a method."""
-    found = _function(unit, node)
-    if found is None:
+class _Writer:
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.temps = 0
+
+    def rewritten(self, node: Node) -> Node:
+        """Rewrite a node, inner parts first."""
+        new = rebuild(node, self.rewritten)
+        written = self.written(new)
+        return new if written is None else written
+
+    def written(self, node: Node) -> Node | None:
+        """The expression that takes the place of a node; None if it stays."""
+        match node:
+            case gast.Call(func=gast.Attribute()):
+                return self.method(node) or self.made(node)
+            case gast.Call(func=gast.Name(), args=[value], keywords=[]) if is_builtin(self.unit, node.func, "len"):
+                return self.dispatched(node, value, "__len__", [])
+            case gast.Call():
+                return self.made(node)
+            case gast.For(iter=gast.Name(id=name)) if (owner := _class_of(self.unit, name, node)) is not None:
+                return self.loop(node, *owner)
+            case gast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
+                return self.dispatched(node, left, f"__{BINARY[type(op)]}__", [right])
+            case gast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARED:
+                return self.dispatched(node, left, f"__{COMPARED[type(op)]}__", [right])
+            case gast.Compare(left=left, ops=[gast.In()], comparators=[right]):
+                return self.dispatched(node, right, "__contains__", [left])
+            case gast.Compare(left=left, ops=[gast.NotIn()], comparators=[right]):
+                inside = self.dispatched(
+                    gast.copy_location(gast.Compare(left=left, ops=[gast.In()], comparators=[right]), node),
+                    right,
+                    "__contains__",
+                    [left],
+                )
+                negated = None if inside is None else gast.UnaryOp(op=gast.Not(), operand=inside)
+                return None if negated is None else gast.copy_location(negated, node)
+            case gast.Subscript(value=value, slice=index, ctx=gast.Load()) if not isinstance(index, gast.Slice):
+                return self.dispatched(node, value, "__getitem__", [index])
         return None
-    method = gast.copy_location(gast.Attribute(value=found, attr=node.func.attr, ctx=gast.Load()), node.func)
-    args = [node.func.value, *node.args]
-    return gast.copy_location(gast.Call(func=method, args=args, keywords=node.keywords), node)
+
+    def method(self, node: Node) -> Node | None:
+        """The call of a function of the class that takes the place of a call of a method."""
+        name, value = node.func.attr, node.func.value
+        if isinstance(value, gast.Name) and (owner := _class_of(self.unit, value.id, node)) is not None:
+            found = _function(self.unit, owner, node)
+            if found is not None:
+                function, static = found
+                method = gast.copy_location(gast.Attribute(value=function, attr=name, ctx=gast.Load()), node.func)
+                args = [*([] if static else [value]), *node.args]
+                return gast.copy_location(gast.Call(func=method, args=args, keywords=node.keywords), node)
+        if resolve(self.unit, value) is not MISSING or _is_super(value):
+            return None
+        return self.dispatched(node, value, name, node.args, node.keywords)
+
+    def loop(self, node: Node, cls: type, expression: Node) -> Node | None:
+        """The loop over what a method `__iter__` yields, in place of one over the object."""
+        function = inspect.getattr_static(cls, "__iter__", None)
+        if not isinstance(function, FunctionType) or not inspect.isgeneratorfunction(function):
+            return None
+        method = gast.copy_location(gast.Attribute(value=expression, attr="__iter__", ctx=gast.Load()), node.iter)
+        values = call(method, [node.iter], node.iter)
+        return rebuild(node, lambda child: values if child is node.iter else child)
+
+    def dispatched(self, node: Node, value: Node, name: str, args: list[Node], keywords: Any = ()) -> Node | None:
+        """The call of the method that an object has, by tests of which it has; None if none is compiled along."""
+        functions = list(_candidates(self.unit, name))
+        if not functions:
+            return None
+        first: list[Node] = []
+        if isinstance(value, gast.Constant | gast.List | gast.Tuple | gast.Dict):
+            return None
+        if not _is_simple(self.unit, value):
+            self.temps += 1
+            temp = f"receiver_{self.temps}_{getattr(node, 'lineno', 0)}_{getattr(node, 'col_offset', 0)}"
+            first = [gast.copy_location(gast.NamedExpr(target=_stored(temp, node), value=value), node)]
+            value = load(temp, node)
+            node = _with_receiver(node, value)
+        out = node
+        for k in reversed(range(len(functions))):
+            cls, _ = functions[k]
+            tests = [
+                gast.copy_location(gast.Attribute(value=c, attr=name, ctx=gast.Load()), node) for c, _ in functions
+            ]
+            holds = supported("runs", [value, constant(name, node), tests[k], display(tests[:k], node)], node)
+            method = gast.copy_location(gast.Attribute(value=cls, attr=name, ctx=gast.Load()), node)
+            body = gast.copy_location(gast.Call(func=method, args=[value, *args], keywords=list(keywords)), node)
+            out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
+        if first:
+            out = subscript(display([*first, out], node), constant(1, node), node)
+        out.written_out = True
+        return out
+
+    def made(self, node: Node) -> Node | None:
+        """The expression that makes an object whose `__init__` is compiled along."""
+        cls = resolve(self.unit, node.func)
+        if not isinstance(cls, type) or type(cls) is not type:
+            return None
+        init = inspect.getattr_static(cls, "__init__", None)
+        if not isinstance(init, FunctionType) or self.unit.batched(init) is None:
+            return None
+        if inspect.getattr_static(cls, "__new__", None) is not inspect.getattr_static(object, "__new__"):
+            return None
+        self.temps += 1
+        temp = f"made_{self.temps}_{node.lineno}_{node.col_offset}"
+        draft = gast.NamedExpr(target=_stored(temp, node), value=supported("draft", [node.func], node))
+        method = gast.copy_location(gast.Attribute(value=node.func, attr="__init__", ctx=gast.Load()), node)
+        filled = gast.Call(func=method, args=[load(temp, node), *node.args], keywords=node.keywords)
+        made = supported("finished", [load(temp, node)], node)
+        done = subscript(display([gast.copy_location(filled, node), made], node), constant(1, node), node)
+        begun = supported("begun", [gast.copy_location(draft, node)], node)
+        return gast.copy_location(gast.IfExp(test=begun, body=done, orelse=constant(None, node)), node)
 
 
-def _function(unit: Unit, node: Node) -> Node | None:
-    """An expression for the class whose function a method call means; None if that is none of the program."""
-    if not isinstance(node.func, gast.Attribute) or not isinstance(node.func.value, gast.Name):
+def _stored(name: str, at: Node) -> Node:
+    return gast.copy_location(gast.Name(id=name, ctx=gast.Store(), annotation=None, type_comment=None), at)
+
+
+def _with_receiver(node: Node, value: Node) -> Node:
+    """The node with a variable in place of the object that it asks."""
+    match node:
+        case gast.Call(func=gast.Attribute()):
+            func = gast.copy_location(gast.Attribute(value=value, attr=node.func.attr, ctx=gast.Load()), node.func)
+            return gast.copy_location(gast.Call(func=func, args=node.args, keywords=node.keywords), node)
+        case gast.Call():
+            return call(node.func, [value], node)
+        case gast.BinOp():
+            return gast.copy_location(gast.BinOp(left=value, op=node.op, right=node.right), node)
+        case gast.Compare(ops=[gast.In()]):
+            return gast.copy_location(gast.Compare(left=node.left, ops=node.ops, comparators=[value]), node)
+        case gast.Compare():
+            return gast.copy_location(gast.Compare(left=value, ops=node.ops, comparators=node.comparators), node)
+    return subscript(value, node.slice, node)
+
+
+def _is_simple(unit: Unit, node: Node) -> bool:
+    """Whether an expression may be written several times: a variable, or a part of one at simple keys."""
+    place = place_of(unit, node)
+    return place is not None and all(isinstance(part, gast.Name | gast.Constant) for part in place.operands)
+
+
+def _is_super(node: Node) -> bool:
+    return isinstance(node, gast.Call) and isinstance(node.func, gast.Name) and node.func.id == "super"
+
+
+def _candidates(unit: Unit, name: str) -> Iterator[tuple[Node, FunctionType]]:
+    """The functions that are compiled along and that classes of the function's module have under a name."""
+    if unit.along is None or not any(key[2] == name for key in unit.along.reasons):
+        return
+    seen: set[int] = set()
+    at = unit.node
+    cells = zip(unit.fn.__code__.co_freevars, unit.fn.__closure__ or (), strict=False)
+    names = [*unit.fn.__globals__.items(), *((key, _contents(cell)) for key, cell in cells)]
+    for key, cls in names:
+        if not isinstance(cls, type) or type(cls) is not type or resolve(unit, load(key, at)) is not cls:
+            continue
+        function = inspect.getattr_static(cls, name, None)
+        if isinstance(function, FunctionType) and id(function) not in seen and unit.batched(function) is not None:
+            seen.add(id(function))
+            yield load(key, at), function
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
         return None
-    owner = _class_of(unit, node.func.value.id, node)
-    if owner is None:
-        return None
+
+
+def _function(unit: Unit, owner: tuple[type, Node], node: Node) -> tuple[Node, bool] | None:
+    """An expression for the class whose function a method call means, and whether that is static; None if it is none of
+    the program."""
     cls, expression = owner
     function = inspect.getattr_static(cls, node.func.attr, None)
     overridden = any(inspect.getattr_static(sub, node.func.attr, None) is not function for sub in _subclasses(cls))
     exact = node.func.value.id not in unit.params  # an object that was made here is of no subclass
-    if not isinstance(function, FunctionType) or (overridden and not exact) or unit.batched(function) is None:
+    static = isinstance(function, staticmethod)
+    inner = function.__func__ if isinstance(function, staticmethod) else function
+    if not isinstance(inner, FunctionType) or (overridden and not exact) or unit.batched(inner) is None:
         return None
-    return expression
+    return expression, static
 
 
 def _class_of(unit: Unit, name: str, at: Node) -> tuple[type, Node] | None:

@@ -354,6 +354,8 @@ class Checker:
             check_no_walrus(self.faults, value)
             return
         is_call = isinstance(value, gast.Call)
+        if getattr(value, "written_out", False):
+            return
         if mutation(self.unit, value, statement=True) is not None:
             return
         if is_call and self._changes_in_place(value.func):

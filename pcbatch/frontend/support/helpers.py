@@ -38,6 +38,7 @@ from pcbatch.frontend.support.sequence_operators import count, index
 from pcbatch.frontend.support.type_questions import type_
 from pcbatch.origins import Origin, Tracer, array, is_noted, is_noting, leaves, note, note_call, origin_of
 from pcbatch.records import questions
+from pcbatch.records.made import made_schema, recorded
 from pcbatch.records.questions import RECORDS
 
 Function = Callable[..., Any]
@@ -165,16 +166,20 @@ def _constructor(cls: type, support: ModuleType) -> Function:
     if copy is None or type(cls).__call__ is not type.__call__ or new is not object.__new__:
         methods = [inspect.getattr_static(cls, name, None) for name in ("__new__", "__init__", "__post_init__")]
         if not any(_asks_types_uncopied(getattr(method, "__func__", method)) for method in methods):
-            return cls
+            return functools.partial(_made, cls) if made_schema().number_of(cls) is not None else cls
         return _refuse_scalars(cls, *UNKNOWN_CLASS, CLASS_HELP.format(cls.__name__))
 
     def make(*args: Any, **options: Any) -> Any:
         value: Any = object.__new__(cls)
         if copy(value, *args, **options) is not None:
             raise TypeError(f"__init__() of {cls.__name__} should return None")
-        return value
+        return recorded(value)
 
     return make
+
+
+def _made(cls: type, *args: Any, **options: Any) -> Any:
+    return recorded(cls(*args, **options))
 
 
 def _is_rewritten(fn: Any) -> bool:

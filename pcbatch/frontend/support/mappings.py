@@ -15,6 +15,7 @@ import jax.extend.source_info_util
 import numpy as np
 
 from pcbatch.containers.container import Container
+from pcbatch.containers.copies import holds_same
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import is_of_lane
@@ -37,7 +38,7 @@ def looked_up(value: Any, key: Any) -> Any:
     """Return a dict or set as one of the lane where a key is a value of the lane; other values unchanged."""
     if is_of_lane(key):
         if type(value) is dict:
-            return lane_dict(value)
+            return holds_same(lane_dict(value), value)
         if type(value) in (set, frozenset):
             return LaneSet.from_items(value)
     return value

@@ -19,6 +19,7 @@ import numpy as np
 
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
+from pcbatch.containers.copies import forget_copy, source_of_copy
 from pcbatch.containers.optional import Optional
 from pcbatch.frontend.support import array_items, heaps, mappings
 from pcbatch.frontend.support.helpers import load_attribute
@@ -203,8 +204,10 @@ def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
     value = _indexable(value, key)
     part = _read(value, key)
     new = _changed(part, tuple(rest), change)
-    if new is part or isinstance(key, slice):  # a slice of a list is a new list
+    copied = source_of_copy(part) is not None
+    if (new is part and not copied) or isinstance(key, slice):  # a slice of a list is a new list
         return value
+    forget_copy(part)
     return _replaced(value, key, new)
 
 

@@ -18,6 +18,8 @@ from pcbatch.frontend.support import python_numbers
 from pcbatch.frontend.support.helpers import PLAIN
 from pcbatch.frontend.support.sequence_operators import are_sequences, compare
 from pcbatch.origins import is_noting, number
+from pcbatch.records.questions import own_method
+from pcbatch.records.reference import Ref
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -89,5 +91,7 @@ def _method(value: Any, name: str) -> FunctionType | None:
     """The method of a value by which Python computes an operator; None if it is not a function of Python."""
     if isinstance(value, PLAIN):
         return None
+    if isinstance(value, Ref):
+        return own_method(value, name)
     method = inspect.getattr_static(type(value), name, None)
     return method if isinstance(method, FunctionType) else None

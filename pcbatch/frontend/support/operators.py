@@ -49,6 +49,10 @@ from pcbatch.frontend.support.dict_loops import live_length as live_length
 from pcbatch.frontend.support.dict_loops import live_row as live_row
 from pcbatch.frontend.support.dict_loops import live_rows as live_rows
 from pcbatch.frontend.support.dict_loops import same_size as same_size
+from pcbatch.frontend.support.drafts import begun as begun
+from pcbatch.frontend.support.drafts import draft as draft
+from pcbatch.frontend.support.drafts import finished as finished
+from pcbatch.frontend.support.drafts import runs as runs
 from pcbatch.frontend.support.exceptions import attempt as attempt
 from pcbatch.frontend.support.exceptions import is_caught as is_caught
 from pcbatch.frontend.support.exceptions import raised as raised
@@ -145,7 +149,8 @@ from pcbatch.frontend.support.type_questions import type_test as type_test
 from pcbatch.origins import array as array
 from pcbatch.origins import number as number
 from pcbatch.records import questions
-from pcbatch.records.questions import RECORDS
+from pcbatch.records.questions import RECORDS, own_method
+from pcbatch.records.reference import Ref
 
 MOST_COPIES = 64  # of the body of a comprehension over a `range` of a known length
 
@@ -208,6 +213,8 @@ def contains(item: Any, container: Any) -> Any:
 
 def _contains(item: Any, container: Any) -> Any:
     container = sure(container, "argument of type 'NoneType' is not iterable")
+    if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
+        return substitute(method)(container, item)
     if isinstance(container, LaneList | LaneRange | LaneText):
         return container.contains(item)
     if isinstance(item, LaneText) and isinstance(container, str):

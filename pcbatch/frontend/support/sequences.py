@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 
+from pcbatch.containers.copies import holds_same, note_copy
 from pcbatch.containers.elements import Rows, element_at, prepare, stacked
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.lane_deque import LaneDeque
@@ -23,6 +24,8 @@ from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.texts import chosen
 from pcbatch.origins import Tracer, is_noting, number
 from pcbatch.records.decode import RecordList
+from pcbatch.records.questions import own_method
+from pcbatch.records.reference import Ref
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -33,6 +36,8 @@ TABLES = {list: "list index out of range", tuple: "tuple index out of range"}
 def get_item(value: Any, index: Any) -> Any:
     """The subscription `value[index]`, also of a list, a tuple or a range with an index of the lane."""
     value = sure(value, "'NoneType' object is not subscriptable")
+    if isinstance(value, Ref) and (method := own_method(value, "__getitem__")) is not None:
+        return _substituted(method)(value, index)
     if not (isinstance(value, dict) or mappings.is_mapping(value)):  # whose keys may be None
         index = unwrapped(index)
     if isinstance(value, list | tuple | range) and _of_lane(index):
@@ -72,13 +77,13 @@ def _element(values: Any, index: Any) -> Any:
         columns = [_column(list(column)) for column in zip(*leaves, strict=True)]
         if all(column is not None for column in columns):
             place, _ = checked_index(index, len(values), len(values), TABLES[kind])
-            return jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns])
+            return note_copy(values, jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns]))
         return values[index]
     try:
         table = LaneList.from_list(values)
     except Refusal:
         return values[index]
-    return table[index]
+    return holds_same(table, values)[index]
 
 
 def _column(leaves: list[Any]) -> Any:
@@ -102,7 +107,15 @@ def len_(value: Any, /) -> Any:
     value = sure(value, "object of type 'NoneType' has no len()")
     if mappings.is_mapping(value):
         return value.length()
+    if isinstance(value, Ref) and (method := own_method(value, "__len__")) is not None:
+        return _substituted(method)(value)
     return number(value.length) if isinstance(value, Rows | LaneRange | RecordList) else len(value)
+
+
+def _substituted(method: Any) -> Any:
+    import pcbatch.frontend.support.operators as operators
+
+    return operators.substitute(method)
 
 
 def list_(*args: Any) -> Any:

@@ -18,7 +18,9 @@ from typing import Any
 import jax
 
 from pcbatch.containers.aliasing import CAPTURED, IMMUTABLE, parts_of
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
+from pcbatch.containers.optional import Optional
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.def_use import may_return, predecessors, writes
@@ -27,6 +29,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.trace import Traced
+from pcbatch.records.made import HEAP
 from pcbatch.records.questions import RECORDS
 
 Mark = tuple[str, ...]
@@ -37,6 +40,7 @@ OUTSIDE: Mark = ("outside",)
 TWICE: Mark = ("twice",)
 """Among inner objects: one of them may stand at several places."""
 OWN, INNER = "own", "inner"  # of a parameter
+FIELD = "field"  # of a mark for the lists and arrays in a field of records made in lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,16 @@ NOTHING = Holds()
 State = Mapping[str, Holds]
 EMPTY: State = MappingProxyType({})
 Summary = tuple[Holds, ...]  # of the results of a function, in marks of its parameters
+
+
+def field_mark(place: tuple[int, int]) -> Mark:
+    """Return the mark of what stands in a field of records made in lanes."""
+    return (FIELD, *map(str, place))
+
+
+def heap_name(place: tuple[int, int]) -> str:
+    """Return the name by which a state has the objects of variables that were stored in a field of such records."""
+    return f"{HEAP}.{place[0]}.{place[1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +122,12 @@ def _levels_of(value: Any) -> Levels:
         return Levels(value.axes != 0, False)
     if isinstance(value, RECORDS):
         return Levels(False, False)
+    if isinstance(value, Optional):
+        return _levels_of(value.value)
     if isinstance(value, Container):
         # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
         leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]
-        return Levels(True, any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves))
+        return Levels(True, any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves) or _holds_objects(value))
     found = parts_of(value)
     if found is None:
         leaves = jax.tree.leaves(value)  # a registered class without fields of its own
@@ -119,6 +135,19 @@ def _levels_of(value: Any) -> Levels:
     mutable, parts = found
     inside = [_levels_of(part) for part in parts if part is not None]
     return Levels(mutable, any(part.own or part.inner for part in inside))
+
+
+def _holds_objects(value: Container) -> bool:
+    """Whether the elements of a container are, or hold, objects of the user's that can be changed."""
+    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value and _is_changeable_object(part))
+    return any(map(_is_changeable_object, parts))
+
+
+def _is_changeable_object(part: Any) -> bool:
+    if isinstance(part, (_Leaf, Container, list, dict, Optional, Unset, *RECORDS)):
+        return False
+    found = parts_of(part)
+    return found is not None and found[0]
 
 
 class Ownership:
@@ -135,12 +164,32 @@ class Ownership:
         }
         self.arrays_change = any(self._changes_array(name) for name in self.functions)
         self.states: dict[str, Mapping[str, State]] = {}
+        self.stored: dict[str, State] = {}  # by function: what it stores in fields of records
+        self.changed_fields = self._changed_fields()
         while True:
-            before = dict(self.summaries)
+            before = dict(self.summaries), dict(self.stored)
             for name, function in self.functions.items():
                 self._solve(name, function)
-            if self.summaries == before:
+            if (self.summaries, self.stored) == before:
                 return
+
+    def _changed_fields(self) -> Mapping[str, frozenset[tuple[int, int]]]:
+        """The fields of records that each function, or one that it calls, changes."""
+        found = {
+            name: frozenset[tuple[int, int]]().union(
+                *(traced.fields.changed for key, traced in self.inferred.traced.items() if key[0] == name)
+            )
+            for name in self.functions
+        }
+        called = {
+            name: {op.func for block in function.blocks for op in block.ops if isinstance(op, Call)} & found.keys()
+            for name, function in self.functions.items()
+        }
+        while True:
+            more = {name: found[name].union(*(found[callee] for callee in called[name])) for name in found}
+            if more == found:
+                return found
+            found = more
 
     def type(self, function: str, name: str) -> Abstract | None:
         """Return the type of a variable; None if no reachable code assigns it."""
@@ -198,6 +247,7 @@ class Ownership:
         self.states[name] = solution.entering
         ends = [solution.leaving[label] for label, block in blocks.items() if may_return(block.terminator)]
         state = _joined(ends)
+        self.stored[name] = {key: _outer(holds) for key, holds in state.items() if key.startswith(HEAP)}
         self.summaries[name] = tuple(_outer(state.get(result, NOTHING)) for result in function.results)
 
     def _parameter(self, function: str, param: str) -> Holds:
@@ -245,9 +295,16 @@ class Ownership:
                 made.append(_changed(given, real[0], j == len(op.dsts) - 1, fresh, exclusive=alone, plain=plain))
             else:
                 made.append(_plain(traced, j, given, fresh))
-        return {
+        for j, own, place in traced.fields.held:
+            if not (real and j == len(op.dsts) - 1):  # a list in which an element is stored is none of the field
+                mark = frozenset({field_mark(place)})
+                made[j] |= Holds(mark, mark) if own else Holds(NONE, mark)
+        after = {
             dst: _limited(holds, levels(value)) for dst, holds, value in zip(op.dsts, made, traced.outs, strict=True)
         }
+        for j, place in traced.fields.stored:
+            after[heap_name(place)] = after.get(heap_name(place), state.get(heap_name(place), NOTHING)) | given[j]
+        return after
 
     def _exclusive(self, op: Prim, change: Change, state: State) -> bool:
         """Whether an element taken out of a container is held by nothing else."""
@@ -272,6 +329,8 @@ class Ownership:
             else:
                 holds |= fresh
             out[dst] = _limited(holds, found)
+        for name, holds in self.stored.get(op.func, EMPTY).items():
+            out[name] = state.get(name, NOTHING) | Holds(_mapped(holds.own, given), _mapped(holds.inner, given))
         return out
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.ops import Expr, Prim, Return
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.made_records import holds_objects
-from pcbatch.records.made import made_schema
+from pcbatch.records.made import MadeClass, made_schema
+from pcbatch.records.made_results import WithHeap, absorbed, with_heap_in_result
 from pcbatch.records.tables import TABLES
 
 ENTRY = ".entry"  # behind the name of the function
@@ -29,16 +31,48 @@ def run(program: CfgProgram) -> CfgProgram:
 def with_records(program: CfgProgram, args: Mapping[str, Abstract]) -> CfgProgram:
     """Return the program with a new entry, which stores the objects among the arguments of classes made in lanes."""
     classes = {one.cls for one in made_schema().classes}
-    stored = [name for name, value in args.items() if name != TABLES and holds_objects(value, classes)]
-    return _wrapped(program, stored)
+    stored = [
+        name
+        for name, value in args.items()
+        if name != TABLES and (holds_objects(value, classes) or holds_heap(value.tree))
+    ]
+    return _wrapped(program, stored, records=True)
 
 
-def _wrapped(program: CfgProgram, stored: Sequence[str]) -> CfgProgram:
+def _wrapped(program: CfgProgram, stored: Sequence[str], records: bool = False) -> CfgProgram:
     old = program.function(program.entry)
     name = old.name + ENTRY
     inner = {param: f"{param}.record" for param in stored}
-    prims = [Prim((new,), Expr(param, (param,), lambda value: value), old.loc) for param, new in inner.items()]
+    prims = [Prim((new,), Expr(param, (param,), absorbed), old.loc) for param, new in inner.items()]
     call = Call(old.results, old.name, tuple(inner.get(param, param) for param in old.params), old.loc)
     types = dict.fromkeys((*old.params, *inner.values(), *old.results))
-    new = Function(name, old.params, old.results, (Block("bb0", (*prims, call), Return()),), types, old.loc)
+    after: tuple[Prim, ...] = ()
+    if records:
+        result = old.results[0]
+        call = replace(call, dsts=(f"{result}.made", *call.dsts[1:]))
+        after = (Prim((result,), Expr(result, (f"{result}.made",), with_heap_in_result), old.loc),)
+        types[f"{result}.made"] = None
+    new = Function(name, old.params, old.results, (Block("bb0", (*prims, call, *after), Return()),), types, old.loc)
     return replace(program, entry=name, functions=(new, *program.functions))
+
+
+def holds_heap(tree: Any) -> bool:
+    """Return whether a structure has a value with a heap of its own, a `Made` of another call."""
+    node = tree.node_data()
+    return (node is not None and node[0] is WithHeap) or any(map(holds_heap, tree.children()))
+
+
+def classes_of_arguments(args: Mapping[str, Abstract]) -> frozenset[MadeClass]:
+    """Return the classes of the records that come with arguments."""
+    found: set[MadeClass] = set()
+
+    def look(tree: Any) -> None:
+        node = tree.node_data()
+        if node is not None and node[0] is WithHeap:
+            found.update(node[1].classes)
+        for child in tree.children():
+            look(child)
+
+    for value in args.values():
+        look(value.tree)
+    return frozenset(found)

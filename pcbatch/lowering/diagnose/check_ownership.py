@@ -17,10 +17,27 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.def_use import may_return, reads, writes
 from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Move, Prim
-from pcbatch.lowering.analysis.ownership import INNER, NOTHING, OUTSIDE, OWN, TWICE, Marks, Ownership, State, is_array
+from pcbatch.lowering.analysis.ownership import (
+    FIELD,
+    INNER,
+    NOTHING,
+    OUTSIDE,
+    OWN,
+    TWICE,
+    Marks,
+    Ownership,
+    State,
+    field_mark,
+    heap_name,
+    is_array,
+)
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
+from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.infer import Inferred
+from pcbatch.lowering.typing.made_records import classes_of
+from pcbatch.records.made import HEAP, MadeClass, is_mutable, made_schema
+from pcbatch.records.made_fields import Place
 
 PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
 TEMPORARY = re.compile(r"t\d+")
@@ -34,13 +51,27 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
         return
     ownership = Ownership(program, inferred)
     entries = _entries(program)
-    found = [
-        diagnostic
-        for name, function in ownership.functions.items()
-        for diagnostic in _Checker(ownership, function, name in entries).run()
-    ]
+    found: list[Diagnostic] = []
+    classes: frozenset[MadeClass] = frozenset()
+    for name, function in ownership.functions.items():
+        checker = _Checker(ownership, function, name in entries)
+        for diagnostic in checker.run():
+            found.append(diagnostic)
+            classes |= checker.changed
+            checker.changed = frozenset()
+    inferred.wanted |= classes  # as records made in lanes, their objects have identities
     if found:
         raise CompileError(in_order(list(dict.fromkeys(found))))
+
+
+def user_classes(value: Abstract | None) -> frozenset[MadeClass]:
+    """Return the classes of the user's whose objects a type is or holds, and Python can change."""
+    return frozenset() if value is None else frozenset(one for one in classes_of(value) if is_mutable(one.cls))
+
+
+def _place(name: str) -> Place:
+    _, cls, field = name.rsplit(".", 2)
+    return int(cls), int(field)
 
 
 def _entries(program: CfgProgram) -> frozenset[str]:
@@ -63,6 +94,7 @@ class _Checker:
     def __init__(self, ownership: Ownership, function: Function, entry: bool) -> None:
         self.ownership, self.function, self.entry = ownership, function, entry
         self.live = live_after(function)
+        self.changed: frozenset[MadeClass] = frozenset()
 
     def run(self) -> Iterator[Diagnostic]:
         """Yield what is wrong in the function."""
@@ -86,21 +118,71 @@ class _Checker:
             holds = state.get(root, NOTHING)
             value = self.ownership.type(self.function.name, root)
             inside = change.inner and not (value is not None and is_array(value))
+            self.changed = user_classes(value)
             marks = holds.inner if inside else holds.own
             if inside and TWICE in marks:
                 yield self._repeated(op, root)
             yield from self._shown(block, k, op, root, marks, state)
+        traced = self.ownership.inferred.traced.get((self.function.name, block.label, k))
+        if traced is not None:
+            stored = [
+                (place, state.get(op.expr.ins[j], NOTHING).all, op.expr.ins[j]) for j, place in traced.fields.stored
+            ]
+            yield from self._stored(block, k, op, stored, state)
+            yield from self._fields(block, k, op, traced.fields.changed, state)
+
+    def _stored(
+        self, block: Block, k: int, op: Prim | Call, stored: list[tuple[Place, Marks, str]], state: State
+    ) -> Iterator[Diagnostic]:
+        """Yield the diagnostics for objects that become parts of fields of records."""
+        back = {dst for call in block.ops[:k] if isinstance(call, Call) for dst in call.dsts[1:]}
+        for place, marks, name in stored:
+            known = {mark for key, holds in state.items() if key.startswith(HEAP) for mark in holds.all}
+            if name not in back and (any(mark[0] == FIELD for mark in marks) or not marks.isdisjoint(known)):
+                title = f"`{self._field(place)}` gets a list or an array that a record has already"
+                helps = ("give it one of its own: `Node(list(xs))`, `Node(xs.copy())`",)
+                yield Diagnostic(CODE, title, _label(op.loc, "stored here"), (), (NOTE,), helps)
+
+    def _fields(
+        self, block: Block, k: int, op: Prim | Call, changed: frozenset[Place], state: State
+    ) -> Iterator[Diagnostic]:
+        """Yield the diagnostics for changes of fields of which other variables hold a part."""
+        for place in sorted(changed):
+            marks = {field_mark(place)} | state.get(heap_name(place), NOTHING).all
+            names = [*self.live[block.label][k], *(op.args if isinstance(op, Call) else ())]
+            for name in sorted(set(names).difference(writes(op))):
+                if not state.get(name, NOTHING).all.isdisjoint(marks):
+                    title = (
+                        f"this may change `{self._field(place)}`, and `{original_name(name)}` may be the same object"
+                    )
+                    if TEMPORARY.fullmatch(original_name(name)):
+                        title = f"this may change `{self._field(place)}` while a value taken from it is still used"
+                    helps = ("take a copy there: `list(xs)` of a list, `xs.copy()` of an array",)
+                    yield Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(name, op), (NOTE,), helps)
+                    return
+
+    def _field(self, place: Place) -> str:
+        cls = made_schema().classes[place[0]]
+        return f"{cls.cls.__name__}.{cls.fields[place[1]]}"
 
     def _call(self, block: Block, k: int, op: Call, state: State) -> Iterator[Diagnostic]:
         callee = self.ownership.functions.get(op.func)
         if callee is None:
             return
+        before = {key: holds for key, holds in state.items() if key.startswith(HEAP)}
+        after = self.ownership.step(
+            self.function.name, block.label, k, op, {n: h for n, h in state.items() if n not in before}
+        )
+        stored = [(_place(key), holds.all, "") for key, holds in after.items() if key.startswith(HEAP)]
+        yield from self._stored(block, k, op, stored, state)
+        yield from self._fields(block, k, op, self.ownership.changed_fields[op.func], state)
         for j, result in enumerate(callee.results):
             if j == 0 or result not in callee.params:
                 continue
             position = callee.params.index(result)
             root = op.args[position]
             marks = state.get(root, NOTHING).all
+            self.changed = user_classes(self.ownership.type(self.function.name, root))
             yield from self._shown(block, k, op, root, marks, state, _stored_in(block, k, op.dsts[j]))
             for other, arg in enumerate(op.args):
                 if other != position and not state.get(arg, NOTHING).all.isdisjoint(marks - {TWICE}):
@@ -115,6 +197,12 @@ class _Checker:
         if OUTSIDE in marks:
             yield self._outside(op, root)
         written = writes(op)
+        if not kept and any(mark[0] == FIELD for mark in marks):
+            yield self._of_field(op, root)
+            return
+        if any(not holds.all.isdisjoint(marks) for name, holds in state.items() if name.startswith(HEAP)):
+            yield self._of_field(op, root)
+            return
         for name in sorted(self.live[block.label][k]):
             if name not in (*written, kept) and not state.get(name, NOTHING).all.isdisjoint(marks):
                 yield self._conflict(op, root, name)
@@ -123,6 +211,13 @@ class _Checker:
         for param in sorted(params.difference(self.function.results[1:])):
             if not self.entry:
                 yield self._callers(op, root, param)
+
+    def _of_field(self, op: Prim | Call, root: str) -> Diagnostic:
+        name = original_name(root)
+        name = "a value" if TEMPORARY.fullmatch(name) else f"`{name}`"
+        title = f"this changes {name}, which may be a part of a record that is made in a lane"
+        helps = ("change it by its place in the record, `node.items.append(x)`, or work on a copy",)
+        return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), helps)
 
     def _returned(self, state: State) -> Iterator[Diagnostic]:
         for param in self.function.changed:

@@ -20,7 +20,6 @@ from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.format_messages import Show, is_text_node
 from pcbatch.lowering.typing.infer import Conflict, Inferred, untyped
-from pcbatch.records.made import mentions_made
 
 SHAPE_HELP = "use an array of the final size and fill it with `.at[i].set(v)`, or use two variables"
 NEVER_HELP = "give every loop a way out that leads to a `return`"
@@ -178,20 +177,11 @@ def _no_result(program: CfgProgram, inferred: Inferred) -> list[Diagnostic]:
             diagnostics.append(_always_fails(function, first, inferred))
         elif value is None:
             diagnostics += [] if _may_fail(program, function.name, inferred) else [_never_returns(function, inferred)]
-        elif function.name == program.entry and mentions_made(value.tree):
-            diagnostics.append(_made_result(value, inferred.sources.get((function.name, function.results[0]))))
         elif function.name == program.entry and _holds_text(value.tree):
             diagnostics.append(_text_result(function, inferred.sources.get((function.name, function.results[0]))))
         elif function.name == program.entry and any(isinstance(leaf, Known) for leaf in value.leaves):
             diagnostics.append(_bad_result(function, value, inferred.sources.get((function.name, function.results[0]))))
     return diagnostics
-
-
-def _made_result(value: Abstract, loc: Loc | None) -> Diagnostic:
-    helps = ("return numbers, or a list of the lane with what the records hold",)
-    return Diagnostic(
-        "PCB320", "a record that is made in a lane cannot be returned", _label(loc, f"this is {value}"), helps=helps
-    )
 
 
 def _failures(function: Function, inferred: Inferred) -> list[Fail]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import jax
@@ -17,6 +18,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, is_array
 from pcbatch.lowering.typing.join_types import Cell, children_of, objects_of
 from pcbatch.lowering.typing.pytree import flatten
+from pcbatch.records.decode import MemberValue
 from pcbatch.records.reference import Ref
 from pcbatch.records.schema import NONE
 
@@ -59,6 +61,8 @@ def _restructured(value: Any, want: Any) -> Any:
             return _columns(value.straight(), want)
         case _, Rows() if is_array(value):
             return _columns(LaneList.from_array(value), want)
+        case Enum(), MemberValue():
+            return MemberValue(jnp.int32(list(want.members).index(value)), want.members)
         case _, Cell():
             return value
     children, tree = children_of(value)

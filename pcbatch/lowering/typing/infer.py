@@ -13,6 +13,7 @@ import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from pcbatch.containers.elements import UnlikeError
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.def_use import reads, terminator_reads
@@ -24,7 +25,7 @@ from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
 from pcbatch.lowering.typing.made_records import MadeRecords, wanted
 from pcbatch.lowering.typing.trace import Traced, reading_tables, trace
 from pcbatch.records.arguments import mentions
-from pcbatch.records.made import MadeClass, WantsRecords
+from pcbatch.records.made import MadeClass, WantsRecords, classes_in
 from pcbatch.records.tables import TABLES, with_tables
 
 Place = tuple[str, str]  # function, variable
@@ -216,6 +217,8 @@ class _Inference:
             self.inferred.errors[key] = wants
             return
         except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
+            if isinstance(error, UnlikeError):
+                self.inferred.wanted |= classes_in(error.values)
             self.inferred.errors[key] = error
             return
         self.inferred.traced[key] = traced

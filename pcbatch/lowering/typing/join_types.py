@@ -11,6 +11,7 @@ whose leaves are `Cell`, walked side by side, and taken apart again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import reduce
 from typing import Any
 
@@ -37,10 +38,12 @@ from pcbatch.lowering.typing.abstract_values import (
     with_origins,
 )
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.kept_traces import kept_join
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, note, noting
 from pcbatch.records import reference as references
 from pcbatch.records.arguments import erased
+from pcbatch.records.decode import MemberValue
 from pcbatch.records.reference import Ref
 
 
@@ -64,7 +67,8 @@ def join(a: Abstract, b: Abstract) -> Abstract:
     except JoinError as error:
         if error.kind not in ("structure", "shape", "value"):
             raise
-        return _of_objects(_joined(objects_of(a), objects_of(b), 0, error))
+        cause = error
+    return kept_join(a, b, lambda: _of_objects(_joined(objects_of(a), objects_of(b), 0, cause)))
 
 
 def differs(have: Abstract, want: Abstract) -> bool:
@@ -91,6 +95,8 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     match x, y:
         case (Cell() | Rows(), Cell() | Rows()) if (texts := _texts(x, y)) is not None:
             return texts[0] if x is y else _lists(*texts, lead, error, grown=0)
+        case (Cell() | MemberValue(), Cell() | MemberValue()) if (members := _members(x, y)) is not None:
+            return members
         case Cell(), Cell():
             return _cells(x, y, lead)
         case None, None:
@@ -171,6 +177,26 @@ def _as_text(x: Any) -> Rows | None:
         known = x.leaf.value if isinstance(x.leaf, Known) else None
         return _of_known(text_of(known)) if isinstance(known, str) else None
     return x if type(x) is type(text_of("")) else None
+
+
+def _members(x: Any, y: Any) -> MemberValue | None:
+    """The type of a member of an enumeration, for two of one; None for anything else, and for one known member."""
+    kinds = [part.members if isinstance(part, MemberValue) else _enumeration(part) for part in (x, y)]
+    if (
+        kinds[0] is None
+        or kinds[0] is not kinds[1]
+        or (isinstance(x, Cell) and isinstance(y, Cell) and x.leaf == y.leaf)
+    ):
+        return None
+    if isinstance(x, MemberValue) and isinstance(y, MemberValue):
+        return None
+    known = next((part for part in (x, y) if isinstance(part, MemberValue)), None)
+    return known or MemberValue(Cell(ArrayType("int32"), Origin.ARRAY), kinds[0])
+
+
+def _enumeration(cell: Cell) -> type[Enum] | None:
+    value = cell.leaf.value if isinstance(cell.leaf, Known) else None
+    return type(value) if isinstance(value, Enum) else None
 
 
 def _of_known(text: Rows) -> Rows:

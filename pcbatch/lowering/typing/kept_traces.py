@@ -1,10 +1,11 @@
-"""Traces that are kept while one function is compiled, because type inference goes over the same program many times.
+"""Traces and joins of types, kept while one function is compiled: inference goes over the same program many times.
 
 Compilation starts again with each new decision, and inference runs again after loops are unrolled, branches cut out or
 entries wrapped. Most primitives are the same then, and so are the types of their operands. A trace is used again where
 nothing that it may have read differs: the function object and its operands, the settings that traces depend on, and the
 classes that are registered with JAX. Known values count as equal only where no program can tell them apart by `is`.
-Two operations of one program never share a trace, so that each makes objects of its own, as without keeping.
+Two operations of one program never share a trace, so that each makes objects of its own, as without keeping. Joins of
+structures that differ may trace as well, and are kept by the two types.
 """
 
 from __future__ import annotations
@@ -29,18 +30,21 @@ Function = Callable[..., Any]
 Place = Hashable  # of an operation in its program
 Entry = tuple[Hashable, tuple[Abstract, ...], Traced]
 Store = dict[tuple[Function, int, int], list[Entry]]
+Pair = tuple[Abstract, Abstract]
 
+_joins: ContextVar[dict[Hashable, tuple[Pair, Abstract]] | None] = ContextVar("pcbatch_kept_joins", default=None)
 _store: ContextVar[Store | None] = ContextVar("pcbatch_kept_traces", default=None)
 
 
 @contextlib.contextmanager
 def keeping_traces() -> Iterator[None]:
-    """Keep the traces that type inference makes within the context, for its later runs there."""
-    token = _store.set({})
+    """Keep the traces and joins that type inference makes within the context, for its later runs there."""
+    store, joins = _store.set({}), _joins.set({})
     try:
         yield
     finally:
-        _store.reset(token)
+        _store.reset(store)
+        _joins.reset(joins)
 
 
 def forget_traces() -> None:
@@ -48,6 +52,21 @@ def forget_traces() -> None:
     store = _store.get()
     if store is not None:
         store.clear()
+
+
+def kept_join(a: Abstract, b: Abstract, make: Callable[[], Abstract]) -> Abstract:
+    """Return the join of two types that is kept, or what `make` gives, which is kept then."""
+    joins = _joins.get()
+    if joins is None:
+        return make()
+    try:
+        key = (a, b, *_circumstances())
+        found = joins.get(key)
+    except Exception:  # the static fields of a registered class have no hash, or an exotic __eq__
+        return make()
+    if found is None or not _indistinguishable(found[0], (a, b)):
+        found = joins[key] = (a, b), make()
+    return found[1]
 
 
 class KeptTraces:
@@ -79,7 +98,7 @@ class KeptTraces:
         return places.setdefault(place, len(places))
 
 
-def _circumstances() -> Hashable:
+def _circumstances() -> tuple[Hashable, ...]:
     """All that a trace may read beside its function and operands."""
     return capacity(), rules(), made_schema(), settings(), registered_classes()
 

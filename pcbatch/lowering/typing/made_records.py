@@ -24,6 +24,7 @@ from pcbatch.records.made import (
     classes_in,
     empty_heap,
     existed_before,
+    fits_fields,
     is_user_record,
     made_schema,
     mentions_made,
@@ -31,6 +32,7 @@ from pcbatch.records.made import (
     with_heap,
     without_heap,
 )
+from pcbatch.records.made_fields import HeapUse
 
 if TYPE_CHECKING:
     from pcbatch.lowering.typing.infer import Inferred
@@ -85,15 +87,16 @@ class MadeRecords:
 
     def _with_heap(self, op: Prim, fn: Callable[..., Any], ins: tuple[Abstract, ...]) -> Traced:
         kept: list[dict[int, Any]] = []
-        run = with_heap(fn, len(op.dsts), kept)
+        uses: list[HeapUse] = []
+        run = with_heap(fn, len(op.dsts), kept, uses)
         traced = self.tracer(run, ins, len(op.dsts) + 1, op.expr.fn)
         if kept[-1]:  # what a second trace finds as well was not made by the first
             first = kept[-1]
             self.tracer(run, ins, len(op.dsts) + 1, op.expr.fn)
             if (old := existed_before([first, kept[-1]])) is not None:
                 raise refuse_existing(old)
-        traced = using_heap(traced, len(op.expr.ins))
-        return reading_tables(traced, ()) if len(ins) > len(op.expr.ins) + 1 else traced
+        traced = using_heap(traced, len(op.expr.ins), uses[-1], tables=(tables := len(ins) > len(op.expr.ins) + 1))
+        return reading_tables(traced, ()) if tables else traced
 
     def joined(self, heap: Abstract) -> bool:
         """Let the heap be of a type that covers another one. Returns whether it has changed."""
@@ -145,6 +148,11 @@ def _nests(value: Any, around: tuple[type, ...] = ()) -> bool:
 def _example(value: Abstract) -> Any:
     leaves = [leaf if isinstance(leaf, ArrayType) else leaf.value for leaf in value.leaves]
     return jax.tree.unflatten(value.tree, leaves)
+
+
+def classes_of(value: Abstract) -> frozenset[MadeClass]:
+    """Return the classes of the user's objects that a value is, or holds, of which there may be records."""
+    return classes_in(_example(value), fits_fields)
 
 
 def holds_objects(value: Abstract, classes: set[type]) -> bool:

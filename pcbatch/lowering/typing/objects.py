@@ -19,6 +19,7 @@ from typing import Any
 import jax
 
 from pcbatch.containers.aliasing import Key
+from pcbatch.containers.container import Container as Pytree
 
 _registered: list[type] = []
 _INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("purelib", "platlib", "stdlib", "platstdlib")})
@@ -44,6 +45,35 @@ def register_made(value: Any, existing: Container[Key]) -> None:
 def registered_classes() -> int:
     """Return how many classes `register_made` has registered."""
     return len(_registered)
+
+
+def on_cycle(value: Any) -> list[Any]:
+    """Return the objects of plain classes on a cycle of objects that hold each other; none if there is no cycle."""
+    path: dict[int, Any] = {}
+    done: dict[int, Any] = {}
+    stack: list[tuple[Any, bool]] = [(value, False)]
+    while stack:
+        part, leaving = stack.pop()
+        if leaving:
+            done[id(part)] = path.pop(id(part))
+        elif id(part) in path:
+            around = list(path.values())
+            start = next(k for k, one in enumerate(around) if one is part)
+            return [one for one in around[start:] if is_plain_object(one)]
+        elif id(part) not in done and (inside := _parts(part)):
+            path[id(part)] = part
+            stack += [(part, True), *((one, False) for one in inside)]
+    return []
+
+
+def _parts(value: Any) -> list[Any]:
+    """The parts of an object that may hold it."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    simple = isinstance(value, jax.Array | int | float | str | bytes | None | Pytree)
+    return [] if simple or not is_plain_object(value) else list(_attributes(value).values())
 
 
 def is_plain_object(value: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from enum import Enum
 from types import TracebackType
 from typing import Any
 
@@ -17,16 +18,20 @@ import numpy as np
 
 from pcbatch.containers.aliasing import CAPTURED, Alias, Parts, aliases
 from pcbatch.containers.checks import Check, collecting
+from pcbatch.containers.copies import changed_copy, noting_copies
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
-from pcbatch.lowering.typing.objects import is_plain_object, register_made
+from pcbatch.lowering.typing.make_jaxpr import make_jaxpr
+from pcbatch.lowering.typing.objects import is_plain_object, on_cycle, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.traced_aliases import array_aliases, existing_objects, repeated_arrays
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
+from pcbatch.records.made import WantsRecords, classes_of_objects
+from pcbatch.records.made_fields import NO_USE, HeapUse
 
 COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
@@ -81,6 +86,7 @@ class Traced:
         repeated: the results in which one mutable object stands at several places.
         tables: whether it reads the tables of records, which are a last operand.
         heap: the heap of records made in lanes after it, if it has that as the operand behind all others.
+        fields: what it does to lists and arrays in the fields of these records.
     """
 
     closed: jex.ClosedJaxpr
@@ -92,6 +98,7 @@ class Traced:
     repeated: frozenset[int] = frozenset()
     tables: bool = False
     heap: Abstract | None = None
+    fields: HeapUse = NO_USE
 
 
 def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
@@ -101,18 +108,21 @@ def reading_tables(traced: Traced, ins: Sequence[Abstract]) -> Traced:
     return replace(traced, tables=True, aliases=frozenset(aliases))
 
 
-def using_heap(traced: Traced, operands: int) -> Traced:
+def using_heap(traced: Traced, operands: int, fields: HeapUse, *, tables: bool) -> Traced:
     """Return a primitive whose last operand and last result is the heap of records that lanes make; `operands` is the
-    number of the others that are variables of the user's."""
+    number of the others that are variables of the user's; with `tables` those of packed objects stand between."""
     last = len(traced.outs) - 1
     aliases = {
-        one._replace(source=CAPTURED) if one.source >= operands else one for one in traced.aliases if one.result != last
+        one._replace(source=CAPTURED) if one.source >= operands else one
+        for one in traced.aliases
+        if one.result != last and one.source < operands + tables  # `fields` tells of the heap
     }
     return replace(
         traced,
         outs=traced.outs[:-1],
         weak=traced.weak[:-1],
         heap=traced.outs[-1],
+        fields=fields,
         aliases=frozenset(aliases),
         repeated=traced.repeated - {last},
     )
@@ -222,6 +232,13 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         args = [value.rebuild(pool) for value in ins]
         before = [flatten(arg) for arg in args]  # a list or dict that the function changes would be lost
         out = fn(*args)
+        if changed_copy() is not None:
+            raise ChangedArgument(
+                "an object in a list or a dict of this lane is changed in place where it is traced",
+                "change it in a statement of its own, or in a function that is called there",
+            )
+        if objects := on_cycle((out, args)):  # which JAX cannot flatten
+            raise WantsRecords(classes_of_objects(objects))
         _check_not_mutated(before, [flatten(arg) for arg in args])
         values = (out,) if results == 1 else tuple(out)
         for value in values:
@@ -241,8 +258,8 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
 
     token = _tracing.set(True)
     try:
-        with swallowed_errors.noticed(), noting() as notes, collecting() as made:
-            closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
+        with swallowed_errors.noticed(), noting() as notes, collecting() as made, noting_copies():
+            closed = make_jaxpr(run, [to_aval(leaf) for value in ins for leaf in value.arrays])
     except Refusal as refused:
         refused.called = tuple(notes.called)
         raise
@@ -346,7 +363,7 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
         title = f"a random generator ({type(leaf).__name__}) cannot be kept in a variable of a lane"
         note = "it would draw once, while compiling, for all lanes and iterations"
         raise Refusal("PCB318", title, note, helps=key_helps(""))
-    if isinstance(leaf, bool | int | float | complex | str | bytes | type) or leaf is None or leaf is Ellipsis:
+    if isinstance(leaf, bool | int | float | complex | str | bytes | type | Enum) or leaf is None or leaf is Ellipsis:
         return Known(leaf)
     if dynamic and callable(leaf) and type(leaf).__module__.partition(".")[0] in FUNCTION_MODULES:
         raise TraceError(
