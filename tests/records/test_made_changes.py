@@ -300,5 +300,5 @@ def sets_what_init_does_not(n):
 def test_what_is_refused(function):
     with pytest.raises(pcbatch.CompileError) as caught:
         pcbatch.batch(function)(np.array([3, 4], np.int32))
-    assert caught.value.diagnostics[0].code in ("PCB304", "PCB320", "PCB330")
+    assert caught.value.diagnostics[0].code in ("PCB303", "PCB304", "PCB320", "PCB330")
     assert caught.value.diagnostics[0].helps
