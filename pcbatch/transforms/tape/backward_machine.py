@@ -10,7 +10,7 @@ Cotangents of large shared values are deferred (`uniform_cotangents.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -29,7 +29,7 @@ from pcbatch.runtime.vm.run_once import isolated
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import Body, Load, LoadedPart, PoppedSlot, ReadRegister, SharedValue, Store
 from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, source_env, zero_where_inactive
-from pcbatch.transforms.tape.indexed_vjp import add_loaded, take_stored
+from pcbatch.transforms.tape.indexed_vjp import InPlace
 from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.plan import BlockTape, Tape
 from pcbatch.transforms.tape.record_layout import active_first, append, reordered
@@ -260,13 +260,14 @@ def _undo_records(context: BackwardContext, tape: BlockTape, carry: Values, wind
     replayed = _replay(context, tape, carry, window)
     incoming = _incoming(context.layout, tape, carry, window, replayed.depth)
     outputs = incoming.of_values(body, mask)
-    memory = _InPlace(carry, window, mask, {})
+    cotangents = {v: carry[ct(v)] for v in _by_index(tape) if v in context.layout.floats}
+    memory = InPlace(cotangents, window, mask, body.updates.keys())
     pulled = pull(body, replayed.env, outputs, window.width, memory, context.needs)
     registers, slots, small_shared = _distribute(tape, carry, window, incoming, pulled)
     deferred = {n: pulled.get(n, outputs.get(n)) for n in tape.deferred_cts}
     return BlockCotangents(
         registers,
-        dict(memory.arrays),
+        memory.arrays,
         slots,
         small_shared,
         {n: zero_where_inactive(mask, x) for n, x in deferred.items() if x is not None},
@@ -324,7 +325,7 @@ def _distribute(
             case SharedValue(name=v):
                 if v in tape.small_shared:  # else it is deferred
                     small_shared[v] = window.read(carry[own(v)]) + cotangent
-            case LoadedPart():  # in `_InPlace`
+            case LoadedPart():  # in `InPlace`
                 pass
             case _:
                 assert_never(source)
@@ -336,36 +337,15 @@ def _buffers(layout: BackwardLayout, carry: Values) -> Values:
     return {buffer: carry[ct(buffer)] for buffer in layout.frames.widths}
 
 
-@dataclass
-class _InPlace:
-    """The cotangents of registers that are accessed by index, changed in place; a `Memory`."""
-
-    carry: Values
-    window: Window
-    mask: jax.Array
-    arrays: dict[str, Any]  # those that were changed, by register: [lanes, ...]
-
-    def undo_load(self, step: Load, indices: Sequence[Any], cotangent: Any) -> None:
-        array = self._of(step.register)
-        self.arrays[step.register] = add_loaded(step.eqn, array, indices, cotangent, self.window, self.mask)
-
-    def undo_store(self, step: Store, indices: Sequence[Any]) -> Any:
-        array = self._of(step.register)
-        stored, rest = take_stored(step.eqn, array, indices[0], self.window, self.mask)
-        self.arrays[step.register] = rest
-        return stored
-
-    def _of(self, register: str) -> Any:
-        return self.arrays.get(register, self.carry[ct(register)])
-
-
 def _write(
     context: BackwardContext, tape: BlockTape, carry: Values, window: Window, computed: BlockCotangents
 ) -> Values:
     layout, mask = context.layout, window.here
-    out: Values = {ct(v): array for v, array in computed.in_place.items()}
+    out: Values = {}
     for v, new in computed.registers.items():
-        out[ct(v)] = window.write(carry[ct(v)], new, mask, layout.lanes_last(v))
+        if v not in computed.in_place:
+            out[ct(v)] = window.write(carry[ct(v)], new, mask, layout.lanes_last(v))
+    out |= {ct(v): array for v, array in computed.in_place.items()}
     if computed.slots:
         assert layout.frames is not None and computed.depth is not None
         buffers = layout.frames.write(_buffers(layout, carry), window, computed.depth, computed.slots, None, mask)

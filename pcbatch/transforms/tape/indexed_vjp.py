@@ -6,7 +6,9 @@ out of range, which scatters drop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -14,8 +16,45 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.vm.indexed_access import of_all_lanes, targets
 from pcbatch.runtime.vm.lane_window import Window
+from pcbatch.transforms.tape.block_ssa import Load, Store
 
 DROP = jax.lax.GatherScatterMode.FILL_OR_DROP
+
+
+@dataclass
+class InPlace:
+    """The cotangents of registers that a block accesses by index, changed in place; a `Memory`.
+
+    A block may also give such a register another value as a whole, after all accesses (`xs = xs[1:] ...` loads from the
+    old value). The `cotangents` after the block are those of the other value; those of the old one start from zero.
+    """
+
+    cotangents: Mapping[str, Any]  # after the block, by register: [lanes, ...]
+    window: Window
+    mask: jax.Array
+    replaced: AbstractSet[str]  # registers that get another value as a whole
+    arrays: dict[str, Any] = field(default_factory=dict)  # those that were changed
+
+    def undo_load(self, step: Load, indices: Sequence[Any], cotangent: Any) -> None:
+        """Add the cotangent of the loaded value, [width, ...], to that of the register."""
+        array = self._of(step.register)
+        self.arrays[step.register] = add_loaded(step.eqn, array, indices, cotangent, self.window, self.mask)
+
+    def undo_store(self, step: Store, indices: Sequence[Any]) -> Any:
+        """Take the cotangent of the stored value, [width, ...], out of that of the register."""
+        array = self._of(step.register)
+        stored, rest = take_stored(step.eqn, array, indices[0], self.window, self.mask)
+        self.arrays[step.register] = rest
+        return stored
+
+    def _of(self, register: str) -> Any:
+        if register in self.arrays:
+            return self.arrays[register]
+        array = self.cotangents[register]
+        if register not in self.replaced:
+            return array
+        zeros = jnp.zeros((self.window.width, *array.shape[1:]), array.dtype)
+        return self.window.write(array, zeros, self.mask)
 
 
 def add_loaded(
