@@ -85,7 +85,8 @@ class Rows(Container):
         """Return the mutable objects that a list or a Python iterable has for elements, or in them."""
         if not isinstance(values, Rows):
             return tuple(values) if isinstance(values, list | tuple) else ()
-        return tuple(part.view((*values.place, 0), values) for part in parts(values.node._columns) if is_rows(part))
+        views = (part.view((*values.place, 0), values) for part in parts(values.node._columns) if is_rows(part))
+        return (*values.held, *views)
 
     def hold(self, values: Any) -> None:
         """Remember the mutable objects among values that have become elements, or whose elements have."""
@@ -93,6 +94,10 @@ class Rows(Container):
             self.held = (*self.held, values)
             if isinstance(self.parent, Rows):
                 self.parent.hold(values)
+
+    def take_over(self, values: Rows) -> None:
+        """Remember the mutable objects of another list, whose elements have become those of this one."""
+        self.hold(values.elements_in(values))
 
     @property
     def columns(self) -> Any:
@@ -150,6 +155,9 @@ class Rows(Container):
         new = object.__new__(cls)
         Rows.__init__(new, children[0], children[1], origins)
         return new
+
+    def __copy__(self) -> Any:
+        return self.copy()  # type: ignore[attr-defined]
 
     def with_data(self, columns: Any, length: Any, origins: tuple[Origin, ...]) -> Any:
         """Return a list of the same kind with other data."""

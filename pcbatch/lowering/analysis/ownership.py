@@ -19,6 +19,7 @@ import jax
 
 from pcbatch.containers.aliasing import CAPTURED, IMMUTABLE, parts_of
 from pcbatch.containers.container import Container
+from pcbatch.containers.optional import Optional
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.def_use import may_return, predecessors, writes
@@ -112,6 +113,8 @@ def _levels_of(value: Any) -> Levels:
         # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
         leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]
         return Levels(True, any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves))
+    if isinstance(value, Optional):
+        return _levels_of(value.value)
     found = parts_of(value)
     if found is None:
         leaves = jax.tree.leaves(value)  # a registered class without fields of its own

@@ -15,7 +15,7 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import CAPTURED, Alias, Parts, aliases
+from pcbatch.containers.aliasing import CAPTURED, Alias, Parts, aliases, noting_choices
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
@@ -241,7 +241,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
 
     token = _tracing.set(True)
     try:
-        with swallowed_errors.noticed(), noting() as notes, collecting() as made:
+        with swallowed_errors.noticed(), noting() as notes, collecting() as made, noting_choices():
             closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
     except Refusal as refused:
         refused.called = tuple(notes.called)
