@@ -137,7 +137,11 @@ class Parts:
         parent = value.parent
         while parent is not None:
             self._add_held(parent, level)
-            if level is self.inner and parent is value.parent and self._views.setdefault(id(parent), value) is not value:
+            if (
+                level is self.inner
+                and parent is value.parent
+                and self._views.setdefault(id(parent), value) is not value
+            ):
                 self.repeated = True
             level.add(("inside", id(parent)))
             self.inner.add(("inside", id(parent)))

@@ -45,7 +45,8 @@ class Expr:
     made the expression.
 
     `changes` are variables whose objects Python changes in place. The last destinations of the operation, one for each,
-    receive the changed objects; the check of ownership reads it, and nothing after that.
+    receive the changed objects; the check of ownership reads it, and nothing after that. So it does `takes`: the
+    positions of iterables of `for` loops of which the operation reads an element that is not read again.
     """
 
     text: str
@@ -53,6 +54,7 @@ class Expr:
     fn: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
     written: Written | None = field(default=None, compare=False, repr=False)
     changes: tuple[Change, ...] = field(default=(), compare=False, repr=False)
+    takes: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def says(self, text: str) -> bool:
         """Whether the source of the expression contains `text`."""

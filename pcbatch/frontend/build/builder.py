@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -96,6 +96,8 @@ class Builder:
         self.consumer: Any = None  # of the generator that is written out here (see `generators.Consumer`)
         self._generators = 0
         self.stored = frozenset[str]()  # of the loop that begins here: what its body stores items into
+        self.iterated: set[str] = set()  # temporaries that hold what `for` loops go over
+        self.taking = False  # while the element of a loop is read, of which each trip has its own
         self.handlers: list[Handlers] = []  # of the `try` statements around, the innermost last
         self.caught: list[Handlers] = []  # those in whose handlers control is
         self.finals: list[tuple[Sequence[Node], int]] = []  # bodies of `finally`, with the number of handlers outside
@@ -211,6 +213,8 @@ class Builder:
             parts=self.stands_for,
             changes=changes,
         )
+        if self.taking and not self.iterated.isdisjoint(expr.ins):
+            expr = replace(expr, takes=tuple(k for k, name in enumerate(expr.ins) if name in self.iterated))
         self.emit(Prim(dsts, expr, self.loc(source)))
 
     def uses(self, name: str, at: Node) -> None:

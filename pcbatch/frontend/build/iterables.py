@@ -177,6 +177,7 @@ def _rows(b: Builder, node: Node) -> Iterable:
     value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
     temp = b.temp()
     b.prim((temp,), supported("stored_rows" if stored else "rows", [value], node), shown=value)
+    b.iterated.add(temp)
     rows = load(temp, node)
     if stored:
         count = b.temp()

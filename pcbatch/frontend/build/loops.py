@@ -124,7 +124,9 @@ def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> It
     position = load(index, node)
 
     def advance() -> None:
+        b.taking = True
         _assign(b, target, source.element(position))
+        b.taking = False
         _count(b, index, gast.Add(), node)
 
     return Iteration(

@@ -1,127 +1,51 @@
-"""The objects that each variable may hold in the plain function: which variables show a change made through another.
+"""The variables that may hold one object in the plain function: which of them show a change made through another.
 
-An object is named by the operation that makes it, or by the parameter that brings it (its *mark*). A value has two
-levels, its own object and those inside it, as in `containers.aliasing`. An operation in a loop makes a new object each
-time, so a mark means the latest one; earlier ones get a mark for all of them together ("recency abstraction",
-Balakrishnan and Reps, SAS 2006). What a function returns is known to its callers by a summary, found by a fixpoint over
-calls.
+A value has two levels, its own object and those inside it, as in `containers.aliasing`. A *part* is a variable at one
+level. The state is a relation between parts, "may have an object in common", after the alias pairs of Landi and Ryder
+(PLDI 1992): what an operation makes is in no pair, so a list that a loop makes anew is apart from the one before it. A
+part is in a pair with itself if one object may stand at several places of it. What callers and the results of a call
+have in common is known by a summary, found by a fixpoint over calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import NamedTuple
 
-import jax
-
-from pcbatch.containers.aliasing import CAPTURED, IMMUTABLE, parts_of
-from pcbatch.containers.container import Container
-from pcbatch.containers.optional import Optional
+from pcbatch.containers.aliasing import CAPTURED
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.def_use import may_return, predecessors, writes
+from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import Change, Move, Prim
-from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.analysis.object_levels import Levels, has_arrays, is_array, is_builtin, levels
+from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.trace import Traced
-from pcbatch.records.questions import RECORDS
 
-Mark = tuple[str, ...]
-Marks = frozenset[Mark]
-NONE: Marks = frozenset()
-OUTSIDE: Mark = ("outside",)
-"""An object that existed before, such as a global list."""
-TWICE: Mark = ("twice",)
-"""Among inner objects: one of them may stand at several places."""
-OWN, INNER = "own", "inner"  # of a parameter
-
-
-@dataclass(frozen=True, slots=True)
-class Holds:
-    """The objects that a variable may hold: its own one, and those inside."""
-
-    own: Marks = NONE
-    inner: Marks = NONE
-
-    @property
-    def all(self) -> Marks:
-        """The marks of both levels."""
-        return self.own | self.inner
-
-    def __or__(self, other: Holds) -> Holds:
-        return Holds(self.own | other.own, self.inner | other.inner)
-
-
-NOTHING = Holds()
-State = Mapping[str, Holds]
+OWN, INNER = "own", "inner"
+Part = tuple[str, str]  # a variable and a level
+Parts = frozenset[Part]
+NONE: Parts = frozenset()
+State = Mapping[Part, Parts]  # symmetric
 EMPTY: State = MappingProxyType({})
-Summary = tuple[Holds, ...]  # of the results of a function, in marks of its parameters
+CALLERS = "^"  # before the name of a parameter: the object that the caller has given
+OUTSIDE: Part = (CALLERS, OWN)
+"""An object that existed before, such as a global list."""
+NO_LEVELS = Levels(False, False)
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The levels of a type that Python can change: the object itself, and objects inside."""
+class Source(NamedTuple):
+    """A part that has objects of a result; `taken`: it has them no longer, or they are not read from it again."""
 
-    own: bool
-    inner: bool
-
-
-def levels(value: Abstract) -> Levels:
-    """Return which objects of a type can be changed in place; scalars and texts cannot."""
-    return _levels(value.tree, tuple(_changeable(leaf) for leaf in value.leaves))
+    part: Part
+    taken: bool = False
 
 
-def is_array(value: Abstract) -> bool:
-    """Return whether a value is one array with axes."""
-    alone = len(value.leaves) == 1 and jax.tree_util.treedef_is_leaf(value.tree)
-    return bool(alone) and isinstance(value.leaves[0], ArrayType)
-
-
-def _changeable(leaf: ArrayType | Known) -> int:
-    """The number of axes of an array; -1 for a known object that can be changed."""
-    if isinstance(leaf, ArrayType):
-        return len(leaf.shape)
-    return (
-        0
-        if leaf.value is None or isinstance(leaf.value, (*IMMUTABLE, tuple, frozenset)) or callable(leaf.value)
-        else -1
-    )
-
-
-class _Leaf:
-    """Stands for a leaf while the structure of a type is looked at."""
-
-    def __init__(self, axes: int) -> None:
-        self.axes = axes
-
-
-@cache
-def _levels(tree: Any, axes: tuple[int, ...]) -> Levels:
-    return _levels_of(jax.tree.unflatten(tree, [_Leaf(n) for n in axes]))
-
-
-def _levels_of(value: Any) -> Levels:
-    if isinstance(value, _Leaf):
-        return Levels(value.axes != 0, False)
-    if isinstance(value, RECORDS):
-        return Levels(False, False)
-    if isinstance(value, Container):
-        # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
-        leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]
-        return Levels(True, any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves))
-    if isinstance(value, Optional):
-        return _levels_of(value.value)
-    found = parts_of(value)
-    if found is None:
-        leaves = jax.tree.leaves(value)  # a registered class without fields of its own
-        return Levels(bool(leaves), any(isinstance(leaf, _Leaf) and leaf.axes != 0 for leaf in leaves))
-    mutable, parts = found
-    inside = [_levels_of(part) for part in parts if part is not None]
-    return Levels(mutable, any(part.own or part.inner for part in inside))
+Sources = Mapping[Part, Sequence[Source]]  # of the parts of what an operation assigns
+Summary = frozenset[tuple[tuple[int, str], Part | tuple[int, str]]]
+"""Pairs between results of a function, by number and level, and with its callers' parts."""
 
 
 class Ownership:
@@ -133,11 +57,10 @@ class Ownership:
     def __init__(self, program: CfgProgram, inferred: Inferred) -> None:
         self.program, self.inferred = program, inferred
         self.functions = {f.name: f for f in program.functions if inferred.reachable.get(f.name)}
-        self.summaries: dict[str, Summary] = {
-            name: (NOTHING,) * len(function.results) for name, function in self.functions.items()
-        }
+        self.summaries: dict[str, Summary] = dict.fromkeys(self.functions, frozenset())
         self.arrays_change = any(self._changes_array(name) for name in self.functions)
         self.states: dict[str, Mapping[str, State]] = {}
+        self._levels: dict[Part, Levels] = {}
         while True:
             before = dict(self.summaries)
             for name, function in self.functions.items():
@@ -149,13 +72,25 @@ class Ownership:
         """Return the type of a variable; None if no reachable code assigns it."""
         return self.inferred.types.get((function, name))
 
+    def levels(self, function: str, name: str) -> Levels:
+        """Return which objects of a variable can be changed in place."""
+        found = self._levels.get((function, name))
+        if found is None:
+            value = self.type(function, name)
+            found = self._levels[function, name] = NO_LEVELS if value is None else levels(value)
+        return found
+
+    def parts(self, function: str, name: str) -> list[Part]:
+        """Return the parts of a variable that have objects."""
+        return _parts(name, self.levels(function, name))
+
     def _changes_array(self, name: str) -> bool:
         """Whether a function changes an element of an array: then its arrays are those of NumPy."""
         for block in self.functions[name].blocks:
             for op in block.ops:
                 if isinstance(op, Prim) and any(change.sure for change in op.expr.changes):
                     types = [self.type(name, op.expr.ins[change.position]) for change in op.expr.changes]
-                    if any(value is not None and _has_arrays(value) for value in types):
+                    if any(value is not None and has_arrays(value) for value in types):
                         return True
         return False
 
@@ -168,7 +103,7 @@ class Ownership:
 
     def _is_real(self, function: str, op: Prim, change: Change, traced: Traced) -> bool:
         value = self.type(function, op.expr.ins[change.position])
-        if value is None or levels(value) == Levels(False, False):
+        if value is None or levels(value) == NO_LEVELS:
             return False
         if not change.sure:
             return levels(value).own and (self.arrays_change or not is_array(value))
@@ -191,26 +126,19 @@ class Ownership:
         sources = {label: [p for p in of if p in reachable] for label, of in predecessors(function.blocks).items()}
         sources = {label: sources[label] for label in blocks}
         entry = function.blocks[0].label
-        start = {param: self._parameter(name, param) for param in function.params}
+        live = live_in(function)
+        start = _related(
+            {}, ((part, (CALLERS + part[0], part[1])) for p in function.params for part in self.parts(name, p))
+        )
         solution = solve(
             sources,
-            join=lambda label, states: _joined([*([start] if label == entry else []), *states]),
+            join=lambda label, states: _joined([*([start] if label == entry else []), *states], live[label]),
             transfer=lambda label, state: self.after(name, blocks[label], state),
             start=EMPTY,
         )
         self.states[name] = solution.entering
         ends = [solution.leaving[label] for label, block in blocks.items() if may_return(block.terminator)]
-        state = _joined(ends)
-        self.summaries[name] = tuple(_outer(state.get(result, NOTHING)) for result in function.results)
-
-    def _parameter(self, function: str, param: str) -> Holds:
-        value = self.type(function, param)
-        if value is None:
-            return NOTHING
-        found = levels(value)
-        return Holds(
-            frozenset({(OWN, param)}) if found.own else NONE, frozenset({(INNER, param)}) if found.inner else NONE
-        )
+        self.summaries[name] = _summary(function, _joined(ends, frozenset(function.results)))
 
     def after(self, function: str, block: Block, state: State) -> State:
         """Return the state at the end of a block."""
@@ -222,157 +150,179 @@ class Ownership:
         """Return the state after an operation."""
         match op:
             case Move(dst=dst, src=src):
-                return {**state, dst: state.get(src, NOTHING)}
+                if dst == src:
+                    return state
+                sources: Sources = {(dst, part[1]): [Source(part)] for part in self.parts(function, src)}
+                return assigned(state, [dst], sources)
             case Prim():
                 traced = self.inferred.traced.get((function, label, k))
-                if traced is None:
-                    return {**state, **dict.fromkeys(op.dsts, NOTHING)}
-                state = _aged(state, label, k)
-                return {**state, **self._prim(function, label, k, op, traced, state)}
+                return assigned(state, op.dsts, {} if traced is None else self._prim(function, label, k, op, traced))
             case Call():
-                state = _aged(state, label, k)
-                return {**state, **self._call(function, label, k, op, state)}
+                return self._call(function, op, state)
             case _:
-                return {**state, **dict.fromkeys(writes(op), NOTHING)}
+                return assigned(state, list(writes(op)), {}) if writes(op) else state
 
-    def _prim(self, function: str, label: str, k: int, op: Prim, traced: Traced, state: State) -> dict[str, Holds]:
-        given = [state.get(name, NOTHING) for name in op.expr.ins]
+    def _prim(self, function: str, label: str, k: int, op: Prim, traced: Traced) -> Sources:
         real = self.changes(function, label, k, op)
-        made: list[Holds] = []
-        for j, value in enumerate(traced.outs):
-            fresh = _fresh(label, k, j, levels(value))
-            if real:
-                root = self.type(function, op.expr.ins[real[0].position])
-                alone = self._exclusive(op, real[0], state)
-                plain = root is not None and _is_builtin(root)
-                made.append(_changed(given, real[0], j == len(op.dsts) - 1, fresh, exclusive=alone, plain=plain))
-            else:
-                made.append(_plain(traced, j, given, fresh))
-        return {
-            dst: _limited(holds, levels(value)) for dst, holds, value in zip(op.dsts, made, traced.outs, strict=True)
-        }
+        # What is stored may equal what was there: nothing shows then, but it is another object.
+        stored = real or tuple(change for change in op.expr.changes if change.sure)
+        sources: dict[Part, list[Source]] = {}
+        for j, (dst, value) in enumerate(zip(op.dsts, traced.outs, strict=True)):
+            for part in _parts(dst, levels(value)):
+                if stored and j == len(op.dsts) - 1:
+                    sources[part] = self._changed(function, op, stored[0], part[1])
+                elif real:
+                    sources[part] = self._value(function, op, real[0])
+                else:
+                    sources[part] = self._ties(function, op, traced, j, part[1])
+                    if stored and is_builtin(self.type(function, op.expr.ins[stored[0].position])):
+                        sources[part] += self._value(function, op, stored[0])
+        return sources
 
-    def _exclusive(self, op: Prim, change: Change, state: State) -> bool:
-        """Whether an element taken out of a container is held by nothing else."""
+    def _ties(self, function: str, op: Prim, traced: Traced, j: int, level: str) -> list[Source]:
+        """The sources of result j of a primitive, by what was found while it was traced."""
+        found: list[Source] = []
+        for alias in traced.aliases:
+            if alias.result != j or alias.own_result is not (level == OWN):
+                continue
+            if alias.source == CAPTURED:
+                found.append(Source(OUTSIDE))
+                continue
+            source = op.expr.ins[alias.source]
+            part = (source, OWN if alias.own_source else INNER)
+            if part in self.parts(function, source):
+                found.append(Source(part, alias.source in op.expr.takes and not alias.own_source))
+        if level == INNER and j in traced.repeated:
+            found += [Source(REPEATED), Source(REPEATED)]
+        return found
+
+    def _changed(self, function: str, op: Prim, change: Change, level: str) -> list[Source]:
+        """The sources of a variable after a change in place of its object."""
         root = op.expr.ins[change.position]
-        inner = state.get(root, NOTHING).inner
-        others = (holds.all for name, holds in state.items() if name != root)
-        return change.removes and TWICE not in inner and OUTSIDE not in inner and inner.isdisjoint(NONE.union(*others))
+        if level == OWN:
+            return [Source((root, OWN))]
+        stored = (
+            part for k, name in enumerate(op.expr.ins) if k != change.position for part in self.parts(function, name)
+        )
+        inner = [Source(part) for part in self.parts(function, root) if part[1] == INNER]
+        return [*inner, *map(Source, stored)]
 
-    def _call(self, function: str, label: str, k: int, op: Call, state: State) -> dict[str, Holds]:
+    def _value(self, function: str, op: Prim, change: Change) -> list[Source]:
+        """The sources of what a method returns that changes its object."""
+        root = op.expr.ins[change.position]
+        stored = [
+            part for k, name in enumerate(op.expr.ins) if k != change.position for part in self.parts(function, name)
+        ]
+        found = [Source((root, INNER), change.removes)] if self.levels(function, root).inner else []
+        if not is_builtin(self.type(function, root)):  # a method of a class may return the object itself
+            found.append(Source((root, OWN)))
+        return [*found, *map(Source, stored)]
+
+    def _call(self, function: str, op: Call, state: State) -> State:
         callee = self.functions.get(op.func)
         if callee is None:
-            return dict.fromkeys(op.dsts, NOTHING)
-        given = {param: state.get(arg, NOTHING) for param, arg in zip(callee.params, op.args, strict=True)}
-        out: dict[str, Holds] = {}
-        for j, (dst, result, summary) in enumerate(zip(op.dsts, callee.results, self.summaries[op.func], strict=True)):
-            value = self.type(op.func, result)
-            found = Levels(False, False) if value is None else levels(value)
-            fresh = _fresh(label, k, j, found)
-            holds = Holds(_mapped(summary.own, given), _mapped(summary.inner, given))
-            if j and result in callee.changed:
-                holds = Holds(given[result].own, holds.inner | given[result].inner | fresh.inner)
-            else:
-                holds |= fresh
-            out[dst] = _limited(holds, found)
-        return out
+            return assigned(state, op.dsts, {})
+        given = dict(zip(callee.params, op.args, strict=True))
+        summary = self.summaries[op.func]
+        sources: dict[Part, list[Source]] = {}
+        for j, (dst, result) in enumerate(zip(op.dsts, callee.results, strict=True)):
+            for part in _parts(dst, self.levels(op.func, result)):
+                changed = result if j and result in callee.changed else None
+                if changed is not None and part[1] == OWN:
+                    sources[part] = [Source((given[changed], OWN))]
+                    continue
+                parts = [other for one, other in summary if one == (j, part[1]) and isinstance(other[0], str)]
+                found = {self._given(given, other) for other in parts}
+                if changed is not None:
+                    found.add((given[changed], INNER))
+                sources[part] = [Source(each) for each in sorted(found) if each == OUTSIDE or self._has(function, each)]
+        state = assigned(state, op.dsts, sources)
+        between = (
+            ((op.dsts[one[0]], one[1]), (op.dsts[other[0]], other[1]))
+            for one, other in summary
+            if isinstance(other[0], int) and (one == other or op.dsts[one[0]] != op.dsts[other[0]])
+        )
+        return _related(state, between)
+
+    def _given(self, given: Mapping[str, str], part: Part) -> Part:
+        """The caller's part for one of a callee's callers."""
+        return part if part == OUTSIDE else (given[part[0].removeprefix(CALLERS)], part[1])
+
+    def _has(self, function: str, part: Part) -> bool:
+        return part in self.parts(function, part[0])
 
 
-def _is_builtin(value: Abstract) -> bool:
-    """Whether a value is an array or a container of Python's own."""
-    node = value.tree.node_data()
-    return node is None or issubclass(node[0], list | dict | Container)
+REPEATED: Part = ("", INNER)
+"""A source that a result has twice: one object stands at several places of it."""
 
 
-def _has_arrays(value: Abstract) -> bool:
-    return is_array(value) and levels(value).own
+def _parts(name: str, found: Levels) -> list[Part]:
+    return [(name, level) for level, there in ((OWN, found.own), (INNER, found.inner)) if there]
 
 
-def _fresh(label: str, k: int, j: int, found: Levels) -> Holds:
-    """The objects that an operation makes."""
-    own = frozenset({(label, str(k), str(j), OWN)}) if found.own else NONE
-    inner = frozenset({(label, str(k), str(j), INNER)}) if found.inner else NONE
-    return Holds(own, inner)
+def assigned(state: State, names: Iterable[str], sources: Sources) -> State:
+    """Return the state after an assignment of the variables `names`, whose parts have objects of `sources`."""
+    gone = frozenset((name, level) for name in names for level in (OWN, INNER))
+    pairs: list[tuple[Part, Part]] = []
+    items = list(sources.items())
+    for k, (part, found) in enumerate(items):
+        for source in found:
+            partners = state.get(source.part, NONE)
+            repeated = source.part in partners
+            others = partners if repeated or not source.taken else partners - {source.part}
+            mine = others if source.taken or source.part == REPEATED else others | {source.part}
+            pairs += [(part, other) for other in mine if other not in gone]
+            if repeated and part[1] == INNER:
+                pairs.append((part, part))
+        if part[1] == INNER and any(_common(state, one, other) for i, one in enumerate(found) for other in found[:i]):
+            pairs.append((part, part))
+        for other, theirs in items[:k]:
+            if other[0] != part[0] and any(_common(state, one, two) for one in found for two in theirs):
+                pairs.append((part, other))
+    left = state
+    if not gone.isdisjoint(state):
+        left = {part: others - gone for part, others in state.items() if part not in gone}
+    return _related(left, pairs)
 
 
-def _plain(traced: Traced, j: int, given: list[Holds], fresh: Holds) -> Holds:
-    """The objects that result j of a primitive may hold, by what was found while it was traced."""
-    own, inner = NONE, fresh.inner
-    tied = False
-    for alias in traced.aliases:
-        if alias.result != j:
-            continue
-        if alias.source == CAPTURED:
-            source: Marks = frozenset({OUTSIDE})
-        else:
-            source = given[alias.source].own if alias.own_source else given[alias.source].inner
-        if alias.own_result:
-            own, tied = own | source, True
-        else:
-            inner |= source
-    if j in traced.repeated:
-        inner |= {TWICE}
-    return Holds(own if tied else fresh.own, inner)
+def _common(state: State, one: Source, other: Source) -> bool:
+    """Whether two sources may give one object."""
+    if one.part == other.part:
+        return not (one.taken or other.taken) or one.part in state.get(one.part, NONE)
+    return other.part in state.get(one.part, NONE)
 
 
-def _changed(given: list[Holds], change: Change, is_root: bool, fresh: Holds, *, exclusive: bool, plain: bool) -> Holds:
-    """The objects that a result of a change in place may hold; the result is the variable, or a method's value."""
-    root = given[change.position]
-    others = [holds for k, holds in enumerate(given) if k != change.position]
-    stored = NONE.union(*(holds.all for holds in others))
-    if is_root:
-        twice = {TWICE} if any(not holds.own.isdisjoint(root.inner) for holds in others) else set[Mark]()
-        return Holds(root.own, root.inner | stored | fresh.inner | twice)
-    if exclusive:
-        return Holds(fresh.own, root.inner | fresh.inner)
-    inner = root.inner | stored
-    if not plain:
-        inner |= root.own  # a method of a class may return the object itself
-    return Holds(inner | fresh.own, inner | fresh.inner)
+def _related(state: State, pairs: Iterable[tuple[Part, Part]]) -> State:
+    """The state with further pairs."""
+    new: dict[Part, set[Part]] = {}
+    for one, other in pairs:
+        new.setdefault(one, set()).add(other)
+        new.setdefault(other, set()).add(one)
+    return {**state, **{part: state.get(part, NONE) | others for part, others in new.items()}} if new else state
 
 
-def _limited(holds: Holds, found: Levels) -> Holds:
-    return Holds(holds.own if found.own else NONE, holds.inner if found.inner else NONE)
-
-
-def _mapped(marks: Marks, given: Mapping[str, Holds]) -> Marks:
-    """The marks of a callee's parameters, as those of the arguments."""
-    out: set[Mark] = set()
-    for mark in marks:
-        match mark:
-            case ("own", param):
-                out |= given[param].own
-            case ("inner", param):
-                out |= given[param].inner
-            case _:
-                out.add(mark)
-    return frozenset(out)
-
-
-def _outer(holds: Holds) -> Holds:
-    """The objects of a result that the caller knows; those that the function makes itself are new to it."""
-
-    def known(marks: Marks) -> Marks:
-        return frozenset(mark for mark in marks if len(mark) <= 2)
-
-    return Holds(known(holds.own), known(holds.inner))
-
-
-def _aged(state: State, label: str, k: int) -> State:
-    """The state when an operation is about to make objects: those it has made before are old."""
-    place = (label, str(k))
-
-    def old(marks: Marks) -> Marks:
-        if not any(mark[:2] == place and len(mark) == 4 for mark in marks):
-            return marks
-        return frozenset((*mark, "old") if mark[:2] == place and len(mark) == 4 else mark for mark in marks)
-
-    return {name: Holds(old(holds.own), old(holds.inner)) for name, holds in state.items()}
-
-
-def _joined(states: Iterable[State]) -> State:
-    out: dict[str, Holds] = {}
+def _joined(states: Iterable[State], live: frozenset[str]) -> State:
+    """The state where control comes from several places; only variables that are live matter."""
+    out: dict[Part, Parts] = {}
     for state in states:
-        for name, holds in state.items():
-            out[name] = out[name] | holds if name in out else holds
-    return out
+        for part, others in state.items():
+            if _matters(part, live):
+                left = frozenset(other for other in others if _matters(other, live))
+                out[part] = out[part] | left if part in out else left
+    return {part: others for part, others in out.items() if others}
+
+
+def _matters(part: Part, live: frozenset[str]) -> bool:
+    return part[0].startswith(CALLERS) or part[0] in live
+
+
+def _summary(function: Function, state: State) -> Summary:
+    numbers = {name: [j for j, other in enumerate(function.results) if other == name] for name in function.results}
+    pairs: set[tuple[tuple[int, str], Part | tuple[int, str]]] = set()
+    for part, others in state.items():
+        for j in numbers.get(part[0], ()):
+            for other in others:
+                if other[0].startswith(CALLERS):
+                    pairs.add(((j, part[1]), other))
+                pairs |= {((j, part[1]), (k, other[1])) for k in numbers.get(other[0], ())}
+    return frozenset(pairs)

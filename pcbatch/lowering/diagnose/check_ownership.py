@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.def_use import may_return, reads, writes
+from pcbatch.ir.def_use import reads, writes
 from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Move, Prim
-from pcbatch.lowering.analysis.ownership import INNER, NOTHING, OUTSIDE, OWN, TWICE, Marks, Ownership, State, is_array
+from pcbatch.lowering.analysis.object_levels import is_array
+from pcbatch.lowering.analysis.ownership import CALLERS, INNER, NONE, OUTSIDE, OWN, Ownership, Part, Parts, State
+from pcbatch.lowering.analysis.same_objects import callers_objects, changed_inside
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.typing.infer import Inferred
@@ -33,11 +35,11 @@ def run(program: CfgProgram, inferred: Inferred) -> None:
     if not any(_changes(op) for function in program.functions for block in function.blocks for op in block.ops):
         return
     ownership = Ownership(program, inferred)
-    entries = _entries(program)
+    entries, inside = _entries(program), changed_inside(ownership)
     found = [
         diagnostic
         for name, function in ownership.functions.items()
-        for diagnostic in _Checker(ownership, function, name in entries).run()
+        for diagnostic in _Checker(ownership, function, name in entries, inside).run()
     ]
     if found:
         raise CompileError(in_order(list(dict.fromkeys(found))))
@@ -60,8 +62,8 @@ def _changes(op: Op) -> bool:
 class _Checker:
     """The check of one function; parameters of an `entry` are copies, which no caller looks at."""
 
-    def __init__(self, ownership: Ownership, function: Function, entry: bool) -> None:
-        self.ownership, self.function, self.entry = ownership, function, entry
+    def __init__(self, ownership: Ownership, function: Function, entry: bool, inside: frozenset[Part]) -> None:
+        self.ownership, self.function, self.entry, self.inside = ownership, function, entry, inside
         self.live = live_after(function)
 
     def run(self) -> Iterator[Diagnostic]:
@@ -77,19 +79,17 @@ class _Checker:
                 elif isinstance(op, Call):
                     yield from self._call(block, k, op, state)
                 state = self.ownership.step(self.function.name, block.label, k, op, state)
-            if may_return(block.terminator):
-                yield from self._returned(state)
+        yield from self._returned()
 
     def _prim(self, block: Block, k: int, op: Prim, state: State) -> Iterator[Diagnostic]:
         for change in self.ownership.changes(self.function.name, block.label, k, op):
             root = op.expr.ins[change.position]
-            holds = state.get(root, NOTHING)
             value = self.ownership.type(self.function.name, root)
             inside = change.inner and not (value is not None and is_array(value))
-            marks = holds.inner if inside else holds.own
-            if inside and TWICE in marks:
+            part = (root, INNER if inside else OWN)
+            if part in state.get(part, NONE):
                 yield self._repeated(op, root)
-            yield from self._shown(block, k, op, root, marks, state)
+            yield from self._shown(block, k, op, root, [part], state)
 
     def _call(self, block: Block, k: int, op: Call, state: State) -> Iterator[Diagnostic]:
         callee = self.ownership.functions.get(op.func)
@@ -100,34 +100,37 @@ class _Checker:
                 continue
             position = callee.params.index(result)
             root = op.args[position]
-            marks = state.get(root, NOTHING).all
-            yield from self._shown(block, k, op, root, marks, state, _stored_in(block, k, op.dsts[j]))
+            parts = self.ownership.parts(self.function.name, root)
+            if (op.func, result) in self.inside and (root, INNER) in state.get((root, INNER), NONE):
+                yield self._repeated(op, root)
+            yield from self._shown(block, k, op, root, parts, state, _stored_in(block, k, op.dsts[j]))
+            held = frozenset(parts).union(*(state.get(part, NONE) for part in parts))
             for other, arg in enumerate(op.args):
-                if other != position and not state.get(arg, NOTHING).all.isdisjoint(marks - {TWICE}):
+                if other != position and not held.isdisjoint(self.ownership.parts(self.function.name, arg)):
                     yield self._conflict(op, root, arg)
 
     def _shown(
-        self, block: Block, k: int, op: Prim | Call, root: str, marks: Marks, state: State, kept: str = ""
+        self, block: Block, k: int, op: Prim | Call, root: str, parts: list[Part], state: State, kept: str = ""
     ) -> Iterator[Diagnostic]:
-        """Yield the diagnostics for a change of objects with these marks, made through the variable `root`; `kept` is a
+        """Yield the diagnostics for a change of the objects of `parts`, made through the variable `root`; `kept` is a
         variable that receives the change next."""
-        marks -= {TWICE}
-        if OUTSIDE in marks:
+        shown: Parts = NONE.union(*(state.get(part, NONE) for part in parts))
+        if OUTSIDE in shown:
             yield self._outside(op, root)
-        written = writes(op)
-        for name in sorted(self.live[block.label][k]):
-            if name not in (*written, kept) and not state.get(name, NOTHING).all.isdisjoint(marks):
-                yield self._conflict(op, root, name)
-                return
-        params = {mark[1] for mark in marks if len(mark) == 2 and mark[0] in (OWN, INNER)}
+        unchanged = {root, *writes(op), kept} if root in writes(op) else {*writes(op), kept}
+        showing = {name for name, _ in (*shown, *parts)} - unchanged
+        for name in sorted(showing & self.live[block.label][k]):
+            yield self._conflict(op, root, name)
+            return
+        params = {name.removeprefix(CALLERS) for name, _ in shown if name.startswith(CALLERS)} - {""}
         for param in sorted(params.difference(self.function.results[1:])):
             if not self.entry:
                 yield self._callers(op, root, param)
 
-    def _returned(self, state: State) -> Iterator[Diagnostic]:
+    def _returned(self) -> Iterator[Diagnostic]:
+        same = callers_objects(self.ownership, self.function)
         for param in self.function.changed:
-            marks = state.get(param, NOTHING).own
-            if marks and marks != {(OWN, param)}:
+            if self.ownership.levels(self.function.name, param).own and param not in same:
                 title = f"`{param}` is changed in place for the caller, and is another object in the end"
                 helps = (f"give the other object a name of its own, and leave `{param}` what it was",)
                 yield Diagnostic(CODE, title, _label(self.function.loc), notes=(NOTE,), helps=helps)

@@ -1,0 +1,91 @@
+"""The objects of a type that Python can change in place: the object itself, and those inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+
+from pcbatch.containers.aliasing import IMMUTABLE, parts_of
+from pcbatch.containers.container import Container
+from pcbatch.containers.optional import Optional
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.records.questions import RECORDS
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The levels of a type that Python can change: the object itself, and objects inside."""
+
+    own: bool
+    inner: bool
+
+
+def levels(value: Abstract) -> Levels:
+    """Return which objects of a type can be changed in place; scalars and texts cannot."""
+    return _levels(value.tree, tuple(_changeable(leaf) for leaf in value.leaves))
+
+
+def is_array(value: Abstract) -> bool:
+    """Return whether a value is one array with axes."""
+    alone = len(value.leaves) == 1 and jax.tree_util.treedef_is_leaf(value.tree)
+    return bool(alone) and isinstance(value.leaves[0], ArrayType)
+
+
+def _changeable(leaf: ArrayType | Known) -> int:
+    """The number of axes of an array; -1 for a known object that can be changed."""
+    if isinstance(leaf, ArrayType):
+        return len(leaf.shape)
+    return (
+        0
+        if leaf.value is None or isinstance(leaf.value, (*IMMUTABLE, tuple, frozenset)) or callable(leaf.value)
+        else -1
+    )
+
+
+class _Leaf:
+    """Stands for a leaf while the structure of a type is looked at."""
+
+    def __init__(self, axes: int) -> None:
+        self.axes = axes
+
+
+@cache
+def _levels(tree: Any, axes: tuple[int, ...]) -> Levels:
+    return _levels_of(jax.tree.unflatten(tree, [_Leaf(n) for n in axes]))
+
+
+def _levels_of(value: Any) -> Levels:
+    if isinstance(value, _Leaf):
+        return Levels(value.axes != 0, False)
+    if isinstance(value, RECORDS):
+        return Levels(False, False)
+    if isinstance(value, Container):
+        # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
+        leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]
+        return Levels(True, any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves))
+    if isinstance(value, Optional):
+        return _levels_of(value.value)
+    found = parts_of(value)
+    if found is None:
+        leaves = jax.tree.leaves(value)  # a registered class without fields of its own
+        return Levels(bool(leaves), any(isinstance(leaf, _Leaf) and leaf.axes != 0 for leaf in leaves))
+    mutable, parts = found
+    inside = [_levels_of(part) for part in parts if part is not None]
+    return Levels(mutable, any(part.own or part.inner for part in inside))
+
+
+def is_builtin(value: Abstract | None) -> bool:
+    """Return whether a value is an array or a container of Python's own."""
+    if value is None:
+        return False
+    node = value.tree.node_data()
+    return node is None or issubclass(node[0], list | dict | Container)
+
+
+def has_arrays(value: Abstract) -> bool:
+    """Return whether a value is an array that can be changed in place."""
+    return is_array(value) and levels(value).own
