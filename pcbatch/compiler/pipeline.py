@@ -156,6 +156,7 @@ def compile_stages(
     program, InternalError for those of a pass.
     """
     along, decisions = Along(is_batched), NONE
+    first: CompileError | None = None
     while True:
         try:
             with using_made(decisions.made):
@@ -164,8 +165,19 @@ def compile_stages(
             along = along.grown()
         except expand.Expand as more:
             decisions = more.decisions
+        except check_ownership.Aliased as error:
+            # The names may be kept equal; if they cannot, what is reported is the program as it was written.
+            first = first or _explained(_with_names(error, fn, along, _statics(args or {})), along)
+            linked = expand.linking(error, decisions)
+            if linked == decisions:
+                raise first from None
+            decisions = linked
         except CompileError as error:
-            raise (explained(error, along) if along.reasons else error) from None
+            raise (first or _explained(error, along)) from None
+
+
+def _explained(error: CompileError, along: Along) -> CompileError:
+    return explained(error, along) if along.reasons else error
 
 
 def _compile(
@@ -192,9 +204,9 @@ def _compile(
         cfg, inferred = _inferred(source, args, is_batched, decisions)
         try:
             check_types.run(cfg, inferred)
-            check_ownership.run(cfg, inferred)
         except CompileError as error:
             raise _with_names(error, fn, is_batched, statics) from None
+        check_ownership.run(cfg, inferred)
         entry = cfg.function(cfg.entry)
         result = inferred.types[entry.name, entry.results[0]]
         params = {p: inferred.types[entry.name, p] for p in entry.params}

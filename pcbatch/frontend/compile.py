@@ -11,6 +11,7 @@ from pcbatch.frontend.build import consumers
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.exceptions import begin_catching, end_catching
 from pcbatch.frontend.build.expressions import lower_into
+from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters
@@ -202,7 +203,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     check_nested(builder)
     check_deleted(builder)
     changed = () if unit.is_entry else symbols.changes(name)
-    function = builder.finish(name, request.inline, changed)
+    function = synced(builder.finish(name, request.inline, changed), symbols.decisions.linked)
     _note_changes(unit, request.target, function)
     return function, faults.found
 

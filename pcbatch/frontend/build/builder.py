@@ -20,7 +20,7 @@ from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
 from pcbatch.ir.message import Message
-from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, Move, Prim, Return
+from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, Link, Move, Prim, Return
 
 
 class Symbol(Protocol):
@@ -216,6 +216,13 @@ class Builder:
         if self.taking and not self.iterated.isdisjoint(expr.ins):
             expr = replace(expr, takes=tuple(k for k, name in enumerate(expr.ins) if name in self.iterated))
         self.emit(Prim(dsts, expr, self.loc(source)))
+
+    def link(self, link: Link) -> None:
+        """Note what the value is that the last operation has given to a variable."""
+        ops = self.drafts[self.current].ops
+        last = ops[-1]
+        assert isinstance(last, Prim)
+        ops[-1] = replace(last, expr=replace(last.expr, link=link))
 
     def uses(self, name: str, at: Node) -> None:
         """Record a call of a nested function that is a function of the program."""

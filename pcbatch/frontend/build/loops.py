@@ -20,6 +20,7 @@ from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.stored_items import stored_into
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
+from pcbatch.ir.ops import Link
 
 VIEWS = ("keys", "values", "items")
 
@@ -129,13 +130,23 @@ def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> It
         b.taking = False
         _count(b, index, gast.Add(), node)
 
-    return Iteration(
-        lambda body, leave: condition(b, compare(position, gast.Lt(), load(count, node), node), body, leave), advance
-    )
+    def test(body: str, leave: str) -> None:
+        if source.live:
+            b.prim((count,), source.length.value, shown=source.length.shown)
+        condition(b, compare(position, gast.Lt(), load(count, node), node), body, leave)
+
+    return Iteration(test, advance)
 
 
 def _assign(b: Builder, target: Node, element: Element) -> None:
-    if isinstance(target, gast.Name):
+    if isinstance(target, gast.Name) and element.link is not None and not b.handlers:
+        rows, index = element.link
+        key = b.temp()
+        store(b, key, index)
+        reads = [load(rows, index), load(key, index)]
+        b.prim((target.id,), supported("linked_item", reads, index), shown=element.shown, at=index)
+        b.link(Link(rows, (key,)))
+    elif isinstance(target, gast.Name):
         b.prim((target.id,), element.value, shown=element.shown)
     elif _matches(target, element):
         for part, value in zip(target.elts, element.parts, strict=True):

@@ -67,6 +67,9 @@ from pcbatch.frontend.support.iteration import stored_length as stored_length
 from pcbatch.frontend.support.iteration import stored_row as stored_row
 from pcbatch.frontend.support.iteration import stored_rows as stored_rows
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
+from pcbatch.frontend.support.links import fixed_key as fixed_key
+from pcbatch.frontend.support.links import linked_item as linked_item
+from pcbatch.frontend.support.links import linked_rows as linked_rows
 from pcbatch.frontend.support.mappings import SPREAD as SPREAD
 from pcbatch.frontend.support.mappings import added as added
 from pcbatch.frontend.support.mappings import counter as counter

@@ -37,10 +37,17 @@ NO_LEVELS = Levels(False, False)
 
 
 class Source(NamedTuple):
-    """A part that has objects of a result; `taken`: it has them no longer, or they are not read from it again."""
+    """A part that has objects of a result.
+
+    Attributes:
+        part: a variable, at a level.
+        taken: whether it has them no longer, or they are not read from it again.
+        stays: whether the result has them at the place where it had them before.
+    """
 
     part: Part
     taken: bool = False
+    stays: bool = False
 
 
 Sources = Mapping[Part, Sequence[Source]]  # of the parts of what an operation assigns
@@ -199,24 +206,30 @@ class Ownership:
     def _changed(self, function: str, op: Prim, change: Change, level: str) -> list[Source]:
         """The sources of a variable after a change in place of its object."""
         root = op.expr.ins[change.position]
-        if level == OWN:
-            return [Source((root, OWN))]
-        stored = (
-            part for k, name in enumerate(op.expr.ins) if k != change.position for part in self.parts(function, name)
-        )
-        inner = [Source(part) for part in self.parts(function, root) if part[1] == INNER]
-        return [*inner, *map(Source, stored)]
+        mine = [Source(part) for part in self.parts(function, root) if part[1] == level]
+        if op.expr.sync:
+            return [*mine, *self._put_back(function, op, level)]
+        return mine if level == OWN else [*mine, *self._stored(function, op, change)]
+
+    def _put_back(self, function: str, op: Prim, level: str) -> list[Source]:
+        """The sources of a variable of which a part, or which itself, has changed by the name of another one."""
+        parts = self.parts(function, op.expr.ins[-1])
+        if len(op.expr.ins) == 2:
+            return [Source(part, stays=True) for part in parts if part[1] == level]
+        return [] if level == OWN else [Source(part, stays=part[1] == OWN) for part in parts]
+
+    def _stored(self, function: str, op: Prim, change: Change) -> list[Source]:
+        """The sources that a change in place may store in the object."""
+        others = [name for k, name in enumerate(op.expr.ins) if k != change.position]
+        return [Source(part) for name in others for part in self.parts(function, name)]
 
     def _value(self, function: str, op: Prim, change: Change) -> list[Source]:
         """The sources of what a method returns that changes its object."""
         root = op.expr.ins[change.position]
-        stored = [
-            part for k, name in enumerate(op.expr.ins) if k != change.position for part in self.parts(function, name)
-        ]
         found = [Source((root, INNER), change.removes)] if self.levels(function, root).inner else []
         if not is_builtin(self.type(function, root)):  # a method of a class may return the object itself
             found.append(Source((root, OWN)))
-        return [*found, *map(Source, stored)]
+        return [*found, *self._stored(function, op, change)]
 
     def _call(self, function: str, op: Call, state: State) -> State:
         callee = self.functions.get(op.func)
@@ -287,6 +300,8 @@ def assigned(state: State, names: Iterable[str], sources: Sources) -> State:
 
 def _common(state: State, one: Source, other: Source) -> bool:
     """Whether two sources may give one object."""
+    if one.stays or other.stays:
+        return False
     if one.part == other.part:
         return not (one.taken or other.taken) or one.part in state.get(one.part, NONE)
     return other.part in state.get(one.part, NONE)

@@ -30,19 +30,33 @@ NOTE = "Python changes the object, so every name of it shows the change; a lane'
 CODE = "PCB330"
 
 
+class Aliased(CompileError):
+    """Errors of changes that another name would show.
+
+    Attributes:
+        linked: the places where one of the names is assigned; it may be a part of the other one.
+        in_place: the statements `x += ...` that change the object of a caller.
+    """
+
+    def __init__(self, diagnostics: list[Diagnostic], linked: frozenset[Loc], in_place: frozenset[Loc]) -> None:
+        super().__init__(diagnostics)
+        self.linked, self.in_place = linked, in_place
+
+
 def run(program: CfgProgram, inferred: Inferred) -> None:
-    """Raise CompileError for all changes that another name would show; programs without changes are not looked at."""
+    """Raise Aliased for all changes that another name would show; programs without changes are not looked at."""
     if not any(_changes(op) for function in program.functions for block in function.blocks for op in block.ops):
         return
     ownership = Ownership(program, inferred)
     entries, inside = _entries(program), changed_inside(ownership)
-    found = [
-        diagnostic
-        for name, function in ownership.functions.items()
-        for diagnostic in _Checker(ownership, function, name in entries, inside).run()
+    checkers = [
+        _Checker(ownership, function, name in entries, inside) for name, function in ownership.functions.items()
     ]
+    found = [diagnostic for checker in checkers for diagnostic in checker.run()]
     if found:
-        raise CompileError(in_order(list(dict.fromkeys(found))))
+        linked = (checker.linked for checker in checkers)
+        in_place = (checker.in_place for checker in checkers)
+        raise Aliased(in_order(list(dict.fromkeys(found))), frozenset().union(*linked), frozenset().union(*in_place))
 
 
 def _entries(program: CfgProgram) -> frozenset[str]:
@@ -65,6 +79,8 @@ class _Checker:
     def __init__(self, ownership: Ownership, function: Function, entry: bool, inside: frozenset[Part]) -> None:
         self.ownership, self.function, self.entry, self.inside = ownership, function, entry, inside
         self.live = live_after(function)
+        self.linked: set[Loc] = set()
+        self.in_place: set[Loc] = set()
 
     def run(self) -> Iterator[Diagnostic]:
         """Yield what is wrong in the function."""
@@ -89,6 +105,8 @@ class _Checker:
             part = (root, INNER if inside else OWN)
             if part in state.get(part, NONE):
                 yield self._repeated(op, root)
+            if op.expr.sync:  # what else may show the change was looked at where it was made
+                continue
             yield from self._shown(block, k, op, root, [part], state)
 
     def _call(self, block: Block, k: int, op: Call, state: State) -> Iterator[Diagnostic]:
@@ -119,13 +137,27 @@ class _Checker:
             yield self._outside(op, root)
         unchanged = {root, *writes(op), kept} if root in writes(op) else {*writes(op), kept}
         showing = {name for name, _ in (*shown, *parts)} - unchanged
-        for name in sorted(showing & self.live[block.label][k]):
+        for name in sorted(showing & self._left(block, k)):
+            self.linked |= {loc for each in (root, name) for loc, _ in self._definitions(each)}
             yield self._conflict(op, root, name)
             return
         params = {name.removeprefix(CALLERS) for name, _ in shown if name.startswith(CALLERS)} - {""}
         for param in sorted(params.difference(self.function.results[1:])):
             if not self.entry:
+                self.linked |= {loc for loc, _ in self._definitions(root)}
+                if isinstance(op, Prim) and op.loc is not None and not all(change.sure for change in op.expr.changes):
+                    self.in_place.add(op.loc)
                 yield self._callers(op, root, param)
+
+    def _left(self, block: Block, k: int) -> frozenset[str]:
+        """The variables that have the values of operation k still after those that bring others up to date."""
+        written: set[str] = set()
+        for op in block.ops[k + 1 :]:
+            if not (isinstance(op, Prim) and op.expr.sync):
+                break
+            written |= set(writes(op))
+            k += 1
+        return self.live[block.label][k] - written
 
     def _returned(self) -> Iterator[Diagnostic]:
         same = callers_objects(self.ownership, self.function)
@@ -160,7 +192,7 @@ class _Checker:
                 help = f"make a copy: `{dst} = {tie.expr.text}.copy()`"
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), (help,))
 
-    def _repeated(self, op: Prim, root: str) -> Diagnostic:
+    def _repeated(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)
         title = f"this changes an object that may stand at several places of `{name}`"
         help = "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`"
