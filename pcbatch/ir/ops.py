@@ -28,6 +28,8 @@ class Change:
         removes: whether the value of the operation has been taken out of the object.
         depth: how many keys lead to the parts that may become other objects; parts on the way to them stay.
         grows: whether all parts stay where they are, and more come behind them.
+        augments: whether it is `x[i] += v`: if both are lists, the object at `x[i]` changes.
+        unclear: whether the types of variables do not tell whether it does, as for `x[i] *= 2` and `x[i] += [1]`.
     """
 
     position: int
@@ -36,6 +38,8 @@ class Change:
     removes: bool = False
     depth: int = 1
     grows: bool = False
+    augments: bool = False
+    unclear: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,9 @@ def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, a
 def augment_place(b: Builder, place: Place, operands: Sequence[Node], op: Node, value: Node, at: Node) -> None:
     """Build `place += value`, or another operator, for a part of a variable."""
     args = [load(place.name, at), path(place, operands, at), constant(operator_name(op), at), value]
-    _change(b, "augment_item", place, args, at)
+    count, plain = len(place.keys), isinstance(value, gast.Constant | gast.Name) and not isinstance(op, gast.Mult)
+    change = Change(0, count > 1, depth=count, augments=True, unclear=not plain)
+    _change(b, "augment_item", place, args, at, change)
 
 
 def swap_places(

@@ -108,6 +108,17 @@ class Ownership:
             return ()
         return tuple(change for change in op.expr.changes if self._is_real(function, op, change, traced))
 
+    def is_inside(self, function: str, op: Prim, change: Change) -> bool:
+        """Return whether a change may be one of an object inside the variable's own."""
+        root = op.expr.ins[change.position]
+        value = self.type(function, root)
+        if value is not None and is_array(value):
+            return False
+        if change.inner or not change.augments or not self.levels(function, root).inner:
+            return change.inner
+        others = [name for k, name in enumerate(op.expr.ins) if k != change.position]
+        return change.unclear or self.arrays_change or any(self.levels(function, name).own for name in others)
+
     def _is_real(self, function: str, op: Prim, change: Change, traced: Traced) -> bool:
         value = self.type(function, op.expr.ins[change.position])
         if value is None or levels(value) == NO_LEVELS:

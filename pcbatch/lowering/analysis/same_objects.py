@@ -8,7 +8,6 @@ from pcbatch.ir.cfg import Call, Function, Op
 from pcbatch.ir.dataflow import forward
 from pcbatch.ir.def_use import may_return, writes
 from pcbatch.ir.ops import Move, Prim
-from pcbatch.lowering.analysis.object_levels import is_array
 from pcbatch.lowering.analysis.ownership import CALLERS, INNER, NONE, OWN, Ownership, Part
 
 Same = Mapping[str, str]  # variable -> the parameter whose object it certainly is
@@ -99,10 +98,7 @@ def _changed_parts(
 ) -> Iterator[Part]:
     if isinstance(op, Prim):
         for change in ownership.changes(function, label, k, op):
-            root = op.expr.ins[change.position]
-            value = ownership.type(function, root)
-            inside = change.inner and not (value is not None and is_array(value))
-            yield root, INNER if inside else OWN
+            yield op.expr.ins[change.position], INNER if ownership.is_inside(function, op, change) else OWN
     elif isinstance(op, Call) and op.func in ownership.functions:
         callee = ownership.functions[op.func]
         for param, arg in zip(callee.params, op.args, strict=True):

@@ -17,7 +17,6 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.def_use import reads, writes
 from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Move, Prim
-from pcbatch.lowering.analysis.object_levels import is_array
 from pcbatch.lowering.analysis.ownership import CALLERS, INNER, NONE, OUTSIDE, OWN, Ownership, Part, Parts, State
 from pcbatch.lowering.analysis.same_objects import callers_objects, changed_inside
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
@@ -100,9 +99,7 @@ class _Checker:
     def _prim(self, block: Block, k: int, op: Prim, state: State) -> Iterator[Diagnostic]:
         for change in self.ownership.changes(self.function.name, block.label, k, op):
             root = op.expr.ins[change.position]
-            value = self.ownership.type(self.function.name, root)
-            inside = change.inner and not (value is not None and is_array(value))
-            part = (root, INNER if inside else OWN)
+            part = (root, INNER if self.ownership.is_inside(self.function.name, op, change) else OWN)
             if part in state.get(part, NONE):
                 yield self._repeated(op, root)
             if op.expr.sync:  # what else may show the change was looked at where it was made
