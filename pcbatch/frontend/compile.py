@@ -17,6 +17,7 @@ from pcbatch.frontend.build.use_before_definition import check_deleted, check_ne
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters
 from pcbatch.frontend.source.along import Along, CodeKey, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
+from pcbatch.frontend.source.clear_changes import write_changes
 from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit, make_unit
@@ -180,7 +181,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     request = symbols.functions[name]
     parts = request.fn, symbols.batched, request.statics, request.target, symbols.decisions
     unit = make_unit(*parts)
-    for rewriting in (write_out, write_out_methods):
+    for rewriting in (write_out, write_out_methods, write_changes):
         if (node := rewriting(unit)) is not unit.node:
             unit = make_unit(*parts, node)
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))

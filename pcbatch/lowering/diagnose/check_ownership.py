@@ -27,6 +27,12 @@ PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of on
 TEMPORARY = re.compile(r"t\d+")
 NOTE = "Python changes the object, so every name of it shows the change; a lane's variables are values"
 CODE = "PCB330"
+COPY_THERE = "take a copy there: `list(xs)` of a list, `xs.copy()` of an array"
+INDEX_LOOP = "in a loop, use elements by their places: `for i in range(len(rows)): rows[i].append(x)`"
+APART = (
+    "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`",
+    "where elements of one list become elements of another, store copies: `out.append(list(row))`",
+)
 
 
 class Aliased(CompileError):
@@ -173,27 +179,21 @@ class _Checker:
             title = f"`{name}` changes here while a value taken from it is still used"
             if TEMPORARY.fullmatch(name):
                 title = "an object changes here while a value taken from it is still used"
-            help = (
-                "take a copy there: `list(xs)` of a list, `xs.copy()` of an array; a loop may go over `range(len(xs))`"
-            )
+            helps: tuple[str, ...] = (COPY_THERE, INDEX_LOOP)
         elif shown == changed:
             title = f"`{changed}` changes here while its value from before is still used"
-            help = f"make a copy before: `old = {changed}.copy()`"
+            helps = (f"make a copy before: `old = {changed}.copy()`",)
         else:
             title = f"this changes `{changed}`, and `{shown}` may be the same object or hold it"
-            source = shown if dst == changed else changed
-            help = f"make `{dst}` of a copy: `{source}.copy()` in place of `{source}`"
-            if isinstance(tie, Move):
-                help = f"make a copy: `{dst} = {source}.copy()`"
-            elif isinstance(tie, Prim) and PART.fullmatch(tie.expr.text):
-                help = f"make a copy: `{dst} = {tie.expr.text}.copy()`"
-        return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), (help,))
+            element = any(isinstance(each, Prim) and each.expr.takes for _, each in self._definitions(root))
+            copy = INDEX_LOOP if element else _copy(changed, shown, dst, tie)
+            helps = (copy, f"where `{shown}` is to change as well, use one name for both")
+        return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
 
     def _repeated(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)
         title = f"this changes an object that may stand at several places of `{name}`"
-        help = "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`"
-        return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), (help,))
+        return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), APART)
 
     def _outside(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)
@@ -237,3 +237,18 @@ def _stored_in(block: Block, k: int, name: str) -> str:
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:
     return None if loc is None else Label(loc, text)
+
+
+def _copy(changed: str, shown: str, dst: str, tie: Op | None) -> str:
+    """The help for a change that one of two names is not to show."""
+    source = shown if dst == changed else changed
+    where = f"where `{shown}` is not to change"
+    if isinstance(tie, Move):
+        return f"{where}, make a copy: `{dst} = {source}.copy()`"
+    if isinstance(tie, Prim) and TEMPORARY.search(tie.expr.text):
+        return INDEX_LOOP
+    if isinstance(tie, Prim) and tie.expr.changes:
+        return f"{where}, store a copy in `{dst}`: `{source}.copy()` in place of `{source}`"
+    if isinstance(tie, Prim) and PART.fullmatch(tie.expr.text):
+        return f"{where}, make a copy: `{dst} = {tie.expr.text}.copy()`"
+    return f"{where}, make `{dst}` of copies: `[list(row) for row in xs]` of a list of lists"
