@@ -95,10 +95,6 @@ class Rows(Container):
             if isinstance(self.parent, Rows):
                 self.parent.hold(values)
 
-    def take_over(self, values: Rows) -> None:
-        """Remember the mutable objects of another list, whose elements have become those of this one."""
-        self.hold(values.elements_in(values))
-
     @property
     def columns(self) -> Any:
         """The columns; those of a view are read from the list around it."""
@@ -155,9 +151,6 @@ class Rows(Container):
         new = object.__new__(cls)
         Rows.__init__(new, children[0], children[1], origins)
         return new
-
-    def __copy__(self) -> Any:
-        return self.copy()  # type: ignore[attr-defined]
 
     def with_data(self, columns: Any, length: Any, origins: tuple[Origin, ...]) -> Any:
         """Return a list of the same kind with other data."""

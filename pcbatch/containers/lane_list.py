@@ -192,7 +192,7 @@ class LaneList(LaneSequence):
 
     def _new(self, columns: Any, length: Any) -> LaneList:
         new: LaneList = LaneList.tree_unflatten(self.origins, (columns, length))
-        new.take_over(self)
+        new.hold(self.elements_in(self))
         return new
 
     def extend(self, values: Any, /) -> None:
@@ -233,8 +233,11 @@ class LaneList(LaneSequence):
     def copy(self) -> Any:
         """Return a list of the same elements."""
         new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.state, self.origins)
-        new.take_over(self)
+        new.hold(self.elements_in(self))
         return new
+
+    def __copy__(self) -> Any:
+        return self.copy()
 
     def reverse(self) -> None:
         """Reverse the order of the elements."""

@@ -564,7 +564,24 @@ def element_extended_in_place(n):
     return g, r
 
 
+def chosen_list(n):
+    a, b = [1], [2]
+    (a if n > 2 else b).append(n)
+    return a, b
+
+
+def swapped_by_a_third_name(n):
+    g = [[1, n], [2, 0]]
+    t = g[0]
+    g[0] = g[1]
+    g[1] = t
+    g[0][1] = 5
+    return g
+
+
 RIGHT = [
+    chosen_list,
+    swapped_by_a_third_name,
     two_names,
     row_alias_parent_read,
     row_alias_index_changed,
