@@ -1,15 +1,19 @@
 """What a gradient costs: forward and backward together, as a multiple of the plain forward run.
 
     python -m benchmarks.gradients [--lanes 64 256] [--repeats 15]
+    python -m benchmarks.gradients --second
 
 A recursive TreeLSTM (hidden 64, trees of 2 to 50 leaves) and a fixed-point iteration with an inner branch, a loop of
 tiny blocks. All are jitted by the caller, run in turn, and medians of ratios are shown. Gradients are checked against
-plain recursion on a few lanes first.
+plain recursion on a few lanes first. `--second`: the product of the Hessian and a vector instead, by forward over
+reverse and by reverse over reverse, as multiples of the gradient; CPU seconds of the process.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -154,15 +158,62 @@ def measure(problem: Problem, repeats: int) -> tuple[float, float, float]:
     return paired(lambda: forward(*moved), lambda: both(*moved), repeats)
 
 
+def cpu_seconds(call: Callable[[], Any]) -> float:
+    """The CPU time of one call."""
+    start = time.process_time()
+    jax.block_until_ready(call())
+    return time.process_time() - start
+
+
+def measure_second(problem: Problem, repeats: int) -> tuple[dict[str, float], float]:
+    """Median CPU seconds of a gradient and of the product of the Hessian and a vector in both modes, and the relative
+    difference of the two products."""
+    moved = tuple(problem.args[k] for k in problem.moved)
+    direction = jax.tree.map(jnp.cos, moved)
+    gradient = jax.grad(problem.forward, tuple(range(len(moved))))
+
+    def along(*moved: Any) -> Any:
+        parts = jax.tree.map(lambda g, v: jnp.sum(g * v), gradient(*moved), direction)
+        return sum(jax.tree.leaves(parts))
+
+    ways = {
+        "gradient": jax.jit(gradient),
+        "forward over reverse": jax.jit(lambda *moved: jax.jvp(gradient, moved, direction)[1]),
+        "reverse over reverse": jax.jit(jax.grad(along, tuple(range(len(moved))))),
+    }
+    found = {name: jax.block_until_ready(way(*moved)) for name, way in ways.items()}
+    forward, reverse = (np.concatenate([np.ravel(x) for x in jax.tree.leaves(found[name])]) for name in list(ways)[1:])
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(repeats):
+        for name, way in ways.items():
+            times[name].append(cpu_seconds(lambda way=way: way(*moved)))
+    difference = float(np.linalg.norm(forward - reverse) / np.linalg.norm(forward))
+    return {name: statistics.median(t) for name, t in times.items()}, difference
+
+
+def show_second(name: str, lanes: int, problem: Problem, repeats: int) -> None:
+    """Print what second derivatives cost."""
+    times, difference = measure_second(problem, repeats)
+    first = times["gradient"]
+    shown = ", ".join(f"{way} {t * 1e3:.2f} ms ({t / first:.2f})" for way, t in times.items())
+    print(f"{name} {lanes:4d} lanes: {shown}; the two differ by {difference:.1e}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lanes", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--only", choices=("tree", "loop"))
+    parser.add_argument("--second", action="store_true", help="second derivatives instead")
     options = parser.parse_args()
     makers = {"tree": trees, "loop": loop}
     for name, make in makers.items():
-        if options.only in (None, name):
+        if options.only not in (None, name):
+            continue
+        if options.second:
+            for lanes in options.lanes:
+                show_second(name, lanes, make(lanes), options.repeats)
+        else:
             print(f"{name}: relative error of the gradient {check(make):.1e}")
             for lanes in options.lanes:
                 a, b, ratio = measure(make(lanes), options.repeats)

@@ -11,7 +11,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 from pcbatch.api.batched import Batched, BoundMethod, ClassMethod
 from pcbatch.api.inlined import Inline
 from pcbatch.api.programs import check_option_names
-from pcbatch.call.arguments import checked_names, usage
+from pcbatch.call.signature import checked_names
+from pcbatch.call.usage import usage
 from pcbatch.options import Options
 
 P = ParamSpec("P")  # the parameters of a function of one example

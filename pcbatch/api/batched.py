@@ -16,10 +16,11 @@ from pcbatch.api.map import MapOptions, run_map
 from pcbatch.api.programs import Programs
 from pcbatch.api.public import public
 from pcbatch.api.stages import Lowered, Traced, avals_of
-from pcbatch.call.arguments import Arguments, checked_names, signature
+from pcbatch.call.arguments import Arguments
 from pcbatch.call.placement import without_explicit_axes
 from pcbatch.call.plain_arguments import plain_arguments
 from pcbatch.call.results import Result
+from pcbatch.call.signature import checked_names, signature
 from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.frontend import assigned_items

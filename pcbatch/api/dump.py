@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from pcbatch.api.batched import Batched
 from pcbatch.api.stages import Lowered
-from pcbatch.call.arguments import signature
+from pcbatch.call.signature import signature
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_storage, storage_type
 from pcbatch.lowering.typing.pytree import flatten

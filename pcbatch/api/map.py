@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.api.programs import Programs
-from pcbatch.call.arguments import Arguments, on_device, usage
+from pcbatch.call.arguments import Arguments, on_device
 from pcbatch.call.placement import mesh_for_sharding
 from pcbatch.call.results import Result
+from pcbatch.call.usage import usage
 from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.short_repr import short

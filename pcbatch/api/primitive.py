@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
-from pcbatch.call.arguments import usage
+from pcbatch.call.usage import usage
 from pcbatch.frontend.source.along import keep_primitive
 
 F = TypeVar("F", bound=Callable[..., Any])

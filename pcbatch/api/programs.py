@@ -11,8 +11,10 @@ from typing import Any
 
 import jax
 
-from pcbatch.call.arguments import Arguments, checked_names, prepare, signature, types_of_fixed, usage
+from pcbatch.call.arguments import Arguments, prepare, types_of_fixed
 from pcbatch.call.placement import requested_devices
+from pcbatch.call.signature import checked_names, signature
+from pcbatch.call.usage import usage
 from pcbatch.compiler.program import Program, Recompile, compile_signature
 from pcbatch.containers.capacity import LARGEST, START_CAPACITY, FullError, next_capacities, rounded, using_capacity
 from pcbatch.diagnostics.short_repr import short

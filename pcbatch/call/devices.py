@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from pcbatch.call.arguments import usage
+from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.call.arguments import usage
 from pcbatch.call.in_axes import broadcast_axes, is_axis
+from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import clipped, short
 from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import Abstract, array_type

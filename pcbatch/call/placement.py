@@ -13,8 +13,9 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding
 
-from pcbatch.call.arguments import Arguments, usage
+from pcbatch.call.arguments import Arguments
 from pcbatch.call.devices import mesh_of
+from pcbatch.call.usage import usage
 from pcbatch.errors import UsageError
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, is_explicit, manual_axes
 from pcbatch.runtime.sharding.lane_sharding import Devices, lane_axes, partition_spec

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from pcbatch.call.arguments import as_jax, signature
+from pcbatch.call.array_leaves import as_jax
+from pcbatch.call.signature import signature
 from pcbatch.containers.ragged_forms import as_lists, ragged_in
 from pcbatch.lowering.typing.trace import is_key_array
 

@@ -30,6 +30,8 @@ from pcbatch.origins import KINDS
 CODES = frozenset({"PCB304", "PCB305", "PCB306"})
 """Codes of refusals that concern only code that is traced: as a function of the program it may do the same."""
 
+INLINED = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+"""Names of code that is part of the expression in which it stands."""
 
 IMMUTABLE = "JAX arrays are immutable"  # in the message of a TypeError of JAX
 
@@ -77,14 +79,16 @@ def _why(error: Exception) -> str:
 
 
 def _helpers(op: Prim) -> list[CodeType]:
-    """The functions of the user that a primitive names."""
+    """The functions of the user that a primitive names, or that are defined around it and written out in it."""
     fn = op.expr.fn
     if not isinstance(fn, FunctionType):
         return []
     cells = [cell.cell_contents for cell in fn.__closure__ or ()]
     values = [*(fn.__globals__.get(name) for name in fn.__code__.co_names), *cells]
     functions = (callee_of(value)[0] for value in values if value is not None)
-    return [function.__code__ for function in functions if function is not None and is_users(function.__code__)]
+    codes = [function.__code__ for function in functions if function is not None]
+    codes += [part for part in fn.__code__.co_consts if isinstance(part, CodeType) and part.co_name not in INLINED]
+    return [code for code in codes if is_users(code)]
 
 
 def _line(loc: Loc) -> str:

@@ -18,6 +18,7 @@ from pcbatch.compiler.along import Again, explained, look
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import CompileError, InternalError
+from pcbatch.frontend.build.kept_primitives import keeping_primitives
 from pcbatch.frontend.source.along import Along, Reason
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
 from pcbatch.frontend.source.decisions import NONE, Decisions
@@ -58,6 +59,7 @@ from pcbatch.lowering.stack_passes import (
 from pcbatch.lowering.typing import infer
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.join_types import differs
+from pcbatch.lowering.typing.kept_traces import keeping_traces
 from pcbatch.records.made import using_made
 from pcbatch.records.tables import TABLES
 
@@ -157,23 +159,24 @@ def compile_stages(
     """
     along, decisions = Along(is_batched), NONE
     first: CompileError | None = None
-    while True:
-        try:
-            with using_made(decisions.made):
-                return _compile(fn, along, decisions, args, shared_args, schedule, apart)
-        except Again:
-            along = along.grown()
-        except expand.Expand as more:
-            decisions = more.decisions
-        except check_ownership.Aliased as error:
-            # The names may be kept equal; if they cannot, what is reported is the program as it was written.
-            first = first or _explained(_with_names(error, fn, along, _statics(args or {})), along)
-            linked = expand.linking(error, decisions)
-            if linked == decisions:
-                raise first from None
-            decisions = linked
-        except CompileError as error:
-            raise (first or _explained(error, along)) from None
+    with keeping_primitives(), keeping_traces():
+        while True:
+            try:
+                with using_made(decisions.made):
+                    return _compile(fn, along, decisions, args, shared_args, schedule, apart)
+            except Again:
+                along = along.grown()
+            except expand.Expand as more:
+                decisions = more.decisions
+            except check_ownership.Aliased as error:
+                # The names may be kept equal; if they cannot, what is reported is the program as it was written.
+                first = first or _explained(_with_names(error, fn, along, _statics(args or {})), along)
+                linked = expand.linking(error, decisions)
+                if linked == decisions:
+                    raise first from None
+                decisions = linked
+            except CompileError as error:
+                raise (first or _explained(error, along)) from None
 
 
 def _explained(error: CompileError, along: Along) -> CompileError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import jax
@@ -120,6 +120,20 @@ class Entries(Container):
     def keys_list(self) -> LaneList:
         """Return the keys in the order of insertion."""
         return self._columns(None if self.table is None else self.table.keys, self.key_origins)
+
+    # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
+
+    def __len__(self) -> int:
+        return self.length().__index__()  # type: ignore[no-any-return]
+
+    def __bool__(self) -> bool:
+        return bool(self.count > 0)
+
+    def __contains__(self, key: Any) -> bool:
+        return bool(self.contains(key))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys_list())
 
     def _noted_key(self, key: Any) -> Any:
         leaves, tree = jax.tree.flatten(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -313,20 +313,6 @@ class LaneDict(Entries):
 
     def __ne__(self, other: Any) -> Any:
         return list_order.not_(self == other)
-
-    # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
-
-    def __len__(self) -> int:
-        return self.length().__index__()  # type: ignore[no-any-return]
-
-    def __bool__(self) -> bool:
-        return bool(self.count > 0)
-
-    def __contains__(self, key: Any) -> bool:
-        return bool(self.contains(key))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.keys_list())
 
 
 class _Bucket(Container):

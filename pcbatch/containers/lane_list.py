@@ -119,12 +119,13 @@ class LaneList(LaneSequence):
     def _place(self, index: Any) -> Any:
         return index
 
-    def _get(self, index: Any) -> Any:
+    def element(self, index: Any) -> Any:
+        """Return the element at an index that is known to be in range; a list is a view."""
         return element_at(self, self._place(index))
 
     def _taken(self, index: Any) -> Any:
         """The element at an index, no view: its place may be stored into afterwards."""
-        return jax.tree.map(lambda leaf: leaf, self._get(index))
+        return jax.tree.map(lambda leaf: leaf, self.element(index))
 
     def _set(self, index: Any, element: Any) -> None:
         element = self._fit(element)
@@ -277,14 +278,10 @@ class LaneList(LaneSequence):
 
     # Subscripts.
 
-    def element(self, index: Any) -> Any:
-        """Return the element at an index that is known to be in range."""
-        return self._get(index)
-
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._slice(span(index, self.length))
-        return self._get(self._checked(index, self.NO_INDEX)[0])
+        return self.element(self._checked(index, self.NO_INDEX)[0])
 
     def _slice(self, part: Span) -> LaneList:
         plain = self._plain()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -22,19 +21,11 @@ class LaneSequence(Rows):
 
     # For subclasses.
 
-    def _get(self, index: Any) -> Any:
-        """Return the element at an index that is in range."""
-        raise NotImplementedError
-
     def _plain(self) -> Any:
         """Return the sequence with its elements from place 0 on, and no view."""
         raise NotImplementedError
 
     def __getitem__(self, index: Any) -> Any:
-        raise NotImplementedError
-
-    def contains(self, value: Any) -> Any:
-        """Return whether an element equals a value."""
         raise NotImplementedError
 
     # Comparisons.
@@ -65,31 +56,16 @@ class LaneSequence(Rows):
         few = ("not enough values to unpack (expected ", str(count), ", got ", n, ")")
         require(n >= count, "ValueError", *few)
         require(n <= count, "ValueError", f"too many values to unpack (expected {count})")
-        return tuple(self._get(k) for k in range(count))
+        return tuple(self.element(k) for k in range(count))
 
     def unpacked_star(self, before: int, after: int) -> list[Any]:
         """Return the values of `a, *rest, z = xs`, with so many names before and after the star."""
         n = self.length
         few = ("not enough values to unpack (expected at least ", str(before + after), ", got ", n, ")")
         require(n >= before + after, "ValueError", *few)
-        first = [self._get(k) for k in range(before)]
-        last = [self._get(n - k) for k in range(after, 0, -1)]
+        first = [self.element(k) for k in range(before)]
+        last = [self.element(n - k) for k in range(after, 0, -1)]
         return [*first, self[before : n - after], *last]
-
-    # What Python decides itself; JAX raises its errors where the length is a value of the lane.
-
-    def __len__(self) -> int:
-        n = self.length
-        return n if isinstance(n, int) else operator.index(n)
-
-    def __bool__(self) -> bool:
-        return bool(self.length > 0)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([self._get(k) for k in range(len(self))])
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(self.contains(value))
 
     def __jax_array__(self) -> Any:
         """Return the elements as one array, where their number is known while compiling."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import jax
@@ -221,20 +221,6 @@ class LaneSet(Entries):
     def __ixor__(self, other: Any) -> Self:
         self.symmetric_difference_update(_checked(other, "^="))
         return self
-
-    # What Python decides itself; JAX raises its errors where it depends on a value of the lane.
-
-    def __len__(self) -> int:
-        return self.length().__index__()  # type: ignore[no-any-return]
-
-    def __bool__(self) -> bool:
-        return bool(self.count > 0)
-
-    def __contains__(self, key: Any) -> bool:
-        return bool(self.contains(key))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.keys_list())
 
 
 SETS = (LaneSet, set, frozenset, DictView)

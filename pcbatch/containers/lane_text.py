@@ -9,7 +9,6 @@ A character is a text of length one, as in Python. What lies behind the length m
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -270,21 +269,6 @@ class LaneText(Rows):
             title = f"`{name}` is not there for texts of the lane"
             raise Refusal("PCB306", title, helps=(METHODS_HELP,))
         raise AttributeError(f"'str' object has no attribute '{name}'")
-
-    # What Python decides itself; JAX raises its errors where the length is a value of the lane.
-
-    def __len__(self) -> int:
-        n = self.length
-        return n if isinstance(n, int) else operator.index(n)
-
-    def __bool__(self) -> bool:
-        return bool(self.length > 0)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([self.element(k) for k in range(len(self))])
-
-    def __contains__(self, part: Any) -> bool:
-        return bool(self.contains(part))
 
     def __repr__(self) -> str:
         return "a text of the lane"

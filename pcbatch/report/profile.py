@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.call.arguments import Arguments, usage
+from pcbatch.call.arguments import Arguments
 from pcbatch.call.results import Result
+from pcbatch.call.usage import usage
 from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import bars, number, ranges, shortened, table

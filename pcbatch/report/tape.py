@@ -7,7 +7,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from pcbatch.call.arguments import Arguments, usage
+from pcbatch.call.arguments import Arguments
+from pcbatch.call.usage import usage
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import number, table
 from pcbatch.runtime.execute.executor import PcExecutable

@@ -11,8 +11,9 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from pcbatch.call.arguments import Arguments, signature
+from pcbatch.call.arguments import Arguments
 from pcbatch.call.placement import mesh_for_sharding
+from pcbatch.call.signature import signature
 from pcbatch.compiler.program import Program
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.jax_types import to_aval

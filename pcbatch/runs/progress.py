@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from pcbatch.call.arguments import usage
+from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.runtime.execute.host_loop import Report, RunCounts
 

@@ -10,8 +10,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from pcbatch.call.arguments import Arguments, usage
+from pcbatch.call.arguments import Arguments
 from pcbatch.call.results import Result
+from pcbatch.call.usage import usage
 from pcbatch.compiler import growth
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.diagnostic import Loc

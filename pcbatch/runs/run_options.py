@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pcbatch.call.arguments import usage
+from pcbatch.call.usage import usage
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.runs.checkpoint_file import checked_path
 

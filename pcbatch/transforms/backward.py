@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +24,15 @@ from pcbatch.runtime.vm.policies import Drain, Sweep
 from pcbatch.runtime.vm.status import Status
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
-from pcbatch.transforms.primitive.derived import at_once, linear_jvp, one_by_one
-from pcbatch.transforms.primitive.errors import refuse_reverse
+from pcbatch.transforms.primitive.derived import at_once, one_by_one
+from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
 from pcbatch.transforms.recorded_run import ELEMENTS, FULL, ROOM, RunOperation, folded_part, run_compiled
 from pcbatch.transforms.remat_run import SEGMENT, SEGMENTS, SNAPSHOT, STRIDE, recorder_of, segment_machine, segment_rows
 from pcbatch.transforms.tape import backward_machine
 from pcbatch.transforms.tape.backward_machine import BackwardLayout
-from pcbatch.transforms.tape.block_vjp import any_in_record, zero_preserving_vjp, zero_where_inactive
+from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp, zero_where_inactive
+from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.uniform_cotangents import flush, totals
 
@@ -52,6 +53,7 @@ class Backward(RunOperation):
     tape: Tape
     skips: bool = True  # lanes with cotangents of zero alone undo no records
     remat: bool = False  # the tape has snapshots instead of records
+    needs: Needs = PLAIN
     name: str = "backward run"
     differentiates = True
 
@@ -64,7 +66,7 @@ class Backward(RunOperation):
     def results(self) -> tuple[str, ...]:
         """The variables of the floating leaves of the value."""
         program = self.executable.program
-        return tuple(v for v in program.results if is_float(_type(program, v)))
+        return tuple(v for v in program.results if is_float_variable(program, v))
 
     def cotangents(self, cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the floating leaves of the value, from those of all results of a run (None: zero). Other
@@ -122,19 +124,25 @@ class Backward(RunOperation):
         return BatchedOperation(replace(self, run=run), operand, results, results)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        outs = bind(self, *primals)
-        return outs, linear_jvp(self, len(self.moved) + len(self.keys), primals, tangents, outs)
+        from pcbatch.transforms.tangent import backward_jvp_rule
+
+        return backward_jvp_rule(self, primals, tangents)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         count = len(self.moved) + len(self.keys)
         if any(x is None for x in args[:count]):
-            raise refuse_reverse()
+            raise not_linear()
         from pcbatch.transforms.tangent import Tangent
 
         moved = [x for x, is_moved in zip(args, self.moved, strict=False) if is_moved]
         tangents = [jnp.zeros_like(x) if ct is None else ct for x, ct in zip(moved, cotangents, strict=True)]
         of_results = bind(Tangent(self.run, self.moved, self.tape), *args[:count], *tangents)
         return [*[None] * count, *of_results[: len(self.results)]]
+
+
+def is_float_variable(program: StackProgram, name: str) -> bool:
+    """Whether a variable of a program holds floating numbers."""
+    return is_float(_type(program, name))
 
 
 def _type(program: StackProgram, name: str) -> ArrayType:
@@ -152,7 +160,8 @@ def argument_cotangents(
     shared, per_lane = machine.stored(_arguments(operation, args), lanes)
     layout = backward_machine.layout_of(machine.layout, tape)
     known = {**shared, **{reg(v): x for v, x in per_lane.items()}, **parts}
-    nonzero = any_in_record(list(cotangents.values())) if cotangents else jnp.zeros((lanes,), bool)
+    needs, floats = operation.needs, list(cotangents.values())
+    nonzero = needs.of_any(floats) if floats else needs.certain(jnp.zeros((lanes,), bool))
     ok = parts[STATUS] == int(Status.OK)
     # Lanes that failed gave NaN; their cotangents would spoil those of shared values for all lanes.
     entering = {v: zero_where_inactive(ok, x) for v, x in cotangents.items()}
@@ -165,8 +174,9 @@ def argument_cotangents(
         carry = backward_machine.at_records(layout, carry, jnp.where(nonzero, head, -1) if operation.skips else head)
         stride = operation.stride(parts)
         carry = undo_all(operation, layout, known, carry, stride)
-        carry = flush(tape, carry, known, stride)
-    return _of_arguments(operation, args, layout, carry, (nonzero & ~ok) | parts[FULL])
+        carry = flush(tape, carry, known, stride, needs)
+    wrong = needs.either(needs.among(nonzero, ~ok), needs.certain(parts[FULL]))
+    return _of_arguments(operation, args, layout, carry, wrong)
 
 
 def _arguments(operation: Backward, args: Sequence[Any]) -> dict[str, Any]:
@@ -193,9 +203,20 @@ def _of_arguments(
             ct = ct if run.mapped[k] else ct.sum(0)
         else:
             ct = jnp.zeros_like(x)
-        bad = wrong if run.mapped[k] else jnp.any(wrong)
-        out.append(poison(lane_mask(bad, ct), ct).astype(x.dtype))
+        (ct,) = operation.needs.apply(_Poisoned(run.mapped[k]), wrong, ct)
+        out.append(ct.astype(x.dtype))
     return out
+
+
+@dataclass(frozen=True)
+class _Poisoned:
+    """NaN for the cotangent of an argument in lanes that are wrong, or if one is in that of an argument they share."""
+
+    mapped: bool
+
+    def __call__(self, wrong: jax.Array, ct: Any) -> list[Any]:
+        bad = wrong if self.mapped else jnp.any(wrong)
+        return [poison(lane_mask(bad, ct), ct)]
 
 
 def undo_segments(
@@ -225,7 +246,7 @@ def undo_segments(
         head = state.carry[HEAD]
         carry = backward_machine.at_records(layout, carry, jnp.where(nonzero, head, -1) if operation.skips else head)
         carry = undo_all(operation, layout, with_tape, carry)
-        return segment - 1, flush(operation.tape, carry, with_tape, 1)
+        return segment - 1, flush(operation.tape, carry, with_tape, 1, operation.needs)
 
     ended = jax.lax.while_loop(lambda c: c[0] >= 0, undo_segment, (parts[SEGMENTS] - 1, carry))
     return dict(ended[1])
@@ -236,7 +257,7 @@ def undo_all(operation: Backward, layout: BackwardLayout, known: Values, carry: 
     machine, codes = operation.executable.smooth, layout.codes
     modes = machine.modes(carry[backward_machine.RECORD].shape[0])
     expensive = tuple(code.index for code in codes if code.tape.index in machine.expensive)
-    context = backward_machine.BackwardContext(layout, known, machine.isolate_reads, stride)
+    context = backward_machine.BackwardContext(layout, known, machine.isolate_reads, stride, operation.needs)
     chosen = tuple(modes[c.tape.index] if c.index in expensive else Dense() for c in codes)
     blocks = Blocks(layout, Guard(), chosen, expensive, context)
     policy = Drain() if expensive else Sweep()
@@ -266,9 +287,12 @@ def _shared_cotangents(operation: Backward, arguments: Mapping[str, Any], sums: 
     if not wanted:
         return {}
 
+    def around(fn: Callable[..., Any]) -> Callable[..., Any]:
+        return zero_preserving_vjp(fn, operation.needs)
+
     def shared(*values: Any) -> dict[str, Any]:
         new = dict(zip(wanted, values, strict=True))
-        stored = machine.stored({**arguments, **new}, operation.run.lanes, zero_preserving_vjp)[0]
+        stored = machine.stored({**arguments, **new}, operation.run.lanes, around)[0]
         return {v: stored[v] for v in sums}
 
     cotangents = jax.vjp(shared, *(arguments[v] for v in wanted))[1](dict(sums))

@@ -25,9 +25,9 @@ from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.raw_result import replaying, unsought
 from pcbatch.transforms.failure_callback import Notice
 from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
-from pcbatch.transforms.primitive.derived import is_inexact, jvp_of, one_by_one
+from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
 from pcbatch.transforms.primitive.errors import not_linear
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, jitted
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, jitted
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout, round_up
 
@@ -41,6 +41,23 @@ FULL = "tape:full"  # bool[]: whether there were more records than room
 FIRST_VISITS = 16  # records of a block for each lane that a tape which can grow has room for at first
 TRACED_VISITS = 256  # records of a block for each lane, on average, where the tape cannot grow
 TRACED_BYTES = 2**27  # of such a tape
+
+
+@dataclass(frozen=True)
+class Room:
+    """The room of a tape: rows of each block's buffers, and nested calls. The rows are for this many elements of
+    `vmap`s that are recorded together."""
+
+    rows: tuple[int, ...]
+    depth: int
+    elements: int = 1
+
+    def of(self, elements: int) -> Room:
+        """The room for another number of elements; not less, because one may have the records of all."""
+        if elements == self.elements:
+            return self
+        times = jax.core.max_dim(1, elements // self.elements)  # numbers of elements may be left open
+        return Room(tuple(n * times for n in self.rows), self.depth, elements)
 
 
 class RunOperation:
@@ -69,7 +86,7 @@ class RecordedRun(RunOperation):
 
     run: Run
     tape: Tape
-    room: tuple[tuple[int, ...], int] | None = None  # rows of each block's buffers, and depth; None: it may grow
+    room: Room | None = None  # None: it may grow
     silent: bool = False  # lanes print nothing, for they print in another run
     name: str = "taped run"
 
@@ -79,7 +96,8 @@ class RecordedRun(RunOperation):
         return (*self.tape.keys(), STATUS, FULL, ELEMENTS, ROOM)
 
     def lower(self, *args: Any) -> Sequence[Any]:
-        rows, depth = self.room or (traced_rows(self), self.executable.traced_depth())
+        room = self.room or Room(traced_rows(self), self.executable.traced_depth())
+        rows, depth = room.rows, room.depth
         executable, lanes, sharded = self.executable, self.run.lanes, self.run.arguments(*args)
         machine = recording_machine(executable, self.tape, rows, self.silent)
         arguments = executable.natural({**sharded.mapped, **sharded.common})
@@ -107,10 +125,14 @@ class RecordedRun(RunOperation):
         count = len(outs) - len(self.keys)
         return list(outs[:count]), dict(zip(self.keys, outs[count:], strict=True))
 
-    def with_room(self, parts: Mapping[str, Any]) -> RecordedRun:
-        """Fix the room to that of the tape `parts`, so that the tapes of both runs have equal shapes."""
+    def room_of(self, parts: Mapping[str, Any]) -> Room:
+        """The room that the tape `parts` has."""
         rows = tuple(parts[next(iter(b.buffers.values()))].shape[-2] for b in self.tape.blocks)
-        return replace(self, room=(rows, int(parts[ROOM].shape[-1])))
+        return Room(rows, int(parts[ROOM].shape[-1]), parts[ELEMENTS].shape[-1])
+
+    def again(self, room: Room) -> RecordedRun:
+        """The run with this room, in silence."""
+        return replace(self, room=room.of(self.run.elements), silent=True)
 
     def abstract_eval(self, avals: Sequence[Any]) -> None:
         """The types of the results are those of the traced operation."""
@@ -141,9 +163,9 @@ class RecordedRun(RunOperation):
         return [*leaves, *(np.empty((), dtypes.get(key, np.int32)) for key in self.keys)]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        outs = bind(self, *primals)
-        same_room = replace(self.with_room(self.split(outs)[1]), silent=True)
-        return outs, jvp_of(same_room, primals, tangents, outs)
+        from pcbatch.transforms.tangent import recorded_jvp_rule
+
+        return recorded_jvp_rule(self, primals, tangents)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()
@@ -197,7 +219,7 @@ def run_growing_tape(recorded: RecordedRun, *args: Any) -> list[Any]:
     depth = executable.depth
     while True:
         # Trials are silent: lanes print once, in a last run with the right room.
-        trial = replace(recorded, room=(rows, depth), silent=recorded.silent or executable.prints)
+        trial = replace(recorded, room=Room(rows, depth), silent=recorded.silent or executable.prints)
         outs = run_compiled(trial, executable, lanes, *args)
         parts = recorded.split(outs)[1]
         counts = [int(parts[block.count]) for block in recorded.tape.blocks]

@@ -12,7 +12,7 @@ room for 4   S . S . S . S .        stride 2, eight segments: full
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,10 @@ from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import Sweep
 from pcbatch.runtime.vm.raw_result import replaying, unsought
-from pcbatch.transforms.primitive.derived import jvp_of, one_by_one
+from pcbatch.transforms.primitive.derived import one_by_one
 from pcbatch.transforms.primitive.errors import not_linear
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
-from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, RunOperation, run_compiled
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation
+from pcbatch.transforms.recorded_run import FULL, ROOM, RecordedRun, Room, RunOperation, run_compiled
 from pcbatch.transforms.tape.plan import STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout
 
@@ -121,6 +121,14 @@ class RematRun(RunOperation):
         count = len(outs) - len(keys)
         return list(outs[:count]), dict(zip(keys, outs[count:], strict=True))
 
+    def room_of(self, parts: Mapping[str, Any]) -> Room:
+        """The room that the snapshots `parts` have."""
+        return Room((), int(parts[ROOM].shape[-1]))
+
+    def again(self, room: Room) -> RematRun:
+        """The run with the depth of this room."""
+        return replace(self, depth=room.depth)
+
     def abstract_eval(self, avals: Sequence[Any]) -> None:
         """The types of the results are those of the traced operation."""
 
@@ -128,9 +136,9 @@ class RematRun(RunOperation):
         return one_by_one(self, size, axes)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        outs = bind(self, *primals)
-        same_depth = replace(self, depth=int(self.split(outs)[1][ROOM].shape[-1]))
-        return outs, jvp_of(same_depth, primals, tangents, outs)
+        from pcbatch.transforms.tangent import recorded_jvp_rule
+
+        return recorded_jvp_rule(self, primals, tangents)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()

@@ -1,10 +1,12 @@
 """Derivatives of a run, as operations of JAX.
 
     Run ── jvp ──> RecordedRun (the run, and its tape) and Tangent (linear) ── transpose ──> Backward
+    Backward ── jvp ──> Jvp(GradientRun) ── transpose ──> Jvp(GradientRun)
 
 Forward mode is JAX's own, of the machine's loop. Reverse mode undoes the records of the tape (`tape/plan.py`,
-`tape/backward_machine.py`).
-Forward over reverse works by JAX's forward mode of `RecordedRun` and `Backward`; reverse over reverse is refused.
+`tape/backward_machine.py`). A derivative of a gradient is the product of a symmetric matrix and a vector, in either
+mode (`gradient_run.py`). No tape has a tangent: it is a function of the arguments of its run, and the derivative
+through it is in that of the arguments.
 """
 
 from __future__ import annotations
@@ -12,15 +14,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import or_
 from typing import TYPE_CHECKING, Any, cast
 
 import jax
+import jax.numpy as jnp
 
 from pcbatch.ir.def_use import reads, writes
 from pcbatch.transforms.backward import Backward
 from pcbatch.transforms.failure_callback import failure_mode, notify_if
-from pcbatch.transforms.primitive.derived import Jvp, at_once, batch_tangents, is_inexact, linear_jvp
-from pcbatch.transforms.primitive.errors import blaming, refuse_reverse
+from pcbatch.transforms.gradient_run import GradientRun
+from pcbatch.transforms.primitive.derived import at_once, batch_tangents, is_inexact, linear_jvp, tangents_of
+from pcbatch.transforms.primitive.errors import blaming, not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, bind, types_of
 from pcbatch.transforms.recorded_run import FULL, RecordedRun, RunOperation, folded_part, run_compiled, tape_notice
 from pcbatch.transforms.remat_run import RematRun, recorder_of
@@ -45,7 +50,7 @@ class Tangent(RunOperation):
     moved: tuple[bool, ...]
     tape: Tape | None
     no_tape: Exception | None = field(default=None, compare=False)  # the reason for which there is none
-    foreign_tape: bool = False  # the tape is that of another run: there is no transpose
+    foreign_tape: bool = False  # the tape is that of another run: the transpose records again
     name: str = "tangents of run"
     differentiates = True
 
@@ -59,9 +64,8 @@ class Tangent(RunOperation):
         return () if self._recorder is None else self._recorder.keys
 
     def lower(self, *args: Any) -> Sequence[Any]:
-        count = len(self.moved)
-        smooth = replace(self.run, smooth=True)
-        return Jvp(smooth, self.moved).lower(*args[:count], *args[count + len(self._keys) :])
+        count, smooth = len(self.moved), replace(self.run, smooth=True)
+        return tangents_of(smooth.lower, self.moved, args[:count], args[count + len(self._keys) :])
 
     def impl(self, *args: Any) -> Sequence[Any]:
         return run_compiled(self, self.executable, self.run.lanes, *args)
@@ -98,26 +102,106 @@ class Tangent(RunOperation):
         return outs, linear_jvp(self, len(self.moved) + len(self._keys), primals, tangents, outs)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        first = len(self.moved) + len(self._keys)  # tangent
+        if any(x is None for x in args[:first]):
+            raise not_linear()
+        return self.pullback(cotangents, args, [x is None for x in args])
+
+    def for_tangents(self) -> Tangent:
+        return self
+
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        if self.no_tape is not None:
+            raise self.no_tape
         count = len(self.moved)
         first = count + len(self._keys)  # tangent
-        if any(x is None for x in args[:first]):
-            raise refuse_reverse()
-        if self.tape is None or self.foreign_tape:
-            raise self.no_tape or refuse_reverse()
-        operation = Backward(self.run, self.moved, self.tape, remat=isinstance(self._recorder, RematRun))
-        of_results = self._notifying(operation.cotangents(cotangents), args[count:first])
-        of_arguments = iter(bind(operation, *args[:first], *of_results))
-        return [None] * first + [next(of_arguments) for _ in range(sum(self.moved))]
+        of_tangents = iter(wanted[first:])
+        linear = [is_moved and next(of_tangents) for is_moved in self.moved]
+        taped = Taped.of(self.run, None if self.foreign_tape else self.tape, args[:first], [*map(or_, wanted, linear)])
+        back: list[Any] = [None] * count
+        if any(wanted[:count]):
+            of_args = by_argument(self.moved, args[first:])
+            back = taped.tangents(wanted[:count], taped.cotangents(cotangents), of_args)[1]
+        of_linear = taped.backward(linear, cotangents) if any(linear) else back
+        moved = [ct for ct, is_moved in zip(of_linear, self.moved, strict=True) if is_moved]
+        return [*back, *[None] * len(self._keys), *moved]
 
-    def _notifying(self, cotangents: list[Any], parts: Sequence[Any]) -> list[Any]:
+
+# A run with its tape
+
+
+@dataclass(frozen=True, eq=False)
+class Taped:
+    """A run whose tape is at hand: `args` are its arguments, then the parts of the tape."""
+
+    run: Run
+    tape: Tape
+    args: Sequence[Any]
+
+    @staticmethod
+    def of(run: Run, tape: Tape | None, args: Sequence[Any], moved: Sequence[bool]) -> Taped:
+        """The run with this tape, or recorded again if the tape does not serve the gradient of what is `moved`."""
+        if tape is not None and wanted(run, moved) <= tape.shared:
+            return Taped(run, tape, args)
+        with blaming(run.steps):
+            tape = tape_of(run.program, wanted(run, moved))
+        primals = args[: len(moved)]
+        recorder = recorder_of(run, tape)
+        if isinstance(recorder, RecordedRun):  # lanes have printed
+            recorder = replace(recorder, silent=True)
+        return Taped(run, tape, [*primals, *recorder.split(bind(recorder, *primals))[1].values()])
+
+    @property
+    def _recorder(self) -> RecordedRun | RematRun:
+        return recorder_of(self.run, self.tape)
+
+    @property
+    def _parts(self) -> Sequence[Any]:
+        return self.args[len(self.args) - len(self._recorder.keys) :]
+
+    def cotangents(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The cotangents of the floating leaves of the value, from those of all floating results of the run."""
+        return self._backward(()).cotangents(cotangents)
+
+    def backward(self, moved: Sequence[bool], cotangents: Sequence[Any]) -> list[Any]:
+        """The cotangents of the arguments that are `moved`, from those of the floating results of the run."""
+        outs = bind(self._backward(moved), *self.args, *self._notifying(self.cotangents(cotangents)))
+        return by_argument(moved, outs)
+
+    def tangents(
+        self,
+        wanted: Sequence[bool],
+        cotangents: Sequence[Any],
+        of_args: Sequence[Any],
+        of_cotangents: Sequence[Any] = (),
+    ) -> tuple[list[Any], list[Any]]:
+        """The tangents of the value, and of the cotangents of the arguments that are `wanted`. `cotangents` are those
+        of the floating leaves of the value; tangents are None where they are zero."""
+        recorder = self._recorder
+        room = recorder.room_of(dict(zip(recorder.keys, self._parts, strict=True)))
+        operation = GradientRun(self.run, tuple(wanted), self.tape, room)
+        args = self.args[: len(self.args) - len(recorder.keys)]
+        of_cotangents = of_cotangents or [None] * len(cotangents)
+        return operation.tangents(args, self._notifying(list(cotangents)), of_args, of_cotangents)
+
+    def _backward(self, moved: Sequence[bool]) -> Backward:
+        return Backward(self.run, tuple(moved), self.tape, remat=isinstance(self._recorder, RematRun))
+
+    def _notifying(self, cotangents: list[Any]) -> list[Any]:
         """Return the cotangents, in a program that warns or raises if the tape was full."""
         recorder = self._recorder
         if not isinstance(recorder, RecordedRun) or not (cotangents and recorder.tape.blocks):
             return cotangents
-        tape = dict(zip(recorder.keys, parts, strict=True))
+        tape = dict(zip(recorder.keys, self._parts, strict=True))
         flags = [tape[key] for key in (FULL, STATUS, *(block.count for block in recorder.tape.blocks))]
-        notice = tape_notice(self.executable, recorder.tape)
-        return notify_if(notice, failure_mode(self.executable.options), flags, cotangents)
+        executable = self.run.program.executable
+        return notify_if(tape_notice(executable, recorder.tape), failure_mode(executable.options), flags, cotangents)
+
+
+def by_argument(moved: Sequence[bool], of_moved: Sequence[Any]) -> list[Any]:
+    """The values of those arguments that are `moved`; None for the others."""
+    values = iter(of_moved)
+    return [next(values) if is_moved else None for is_moved in moved]
 
 
 # From a run to its derivatives
@@ -143,6 +227,50 @@ def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple
         parts = list(by_key.values())
     linear = iter(bind(Tangent(run, moved, tape, no_tape), *primals, *parts, *of_moved))
     return outs, [next(linear) if is_inexact(x) else None for x in outs]
+
+
+def recorded_jvp_rule(
+    recorder: RecordedRun | RematRun, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Sequence[Any], list[Any]]:
+    """The results of a run that is recorded, with the parts of its tape, and their tangents: the tape has none."""
+    outs = bind(recorder, *primals)
+    leaves, parts = recorder.split(outs)
+    moved = tuple(t is not None for t in tangents)
+    of_moved = [t for t in tangents if t is not None]
+    linear = iter(bind(Tangent(recorder.run, moved, recorder.tape), *primals, *parts.values(), *of_moved))
+    return outs, [*(next(linear) if is_inexact(x) else None for x in leaves), *(None for _ in parts)]
+
+
+def backward_jvp_rule(
+    operation: Backward, primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Sequence[Any], list[Any]]:
+    """The results of a backward run, and their tangents."""
+    count, first = len(operation.moved), len(operation.moved) + len(operation.keys)
+    outs, cotangents = bind(operation, *primals), primals[first:]
+    if all(t is None for t in tangents[:count]):  # it is linear in cotangents
+        pairs = zip(cotangents, tangents[first:], strict=True)
+        return outs, bind(operation, *primals[:first], *(jnp.zeros_like(x) if t is None else t for x, t in pairs))
+    taped = Taped(operation.run, operation.tape, primals[:first])
+    of_moved = taped.tangents(operation.moved, cotangents, tangents[:count], tangents[first:])[1]
+    return outs, [t for t in of_moved if t is not None]
+
+
+def gradient_pullback(
+    operation: GradientRun, cotangents: Sequence[Any], args: Sequence[Any], moved: Sequence[bool]
+) -> list[Any]:
+    """The rule `pullback` of a run with its gradient: by its tangents, because its derivative is symmetric."""
+    count = len(operation.moved)
+    values = len(args) - count
+    of_args, of_cotangents = by_argument(operation.moved, cotangents[values:]), cotangents[:values]
+    if all(ct is None for ct in cotangents):
+        return [None] * len(args)
+    if wanted(operation.run, moved[:count]) <= operation.tape.shared:
+        same = replace(operation, moved=tuple(moved[:count]))
+        of_values, back = same.tangents(args[:count], args[count:], of_args, of_cotangents)
+    else:
+        taped = Taped.of(operation.run, None, args[:count], moved[:count])
+        of_values, back = taped.tangents(moved[:count], args[count:], of_args, of_cotangents)
+    return [*back, *(t if is_moved else None for t, is_moved in zip(of_values, moved[count:], strict=True))]
 
 
 def wanted(run: Run, moved: Sequence[bool]) -> frozenset[str]:

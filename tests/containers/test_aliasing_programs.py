@@ -141,3 +141,13 @@ def test_a_change_that_another_name_would_show_is_refused(fn: Callable[..., Any]
 @pytest.mark.parametrize("fn", RIGHT, ids=_ids(RIGHT))
 def test_a_lane_does_what_python_does(fn: Callable[..., Any]) -> None:
     assert pcbatch.batch(fn)(jnp.array([1, 3])).tolist() == [fn(1), fn(3)]
+
+
+def test_whether_two_names_mean_one_collection_is_refused() -> None:
+    def one_object(n):
+        a = [n]
+        b = a
+        return a is b
+
+    with pytest.raises(pcbatch.CompileError, match="`is` asks whether two names mean one object"):
+        pcbatch.batch(one_object).lower(jnp.array([1, 3]))

@@ -14,7 +14,6 @@ import pytest
 from jax.test_util import check_grads
 
 import pcbatch
-from pcbatch import UsageError
 
 pytestmark = [pytest.mark.share(3), pytest.mark.long, pytest.mark.promotion("standard")]
 
@@ -238,27 +237,6 @@ def test_vmap_of_vmap(subject: Subject) -> None:
     found = jax.vmap(jax.vmap(lambda x: derivative(x, subject.w)))(x)
     want = jax.grad(total(subject.plain))
     close(found, jnp.stack([jnp.stack([want(x[i, j], subject.w) for j in range(2)]) for i in range(2)]))
-
-
-REVERSE = {"grad": lambda f: jax.grad(total(f)), "jacrev": jax.jacrev}
-
-
-@pytest.mark.share(6)
-@pytest.mark.parametrize("inner", [*REVERSE.values(), jax.jacfwd], ids=[*REVERSE, "jacfwd"])
-@pytest.mark.parametrize("outer", REVERSE.values(), ids=REVERSE)
-def test_reverse_mode_of_derivatives_is_refused(outer: Any, inner: Any) -> None:
-    for wrap in (lambda f: f, jax.jit):
-        with pytest.raises(UsageError) as info:
-            wrap(outer(inner(SUBJECTS["loop"])))(*SUBJECTS["loop"].args)
-        (found,) = info.value.diagnostics
-        assert found.code == "PCB422" and "jax.jacfwd(jax.grad(f))" in found.helps[0]
-
-
-@pytest.mark.full_only
-def test_what_the_refusal_advises_works() -> None:
-    subject = SUBJECTS["loop"]
-    for advised in (lambda f: jax.jacfwd(jax.grad(total(f))), lambda f: pushed(jax.grad(total(f)))):
-        close(advised(subject)(*subject.args), advised(subject.plain)(*subject.args))
 
 
 @pytest.mark.share(4)

@@ -99,6 +99,20 @@ def handed_on(x):
     return absolute(x, scale=3) + absolute(x)
 
 
+@case([1, 2, 5])
+def nested_functions_that_change_a_list(n):
+    calls = []
+
+    def odd(x):
+        calls.append(x)
+        return x % 2
+
+    add = lambda x: calls.append(10 * x)
+    known = odd(n) and odd(n + 1) or odd(n + 2)
+    add(n)
+    return known + 10 * any(odd(x) for x in range(n)) + 100 * len(calls) + 1000 * sum(calls)
+
+
 @case([2.0, 9.0])
 def a_lambda_that_captures(x):
     return bisect(lambda t: t * t - x, 0.0, 10.0)

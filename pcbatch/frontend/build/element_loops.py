@@ -19,10 +19,11 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into
 from pcbatch.frontend.build.generators import each_yielded
-from pcbatch.frontend.build.inner_names import Names, applied, own_name, renamed
+from pcbatch.frontend.build.inner_names import Names, applied, own_name
 from pcbatch.frontend.build.iterables import zipped
 from pcbatch.frontend.build.itertools_loops import ITERTOOLS, Consume, indexed
 from pcbatch.frontend.source.generators import generator
+from pcbatch.frontend.source.renaming import renamed
 from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.streams import is_special, lazy
 from pcbatch.frontend.source.tree import (

@@ -21,6 +21,7 @@ from typing import Any
 
 import gast
 
+from pcbatch.frontend.build.kept_primitives import kept
 from pcbatch.frontend.build.operators import rewritten
 from pcbatch.frontend.source.compile_inner import compile_inner
 from pcbatch.frontend.source.function_unit import Unit
@@ -110,9 +111,10 @@ def default_expr(text: str, value: object) -> Expr:
 def _compile(unit: Unit, node: Node, nested: tuple[str, ...], ins: tuple[str, ...], arity: int) -> Callable[..., Any]:
     body = [gast.gast_to_ast(rewritten(unit, unit.nested[name])) for name in nested]
     body += _result(gast.gast_to_ast(rewritten(unit, node)), arity)
-    primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, {**unit.imports, SUPPORT: operators})
+    constants = {**unit.imports, SUPPORT: operators}
+    primitive = compile_inner(unit.fn, _definition(ins, body, node), PRIMITIVE, constants)
     assert primitive is not None  # all that it reads is a parameter, a global or a cell
-    return primitive
+    return kept(primitive, constants)
 
 
 def _definition(ins: tuple[str, ...], body: list[ast.stmt], at: Node) -> ast.stmt:

@@ -257,7 +257,8 @@ class Checker:
 
     def _value(self, node: Node, where: Where) -> None:
         target = self._batched(node, where)
-        if target is not None and not target.inline and (not target.along or target.rebound):
+        defined = isinstance(node.ctx, gast.Store)  # by `name = lambda ...`
+        if target is not None and not target.inline and not defined and (not target.along or target.rebound):
             name = target.fn.__name__
             title = f"the batched function `{name}` is used as a value"
             asked = self.given_to is not None and self._ask_callee(self.given_to, node)

@@ -277,7 +277,8 @@ def shown(value: Any) -> Any:
 
 
 def is_(a: Any, b: Any) -> Any:
-    """The operator `a is b`; refuses a comparison of a value of a lane with a number or an array."""
+    """The operator `a is b`; refuses a comparison of a value of a lane with a number or an array, and of two
+    collections."""
     plain = (bool, int, float, complex, jax.Array, np.generic, np.ndarray)
     if isinstance(a, RECORDS) or isinstance(b, RECORDS):
         return questions.is_(a, b)
@@ -294,7 +295,20 @@ def is_(a: Any, b: Any) -> Any:
             "`is` asks whether two names mean one Python object, and values of lanes are not objects",
             helps=("write `==`; for `c is True` just `c`, for `c is False` `not c`",),
         )
+    if _is_data(a) and _is_data(b):
+        raise Refusal(
+            "PCB305",
+            "`is` asks whether two names mean one object, and lists, tuples and dicts of a lane are values",
+            helps=("write `==`, or keep a number or a flag that says which of them it is",),
+        )
     return a is b
+
+
+def _is_data(value: Any) -> bool:
+    """Return whether a value is built of others, so that what reaches a lane is a copy of it."""
+    if isinstance(value, set | Container):
+        return True
+    return value is not None and not jax.tree_util.all_leaves([value])
 
 
 def is_not(a: Any, b: Any) -> Any:

@@ -20,6 +20,7 @@ from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print,
 from pcbatch.lowering.typing import traced_draws
 from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join_leaves, materialise, of_example
 from pcbatch.lowering.typing.join_types import differs, join
+from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
 from pcbatch.lowering.typing.made_records import MadeRecords, wanted
 from pcbatch.lowering.typing.trace import Traced, reading_tables, trace
 from pcbatch.records.arguments import mentions
@@ -87,6 +88,7 @@ def run(program: CfgProgram, args: Mapping[str, Abstract], widen: bool = True) -
     inferred = _infer(program, args, trace, widen)
     # Some function drew random numbers while it was traced: infer again, slowly, to learn which.
     if traced_draws.states(program) != before:
+        forget_traces()
         inferred = _infer(program, args, traced_draws.watching(program), widen)
     return inferred
 
@@ -124,6 +126,7 @@ class _Inference:
         self.current = (0, -1)  # the round and position of the block that is looked at
         self.both_arms = False  # follow both arms of a branch whose condition could not be typed
         self._cache: dict[OpKey, list[tuple[tuple[Abstract, ...], Traced]]] = {}
+        self._kept = KeptTraces()
         self.made = MadeRecords(tracer)
         self.inferred.heap = self.made.heap
 
@@ -238,9 +241,11 @@ class _Inference:
         run = with_tables(fn) if tables else fn
         if self.made.heap is not None:
             return self.made.trace(key, op, run, ins)
-        traced = self.tracer(run, ins, len(op.dsts), fn)
-        if tables:
-            traced = reading_tables(traced, ins)
+        kept = self._kept.get(fn, key, ins, len(op.dsts)) if self.tracer is trace else None
+        if kept is None:
+            kept = self.tracer(run, ins, len(op.dsts), fn)
+            self._kept.put(fn, key, ins, len(op.dsts), kept)
+        traced = reading_tables(kept, ins) if tables else kept
         cache.append((ins, traced))
         return traced
 

@@ -37,6 +37,7 @@ from pcbatch.lowering.typing.abstract_values import (
     with_origins,
 )
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.kept_traces import kept_join
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.origins import Origin, note, noting
 from pcbatch.records import reference as references
@@ -64,7 +65,8 @@ def join(a: Abstract, b: Abstract) -> Abstract:
     except JoinError as error:
         if error.kind not in ("structure", "shape", "value"):
             raise
-        return _of_objects(_joined(objects_of(a), objects_of(b), 0, error))
+        cause = error
+    return kept_join(a, b, lambda: _of_objects(_joined(objects_of(a), objects_of(b), 0, cause)))
 
 
 def differs(have: Abstract, want: Abstract) -> bool:

@@ -20,6 +20,7 @@ import jax
 
 from pcbatch.containers.aliasing import Key
 
+_registered: list[type] = []
 _INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("purelib", "platlib", "stdlib", "platstdlib")})
 
 
@@ -35,8 +36,14 @@ def register_made(value: Any, existing: Container[Key]) -> None:
             cls = type(leaf)
             if jax.tree_util.all_leaves([leaf]):  # an object before it may have the same class
                 jax.tree_util.register_pytree_with_keys(cls, _flatten, _unflattener(cls))
+                _registered.append(cls)
             for part in _attributes(leaf).values():
                 register_made(part, existing)
+
+
+def registered_classes() -> int:
+    """Return how many classes `register_made` has registered."""
+    return len(_registered)
 
 
 def is_plain_object(value: Any) -> bool:

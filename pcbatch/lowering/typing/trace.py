@@ -23,6 +23,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing import swallowed_errors
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf, is_array, with_origins
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
+from pcbatch.lowering.typing.make_jaxpr import make_jaxpr
 from pcbatch.lowering.typing.objects import is_plain_object, register_made
 from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.lowering.typing.traced_aliases import array_aliases, existing_objects, repeated_arrays
@@ -242,7 +243,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
     token = _tracing.set(True)
     try:
         with swallowed_errors.noticed(), noting() as notes, collecting() as made, noting_choices():
-            closed = jax.make_jaxpr(run)(*[to_aval(leaf) for value in ins for leaf in value.arrays])
+            closed = make_jaxpr(run, [to_aval(leaf) for value in ins for leaf in value.arrays])
     except Refusal as refused:
         refused.called = tuple(notes.called)
         raise

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.stack import StackProgram
-from pcbatch.transforms.primitive.errors import refuse_reverse
-from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, ReadResults, bind, jitted
+from pcbatch.transforms.primitive.errors import not_linear
+from pcbatch.transforms.primitive.operation import (
+    Axis,
+    BatchedOperation,
+    Differentiable,
+    Operation,
+    ReadResults,
+    bind,
+    jitted,
+    types_of,
+)
+
+Pullback = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 # For each element of a `vmap`
 
@@ -65,6 +76,13 @@ class MappedOperation:
     def abstract_eval(self, avals: Sequence[Any]) -> None:
         """The types of the results are those of the traced operation."""
 
+    def for_tangents(self) -> MappedOperation:
+        return replace(self, of=self._of.for_tangents())
+
+    @property
+    def _of(self) -> Differentiable:
+        return cast("Differentiable", self.of)  # else it has no `Jvp`
+
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         if not self.at_once:
             return one_by_one(self, size, axes)
@@ -84,11 +102,26 @@ class MappedOperation:
         return BatchedOperation(operation, operand, _behind_first_axis(inner.results), _behind_first_axis(inner.floats))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        outs = bind(self, *primals)
-        return outs, jvp_of(self, primals, tangents, outs)
+        # By the rule of the operation inside, which may be another one than forward mode of what it consists of.
+        each: Any = jax.vmap(self.of.jvp, in_axes=(self._axes, self._axes), axis_size=self.size)
+        outs, of_outs = each(list(primals), list(tangents))
+        return outs, of_outs
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise refuse_reverse()
+        return self._of_elements(self.of.transpose, cotangents, args)
+
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        return self._of_elements(lambda cts, xs: self._of.pullback(cts, xs, wanted), cotangents, args)
+
+    @property
+    def _axes(self) -> list[Axis]:
+        return [0 if is_mapped else None for is_mapped in self.mapped]
+
+    def _of_elements(self, pull: Pullback, cotangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """The cotangents of the arguments, from those of each element's."""
+        each: Any = jax.vmap(lambda cts, xs: list(pull(cts, xs)), in_axes=(0, self._axes), axis_size=self.size)
+        pairs = zip(each(list(cotangents), list(args)), self.mapped, strict=True)
+        return [ct if ct is None or is_mapped else ct.sum(0) for ct, is_mapped in pairs]
 
 
 def _behind_first_axis(read: ReadResults) -> ReadResults:
@@ -142,7 +175,7 @@ class Jvp:
     results.
     """
 
-    of: Operation
+    of: Differentiable
     moved: tuple[bool, ...]
     differentiates = True
 
@@ -159,14 +192,7 @@ class Jvp:
 
     def lower(self, *args: Any) -> Sequence[Any]:
         primals, tangents = args[: len(self.moved)], args[len(self.moved) :]
-        moved = [k for k, is_moved in enumerate(self.moved) if is_moved]
-
-        def function(*values: Any) -> list[Any]:
-            new = dict(zip(moved, values, strict=True))
-            return list(self.of.lower(*(new.get(k, x) for k, x in enumerate(primals))))
-
-        outs, of_outs = jax.jvp(function, [primals[k] for k in moved], list(tangents))
-        return [t for x, t in zip(outs, of_outs, strict=True) if is_inexact(x)]
+        return tangents_of(self.of.for_tangents().lower, self.moved, primals, tangents)
 
     def impl(self, *args: Any) -> Sequence[Any]:
         return list(jitted(self)(*args))
@@ -174,27 +200,80 @@ class Jvp:
     def abstract_eval(self, avals: Sequence[Any]) -> None:
         """The types of the results are those of the traced operation."""
 
+    def for_tangents(self) -> Jvp:
+        return replace(self, of=self.of.for_tangents())
+
     def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
         if all(axis is None for axis in axes[: len(self.moved)]):
             return at_once(self, size, axes)
-        return batch_tangents(lambda of: Jvp(of, self.moved), self.of, self.moved, size, axes)
+        return batch_tangents(lambda of: Jvp(cast("Differentiable", of), self.moved), self.of, self.moved, size, axes)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         outs = bind(self, *primals)
         return outs, jvp_of(self, primals, tangents, outs)
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-        raise refuse_reverse()
+        primals, tangents = args[: len(self.moved)], args[len(self.moved) :]
+        if any(x is None for x in primals):
+            raise not_linear()
+        unknown = self._by_operand([t is None for t in tangents], False)
+        of_primals = self.of.pullback(self._of_results(cotangents, primals), primals, unknown)
+        return [*[None] * len(primals), *(ct for ct, moved in zip(of_primals, self.moved, strict=True) if moved)]
+
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        # `D f(x) t` is linear in `t`: its pullback by `t` is that of `f`. In `x` it is the tangent of the pullback of
+        # `f`, because derivatives may be taken in any order.
+        count = len(self.moved)
+        primals, tangents = args[:count], args[count:]
+        positions = [k for k, is_moved in enumerate(self.moved) if is_moved]
+        by_tangent = self._by_operand(wanted[count:], False)
+        either = [a or b for a, b in zip(wanted, by_tangent, strict=False)]
+        of_results = self._of_results(cotangents, primals)
+
+        def of_primals_moved(*moved: Any) -> list[Any]:
+            new = dict(zip(positions, moved, strict=True))
+            return list(self.of.pullback(of_results, [new.get(k, x) for k, x in enumerate(primals)], either))
+
+        of_tangents, of_primals = jax.jvp(of_primals_moved, [primals[k] for k in positions], list(tangents))
+        return [
+            *(ct if is_wanted else None for ct, is_wanted in zip(of_primals, wanted, strict=False)),
+            *(of_tangents[k] if by_tangent[k] else None for k in positions),
+        ]
+
+    def _by_operand(self, of_tangents: Sequence[Any], of_others: Any) -> list[Any]:
+        """A value for each operand of `of`: that of its tangent if it is moved."""
+        values = iter(of_tangents)
+        return [next(values) if is_moved else of_others for is_moved in self.moved]
+
+    def _of_results(self, cotangents: Sequence[Any], primals: Sequence[Any]) -> list[Any]:
+        """The cotangents of all results of `of`, from those of the floating ones."""
+        floats = iter(cotangents)
+        types = types_of(self.of, [jax.typeof(x) for x in primals])
+        return [next(floats) if is_inexact(type_) else None for type_ in types]
+
+
+def tangents_of(
+    function: Callable[..., Sequence[Any]], moved: Sequence[bool], primals: Sequence[Any], tangents: Sequence[Any]
+) -> list[Any]:
+    """The tangents of the floating results of a function, from those of its arguments that are `moved`."""
+    positions = [k for k, is_moved in enumerate(moved) if is_moved]
+
+    def of_moved(*values: Any) -> list[Any]:
+        new = dict(zip(positions, values, strict=True))
+        return list(function(*(new.get(k, x) for k, x in enumerate(primals))))
+
+    outs, of_outs = jax.jvp(of_moved, [primals[k] for k in positions], list(tangents))
+    return [t for x, t in zip(outs, of_outs, strict=True) if is_inexact(x)]
 
 
 def batch_tangents(
-    tangents_of: Callable[[Operation], Operation],
+    make: Callable[[Operation], Operation],
     of: Operation,
     moved: Sequence[bool],
     size: int,
     axes: Sequence[Axis],
 ) -> BatchedOperation:
-    """Batch the tangents of `of`: they are `tangents_of` its batched operation. `axes` are of primals and tangents."""
+    """Batch the tangents of `of`: `make` makes them of its batched operation. `axes` are of primals and tangents."""
     count = len(moved)
     positions = [k for k, is_moved in enumerate(moved) if is_moved]
     # A primal is batched if it or its tangent is.
@@ -206,10 +285,12 @@ def batch_tangents(
     def operand(k: int, x: Any, axis: Axis) -> Any:
         return inner.operand(k if k < count else positions[k - count], x, axis)
 
-    return BatchedOperation(tangents_of(inner.operation), operand, inner.floats, inner.floats)
+    return BatchedOperation(make(inner.operation), operand, inner.floats, inner.floats)
 
 
-def jvp_of(operation: Operation, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+def jvp_of(
+    operation: Differentiable, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]
+) -> list[Any]:
     """The tangents of all results of an operation; None for those that have none."""
     moved = tuple(t is not None for t in tangents)
     of_outs = iter(bind(Jvp(operation, moved), *primals, *(t for t in tangents if t is not None)))
@@ -217,7 +298,7 @@ def jvp_of(operation: Operation, primals: Sequence[Any], tangents: Sequence[Any]
 
 
 def linear_jvp(
-    operation: Operation, first: int, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]
+    operation: Differentiable, first: int, primals: Sequence[Any], tangents: Sequence[Any], outs: Sequence[Any]
 ) -> list[Any]:
     """The tangents of the results of an operation that is linear in its operands from the `first` on: in these alone,
     it is its own derivative."""

@@ -49,16 +49,8 @@ def _diagnostic(program: StackProgram, error: Exception) -> Diagnostic | None:
     return None
 
 
-def refuse_reverse() -> UsageError:
-    """The error for reverse mode of a derivative."""
-    title = "reverse mode of a derivative of a batched function"
-    note = "its gradient undoes a run of the machine; that cannot be undone once more"
-    help = "take the outer derivative in forward mode: `jax.jacfwd(jax.grad(f))`, `jax.jvp(jax.grad(f), ...)`"
-    return UsageError(Diagnostic("PCB422", title, notes=(note,), helps=(help,)))
-
-
 def not_linear() -> UsageError:
-    """The error for the transpose of a run, recorded or not."""
+    """The error for the transpose of a run, recorded or not, and of derivatives in what they are not linear in."""
     title = "a batched function is transposed"
     note = "only linear functions can be, and nobody knows whether it is one"
     help = "write `jax.vjp(f, x)[1]`, with any `x`: if `f` is linear, that is its transpose"

@@ -64,6 +64,18 @@ class Operation(Hashable, Protocol):
         A cotangent is None where it is zero."""
 
 
+class Differentiable(Operation, Protocol):
+    """An operation whose tangents may be transposed (see `Jvp` in `derived.py`)."""
+
+    def for_tangents(self) -> Differentiable:
+        """Return the same function in the form that JAX's forward mode differentiates right."""
+
+    def pullback(self, cotangents: Sequence[Any], args: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
+        """Return the cotangents of the arguments that are `wanted`, None for the others, by operations that JAX may
+        differentiate. A cotangent is None where it is zero. The parts of a tape have none: the tape is a function of
+        the arguments of its run, and the derivative through it is in theirs."""
+
+
 @dataclass(frozen=True)
 class BatchedOperation:
     """An operation that does for all elements of a `vmap` what another does for one.

@@ -30,6 +30,7 @@ from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import Body, Load, LoadedPart, PoppedSlot, ReadRegister, SharedValue, Store
 from pcbatch.transforms.tape.block_vjp import Env, add, pull, replay, source_env, zero_where_inactive
 from pcbatch.transforms.tape.indexed_vjp import add_loaded, take_stored
+from pcbatch.transforms.tape.needs import PLAIN, Needs
 from pcbatch.transforms.tape.plan import BlockTape, Tape
 from pcbatch.transforms.tape.record_layout import active_first, append, reordered
 from pcbatch.transforms.tape.uniform_cotangents import capacity, deferred_key, deferred_keys, make_room, total
@@ -164,13 +165,14 @@ class BackwardContext:
 
     `known`: the tape and the arguments, by state key, and shared values by name. `apart`: reads must be in a loop of
     their own, or XLA would copy the buffers (see `step.apart`). `stride`: lanes of the recorded run for each lane here
-    (see `Backward.stride`).
+    (see `Backward.stride`). `needs`: those of its masks.
     """
 
     layout: BackwardLayout
     known: Values
     isolate_reads: bool = False
     stride: int = 1
+    needs: Needs = PLAIN
 
     def written(self, code: BackwardBlock) -> tuple[str, ...]:
         """The parts of the state that `step` gives."""
@@ -259,7 +261,7 @@ def _undo_records(context: BackwardContext, tape: BlockTape, carry: Values, wind
     incoming = _incoming(context.layout, tape, carry, window, replayed.depth)
     outputs = incoming.of_values(body, mask)
     memory = _InPlace(carry, window, mask, {})
-    pulled = pull(body, replayed.env, outputs, window.width, memory)
+    pulled = pull(body, replayed.env, outputs, window.width, memory, context.needs)
     registers, slots, small_shared = _distribute(tape, carry, window, incoming, pulled)
     deferred = {n: pulled.get(n, outputs.get(n)) for n in tape.deferred_cts}
     return BlockCotangents(
@@ -383,7 +385,7 @@ def _defer(
     columns = {str(n): x for n, x in computed.deferred.items()}
     rows = tape.deferred_layout.packed({**columns, "record": computed.record})
     state = {key: carry[key] for key in deferred_keys(tape)}
-    state = make_room(tape, state, context.known, context.stride, window.width)
+    state = make_room(tape, state, context.known, context.stride, window.width, context.needs)
     n = deferred_key(tape, "n")
     end, order = state[n], active_first(window, window.here)
     for name, x in rows.items():

@@ -11,10 +11,9 @@ cotangent: they are those that need a result of the steps that use the value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, Protocol
 
 import jax
@@ -24,6 +23,7 @@ from pcbatch.lowering.typing.jax_types import from_storage, storage_type, zeros
 from pcbatch.runtime.vm.indexed_access import Batch, Common, Operand
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.transforms.tape.block_ssa import Body, Load, Node, SharedValue, Store
+from pcbatch.transforms.tape.needs import PLAIN, Needs
 
 
 class Memory(Protocol):
@@ -77,27 +77,31 @@ def _batched(fn: Callable[..., Any], operands: Sequence[Operand], width: int) ->
 
 @dataclass
 class _Cotangents:
-    """Cotangents by number of the value, and the records that need the value: bool[records]."""
+    """Cotangents by number of the value, and the records that need the value (`needs.py`)."""
 
     of: dict[int, Any]
     needed: dict[int, jax.Array]
+    needs: Needs
 
     def add(self, number: int, ct: Any, needing: jax.Array | None) -> None:
-        """Add to the cotangent of a value. `needing`: bool[records]; None for a shared value, which has one cotangent
-        for all records."""
+        """Add to the cotangent of a value. `needing`: its needs by this use; None for a shared value, which has one
+        cotangent for all records."""
         add(self.of, number, ct)
         if needing is not None:
-            self.needed[number] = self.needed[number] | needing if number in self.needed else needing
+            known = self.needed.get(number)
+            self.needed[number] = needing if known is None else self.needs.either(known, needing)
 
 
-def _initial(cotangents: Mapping[int, Any], env: Env) -> _Cotangents:
+def _initial(cotangents: Mapping[int, Any], env: Env, needs: Needs) -> _Cotangents:
     records = {n: ct for n, ct in cotangents.items() if isinstance(env[n], Batch)}
-    return _Cotangents(dict(cotangents), {n: _any_in_record(ct) for n, ct in records.items()})
+    return _Cotangents(dict(cotangents), {n: needs.of(ct) for n, ct in records.items()}, needs)
 
 
-def pull(body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory: Memory) -> dict[int, Any]:
+def pull(
+    body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory: Memory, needs: Needs = PLAIN
+) -> dict[int, Any]:
     """The cotangents of all values that records hold or compute, from those of the outputs; [width, ...] by number."""
-    cts = _initial({number: ct for number, ct in cotangents.items() if isinstance(env[number], Batch)}, env)
+    cts = _initial({number: ct for number, ct in cotangents.items() if isinstance(env[number], Batch)}, env, needs)
     dependent = _dependent(body, env)
     for step in reversed(body.steps):
         match step:
@@ -109,13 +113,15 @@ def pull(body: Body, env: Env, cotangents: Mapping[int, Any], width: int, memory
             case Store():
                 if is_inexact(env[step.ins[1]]):
                     stored = memory.undo_store(step, _values(step.ins[:1], env, width))
-                    cts.add(step.ins[1], stored, _any_in_record(stored))
+                    cts.add(step.ins[1], stored, needs.of(stored))
     return cts.of
 
 
-def pull_shared(body: Body, env: Env, cotangents: Mapping[int, Any], width: int) -> dict[int, Any]:
+def pull_shared(
+    body: Body, env: Env, cotangents: Mapping[int, Any], width: int, needs: Needs = PLAIN
+) -> dict[int, Any]:
     """The cotangents of shared values, summed over the records, from those of values at `Body.edge`."""
-    cts = _initial({n: ct.sum(0) if isinstance(env[n], Common) else ct for n, ct in cotangents.items()}, env)
+    cts = _initial({n: ct.sum(0) if isinstance(env[n], Common) else ct for n, ct in cotangents.items()}, env, needs)
     for step in reversed(body.steps):
         if isinstance(step, Node):
             _undo(step, env, cts, width, body.deferred)
@@ -140,48 +146,79 @@ def _undo(step: Node, env: Env, cts: _Cotangents, width: int, wanted: AbstractSe
     out_cts = [cts.of[step.outs[k]] for k in outs]
     operands = [env[i] for i in step.ins]
     masks = [cts.needed[step.outs[k]] for k in outs if step.outs[k] in cts.needed]
-    needed = reduce(jnp.logical_or, masks) if masks else None  # None: all inputs are uniform
-    uniform = [k for k in ins if isinstance(operands[k], Common)]
-    if needed is not None and uniform and not step.linear:
-        # The cotangent of a uniform input is summed over all records inside `jax.vjp`, where a single `0 * inf` would
-        # spoil the sum. Records that do not need the result compute with the values of one that does.
-        operands = [x if isinstance(x, Common) else Batch(_from_active_lane(x.value, needed)) for x in operands]  # type: ignore[union-attr]
-
-    def function(*values: Any) -> list[Any]:
-        new = dict(zip(ins, values, strict=True))
-        chosen = [type(x)(new.get(k, x.value)) for k, x in enumerate(operands)]  # type: ignore[union-attr]
-        results = _batched(step.fn, chosen, width)
-        return [results[k].value for k in outs]  # type: ignore[union-attr]
-
-    values = [operands[k].value for k in ins]  # type: ignore[union-attr]
-    in_cts = jax.vjp(function, *values)[1](out_cts)
+    needed = cts.needs.any_of(masks) if masks else None  # None: all inputs are uniform
+    undone = _Undone(step, tuple(type(x) for x in operands), tuple(outs), tuple(ins), width)
+    values = [x.value for x in operands]  # type: ignore[union-attr]
+    if needed is None or step.linear:
+        in_cts: Iterable[Any] = undone.pull(out_cts, values)
+    else:
+        in_cts = cts.needs.apply(undone.masked, needed, out_cts, values)
     for k, ct in zip(ins, in_cts, strict=True):
-        if needed is not None and not step.linear:
-            mask = jnp.any(needed) if k in uniform else lane_mask(needed, ct)
-            ct = jnp.where(mask, ct, jnp.zeros((), ct.dtype))
-        cts.add(step.ins[k], ct, None if k in uniform else _needing(step, k, needed, operands))
+        cts.add(step.ins[k], ct, None if k in undone.uniform else _needing(step, k, needed, values, cts.needs))
 
 
-def _needing(step: Node, k: int, needed: jax.Array | None, operands: Sequence[Operand]) -> jax.Array | None:
+@dataclass(frozen=True)
+class _Undone:
+    """The pullback of a step, from the cotangents of its results `outs` to those of its inputs `ins`."""
+
+    step: Node
+    kinds: tuple[Any, ...]  # of its inputs: `Batch` or `Common`
+    outs: tuple[int, ...]
+    ins: tuple[int, ...]
+    width: int
+
+    @property
+    def uniform(self) -> list[int]:
+        """The inputs in `ins` that all records share."""
+        return [k for k in self.ins if self.kinds[k] is Common]
+
+    def pull(self, out_cts: Sequence[Any], values: Sequence[Any]) -> Sequence[Any]:
+        """The cotangents of the inputs, whose values are given."""
+
+        def function(*wanted: Any) -> list[Any]:
+            new = dict(zip(self.ins, wanted, strict=True))
+            chosen = [kind(new.get(k, x)) for k, (kind, x) in enumerate(zip(self.kinds, values, strict=True))]
+            results = _batched(self.step.fn, chosen, self.width)
+            return [results[k].value for k in self.outs]  # type: ignore[union-attr]
+
+        in_cts: Sequence[Any] = jax.vjp(function, *(values[k] for k in self.ins))[1](list(out_cts))
+        return in_cts
+
+    def masked(self, needed: jax.Array, out_cts: Sequence[Any], values: Sequence[Any]) -> Iterator[Any]:
+        """The cotangents of the inputs, zero where `needed`, bool[records], is false."""
+        if self.uniform:
+            # The cotangent of a uniform input is summed over all records inside `jax.vjp`, where a single `0 * inf`
+            # would spoil the sum. Records that do not need the result compute with the values of one that does.
+            pairs = zip(self.kinds, values, strict=True)
+            values = [x if kind is Common else _from_active_lane(x, needed) for kind, x in pairs]
+        for k, ct in zip(self.ins, self.pull(out_cts, values), strict=True):
+            mask = jnp.any(needed) if k in self.uniform else lane_mask(needed, ct)
+            yield jnp.where(mask, ct, jnp.zeros((), ct.dtype))
+
+
+def _needing(step: Node, k: int, needed: jax.Array | None, values: Sequence[Any], needs: Needs) -> jax.Array | None:
     """The records that need operand `k` of a step, of those that need its result."""
     if needed is None or not step.selects or k == 0:
         return needed
-    condition: jax.Array = operands[0].value  # type: ignore[union-attr]
-    return needed & (condition if k == 1 else ~condition)
+    condition: jax.Array = values[0]
+    among: jax.Array = needs.among(needed, condition if k == 1 else ~condition)
+    return among
 
 
-def zero_preserving_vjp(fn: Callable[..., Any]) -> Callable[..., Any]:
+def zero_preserving_vjp(fn: Callable[..., Any], needs: Needs = PLAIN) -> Callable[..., Any]:
     """Return `fn` with a pullback that maps zero to zero, whatever the values are."""
     wrapped: Any = jax.custom_vjp(fn)
 
+    def masked(nonzero: jax.Array, *cts: Any) -> list[Any]:
+        return [jnp.where(nonzero, ct, jnp.zeros((), ct.dtype)) for ct in cts]
+
     def pull(pullback: Any, cotangents: Any) -> Any:
         floats = [ct for ct in jax.tree.leaves(cotangents) if jnp.issubdtype(ct.dtype, jnp.inexact)]
-        nonzero = reduce(jnp.logical_or, (jnp.any(ct != 0) for ct in floats), jnp.zeros((), bool))
-
-        def masked(ct: Any) -> Any:
-            return jnp.where(nonzero, ct, jnp.zeros((), ct.dtype)) if jnp.issubdtype(ct.dtype, jnp.inexact) else ct
-
-        return jax.tree.map(masked, pullback(cotangents))
+        nonzero = needs.of_all(floats)
+        leaves, tree = jax.tree.flatten(pullback(cotangents))
+        inexact = [k for k, ct in enumerate(leaves) if jnp.issubdtype(ct.dtype, jnp.inexact)]
+        new = dict(zip(inexact, needs.apply(masked, nonzero, *(leaves[k] for k in inexact)), strict=True))
+        return jax.tree.unflatten(tree, [new.get(k, ct) for k, ct in enumerate(leaves)])
 
     wrapped.defvjp(lambda *args: jax.vjp(fn, *args), pull)
     function: Callable[..., Any] = wrapped
@@ -195,15 +232,6 @@ def zero_where_inactive(mask: jax.Array, value: Any) -> Any:
 
 def _from_active_lane(value: Any, mask: jax.Array) -> Any:
     return jnp.where(lane_mask(mask, value), value, value[jnp.argmax(mask)][None])
-
-
-def _any_in_record(ct: Any) -> jax.Array:
-    return jnp.any((ct != 0).reshape(ct.shape[0], -1), axis=1)
-
-
-def any_in_record(cts: Sequence[Any]) -> jax.Array:
-    """bool[records]: whether some cotangent of the record is not zero."""
-    return reduce(jnp.logical_or, map(_any_in_record, cts))
 
 
 def spread_over(operand: Operand, width: int) -> Any:

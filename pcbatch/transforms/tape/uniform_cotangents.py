@@ -16,7 +16,8 @@ import jax.numpy as jnp
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import reg
 from pcbatch.transforms.tape.block_ssa import SharedValue
-from pcbatch.transforms.tape.block_vjp import any_in_record, pull_shared, replay, source_env, zero_where_inactive
+from pcbatch.transforms.tape.block_vjp import pull_shared, replay, source_env, zero_where_inactive
+from pcbatch.transforms.tape.needs import Needs, any_in_record
 from pcbatch.transforms.tape.plan import STATUS, BlockTape, Tape
 
 RECORDS = 512  # records of one pullback, unless there are more lanes
@@ -44,7 +45,7 @@ def capacity(lanes: int) -> int:
     return most + lanes
 
 
-def make_room(block: BlockTape, state: Values, known: Values, stride: int, width: int) -> Values:
+def make_room(block: BlockTape, state: Values, known: Values, stride: int, width: int, needs: Needs) -> Values:
     """Pull back the oldest deferred cotangents of a block if there is no room for `width` more.
 
     `state` has the `deferred_keys` of the block, `known` the tape and the arguments by state key, and shared values by
@@ -53,7 +54,7 @@ def make_room(block: BlockTape, state: Values, known: Values, stride: int, width
     rows = next(state[deferred_key(block, name)].shape[0] for name in block.deferred_layout.buffers)
 
     def flush_oldest(s: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
-        return jnp.zeros((), bool), _flush_chunk(block, s[1], known, stride)
+        return jnp.zeros((), bool), _flush_chunk(block, s[1], known, stride, needs)
 
     # A loop of at most one iteration: a conditional would copy the sums.
     full = state[deferred_key(block, "n")] + width > rows
@@ -61,7 +62,7 @@ def make_room(block: BlockTape, state: Values, known: Values, stride: int, width
     return flushed
 
 
-def _flush_chunk(block: BlockTape, state: Values, known: Values, stride: int) -> Values:
+def _flush_chunk(block: BlockTape, state: Values, known: Values, stride: int, needs: Needs) -> Values:
     """Pull back the oldest deferred cotangents and add the results to the sums; at most as many as lanes remain."""
     layout, n = block.deferred_layout, deferred_key(block, "n")
     rows = next(state[deferred_key(block, name)].shape[0] for name in layout.buffers)
@@ -69,8 +70,9 @@ def _flush_chunk(block: BlockTape, state: Values, known: Values, stride: int) ->
     buffers = {name: state[deferred_key(block, name)] for name in layout.buffers}
     columns = layout.read(buffers, jnp.arange(chunk, dtype=jnp.int32))
     filled = jnp.arange(chunk, dtype=jnp.int32) < state[n]
-    nonzero = any_in_record([columns[str(number)] for number in block.deferred_cts])
-    pulled = _pull_chunk(block, columns, filled & nonzero, known, stride)
+    if not needs.tangents:  # else the pullback masks those with tangents of zero, too
+        filled = filled & any_in_record([columns[str(number)] for number in block.deferred_cts])
+    pulled = _pull_chunk(block, columns, filled, known, stride, needs)
     sums = {total(v): state[total(v)] + pulled[v] for v in block.deferred if v in pulled}
     rest = {deferred_key(block, name): _without_first(state[deferred_key(block, name)], chunk) for name in buffers}
     return {**state, **sums, **rest, n: jnp.maximum(state[n] - chunk, 0)}
@@ -81,7 +83,7 @@ def _without_first(rows: Any, chunk: int) -> Any:
 
 
 def _pull_chunk(
-    block: BlockTape, columns: Mapping[str, Any], mask: jax.Array, known: Values, stride: int
+    block: BlockTape, columns: Mapping[str, Any], mask: jax.Array, known: Values, stride: int, needs: Needs
 ) -> dict[str, Any]:
     """The cotangents of shared values by name, summed over the records in `mask`, bool[records]."""
     width = mask.shape[0]
@@ -98,18 +100,18 @@ def _pull_chunk(
     env = replay(block.body, source_env(block.body, values, known, width), width)
     cotangents = {n: zero_where_inactive(mask, columns[str(n)]) for n in block.deferred_cts}
     cotangents |= {n: cotangents[first] for n, first in block.alias_of.items()}
-    pulled = pull_shared(block.body, env, cotangents, width)
+    pulled = pull_shared(block.body, env, cotangents, width, needs)
     numbers = {s.name: s.number for s in block.body.sources if isinstance(s, SharedValue)}
     return {v: pulled[numbers[v]] for v in block.deferred if numbers[v] in pulled}
 
 
-def flush(tape: Tape, carry: Values, known: Values, stride: int) -> Values:
+def flush(tape: Tape, carry: Values, known: Values, stride: int, needs: Needs) -> Values:
     """Pull back all deferred cotangents, so that the sums are complete."""
     for block in tape.blocks:
         if block.deferred_cts:
             state = {key: carry[key] for key in deferred_keys(block)}
             for _ in range(2):  # a chunk, and as many records as there are lanes: no more than another chunk
-                state = _flush_chunk(block, state, known, stride)
+                state = _flush_chunk(block, state, known, stride, needs)
             carry = {**carry, **state}
     return carry
 
