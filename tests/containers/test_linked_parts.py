@@ -579,7 +579,16 @@ def swapped_by_a_third_name(n):
     return g
 
 
+def reversed_below_its_loop(n):
+    g = [[n, 2], [3, 4]]
+    for s in g:
+        s[0] = 9
+        g.reverse()
+    return g
+
+
 RIGHT = [
+    reversed_below_its_loop,
     chosen_list,
     swapped_by_a_third_name,
     two_names,
@@ -608,7 +617,18 @@ RIGHT = [
     list_that_grows_below_its_loop,
     element_added_in_place,
 ]
+
+
+def reversed_while_a_row_is_kept(n):
+    g = [[n, 2], [3, 4]]
+    for s in g:
+        g.reverse()
+        s[0] = 9
+    return g
+
+
 REFUSED = [
+    reversed_while_a_row_is_kept,
     row_alias_after,
     row_alias_swap,
     row_alias_pop,

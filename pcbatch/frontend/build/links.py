@@ -11,7 +11,7 @@ the check of ownership has asked for (`Decisions.linked`). Which links hold at a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -141,11 +141,26 @@ def _after(op: Op, facts: Facts, linked: frozenset[Loc]) -> Facts:
     for name in same:
         change = op.expr.changes[0] if isinstance(op, Prim) else Change(0)
         if not change.grows:
-            kept = {fact for fact in kept if fact.root != name or len(fact.keys) < change.depth}
+            depths = _depths(name, kept)
+            kept = {fact for fact in kept if depths.get(fact.child, 0) < change.depth}
     link = _link(op, linked)
     if link is not None and link.root not in writes(op):
         kept.add(Fact(writes(op)[0], link.root, link.keys))
     return frozenset(kept)
+
+
+def _depths(name: str, facts: Collection[Fact]) -> dict[str, int]:
+    """How many keys lead from a variable to each that is linked with it; less than zero for what it is a part of."""
+    depths, waiting, most = {name: 0}, [name], sum(len(fact.keys) for fact in facts)
+    while waiting:
+        here = waiting.pop()
+        for fact in facts:
+            for one, other, step in ((fact.root, fact.child, len(fact.keys)), (fact.child, fact.root, -len(fact.keys))):
+                depth = min(depths[here] + step, most)
+                if one == here and (other not in depths or depths[other] < depth):
+                    depths[other] = depth
+                    waiting.append(other)
+    return depths
 
 
 def _updates(changed: str, facts: Facts, loc: Loc | None) -> Iterator[Op]:
