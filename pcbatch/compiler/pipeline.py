@@ -171,7 +171,8 @@ def compile_stages(
                 decisions = more.decisions
             except check_ownership.Aliased as error:
                 # The names may be kept equal; if they cannot, what is reported is the program as it was written.
-                first = first or _explained(_with_names(error, fn, along, _statics(args or {})), along)
+                written = _with_names(CompileError(error.diagnostics), fn, along, _statics(args or {}))
+                first = first or _explained(written, along)
                 linked = expand.linking(error, decisions)
                 if linked == decisions:
                     raise first from None
