@@ -12,6 +12,7 @@ from pcbatch.frontend.source.decisions import Decisions
 from pcbatch.frontend.source.streams import CONSUMERS, LAZY
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
+from pcbatch.lowering.diagnose.check_ownership import Aliased
 from pcbatch.lowering.diagnose.primitive_errors import NOT_CONSTANT, NOT_CONSTANT_TEXTS
 from pcbatch.lowering.diagnose.traceback_spans import below, user_frames
 from pcbatch.lowering.typing.infer import Inferred
@@ -47,6 +48,11 @@ def look_at_records(inferred: Inferred, decisions: Decisions) -> None:
     """Raise Expand if inference has found classes of objects that have to be records made in lanes."""
     if not inferred.wanted <= decisions.made:
         raise Expand(replace(decisions, made=decisions.made | inferred.wanted))
+
+
+def linking(error: Aliased, decisions: Decisions) -> Decisions:
+    """Return the decisions after changes that another name would show: the names may be kept equal."""
+    return replace(decisions, linked=decisions.linked | error.linked, in_place=decisions.in_place | error.in_place)
 
 
 def _may_loop(op: Prim) -> bool:

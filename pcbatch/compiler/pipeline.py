@@ -159,6 +159,7 @@ def compile_stages(
     program, InternalError for those of a pass.
     """
     along, decisions = Along(is_batched), replace(NONE, made=wrap_entry.classes_of_arguments(args or {}))
+    first: CompileError | None = None
     with keeping_primitives(), keeping_traces():
         while True:
             try:
@@ -168,8 +169,20 @@ def compile_stages(
                 along = along.grown()
             except expand.Expand as more:
                 decisions = more.decisions
+            except check_ownership.Aliased as error:
+                # The names may be kept equal; if they cannot, what is reported is the program as it was written.
+                written = _with_names(CompileError(error.diagnostics), fn, along, _statics(args or {}))
+                first = first or _explained(written, along)
+                linked = expand.linking(error, decisions)
+                if linked == decisions:
+                    raise first from None
+                decisions = linked
             except CompileError as error:
-                raise (explained(error, along) if along.reasons else error) from None
+                raise (first or _explained(error, along)) from None
+
+
+def _explained(error: CompileError, along: Along) -> CompileError:
+    return explained(error, along) if along.reasons else error
 
 
 def _compile(
@@ -196,10 +209,14 @@ def _compile(
         cfg, inferred = _inferred(source, args, is_batched, decisions)
         try:
             check_types.run(cfg, inferred)
-            check_ownership.run(cfg, inferred)
         except CompileError as error:
             expand.look_at_records(inferred, decisions)
             raise _with_names(error, fn, is_batched, statics) from None
+        try:
+            check_ownership.run(cfg, inferred)
+        except check_ownership.Aliased:
+            expand.look_at_records(inferred, decisions)
+            raise
         entry = cfg.function(cfg.entry)
         result = inferred.types[entry.name, entry.results[0]]
         params = {p: inferred.types[entry.name, p] for p in entry.params}

@@ -7,7 +7,9 @@ an inner object is not one of the object around it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -38,6 +40,45 @@ class Alias(NamedTuple):
     own_source: bool
 
 
+Choices = dict[int, tuple[Any, tuple[Any, ...], object]]
+_choices: ContextVar[Choices | None] = ContextVar("pcbatch_choices", default=None)
+
+
+@contextmanager
+def noting_choices() -> Iterator[None]:
+    """Remember, while a primitive is traced, of which objects those are that it has made by `one_of`."""
+    token = _choices.set({})
+    try:
+        yield
+    finally:
+        _choices.reset(token)
+
+
+def one_of(made: Any, objects: Sequence[Any], group: object = None) -> Any:
+    """Return a value that was computed by a selection, and note that in Python it is one of these objects.
+
+    Two values of one `group`, such as the elements of a sorted list, are never one object.
+    """
+    choices = _choices.get()
+    if choices is None or not _may_change(made):
+        return made
+    choices[id(made)] = (made, tuple(objects), object() if group is None else group)
+    found = parts_of(made)
+    if found is not None and not isinstance(made, Container | Optional):
+        for k, part in enumerate(found[1]):
+            one_of(part, [_part(each, k, len(found[1])) for each in objects], group)
+    return made
+
+
+def _may_change(value: Any) -> bool:
+    return not (value is None or isinstance(value, IMMUTABLE))
+
+
+def _part(value: Any, k: int, count: int) -> Any:
+    found = parts_of(value)
+    return value if found is None or len(found[1]) != count else found[1][k]
+
+
 class Parts:
     """The mutable objects of a value, by keys; `repeated` tells whether one object stands at several places in it."""
 
@@ -47,11 +88,19 @@ class Parts:
         self.repeated = False
         self._seen: set[int] = set()
         self._kept: list[Any] = []  # so that no identity is used again
+        self._views: dict[int, Container] = {}  # one view of each container that there are views of
+        self._groups: dict[Key, object] = {}  # which choice an object was found in
         self._add(value, self.own)
 
     def _add(self, value: Any, level: set[Key]) -> None:
         if value is None or isinstance(value, IMMUTABLE) or len(self._seen) > MOST:
             return
+        if isinstance(value, Optional):
+            self._add(value.value, level)
+            return
+        choice = (_choices.get() or {}).get(id(value))
+        if choice is not None:
+            self._add_choice(choice[1], choice[2], level)
         if isinstance(value, Container):
             self._add_container(value, level)
             return
@@ -76,6 +125,16 @@ class Parts:
         for part in inside:
             self._add(part, self.inner)
 
+    def _add_choice(self, objects: tuple[Any, ...], group: object, level: set[Key]) -> None:
+        """Add the objects of which a value is one."""
+        for each in objects:
+            parts = Parts(each)
+            self._kept.append(parts)
+            for key in parts.own:
+                self.repeated |= self._groups.setdefault(key, group) is not group
+            level |= parts.own
+            self.inner |= parts.inner
+
     def _add_container(self, value: Container, level: set[Key]) -> None:
         """Add a container of the lane. Its elements have no identities: all of them count as one object."""
         self._kept.append(value)
@@ -89,16 +148,32 @@ class Parts:
             self._add(element, self.inner)
         parent = value.parent
         while parent is not None:
-            for element in parent.held:
-                self._add(element, self.inner)
+            self._add_held(parent, level)
+            if (
+                level is self.inner
+                and parent is value.parent
+                and self._views.setdefault(id(parent), value) is not value
+            ):
+                self.repeated = True
             keys = {("inside", id(one)) for one in with_origins(parent)}
             level |= keys
             self.inner |= keys
             parent = parent.parent
 
+    def _add_held(self, parent: Container, level: set[Key]) -> None:
+        """Add what has become an element of a container, for a view of it: the view may be any of these objects, or
+        one inside them."""
+        for element in parent.held:
+            parts = Parts(element)
+            self._kept.append(parts)
+            for keys in (level, self.inner):
+                keys |= parts.own | parts.inner
+
 
 def parts_of(value: Any) -> tuple[bool, list[Any]] | None:
     """Return whether an object can be changed, and what it holds; None for an object without parts."""
+    if isinstance(value, Optional):
+        return False, [value.value]
     if isinstance(value, np.ndarray):
         return True, [value.base] if isinstance(value.base, np.ndarray) else []
     if isinstance(value, dict):

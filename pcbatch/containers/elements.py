@@ -87,7 +87,8 @@ class Rows(Container):
         """Return the mutable objects that a list or a Python iterable has for elements, or in them."""
         if not isinstance(values, Rows):
             return tuple(values) if isinstance(values, list | tuple) else ()
-        return tuple(part.view((*values.place, 0), values) for part in parts(values.node._columns) if is_rows(part))
+        views = (part.view((*values.place, 0), values) for part in parts(values.node._columns) if is_rows(part))
+        return (*values.held, *views)
 
     def hold(self, values: Any) -> None:
         """Remember the mutable objects among values that have become elements, or whose elements have."""

@@ -14,7 +14,7 @@ from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import holds_same
-from pcbatch.containers.elements import join_origins, origins_of, prepare, unify
+from pcbatch.containers.elements import join_origins, lists_in, origins_of, prepare, unify
 from pcbatch.containers.hash_table import Place, Table
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.errors import Refusal
@@ -171,6 +171,7 @@ class Entries(Container):
 
     def store(self, key: Any, value: Any, where: Any = True) -> None:
         """Give a key a value where a condition holds; a key that is there stays."""
+        self.hold(value)
         value = self._fit(key, value)
         assert self.table is not None
         place = self._find(key)
@@ -193,10 +194,26 @@ class Entries(Container):
 
     def copy(self) -> Self:
         """Return a dict or set with the same entries."""
-        return holds_same(jax.tree.map(lambda leaf: leaf, self.with_table(self.table)), self)  # type: ignore[no-any-return]
+        new: Self = holds_same(jax.tree.map(lambda leaf: leaf, self.with_table(self.table)), self)
+        new.hold(self.elements())
+        return new
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def hold(self, values: Any) -> None:
+        """Remember the mutable objects among values that have become values of entries."""
+        if lists_in(values):
+            self.held = (*self.held, values)
+
+    def elements(self) -> tuple[Any, ...]:
+        """Return the mutable objects that are values of entries."""
+        return self.held
 
     def _store_list(self, keys: LaneList, values: Any) -> None:
         """Store the keys of a list, each with the value at the same index of another list (None for a set)."""
+        if values is not None:
+            self.hold(values.elements_in(values))
         if isinstance(keys.length, int) and keys.length == 0:
             return
         key = jax.tree.map(lambda leaf: leaf[0], keys.columns)

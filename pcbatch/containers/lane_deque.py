@@ -43,7 +43,7 @@ class LaneDeque(LaneList):
         new: LaneDeque = cls.tree_unflatten(source.origins, (source.columns, jnp.stack(state)))
         new._reserve(max(capacity(), rounded(n) if isinstance(n, int) else 0))
         new._trim_left()
-        new.hold(new.elements_in(values))
+        new.hold(new.elements_in(source))
         return new
 
     @property
@@ -174,7 +174,7 @@ class LaneDeque(LaneList):
         other = as_list(values)
         other = other.copy()
         other.reverse()
-        self.hold(self.elements_in(values))
+        self.hold(self.elements_in(other))
         self._splice(0, 0, other)
         if self.maxlen is not None:
             self.length = jnp.minimum(self.length, self.maxlen)

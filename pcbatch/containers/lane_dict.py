@@ -11,11 +11,12 @@ import jax.numpy as jnp
 
 from pcbatch.containers import keys as lane_keys
 from pcbatch.containers import list_order
+from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import note_value
 from pcbatch.containers.dict_view import DictView
-from pcbatch.containers.elements import element_at, prepare, unify
+from pcbatch.containers.elements import element_at, lists_in, prepare, unify
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place
 from pcbatch.containers.joinable import Joinable
@@ -135,7 +136,8 @@ class LaneDict(Entries):
         if self.table is None:
             return default
         place = self._find(key)
-        return note_value(self, _or_else(place.present, self._taken(place), default))
+        value = one_of(self._taken(place), [self._value_at(place)])
+        return note_value(self, _or_else(place.present, value, default))
 
     def ordered_value(self, key: Any) -> Any:
         """Return the value of a key that is to be compared, which None cannot be."""
@@ -182,12 +184,22 @@ class LaneDict(Entries):
 
     def values_list(self) -> LaneList:
         """Return the values in the order of insertion."""
-        return self._columns(None if self.table is None else self.table.values, self.value_origins)
+        values = self._columns(None if self.table is None else self.table.values, self.value_origins)
+        values.hold(self.elements())
+        return values
+
+    def elements(self) -> tuple[Any, ...]:
+        """Return the mutable objects that are values, and a view of one that was a value before."""
+        if self.table is None or not lists_in(self.table.values):
+            return self.held
+        return (*self.held, element_at(_Bucket(self, 0), 0))  # type: ignore[arg-type]
 
     def items_list(self) -> LaneList:
         """Return the pairs of keys and values in the order of insertion."""
         pair = None if self.table is None else (self.table.keys, self.table.values)
-        return self._columns(pair, (*self.key_origins, *self.value_origins))
+        pairs = self._columns(pair, (*self.key_origins, *self.value_origins))
+        pairs.hold(self.elements())
+        return pairs
 
     def keys(self) -> DictView:
         """Return the view of the keys."""
@@ -321,14 +333,15 @@ FEW = 8  # entries of a known dict that are stored one by one
 def _or_else(present: Any, value: Any, default: Any) -> Any:
     """A value where it is present, and a default elsewhere."""
     if default is None and not isinstance(value, Joinable):
-        return Optional(jax.tree.map(jnp.asarray, value), present)
+        return Optional(one_of(jax.tree.map(jnp.asarray, value), [value]), present)
+    objects = (value, default)
     default = prepare(default)
     value, other = unify(value, (), default, ())
 
     def choose(x: Any, y: Any) -> Any:
         return note(jnp.where(present, x, y), either(x, y))
 
-    return jax.tree.map(choose, value, other)
+    return one_of(jax.tree.map(choose, value, other), objects)
 
 
 def _part(pairs: LaneList, k: int) -> LaneList:
@@ -337,6 +350,8 @@ def _part(pairs: LaneList, k: int) -> LaneList:
     first = len(jax.tree.leaves(columns[0]))
     origins = pairs.origins[:first] if k == 0 else pairs.origins[first:]
     part: LaneList = LaneList.tree_unflatten(origins, (columns[k], pairs.length))
+    if k == 1:
+        part.hold(pairs.held)
     return part
 
 

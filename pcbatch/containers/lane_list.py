@@ -199,12 +199,13 @@ class LaneList(LaneSequence):
     def _new(self, columns: Any, length: Any) -> LaneList:
         new: LaneList = LaneList.tree_unflatten(self.origins, (columns, length))
         holds_same(new, self)
+        new.hold(self.elements_in(self))
         return new
 
     def extend(self, values: Any, /) -> None:
         """Add all elements of a list, an array or a Python iterable at the end."""
         other = as_list(values)
-        self.hold(self.elements_in(values))
+        self.hold(self.elements_in(other))
         if isinstance(other.length, int) and other.length == 1:
             self.append(other._taken(0))
         elif not (isinstance(other.length, int) and other.length == 0):
@@ -241,6 +242,9 @@ class LaneList(LaneSequence):
         new = self.with_data(jax.tree.map(lambda leaf: leaf, self.columns), self.state, self.origins)
         new.hold(self.elements_in(self))
         return holds_same(new, self)
+
+    def __copy__(self) -> Any:
+        return self.copy()
 
     def reverse(self) -> None:
         """Reverse the order of the elements."""
@@ -292,9 +296,7 @@ class LaneList(LaneSequence):
             columns = taken(columns, part.start + part.step * jnp.arange(part.count, dtype=np.int32))
         elif not (type(part.start) is int and part.start == 0 and type(part.step) is int and part.step == 1):
             columns = taken(columns, part.start + part.step * self._numbers())
-        new = plain._new(columns, part.count)
-        new.hold(self.elements_in(self))
-        return new
+        return plain._new(columns, part.count)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.hold(self.elements_in(value) if isinstance(index, slice) else value)

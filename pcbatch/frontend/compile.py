@@ -11,11 +11,13 @@ from pcbatch.frontend.build import consumers
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.exceptions import begin_catching, end_catching
 from pcbatch.frontend.build.expressions import lower_into
+from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
 from pcbatch.frontend.changed_parameters import Changed, changed_parameters
 from pcbatch.frontend.source.along import Along, CodeKey, key_of
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target, same_statics
+from pcbatch.frontend.source.clear_changes import write_changes
 from pcbatch.frontend.source.collected_yields import collect_yields
 from pcbatch.frontend.source.decisions import NONE, Decisions
 from pcbatch.frontend.source.faults import Faults
@@ -180,7 +182,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     request = symbols.functions[name]
     parts = request.fn, symbols.batched, request.statics, request.target, symbols.decisions
     unit = make_unit(*parts)
-    for rewriting in (collect_yields, write_out, write_out_methods):
+    for rewriting in (collect_yields, write_out, write_out_methods, write_changes):
         if (node := rewriting(unit)) is not unit.node:
             unit = make_unit(*parts, node)
     unit = replace(unit, is_entry=name == next(iter(symbols.functions)))
@@ -203,7 +205,7 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     check_nested(builder)
     check_deleted(builder)
     changed = () if unit.is_entry else symbols.changes(name)
-    function = builder.finish(name, request.inline, changed)
+    function = synced(builder.finish(name, request.inline, changed), symbols.decisions.linked)
     _note_changes(unit, request.target, function)
     return function, faults.found
 

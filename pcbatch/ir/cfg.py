@@ -13,12 +13,17 @@ from pcbatch.ir.types import ArrayType
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call `dsts = func(args)` of another function of the program, or of the same one."""
+    """A call `dsts = func(args)` of another function of the program, or of the same one.
+
+    `same` are arguments whose objects the callee changes: among `dsts` they are these objects. Only the front end reads
+    it.
+    """
 
     dsts: tuple[str, ...]
     func: str
     args: tuple[str, ...]
     loc: Loc | None = field(default=None, compare=False)
+    same: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 Op = PureOp | Call | Print | Check

@@ -26,12 +26,31 @@ class Change:
         inner: whether an object inside the variable's own changes.
         sure: false for `x += v`, which changes an object of some types only.
         removes: whether the value of the operation has been taken out of the object.
+        depth: how many keys lead to the parts that may become other objects; parts on the way to them stay.
+        grows: whether all parts stay where they are, and more come behind them.
+        augments: whether it is `x[i] += v`: if both are lists, the object at `x[i]` changes.
+        unclear: whether the types of variables do not tell whether it does, as for `x[i] *= 2` and `x[i] += [1]`.
     """
 
     position: int
     inner: bool = False
     sure: bool = True
     removes: bool = False
+    depth: int = 1
+    grows: bool = False
+    augments: bool = False
+    unclear: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a variable is in Python: the object at `keys` in that of the variable `root`, or that object itself.
+
+    `keys` are variables that nothing else assigns. Only the front end knows of links (`frontend/build/links.py`).
+    """
+
+    root: str
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +64,10 @@ class Expr:
     made the expression.
 
     `changes` are variables whose objects Python changes in place. The last destinations of the operation, one for each,
-    receive the changed objects; the check of ownership reads it, and nothing after that.
+    receive the changed objects; the check of ownership reads it, and nothing after that. So it does `takes`: the
+    positions of iterables of `for` loops of which the operation reads an element that is not read again. `link` says
+    what the value is; an operation that is a `sync` gives a variable the value that it has in Python, after a change
+    through a link.
     """
 
     text: str
@@ -53,6 +75,9 @@ class Expr:
     fn: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
     written: Written | None = field(default=None, compare=False, repr=False)
     changes: tuple[Change, ...] = field(default=(), compare=False, repr=False)
+    takes: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    link: Link | None = field(default=None, compare=False, repr=False)
+    sync: bool = field(default=False, compare=False, repr=False)
 
     def says(self, text: str) -> bool:
         """Whether the source of the expression contains `text`."""

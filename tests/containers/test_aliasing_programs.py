@@ -109,16 +109,16 @@ def evaluated_from_left_to_right(n):
 
 
 REFUSED = [
-    two_names,
     twice_in_a_list,
     one_row_many_times,
-    a_row_changes_its_grid,
     appended_and_changed_after,
     one_of_two,
     shallow_copy,
-    in_a_dict,
 ]
 RIGHT = [
+    two_names,
+    a_row_changes_its_grid,
+    in_a_dict,
     sorted_is_a_copy,
     numbers_are_values,
     list_of_is_a_copy,

@@ -73,14 +73,14 @@ def bare_return(n):
 
 def changes_a_list_of_two_names(n):
     items = [n, n]
-    same = items
+    same = items if n > 1 else [n]
     items.append(n)  # here
     return same[0]
 
 
 def extends_a_list_of_two_names(n):
     items = [n, n]
-    same = items
+    same = items if n > 1 else [n]
     items += [n]  # here
     return same[0]
 

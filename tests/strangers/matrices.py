@@ -54,7 +54,7 @@ def spiral_order(matrix):
     return out
 
 
-@row(([[1, 2], [3, 4]],), ([[5, 6], [7, 8]],), refused="PCB330")
+@row(([[1, 2], [3, 4]],), ([[5, 6], [7, 8]],))
 def rotate_in_place(matrix):
     n = len(matrix)
     for i in range(n):

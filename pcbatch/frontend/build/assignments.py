@@ -9,6 +9,7 @@ import gast
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import assigned, copied, store
 from pcbatch.frontend.build.expressions import atom, has_control, in_order, lower, lower_into, operands
+from pcbatch.frontend.build.links import link_into
 from pcbatch.frontend.build.mutations import augment_place, delete_place, path, set_place, swap_places
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.source.places import Place, place_of
@@ -21,7 +22,8 @@ PARTS = (gast.Subscript, gast.Attribute)
 def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
     """`a = b = value`, targets from left to right, the value evaluated once."""
     if len(targets) == 1 and isinstance(targets[0], gast.Name):
-        lower_into(b, targets[0].id, value)
+        if not link_into(b, targets[0].id, value):
+            lower_into(b, targets[0].id, value)
         return
     if len(targets) == 1 and (swapped := _swapped(b, targets[0], value)) is not None:
         first, second = swapped
@@ -72,9 +74,12 @@ def augment(b: Builder, node: Node) -> None:
         name = node.target.id
         old, value = in_order(b, [load(name, node.target), node.value])
         changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
+        shown = binary(old, node.op, value, node)
         read = isinstance(old, gast.Name) and old.id == name
-        change = (name, Change(0, sure=False)) if read else None
-        b.prim((name,), changed, shown=binary(old, node.op, value, node), changes=change)
+        sure = b.loc(node) in b.unit.decisions.in_place or b.loc(shown) in b.unit.decisions.in_place
+        grows = isinstance(node.op, gast.Add)
+        change = (name, Change(0, sure=sure, grows=grows)) if read else None
+        b.prim((name,), changed, shown=shown, changes=change)
     elif (place := place_of(b.unit, node.target)) is not None:
         _augment_place(b, node, place)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from pcbatch.ir.cfg import Block, Function, Op, Terminator
 from pcbatch.ir.dataflow import postorder
 from pcbatch.ir.def_use import reads, retarget, successors, terminator_reads, writes
 from pcbatch.ir.message import Message
-from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, Move, Prim, Return
+from pcbatch.ir.ops import ASSERTION, ERROR, UNSET, Branch, Change, Fail, Jump, Link, Move, Prim, Return
 
 
 class Symbol(Protocol):
@@ -97,6 +97,8 @@ class Builder:
         self._generators = 0
         self.stored = frozenset[str]()  # of the loop that begins here: what its body stores items into
         self.changed = frozenset[str]()  # of the loop that begins here: variables whose objects its body may change
+        self.iterated: set[str] = set()  # temporaries that hold what `for` loops go over
+        self.taking = False  # while the element of a loop is read, of which each trip has its own
         self.handlers: list[Handlers] = []  # of the `try` statements around, the innermost last
         self.caught: list[Handlers] = []  # those in whose handlers control is
         self.finals: list[tuple[Sequence[Node], int]] = []  # bodies of `finally`, with the number of handlers outside
@@ -212,7 +214,16 @@ class Builder:
             parts=self.stands_for,
             changes=changes,
         )
+        if self.taking and not self.iterated.isdisjoint(expr.ins):
+            expr = replace(expr, takes=tuple(k for k, name in enumerate(expr.ins) if name in self.iterated))
         self.emit(Prim(dsts, expr, self.loc(source)))
+
+    def link(self, link: Link) -> None:
+        """Note what the value is that the last operation has given to a variable."""
+        ops = self.drafts[self.current].ops
+        last = ops[-1]
+        assert isinstance(last, Prim)
+        ops[-1] = replace(last, expr=replace(last.expr, link=link))
 
     def uses(self, name: str, at: Node) -> None:
         """Record a call of a nested function that is a function of the program."""

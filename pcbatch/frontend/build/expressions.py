@@ -327,7 +327,8 @@ def call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     codes = [b.handlers[-1].code] if catching else []
     # The statement assigns its variable after the call, and only if that raises nothing.
     result = b.temp() if dst in written or catching else dst
-    b.emit(Call((result, *written, *codes), symbol, args, b.loc(node)))
+    changed_in_place = tuple(name for name in written[len(results) :] if name in args)
+    b.emit(Call((result, *written, *codes), symbol, args, b.loc(node), changed_in_place))
     given.write_back(b, written[len(results) :], changed, node)
     if catching:
         b.catch(codes[0], node)

@@ -15,7 +15,9 @@ import gast
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import atom, condition, in_order, lower
+from pcbatch.frontend.build.links import fixed_keys, linked_place
 from pcbatch.frontend.source.changed_in_loops import viewed
+from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import builtin_name
 from pcbatch.frontend.source.streams import as_list, becomes_list
 from pcbatch.frontend.source.tree import (
@@ -30,6 +32,7 @@ from pcbatch.frontend.source.tree import (
     subscript,
     supported,
 )
+from pcbatch.ir.ops import Link
 
 LAZY = frozenset({"range", "enumerate", "zip", "reversed"})
 
@@ -44,6 +47,8 @@ class Element:
     value: Node
     shown: Node
     parts: tuple[Element, ...] = ()
+    link: tuple[str, Node] | None = None
+    """A variable of which the element is a part for certain, and the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,8 @@ class Iterable:
 
     length: Element
     element: Callable[[Node], Element]
+    live: bool = False
+    """Whether the length is that of now, which the body of the loop may change."""
 
 
 def iterable(b: Builder, node: Node) -> Iterable:
@@ -141,7 +148,7 @@ def _enumerate(b: Builder, node: Node) -> Iterable:
         number = i if zero else binary(start, gast.Add(), i, node)
         return _together([_plain(number), inner.element(i)], node)
 
-    return Iterable(inner.length, element)
+    return Iterable(inner.length, element, inner.live)
 
 
 def _zip(b: Builder, node: Node) -> Iterable:
@@ -168,6 +175,7 @@ def zipped(b: Builder, sources: list[Node], node: Node, strict: bool = False) ->
     return Iterable(
         only if len(inner) == 1 else Element(length, shown),
         lambda i: _together([each.element(i) for each in inner], node),
+        any(each.live for each in inner),
     )
 
 
@@ -177,6 +185,9 @@ def _is_strict(node: Node) -> bool:
 
 def _reversed(b: Builder, node: Node) -> Iterable:
     inner = iterable(b, node.args[0])
+    if inner.live:  # Python goes on from the index at which it is
+        title = "a loop goes over `reversed` of a list that its body changes"
+        b.faults.add("PCB330", title, node, helps=("go over a copy: `reversed(list(xs))`",))
     count = b.temp()
     b.prim((count,), inner.length.value, shown=inner.length.shown)
     last = binary(load(count, node), gast.Sub(), constant(1, node), node)
@@ -187,10 +198,14 @@ def _rows(b: Builder, node: Node) -> Iterable:
     view = viewed(node)
     if view is not None and view[0] in b.changed and view[1] != "keys":
         return _live_rows(b, node, view[0], view[1] == "items")
+    place = linked_place(b, node)
+    if place is not None:
+        return _linked_rows(b, node, place)
     stored = isinstance(node, gast.Name) and node.id in b.stored  # Python's iterator sees what the body stores
     value = lower(b, as_list(node) if becomes_list(b.unit, node) else node)
     temp = b.temp()
     b.prim((temp,), supported("stored_rows" if stored else "rows", [value], node), shown=value)
+    b.iterated.add(temp)
     rows = load(temp, node)
     if stored:
         count = b.temp()
@@ -220,6 +235,22 @@ def _live_rows(b: Builder, node: Node, name: str, items: bool) -> Iterable:
         return Element(value, subscript(rows, i, node))
 
     return Iterable(length, element)
+
+
+def _linked_rows(b: Builder, node: Node, place: Place) -> Iterable:
+    """The parts of a list in a place, as Python's iterator sees it: with what the body of the loop changes."""
+    keys, temp = fixed_keys(b, place, node), b.temp()
+    reads = [load(place.name, node), *(load(key, node) for key in keys)]
+    b.prim((temp,), supported("linked_rows", reads, node), shown=node, at=node)
+    b.link(Link(place.name, keys))
+    b.iterated.add(temp)
+    rows = load(temp, node)
+    length = Element(supported("iter_length", [rows], node), call(load("len", node), [rows], node))
+
+    def element(i: Node) -> Element:
+        return Element(supported("row", [rows, i], node), subscript(rows, i, node), link=(temp, i))
+
+    return Iterable(length, element, live=True)
 
 
 def _plain(node: Node) -> Element:

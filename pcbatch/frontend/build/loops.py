@@ -20,6 +20,7 @@ from pcbatch.frontend.source.changed_in_loops import changed_in, sources
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.stored_items import stored_into
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
+from pcbatch.ir.ops import Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +100,21 @@ def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> It
     position = load(index, node)
 
     def advance() -> None:
+        b.taking = True
         _assign(b, target, source.element(position))
+        b.taking = False
         _count(b, index, gast.Add(), node)
 
     more = compare(position, gast.Lt(), load(count, node), node)
-    return Iteration(lambda body, leave: _test(b, more, body, leave), advance)
+
+    def test(body: str, leave: str) -> None:
+        if source.live:
+            handlers, b.handlers = b.handlers, []
+            b.prim((count,), source.length.value, shown=source.length.shown)
+            b.handlers = handlers
+        _test(b, more, body, leave)
+
+    return Iteration(test, advance)
 
 
 def _test(b: Builder, more: Node, body: str, leave: str) -> None:
@@ -114,7 +125,14 @@ def _test(b: Builder, more: Node, body: str, leave: str) -> None:
 
 
 def _assign(b: Builder, target: Node, element: Element) -> None:
-    if isinstance(target, gast.Name):
+    if isinstance(target, gast.Name) and element.link is not None and not b.handlers:
+        rows, index = element.link
+        key = b.temp()
+        store(b, key, index)
+        reads = [load(rows, index), load(key, index)]
+        b.prim((target.id,), supported("linked_item", reads, index), shown=element.shown, at=index)
+        b.link(Link(rows, (key,)))
+    elif isinstance(target, gast.Name):
         b.prim((target.id,), element.value, shown=element.shown)
     elif _matches(target, element):
         for part, value in zip(target.elts, element.parts, strict=True):

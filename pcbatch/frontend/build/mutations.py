@@ -19,6 +19,7 @@ from pcbatch.frontend.source.places import Mutation, Place
 from pcbatch.frontend.source.tree import Node, call, constant, display, load, supported
 from pcbatch.ir.ops import Change
 
+GROWING = frozenset({"append", "extend"})
 REMOVING = frozenset({"pop", "popleft", "popitem", "heapq.heappop"})
 
 
@@ -30,7 +31,9 @@ def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, a
 def augment_place(b: Builder, place: Place, operands: Sequence[Node], op: Node, value: Node, at: Node) -> None:
     """Build `place += value`, or another operator, for a part of a variable."""
     args = [load(place.name, at), path(place, operands, at), constant(operator_name(op), at), value]
-    _change(b, "augment_item", place, args, at)
+    count, plain = len(place.keys), isinstance(value, gast.Constant | gast.Name) and not isinstance(op, gast.Mult)
+    change = Change(0, count > 1, depth=count, augments=True, unclear=not plain)
+    _change(b, "augment_item", place, args, at, change)
 
 
 def swap_places(
@@ -38,8 +41,9 @@ def swap_places(
 ) -> None:
     """Build `first, second = second, first` for two parts of one variable, with the operands of each."""
     paths = [path(first, operands, at), path(second, more, at)]
-    inner = max(len(first.keys), len(second.keys)) > 1
-    _change(b, "swap_items", first, [load(first.name, at), *paths], at, inner)
+    lengths = len(first.keys), len(second.keys)
+    change = Change(0, max(lengths) > 1, depth=min(lengths))
+    _change(b, "swap_items", first, [load(first.name, at), *paths], at, change)
 
 
 def delete_place(b: Builder, place: Place, operands: Sequence[Node], at: Node) -> None:
@@ -59,7 +63,8 @@ def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: N
     ]
     result = b.temp()
     changed = supported("call_method", args, node)
-    change = Change(0, bool(place.keys), removes=found.method in REMOVING)
+    removes, depth = found.method in REMOVING, len(place.keys) + 1
+    change = Change(0, bool(place.keys), removes=removes, depth=depth, grows=found.method in GROWING)
     b.prim((result, place.name), changed, shown=node, at=node, changes=(place.name, change))
     return result
 
@@ -88,7 +93,7 @@ def _index(index: Node, values: Iterator[Node]) -> Node:
             return next(values)
 
 
-def _change(b: Builder, name: str, place: Place, args: list[Node], at: Node, inner: bool = False) -> None:
+def _change(b: Builder, name: str, place: Place, args: list[Node], at: Node, change: Change | None = None) -> None:
     shown = call(load(name, at), args, at)
-    change = Change(0, inner or len(place.keys) > 1)
+    change = change or Change(0, len(place.keys) > 1, depth=len(place.keys))
     b.prim((place.name,), supported(name, args, at), shown=shown, at=at, changes=(place.name, change))

@@ -267,7 +267,8 @@ def _operator(node: Node, all_: bool) -> Node:
             values = [e.value if isinstance(e, gast.Starred) else e for e in node.elts]
             return supported("list_display", [constant(stars, node), *values], node)
         case gast.AugAssign():
-            value = supported("right_operand", [node.value], node.value)
+            old = [load(node.target.id, node.value)] if isinstance(node.target, gast.Name) else []
+            value = supported("right_operand", [node.value, *old], node.value)
             return gast.copy_location(gast.AugAssign(target=node.target, op=node.op, value=value), node)
     return _text(node) if all_ else node
 

@@ -23,6 +23,8 @@ def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
     names = {name for part in parts for name in _changed_by(unit, part)}
     inside = [part for statement in loop.body for part in gast.walk(statement)]
     assigned = {part.id for part in inside if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store)}
+    if names and unit.decisions.linked:  # what is changed may be another name of what the loop goes over
+        names |= {name.id for name in sources(loop.iter)}
     return frozenset(names - assigned)
 
 

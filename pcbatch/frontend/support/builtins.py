@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_reductions
+from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.container import Container
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
@@ -118,7 +119,7 @@ def greater(a: Any, b: Any, name: str) -> Any:
 def _either(condition: Any, a: Any, b: Any) -> Any:
     if not isinstance(condition, jax.Array):
         return a if condition else b
-    return jax.tree.map(lambda x, y: note(jnp.where(condition, x, y), either(x, y)), a, b)
+    return one_of(jax.tree.map(lambda x, y: note(jnp.where(condition, x, y), either(x, y)), a, b), [a, b])
 
 
 def _ambiguous(name: str) -> Refusal:

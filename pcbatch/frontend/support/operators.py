@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.container import Container
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_list import unpacked as unpacked
@@ -23,7 +24,7 @@ from pcbatch.containers.lane_tuple import transposed as transposed
 from pcbatch.containers.optional import Optional, sure
 from pcbatch.containers.optional import narrowed as narrowed
 from pcbatch.containers.optional import unwrapped as unwrapped
-from pcbatch.errors import NeedsUnrolling
+from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import helpers, mappings, mutation
 from pcbatch.frontend.support.builtins import all_ as all_
 from pcbatch.frontend.support.builtins import any_ as any_
@@ -77,6 +78,9 @@ from pcbatch.frontend.support.iteration import stored_length as stored_length
 from pcbatch.frontend.support.iteration import stored_row as stored_row
 from pcbatch.frontend.support.iteration import stored_rows as stored_rows
 from pcbatch.frontend.support.libraries import from_numpy as from_numpy
+from pcbatch.frontend.support.links import fixed_key as fixed_key
+from pcbatch.frontend.support.links import linked_item as linked_item
+from pcbatch.frontend.support.links import linked_rows as linked_rows
 from pcbatch.frontend.support.mappings import SPREAD as SPREAD
 from pcbatch.frontend.support.mappings import added as added
 from pcbatch.frontend.support.mappings import any_order as any_order
@@ -152,6 +156,7 @@ from pcbatch.frontend.support.type_questions import isscalar_ as isscalar_
 from pcbatch.frontend.support.type_questions import iterable_ as iterable_
 from pcbatch.frontend.support.type_questions import type_ as type_
 from pcbatch.frontend.support.type_questions import type_test as type_test
+from pcbatch.origins import Tracer
 from pcbatch.origins import array as array
 from pcbatch.origins import number as number
 from pcbatch.records import questions
@@ -189,11 +194,15 @@ def named_part(value: Any, cls: Any, name: str) -> Any:
     return questions.field_of(value, cls, name) if isinstance(value, RECORDS) else load_attribute(value, name)
 
 
-def right_operand(value: Any) -> Any:
-    """The right side of `x += ...` in a helper, unchanged.
+def right_operand(value: Any, old: Any = None) -> Any:
+    """The right side of `x += ...` in a helper, unchanged; `old` is the left side, if it is a variable.
 
-    The call gives the code of the helper a cell with this module, by which `tracer_operators` knows its operators.
+    The call gives the code of the helper a cell with this module, by which `tracer_operators` knows its operators. A
+    known list would become a list of the lane, another object, where Python changes it in place.
     """
+    if type(old) is list and isinstance(value, Container | Tracer):
+        title = "a list that is known while compiling is extended in place by values of the lane"
+        raise Refusal("PCB304", title, helps=("write `xs = xs + ...`, which makes a new list",))
     return value
 
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
+from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.checks import require
 from pcbatch.containers.optional import Optional
 from pcbatch.frontend.support.truth import truth
@@ -108,7 +109,8 @@ def ordered(items: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
         columns, places = [column[::-1] for column in columns], places[::-1]
     found: Any = jax.lax.sort((*columns, places), num_keys=len(columns), is_stable=True)
     order = found[-1][::-1] if reverse else found[-1]
-    return [_chosen(items, order[k]) for k in range(len(items))]
+    group = object()
+    return [one_of(_chosen(items, order[k]), items, group) for k in range(len(items))]
 
 
 def _is_plain(key: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 
+from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.copies import holds_same, note_copy
 from pcbatch.containers.elements import Rows, element_at, prepare, stacked
 from pcbatch.containers.indices import checked_index
@@ -80,7 +81,8 @@ def _element(values: Any, index: Any) -> Any:
         columns = [_column(list(column)) for column in zip(*leaves, strict=True)]
         if all(column is not None for column in columns):
             place, _ = checked_index(index, len(values), len(values), TABLES[kind])
-            return note_copy(values, jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns]))
+            value = jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns])
+            return note_copy(values, one_of(value, values))
         return values[index]
     try:
         table = LaneList.from_list(values)

@@ -1,4 +1,4 @@
-"""The levels of a type that Python can change in place: the object itself, and objects inside."""
+"""The objects of a type that Python can change in place: the object itself, and those inside."""
 
 from __future__ import annotations
 
@@ -90,3 +90,16 @@ def _is_changeable_object(part: Any) -> bool:
         return False
     found = parts_of(part)
     return found is not None and found[0]
+
+
+def is_builtin(value: Abstract | None) -> bool:
+    """Return whether a value is an array or a container of Python's own."""
+    if value is None:
+        return False
+    node = value.tree.node_data()
+    return node is None or issubclass(node[0], list | dict | Container)
+
+
+def has_arrays(value: Abstract) -> bool:
+    """Return whether a value is an array that can be changed in place."""
+    return is_array(value) and levels(value).own

@@ -1,73 +1,47 @@
-"""The objects that each variable may hold in the plain function: which variables show a change made through another.
+"""The variables that may hold one object in the plain function: which of them show a change made through another.
 
-An object is named by the operation that makes it, or by the parameter that brings it (its *mark*). A value has two
-levels, its own object and those inside it, as in `containers.aliasing`. An operation in a loop makes a new object each
-time, so a mark means the latest one; earlier ones get a mark for all of them together ("recency abstraction",
-Balakrishnan and Reps, SAS 2006). What a function returns is known to its callers by a summary, found by a fixpoint over
-calls.
+The states are relations between variables (`common_objects`), found by a forward analysis of each function. What callers
+and the results of a call have in common is known by a summary, found by a fixpoint over calls.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Collection, Iterator, Mapping
 
 from pcbatch.containers.aliasing import CAPTURED
-from pcbatch.containers.container import Container
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.dataflow import solve
 from pcbatch.ir.def_use import may_return, predecessors, writes
+from pcbatch.ir.liveness import live_in
 from pcbatch.ir.ops import Change, Move, Prim
-from pcbatch.lowering.analysis.object_levels import Levels, is_array, levels
+from pcbatch.lowering.analysis.common_objects import (
+    CALLERS,
+    EMPTY,
+    INNER,
+    NONE,
+    OUTSIDE,
+    OWN,
+    REPEATED,
+    Part,
+    Source,
+    Sources,
+    State,
+    assigned,
+    field_part,
+    is_field,
+    joined,
+    related,
+)
+from pcbatch.lowering.analysis.object_levels import Levels, has_arrays, is_array, is_builtin, levels
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.trace import Traced
-from pcbatch.records.made import HEAP
 
-Mark = tuple[str, ...]
-Marks = frozenset[Mark]
-NONE: Marks = frozenset()
-OUTSIDE: Mark = ("outside",)
-"""An object that existed before, such as a global list."""
-TWICE: Mark = ("twice",)
-"""Among inner objects: one of them may stand at several places."""
-OWN, INNER = "own", "inner"  # of a parameter
-FIELD = "field"  # of a mark for the lists and arrays in a field of records made in lanes
-TEMPORARY = re.compile(r"t\d+(\.\w+)*")
+NO_LEVELS = Levels(False, False)
 
 
-@dataclass(frozen=True, slots=True)
-class Holds:
-    """The objects that a variable may hold: its own one, and those inside."""
-
-    own: Marks = NONE
-    inner: Marks = NONE
-
-    @property
-    def all(self) -> Marks:
-        """The marks of both levels."""
-        return self.own | self.inner
-
-    def __or__(self, other: Holds) -> Holds:
-        return Holds(self.own | other.own, self.inner | other.inner)
-
-
-NOTHING = Holds()
-State = Mapping[str, Holds]
-EMPTY: State = MappingProxyType({})
-Summary = tuple[Holds, ...]  # of the results of a function, in marks of its parameters
-
-
-def field_mark(place: tuple[int, int]) -> Mark:
-    """Return the mark of what stands in a field of records made in lanes."""
-    return (FIELD, *map(str, place))
-
-
-def heap_name(place: tuple[int, int]) -> str:
-    """Return the name by which a state has the objects of variables that were stored in a field of such records."""
-    return f"{HEAP}.{place[0]}.{place[1]}"
+Summary = frozenset[tuple[tuple[int, str], Part | tuple[int, str]]]
+"""Pairs between results of a function, by number and level, and with its callers' parts."""
 
 
 class Ownership:
@@ -79,13 +53,12 @@ class Ownership:
     def __init__(self, program: CfgProgram, inferred: Inferred) -> None:
         self.program, self.inferred = program, inferred
         self.functions = {f.name: f for f in program.functions if inferred.reachable.get(f.name)}
-        self.summaries: dict[str, Summary] = {
-            name: (NOTHING,) * len(function.results) for name, function in self.functions.items()
-        }
+        self.summaries: dict[str, Summary] = dict.fromkeys(self.functions, frozenset())
         self.arrays_change = any(self._changes_array(name) for name in self.functions)
         self.states: dict[str, Mapping[str, State]] = {}
-        self.stored: dict[str, State] = {}  # by function: what it stores in fields of records
+        self.stored: dict[str, frozenset[tuple[Part, Part]]] = dict.fromkeys(self.functions, frozenset())
         self.changed_fields = self._changed_fields()
+        self._levels: dict[Part, Levels] = {}
         while True:
             before = dict(self.summaries), dict(self.stored)
             for name, function in self.functions.items():
@@ -115,13 +88,25 @@ class Ownership:
         """Return the type of a variable; None if no reachable code assigns it."""
         return self.inferred.types.get((function, name))
 
+    def levels(self, function: str, name: str) -> Levels:
+        """Return which objects of a variable can be changed in place."""
+        found = self._levels.get((function, name))
+        if found is None:
+            value = self.type(function, name)
+            found = self._levels[function, name] = NO_LEVELS if value is None else levels(value)
+        return found
+
+    def parts(self, function: str, name: str) -> list[Part]:
+        """Return the parts of a variable that have objects."""
+        return _parts(name, self.levels(function, name))
+
     def _changes_array(self, name: str) -> bool:
         """Whether a function changes an element of an array: then its arrays are those of NumPy."""
         for block in self.functions[name].blocks:
             for op in block.ops:
                 if isinstance(op, Prim) and any(change.sure for change in op.expr.changes):
                     types = [self.type(name, op.expr.ins[change.position]) for change in op.expr.changes]
-                    if any(value is not None and _has_arrays(value) for value in types):
+                    if any(value is not None and has_arrays(value) for value in types):
                         return True
         return False
 
@@ -132,9 +117,20 @@ class Ownership:
             return ()
         return tuple(change for change in op.expr.changes if self._is_real(function, op, change, traced))
 
+    def is_inside(self, function: str, op: Prim, change: Change) -> bool:
+        """Return whether a change may be one of an object inside the variable's own."""
+        root = op.expr.ins[change.position]
+        value = self.type(function, root)
+        if value is not None and is_array(value):
+            return False
+        if change.inner or not change.augments or not self.levels(function, root).inner:
+            return change.inner
+        others = [name for k, name in enumerate(op.expr.ins) if k != change.position]
+        return change.unclear or self.arrays_change or any(self.levels(function, name).own for name in others)
+
     def _is_real(self, function: str, op: Prim, change: Change, traced: Traced) -> bool:
         value = self.type(function, op.expr.ins[change.position])
-        if value is None or levels(value) == Levels(False, False):
+        if value is None or levels(value) == NO_LEVELS:
             return False
         if not change.sure:
             return levels(value).own and (self.arrays_change or not is_array(value))
@@ -157,27 +153,21 @@ class Ownership:
         sources = {label: [p for p in of if p in reachable] for label, of in predecessors(function.blocks).items()}
         sources = {label: sources[label] for label in blocks}
         entry = function.blocks[0].label
-        start = {param: self._parameter(name, param) for param in function.params}
+        live = live_in(function)
+        start = related(
+            {}, ((part, (CALLERS + part[0], part[1])) for p in function.params for part in self.parts(name, p))
+        )
         solution = solve(
             sources,
-            join=lambda label, states: _joined([*([start] if label == entry else []), *states]),
+            join=lambda label, states: joined([*([start] if label == entry else []), *states], live[label]),
             transfer=lambda label, state: self.after(name, blocks[label], state),
             start=EMPTY,
         )
         self.states[name] = solution.entering
         ends = [solution.leaving[label] for label, block in blocks.items() if may_return(block.terminator)]
-        state = _joined(ends)
-        self.stored[name] = {key: _outer(holds) for key, holds in state.items() if key.startswith(HEAP)}
-        self.summaries[name] = tuple(_outer(state.get(result, NOTHING)) for result in function.results)
-
-    def _parameter(self, function: str, param: str) -> Holds:
-        value = self.type(function, param)
-        if value is None:
-            return NOTHING
-        found = levels(value)
-        return Holds(
-            frozenset({(OWN, param)}) if found.own else NONE, frozenset({(INNER, param)}) if found.inner else NONE
-        )
+        state = joined(ends, frozenset(function.results))
+        self.summaries[name] = _summary(function, state)
+        self.stored[name] = _stored_fields(state)
 
     def after(self, function: str, block: Block, state: State) -> State:
         """Return the state at the end of a block."""
@@ -189,175 +179,162 @@ class Ownership:
         """Return the state after an operation."""
         match op:
             case Move(dst=dst, src=src):
-                return {**state, dst: state.get(src, NOTHING)}
+                if dst == src:
+                    return state
+                sources: Sources = {(dst, part[1]): [Source(part)] for part in self.parts(function, src)}
+                return assigned(state, [dst], sources)
             case Prim():
                 traced = self.inferred.traced.get((function, label, k))
                 if traced is None:
-                    return {**state, **dict.fromkeys(op.dsts, NOTHING)}
-                state = _aged(state, label, k)
-                return {**state, **self._prim(function, label, k, op, traced, state)}
+                    return assigned(state, op.dsts, {})
+                new = assigned(state, op.dsts, self._prim(function, label, k, op, traced))
+                return related(new, self._stores(function, op, traced, state)) if traced.fields.stored else new
             case Call():
-                state = _aged(state, label, k)
-                return {**state, **self._call(function, label, k, op, state)}
+                return self._call(function, op, state)
             case _:
-                return {**state, **dict.fromkeys(writes(op), NOTHING)}
+                return assigned(state, list(writes(op)), {}) if writes(op) else state
 
-    def _prim(self, function: str, label: str, k: int, op: Prim, traced: Traced, state: State) -> dict[str, Holds]:
-        given = [state.get(name, NOTHING) for name in op.expr.ins]
+    def _prim(self, function: str, label: str, k: int, op: Prim, traced: Traced) -> Sources:
         real = self.changes(function, label, k, op)
-        made: list[Holds] = []
-        for j, value in enumerate(traced.outs):
-            fresh = _fresh(label, k, j, levels(value))
-            if real:
-                root = self.type(function, op.expr.ins[real[0].position])
-                alone = self._exclusive(op, real[0], state)
-                plain = root is not None and _is_builtin(root)
-                made.append(_changed(given, real[0], j == len(op.dsts) - 1, fresh, exclusive=alone, plain=plain))
-            else:
-                made.append(_plain(traced, j, given, fresh))
-                if op.dsts[j] in op.expr.ins and TEMPORARY.fullmatch(op.dsts[j]):
-                    # What a comprehension makes is one object, which grows.
-                    grown = given[op.expr.ins.index(op.dsts[j])]
-                    made[-1] = Holds(grown.own, made[-1].inner)
+        # What is stored may equal what was there: nothing shows then, but it is another object.
+        stored = real or tuple(change for change in op.expr.changes if change.sure)
+        sources: dict[Part, list[Source]] = {}
+        for j, (dst, value) in enumerate(zip(op.dsts, traced.outs, strict=True)):
+            for part in _parts(dst, levels(value)):
+                if stored and j == len(op.dsts) - 1:
+                    sources[part] = self._changed(function, op, stored[0], part[1])
+                elif real:
+                    sources[part] = self._value(function, op, real[0])
+                else:
+                    sources[part] = self._ties(function, op, traced, j, part[1])
+                    if stored and is_builtin(self.type(function, op.expr.ins[stored[0].position])):
+                        sources[part] += self._value(function, op, stored[0])
         for j, own, place in traced.fields.held:
             if not (real and j == len(op.dsts) - 1):  # a list in which an element is stored is none of the field
-                mark = frozenset({field_mark(place)})
-                made[j] |= Holds(mark, mark) if own else Holds(NONE, mark)
-        after = {
-            dst: _limited(holds, levels(value)) for dst, holds, value in zip(op.dsts, made, traced.outs, strict=True)
-        }
+                for part in _parts(op.dsts[j], levels(traced.outs[j])):
+                    if own or part[1] == INNER:
+                        sources[part].append(Source(field_part(place, INNER)))
+        return sources
+
+    def _stores(self, function: str, op: Prim, traced: Traced, state: State) -> Iterator[tuple[Part, Part]]:
+        """Yield the pairs of fields of records with what a primitive stores in them."""
         for j, place in traced.fields.stored:
-            after[heap_name(place)] = after.get(heap_name(place), state.get(heap_name(place), NOTHING)) | given[j]
-        return after
+            for part in self.parts(function, op.expr.ins[j]):
+                yield from _stored_pairs(state, field_part(place, OWN), part, op.dsts)
 
-    def _exclusive(self, op: Prim, change: Change, state: State) -> bool:
-        """Whether an element taken out of a container is held by nothing else."""
+    def _ties(self, function: str, op: Prim, traced: Traced, j: int, level: str) -> list[Source]:
+        """The sources of result j of a primitive, by what was found while it was traced."""
+        found: list[Source] = []
+        for alias in traced.aliases:
+            if alias.result != j or alias.own_result is not (level == OWN):
+                continue
+            if alias.source == CAPTURED:
+                found.append(Source(OUTSIDE))
+                continue
+            source = op.expr.ins[alias.source]
+            part = (source, OWN if alias.own_source else INNER)
+            if part in self.parts(function, source):
+                found.append(Source(part, alias.source in op.expr.takes and not alias.own_source))
+        if level == INNER and j in traced.repeated:
+            found += [Source(REPEATED), Source(REPEATED)]
+        return found
+
+    def _changed(self, function: str, op: Prim, change: Change, level: str) -> list[Source]:
+        """The sources of a variable after a change in place of its object."""
         root = op.expr.ins[change.position]
-        inner = state.get(root, NOTHING).inner
-        others = (holds.all for name, holds in state.items() if name != root)
-        return change.removes and TWICE not in inner and OUTSIDE not in inner and inner.isdisjoint(NONE.union(*others))
+        mine = [Source(part) for part in self.parts(function, root) if part[1] == level]
+        if op.expr.sync:
+            return [*mine, *self._put_back(function, op, level)]
+        return mine if level == OWN else [*mine, *self._stored(function, op, change)]
 
-    def _call(self, function: str, label: str, k: int, op: Call, state: State) -> dict[str, Holds]:
+    def _put_back(self, function: str, op: Prim, level: str) -> list[Source]:
+        """The sources of a variable of which a part, or which itself, has changed by the name of another one."""
+        parts = self.parts(function, op.expr.ins[-1])
+        if len(op.expr.ins) == 2:
+            return [Source(part, stays=True) for part in parts if part[1] == level]
+        return [] if level == OWN else [Source(part, stays=part[1] == OWN) for part in parts]
+
+    def _stored(self, function: str, op: Prim, change: Change) -> list[Source]:
+        """The sources that a change in place may store in the object."""
+        others = [name for k, name in enumerate(op.expr.ins) if k != change.position]
+        return [Source(part) for name in others for part in self.parts(function, name)]
+
+    def _value(self, function: str, op: Prim, change: Change) -> list[Source]:
+        """The sources of what a method returns that changes its object."""
+        root = op.expr.ins[change.position]
+        found = [Source((root, INNER), change.removes)] if self.levels(function, root).inner else []
+        if not is_builtin(self.type(function, root)):  # a method of a class may return the object itself
+            found.append(Source((root, OWN)))
+        return [*found, *self._stored(function, op, change)]
+
+    def _call(self, function: str, op: Call, state: State) -> State:
         callee = self.functions.get(op.func)
         if callee is None:
-            return dict.fromkeys(op.dsts, NOTHING)
-        given = {param: state.get(arg, NOTHING) for param, arg in zip(callee.params, op.args, strict=True)}
-        out: dict[str, Holds] = {}
-        for j, (dst, result, summary) in enumerate(zip(op.dsts, callee.results, self.summaries[op.func], strict=True)):
-            value = self.type(op.func, result)
-            found = Levels(False, False) if value is None else levels(value)
-            fresh = _fresh(label, k, j, found)
-            holds = Holds(_mapped(summary.own, given), _mapped(summary.inner, given))
-            if j and result in callee.changed:
-                holds = Holds(given[result].own, holds.inner | given[result].inner | fresh.inner)
-            else:
-                holds |= fresh
-            out[dst] = _limited(holds, found)
-        for name, holds in self.stored.get(op.func, EMPTY).items():
-            out[name] = state.get(name, NOTHING) | Holds(_mapped(holds.own, given), _mapped(holds.inner, given))
-        return out
+            return assigned(state, op.dsts, {})
+        given = dict(zip(callee.params, op.args, strict=True))
+        summary = self.summaries[op.func]
+        sources: dict[Part, list[Source]] = {}
+        for j, (dst, result) in enumerate(zip(op.dsts, callee.results, strict=True)):
+            for part in _parts(dst, self.levels(op.func, result)):
+                changed = result if j and result in callee.changed else None
+                if changed is not None and part[1] == OWN:
+                    sources[part] = [Source((given[changed], OWN))]
+                    continue
+                parts = [other for one, other in summary if one == (j, part[1]) and isinstance(other[0], str)]
+                found = {self.given(given, other) for other in parts}
+                if changed is not None:
+                    found.add((given[changed], INNER))
+                sources[part] = [Source(each) for each in sorted(found) if self._has(function, each)]
+        new = assigned(state, op.dsts, sources)
+        between = (
+            ((op.dsts[one[0]], one[1]), (op.dsts[other[0]], other[1]))
+            for one, other in summary
+            if isinstance(other[0], int) and (one == other or op.dsts[one[0]] != op.dsts[other[0]])
+        )
+        new = related(new, between)
+        for part, field in self.stored[op.func]:
+            new = related(new, _stored_pairs(state, field, self.given(given, part), op.dsts))
+        return new
+
+    def given(self, given: Mapping[str, str], part: Part) -> Part:
+        """Return the caller's part for one of a callee's callers."""
+        if part == OUTSIDE or is_field(part):
+            return part
+        return (given[part[0].removeprefix(CALLERS)], part[1])
+
+    def _has(self, function: str, part: Part) -> bool:
+        return part == OUTSIDE or is_field(part) or part in self.parts(function, part[0])
 
 
-def _is_builtin(value: Abstract) -> bool:
-    """Whether a value is an array or a container of Python's own."""
-    node = value.tree.node_data()
-    return node is None or issubclass(node[0], list | dict | Container)
+def _parts(name: str, found: Levels) -> list[Part]:
+    return [(name, level) for level, there in ((OWN, found.own), (INNER, found.inner)) if there]
 
 
-def _has_arrays(value: Abstract) -> bool:
-    return is_array(value) and levels(value).own
+def _stored_pairs(state: State, field: Part, part: Part, gone: Collection[str]) -> Iterator[tuple[Part, Part]]:
+    """The pairs of a field of records with a part that is stored in it, and with what has objects of that part."""
+    for each in (part, *state.get(part, NONE)):
+        if each[0] not in gone and each != field:
+            yield field, each
 
 
-def _fresh(label: str, k: int, j: int, found: Levels) -> Holds:
-    """The objects that an operation makes."""
-    own = frozenset({(label, str(k), str(j), OWN)}) if found.own else NONE
-    inner = frozenset({(label, str(k), str(j), INNER)}) if found.inner else NONE
-    return Holds(own, inner)
+def _stored_fields(state: State) -> frozenset[tuple[Part, Part]]:
+    """The parts of the callers that a function stores in fields of records, each with the field."""
+    return frozenset(
+        (other, part)
+        for part, others in state.items()
+        if is_field(part) and part[1] == OWN
+        for other in others
+        if other[0].startswith(CALLERS) and not is_field(other) and other != OUTSIDE
+    )
 
 
-def _plain(traced: Traced, j: int, given: list[Holds], fresh: Holds) -> Holds:
-    """The objects that result j of a primitive may hold, by what was found while it was traced."""
-    own, inner = NONE, fresh.inner
-    tied = False
-    brought: dict[int, Marks] = {}  # operand -> its objects among the inner ones
-    for alias in traced.aliases:
-        if alias.result != j:
-            continue
-        if alias.source == CAPTURED:
-            source: Marks = frozenset({OUTSIDE})
-        else:
-            source = given[alias.source].own if alias.own_source else given[alias.source].inner
-        if alias.own_result:
-            own, tied = own | source, True
-        else:
-            brought[alias.source] = brought.get(alias.source, NONE) | source
-            inner |= source
-    if j in traced.repeated:
-        inner |= {TWICE}
-    # An object that two operands bring stands at two places: `rows + [row]`, where `row` is in `rows` already.
-    if sum(map(len, brought.values())) > len(NONE.union(*brought.values())):
-        inner |= {TWICE}
-    return Holds(own if tied else fresh.own, inner)
-
-
-def _changed(given: list[Holds], change: Change, is_root: bool, fresh: Holds, *, exclusive: bool, plain: bool) -> Holds:
-    """The objects that a result of a change in place may hold; the result is the variable, or a method's value."""
-    root = given[change.position]
-    others = [holds for k, holds in enumerate(given) if k != change.position]
-    stored = NONE.union(*(holds.all for holds in others))
-    if is_root:
-        twice = {TWICE} if any(not holds.own.isdisjoint(root.inner) for holds in others) else set[Mark]()
-        return Holds(root.own, root.inner | stored | fresh.inner | twice)
-    if exclusive:
-        return Holds(fresh.own, root.inner | fresh.inner)
-    inner = root.inner | stored
-    if not plain:
-        inner |= root.own  # a method of a class may return the object itself
-    return Holds(inner | fresh.own, inner | fresh.inner)
-
-
-def _limited(holds: Holds, found: Levels) -> Holds:
-    return Holds(holds.own if found.own else NONE, holds.inner if found.inner else NONE)
-
-
-def _mapped(marks: Marks, given: Mapping[str, Holds]) -> Marks:
-    """The marks of a callee's parameters, as those of the arguments."""
-    out: set[Mark] = set()
-    for mark in marks:
-        match mark:
-            case ("own", param):
-                out |= given[param].own
-            case ("inner", param):
-                out |= given[param].inner
-            case _:
-                out.add(mark)
-    return frozenset(out)
-
-
-def _outer(holds: Holds) -> Holds:
-    """The objects of a result that the caller knows; those that the function makes itself are new to it."""
-
-    def known(marks: Marks) -> Marks:
-        return frozenset(mark for mark in marks if len(mark) <= 2)
-
-    return Holds(known(holds.own), known(holds.inner))
-
-
-def _aged(state: State, label: str, k: int) -> State:
-    """The state when an operation is about to make objects: those it has made before are old."""
-    place = (label, str(k))
-
-    def old(marks: Marks) -> Marks:
-        if not any(mark[:2] == place and len(mark) == 4 for mark in marks):
-            return marks
-        return frozenset((*mark, "old") if mark[:2] == place and len(mark) == 4 else mark for mark in marks)
-
-    return {name: Holds(old(holds.own), old(holds.inner)) for name, holds in state.items()}
-
-
-def _joined(states: Iterable[State]) -> State:
-    out: dict[str, Holds] = {}
-    for state in states:
-        for name, holds in state.items():
-            out[name] = out[name] | holds if name in out else holds
-    return out
+def _summary(function: Function, state: State) -> Summary:
+    numbers = {name: [j for j, other in enumerate(function.results) if other == name] for name in function.results}
+    pairs: set[tuple[tuple[int, str], Part | tuple[int, str]]] = set()
+    for part, others in state.items():
+        for j in numbers.get(part[0], ()):
+            for other in others:
+                if other[0].startswith(CALLERS):
+                    pairs.add(((j, part[1]), other))
+                pairs |= {((j, part[1]), (k, other[1])) for k in numbers.get(other[0], ())}
+    return frozenset(pairs)

@@ -14,29 +14,30 @@ from collections.abc import Iterator
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc, in_order
 from pcbatch.errors import CompileError
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
-from pcbatch.ir.def_use import may_return, reads, writes
+from pcbatch.ir.def_use import reads, writes
 from pcbatch.ir.liveness import live_after
 from pcbatch.ir.ops import Move, Prim
-from pcbatch.lowering.analysis.object_levels import is_array
-from pcbatch.lowering.analysis.ownership import (
-    FIELD,
+from pcbatch.lowering.analysis.common_objects import (
+    CALLERS,
     INNER,
-    NOTHING,
+    NONE,
     OUTSIDE,
     OWN,
-    TWICE,
-    Marks,
-    Ownership,
+    Part,
+    Parts,
     State,
-    field_mark,
-    heap_name,
+    field_part,
+    is_field,
+    place_of,
 )
+from pcbatch.lowering.analysis.ownership import Ownership
+from pcbatch.lowering.analysis.same_objects import callers_objects, changed_inside
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.made_records import classes_of
-from pcbatch.records.made import HEAP, made_schema
+from pcbatch.records.made import made_schema
 from pcbatch.records.made_classes import MadeClass, is_mutable
 from pcbatch.records.made_fields import Place
 
@@ -44,35 +45,51 @@ PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of on
 TEMPORARY = re.compile(r"t\d+")
 NOTE = "Python changes the object, so every name of it shows the change; a lane's variables are values"
 CODE = "PCB330"
+COPY_THERE = "take a copy there: `list(xs)` of a list, `xs.copy()` of an array"
+INDEX_LOOP = "in a loop, use elements by their places: `for i in range(len(rows)): rows[i].append(x)`"
+APART = (
+    "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`",
+    "where elements of one list become elements of another, store copies: `out.append(list(row))`",
+)
+
+
+class Aliased(CompileError):
+    """Errors of changes that another name would show.
+
+    Attributes:
+        linked: the places where one of the names is assigned; it may be a part of the other one.
+        in_place: the statements `x += ...` that change the object of a caller.
+    """
+
+    def __init__(self, diagnostics: list[Diagnostic], linked: frozenset[Loc], in_place: frozenset[Loc]) -> None:
+        super().__init__(diagnostics)
+        self.linked, self.in_place = linked, in_place
 
 
 def run(program: CfgProgram, inferred: Inferred) -> None:
-    """Raise CompileError for all changes that another name would show; programs without changes are not looked at."""
+    """Raise Aliased for all changes that another name would show; programs without changes are not looked at."""
     if not any(_changes(op) for function in program.functions for block in function.blocks for op in block.ops):
         return
     ownership = Ownership(program, inferred)
-    entries = _entries(program)
+    entries, inside = _entries(program), changed_inside(ownership)
+    checkers = [
+        _Checker(ownership, function, name in entries, inside) for name, function in ownership.functions.items()
+    ]
     found: list[Diagnostic] = []
-    classes: frozenset[MadeClass] = frozenset()
-    for name, function in ownership.functions.items():
-        checker = _Checker(ownership, function, name in entries)
+    for checker in checkers:
         for diagnostic in checker.run():
             found.append(diagnostic)
-            classes |= checker.changed
+            inferred.wanted |= checker.changed  # as records made in lanes, their objects have identities
             checker.changed = frozenset()
-    inferred.wanted |= classes  # as records made in lanes, their objects have identities
     if found:
-        raise CompileError(in_order(list(dict.fromkeys(found))))
+        linked = (checker.linked for checker in checkers)
+        in_place = (checker.in_place for checker in checkers)
+        raise Aliased(in_order(list(dict.fromkeys(found))), frozenset().union(*linked), frozenset().union(*in_place))
 
 
 def user_classes(value: Abstract | None) -> frozenset[MadeClass]:
     """Return the classes of the user's whose objects a type is or holds, and Python can change."""
     return frozenset() if value is None else frozenset(one for one in classes_of(value) if is_mutable(one.cls))
-
-
-def _place(name: str) -> Place:
-    _, cls, field = name.rsplit(".", 2)
-    return int(cls), int(field)
 
 
 def _entries(program: CfgProgram) -> frozenset[str]:
@@ -92,10 +109,12 @@ def _changes(op: Op) -> bool:
 class _Checker:
     """The check of one function; parameters of an `entry` are copies, which no caller looks at."""
 
-    def __init__(self, ownership: Ownership, function: Function, entry: bool) -> None:
-        self.ownership, self.function, self.entry = ownership, function, entry
+    def __init__(self, ownership: Ownership, function: Function, entry: bool, inside: frozenset[Part]) -> None:
+        self.ownership, self.function, self.entry, self.inside = ownership, function, entry, inside
         self.live = live_after(function)
-        self.changed: frozenset[MadeClass] = frozenset()
+        self.linked: set[Loc] = set()
+        self.in_place: set[Loc] = set()
+        self.changed: frozenset[MadeClass] = frozenset()  # of what the operation that is looked at changes
 
     def run(self) -> Iterator[Diagnostic]:
         """Yield what is wrong in the function."""
@@ -110,57 +129,50 @@ class _Checker:
                 elif isinstance(op, Call):
                     yield from self._call(block, k, op, state)
                 state = self.ownership.step(self.function.name, block.label, k, op, state)
-            if may_return(block.terminator):
-                yield from self._returned(state)
+        yield from self._returned()
 
     def _prim(self, block: Block, k: int, op: Prim, state: State) -> Iterator[Diagnostic]:
         for change in self.ownership.changes(self.function.name, block.label, k, op):
             root = op.expr.ins[change.position]
-            holds = state.get(root, NOTHING)
-            value = self.ownership.type(self.function.name, root)
-            inside = change.inner and not (value is not None and is_array(value))
-            self.changed = user_classes(value)
-            marks = holds.inner if inside else holds.own
-            if inside and TWICE in marks:
+            part = (root, INNER if self.ownership.is_inside(self.function.name, op, change) else OWN)
+            self.changed = user_classes(self.ownership.type(self.function.name, root))
+            if part in state.get(part, NONE):
                 yield self._repeated(op, root)
-            yield from self._shown(block, k, op, root, marks, state)
+            if op.expr.sync:  # what else may show the change was looked at where it was made
+                continue
+            yield from self._shown(block, k, op, root, [part], state)
         traced = self.ownership.inferred.traced.get((self.function.name, block.label, k))
         if traced is not None:
-            stored = [
-                (place, state.get(op.expr.ins[j], NOTHING).all, op.expr.ins[j]) for j, place in traced.fields.stored
-            ]
-            yield from self._stored(block, k, op, stored, state)
+            for j, place in traced.fields.stored:
+                name = op.expr.ins[j]
+                yield from self._stored(block, k, op, place, self.ownership.parts(self.function.name, name), state)
             yield from self._fields(block, k, op, traced.fields.changed, state)
 
     def _stored(
-        self, block: Block, k: int, op: Prim | Call, stored: list[tuple[Place, Marks, str]], state: State
+        self, block: Block, k: int, op: Prim | Call, place: Place, parts: list[Part], state: State
     ) -> Iterator[Diagnostic]:
-        """Yield the diagnostics for objects that become parts of fields of records."""
+        """Yield the diagnostic for objects of `parts` that become parts of a field of records."""
         back = {dst for call in block.ops[:k] if isinstance(call, Call) for dst in call.dsts[1:]}
-        for place, marks, name in stored:
-            known = {mark for key, holds in state.items() if key.startswith(HEAP) for mark in holds.all}
-            if name not in back and (any(mark[0] == FIELD for mark in marks) or not marks.isdisjoint(known)):
-                title = f"`{self._field(place)}` gets a list or an array that a record has already"
-                helps = ("give it one of its own: `Node(list(xs))`, `Node(xs.copy())`",)
-                yield Diagnostic(CODE, title, _label(op.loc, "stored here"), (), (NOTE,), helps)
+        shown = NONE.union(*(state.get(part, NONE) for part in parts))
+        if any(map(is_field, shown)) and not any(part[0] in back for part in parts):
+            title = f"`{self._field(place)}` gets a list or an array that a record has already"
+            helps = ("give it one of its own: `Node(list(xs))`, `Node(xs.copy())`",)
+            yield Diagnostic(CODE, title, _label(op.loc, "stored here"), (), (NOTE,), helps)
 
     def _fields(
         self, block: Block, k: int, op: Prim | Call, changed: frozenset[Place], state: State
     ) -> Iterator[Diagnostic]:
-        """Yield the diagnostics for changes of fields of which other variables hold a part."""
+        """Yield the diagnostic for changes of fields of which other variables hold a part."""
         for place in sorted(changed):
-            marks = {field_mark(place)} | state.get(heap_name(place), NOTHING).all
-            names = [*self.live[block.label][k], *(op.args if isinstance(op, Call) else ())]
-            for name in sorted(set(names).difference(writes(op))):
-                if not state.get(name, NOTHING).all.isdisjoint(marks):
-                    title = (
-                        f"this may change `{self._field(place)}`, and `{original_name(name)}` may be the same object"
-                    )
-                    if TEMPORARY.fullmatch(original_name(name)):
-                        title = f"this may change `{self._field(place)}` while a value taken from it is still used"
-                    helps = ("take a copy there: `list(xs)` of a list, `xs.copy()` of an array",)
-                    yield Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(name, op), (NOTE,), helps)
-                    return
+            showing = {name for level in (OWN, INNER) for name, _ in state.get(field_part(place, level), NONE)}
+            names = {*self.live[block.label][k], *(op.args if isinstance(op, Call) else ())}
+            for name in sorted(showing & names.difference(writes(op))):
+                title = f"this may change `{self._field(place)}`, and `{original_name(name)}` may be the same object"
+                if TEMPORARY.fullmatch(original_name(name)):
+                    title = f"this may change `{self._field(place)}` while a value taken from it is still used"
+                helps = (COPY_THERE,)
+                yield Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(name, op), (NOTE,), helps)
+                return
 
     def _field(self, place: Place) -> str:
         cls = made_schema().classes[place[0]]
@@ -170,48 +182,62 @@ class _Checker:
         callee = self.ownership.functions.get(op.func)
         if callee is None:
             return
-        before = {key: holds for key, holds in state.items() if key.startswith(HEAP)}
-        after = self.ownership.step(
-            self.function.name, block.label, k, op, {n: h for n, h in state.items() if n not in before}
-        )
-        stored = [(_place(key), holds.all, "") for key, holds in after.items() if key.startswith(HEAP)]
-        yield from self._stored(block, k, op, stored, state)
+        given = dict(zip(callee.params, op.args, strict=True))
+        for part, field in sorted(self.ownership.stored[op.func]):
+            stored = [self.ownership.given(given, part)]
+            yield from self._stored(block, k, op, place_of(field), stored, state)
         yield from self._fields(block, k, op, self.ownership.changed_fields[op.func], state)
         for j, result in enumerate(callee.results):
             if j == 0 or result not in callee.params:
                 continue
             position = callee.params.index(result)
             root = op.args[position]
-            marks = state.get(root, NOTHING).all
+            parts = self.ownership.parts(self.function.name, root)
             self.changed = user_classes(self.ownership.type(self.function.name, root))
-            yield from self._shown(block, k, op, root, marks, state, _stored_in(block, k, op.dsts[j]))
+            if (op.func, result) in self.inside and (root, INNER) in state.get((root, INNER), NONE):
+                yield self._repeated(op, root)
+            yield from self._shown(block, k, op, root, parts, state, _stored_in(block, k, op.dsts[j]))
+            held = frozenset(parts).union(*(state.get(part, NONE) for part in parts))
             for other, arg in enumerate(op.args):
-                if other != position and not state.get(arg, NOTHING).all.isdisjoint(marks - {TWICE}):
+                if other != position and not held.isdisjoint(self.ownership.parts(self.function.name, arg)):
                     yield self._conflict(op, root, arg)
 
     def _shown(
-        self, block: Block, k: int, op: Prim | Call, root: str, marks: Marks, state: State, kept: str = ""
+        self, block: Block, k: int, op: Prim | Call, root: str, parts: list[Part], state: State, kept: str = ""
     ) -> Iterator[Diagnostic]:
-        """Yield the diagnostics for a change of objects with these marks, made through the variable `root`; `kept` is a
+        """Yield the diagnostics for a change of the objects of `parts`, made through the variable `root`; `kept` is a
         variable that receives the change next."""
-        marks -= {TWICE}
-        if OUTSIDE in marks:
+        shown: Parts = NONE.union(*(state.get(part, NONE) for part in parts))
+        if OUTSIDE in shown:
             yield self._outside(op, root)
-        written = writes(op)
-        if not kept and any(mark[0] == FIELD for mark in marks):
+        # What was read from a field and is stored back next is right; what was stored in a field has two names.
+        if any(is_field(part) and (part[1] == OWN or not kept) for part in shown):
             yield self._of_field(op, root)
             return
-        if any(not holds.all.isdisjoint(marks) for name, holds in state.items() if name.startswith(HEAP)):
-            yield self._of_field(op, root)
+        unchanged = {root, *writes(op), kept} if root in writes(op) else {*writes(op), kept}
+        showing = {name for name, _ in (*shown, *parts)} - unchanged
+        for name in sorted(showing & self._left(block, k)):
+            self.linked |= {loc for each in (root, name) for loc, _ in self._definitions(each)}
+            yield self._conflict(op, root, name)
             return
-        for name in sorted(self.live[block.label][k]):
-            if name not in (*written, kept) and not state.get(name, NOTHING).all.isdisjoint(marks):
-                yield self._conflict(op, root, name)
-                return
-        params = {mark[1] for mark in marks if len(mark) == 2 and mark[0] in (OWN, INNER)}
+        callers = (part[0].removeprefix(CALLERS) for part in shown if part[0].startswith(CALLERS))
+        params = {name for name in callers if name}
         for param in sorted(params.difference(self.function.results[1:])):
             if not self.entry:
+                self.linked |= {loc for loc, _ in self._definitions(root)}
+                if isinstance(op, Prim) and op.loc is not None and not all(change.sure for change in op.expr.changes):
+                    self.in_place.add(op.loc)
                 yield self._callers(op, root, param)
+
+    def _left(self, block: Block, k: int) -> frozenset[str]:
+        """The variables that have the values of operation k still after those that bring others up to date."""
+        written: set[str] = set()
+        for op in block.ops[k + 1 :]:
+            if not (isinstance(op, Prim) and op.expr.sync):
+                break
+            written |= set(writes(op))
+            k += 1
+        return self.live[block.label][k] - written
 
     def _of_field(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)
@@ -220,10 +246,10 @@ class _Checker:
         helps = ("change it by its place in the record, `node.items.append(x)`, or work on a copy",)
         return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), helps)
 
-    def _returned(self, state: State) -> Iterator[Diagnostic]:
+    def _returned(self) -> Iterator[Diagnostic]:
+        same = callers_objects(self.ownership, self.function)
         for param in self.function.changed:
-            marks = state.get(param, NOTHING).own
-            if marks and marks != {(OWN, param)}:
+            if self.ownership.levels(self.function.name, param).own and param not in same:
                 title = f"`{param}` is changed in place for the caller, and is another object in the end"
                 helps = (f"give the other object a name of its own, and leave `{param}` what it was",)
                 yield Diagnostic(CODE, title, _label(self.function.loc), notes=(NOTE,), helps=helps)
@@ -237,27 +263,21 @@ class _Checker:
             title = f"`{name}` changes here while a value taken from it is still used"
             if TEMPORARY.fullmatch(name):
                 title = "an object changes here while a value taken from it is still used"
-            help = (
-                "take a copy there: `list(xs)` of a list, `xs.copy()` of an array; a loop may go over `range(len(xs))`"
-            )
+            helps: tuple[str, ...] = (COPY_THERE, INDEX_LOOP)
         elif shown == changed:
             title = f"`{changed}` changes here while its value from before is still used"
-            help = f"make a copy before: `old = {changed}.copy()`"
+            helps = (f"make a copy before: `old = {changed}.copy()`",)
         else:
             title = f"this changes `{changed}`, and `{shown}` may be the same object or hold it"
-            source = shown if dst == changed else changed
-            help = f"make `{dst}` of a copy: `{source}.copy()` in place of `{source}`"
-            if isinstance(tie, Move):
-                help = f"make a copy: `{dst} = {source}.copy()`"
-            elif isinstance(tie, Prim) and PART.fullmatch(tie.expr.text):
-                help = f"make a copy: `{dst} = {tie.expr.text}.copy()`"
-        return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), (help,))
+            element = any(isinstance(each, Prim) and each.expr.takes for _, each in self._definitions(root))
+            copy = INDEX_LOOP if element else _copy(changed, shown, dst, tie)
+            helps = (copy, f"where `{shown}` is to change as well, use one name for both")
+        return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
 
-    def _repeated(self, op: Prim, root: str) -> Diagnostic:
+    def _repeated(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)
         title = f"this changes an object that may stand at several places of `{name}`"
-        help = "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`"
-        return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), (help,))
+        return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), APART)
 
     def _outside(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)
@@ -301,3 +321,18 @@ def _stored_in(block: Block, k: int, name: str) -> str:
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:
     return None if loc is None else Label(loc, text)
+
+
+def _copy(changed: str, shown: str, dst: str, tie: Op | None) -> str:
+    """The help for a change that one of two names is not to show."""
+    source = shown if dst == changed else changed
+    where = f"where `{shown}` is not to change"
+    if isinstance(tie, Move):
+        return f"{where}, make a copy: `{dst} = {source}.copy()`"
+    if isinstance(tie, Prim) and TEMPORARY.search(tie.expr.text):
+        return INDEX_LOOP
+    if isinstance(tie, Prim) and tie.expr.changes:
+        return f"{where}, store a copy in `{dst}`: `{source}.copy()` in place of `{source}`"
+    if isinstance(tie, Prim) and PART.fullmatch(tie.expr.text):
+        return f"{where}, make a copy: `{dst} = {tie.expr.text}.copy()`"
+    return f"{where}, make `{dst}` of copies: `[list(row) for row in xs]` of a list of lists"

@@ -16,7 +16,7 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import Alias, Parts, aliases
+from pcbatch.containers.aliasing import Alias, Parts, aliases, noting_choices
 from pcbatch.containers.checks import Check, collecting
 from pcbatch.containers.copies import changed_copy, noting_copies
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
@@ -232,7 +232,13 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
 
     token = _tracing.set(True)
     try:
-        with swallowed_errors.noticed(), noting() as notes, collecting() as made, noting_copies():
+        with (
+            swallowed_errors.noticed(),
+            noting() as notes,
+            collecting() as made,
+            noting_copies(),
+            noting_choices(),
+        ):
             closed = make_jaxpr(run, [to_aval(leaf) for value in ins for leaf in value.arrays])
     except Refusal as refused:
         refused.called = tuple(notes.called)

@@ -1,0 +1,185 @@
+"""Variables that are parts of others: what is changed through one of them is stored in the other one.
+
+    row = grid[i]            ==>      k = support.fixed_key(grid, i);  row = support.linked_item(grid, k)
+    row[0] = 1               ==>      row = set_item(row, (0,), 1);  grid = set_item(grid, (k,), row)
+    grid[j][0] = 2           ==>      grid = set_item(grid, (j, 0), 2);  row = linked_item(grid, k)
+
+A lane's variables are values, so `row` has a copy of what is in `grid`. Where it is certain that both are one object in
+Python, the other variable is brought up to date after each change. That costs time, and is done only at the places that
+the check of ownership has asked for (`Decisions.linked`). Which links hold at a change is found by a forward analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import gast
+
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.frontend.build.builder import Builder
+from pcbatch.frontend.build.expressions import has_control, operands
+from pcbatch.frontend.source.places import Place, place_of
+from pcbatch.frontend.source.tree import Node, load, supported
+from pcbatch.frontend.support.links import linked_item, put_back
+from pcbatch.ir.cfg import Block, Call, Function, Op
+from pcbatch.ir.dataflow import forward
+from pcbatch.ir.def_use import writes
+from pcbatch.ir.ops import Change, Expr, Link, Move, Prim
+
+
+class Fact(NamedTuple):
+    """The variable `child` is the object at `keys` in that of `root`."""
+
+    child: str
+    root: str
+    keys: tuple[str, ...]
+
+
+Facts = frozenset[Fact]
+
+
+def link_into(b: Builder, dst: str, node: Node) -> bool:
+    """Build `dst = node` as a link if that was decided and `node` is a part of a variable; else build nothing."""
+    place = linked_place(b, node)
+    if place is None or place.name == dst or not place.keys:
+        return False
+    keys = fixed_keys(b, place, node)
+    reads = [load(place.name, node), *(load(key, node) for key in keys)]
+    b.prim((dst,), supported("linked_item", reads, node), shown=node, at=node)
+    b.link(Link(place.name, keys))
+    return True
+
+
+def linked_place(b: Builder, node: Node) -> Place | None:
+    """The variable, or part of one, that a node names, if it is to be linked."""
+    if b.loc(node) not in b.unit.decisions.linked or b.handlers:
+        return None
+    place = place_of(b.unit, node)
+    if place is None or place.name not in b.variables or has_control(b, node):
+        return None
+    return place if all(map(_is_index, place.keys)) else None
+
+
+def _is_index(key: Node) -> bool:
+    slices = (gast.Slice, gast.Tuple, gast.Starred)
+    return isinstance(key, gast.Subscript) and not isinstance(key.slice, slices)
+
+
+def fixed_keys(b: Builder, place: Place, at: Node) -> tuple[str, ...]:
+    """Build variables for the keys of a place, in which an index counts from the start of its list."""
+    keys: list[str] = []
+    for operand in operands(b, place.operands):
+        reads = [load(place.name, at), operand, *(load(key, at) for key in keys)]
+        keys.append(b.temp())
+        b.prim((keys[-1],), supported("fixed_key", reads, at), shown=operand, at=at)
+    return tuple(keys)
+
+
+def synced(function: Function, linked: frozenset[Loc]) -> Function:
+    """Return a function in which variables that are linked are brought up to date after changes."""
+    if not linked or not any(_link(op, linked) for block in function.blocks for op in block.ops):
+        return function
+    entry = function.blocks[0].label
+
+    def after(label: str, facts: Facts | None) -> Facts | None:
+        for op in function.block(label).ops:
+            facts = None if facts is None else _after(op, facts, linked)
+        return facts
+
+    solution = forward(
+        function.blocks,
+        join=lambda label, values: _met([*values, frozenset() if label == entry else None]),
+        transfer=after,
+        start=None,
+    )
+    blocks = [_synced_block(block, solution.entering[block.label] or frozenset(), linked) for block in function.blocks]
+    return replace(function, blocks=tuple(blocks))
+
+
+def _met(values: Sequence[Facts | None]) -> Facts | None:
+    known = [value for value in values if value is not None]
+    return frozenset.intersection(*known) if known else None
+
+
+def _synced_block(block: Block, facts: Facts, linked: frozenset[Loc]) -> Block:
+    ops: list[Op] = []
+    for op in block.ops:
+        facts = _after(op, facts, linked)
+        ops.append(op)
+        for name in _same(op):
+            ops += _updates(name, facts, op.loc)
+    return replace(block, ops=tuple(ops))
+
+
+def _same(op: Op) -> tuple[str, ...]:
+    """The variables that an operation assigns because it changes their objects in place."""
+    match op:
+        case Prim(dsts=dsts, expr=expr) if expr.changes and expr.changes[0].sure:
+            root = expr.ins[expr.changes[0].position]
+            return (root,) if dsts[-1] == root else ()
+        case Call(same=same):
+            return same
+    return ()
+
+
+def _link(op: Op, linked: frozenset[Loc]) -> Link | None:
+    match op:
+        case Prim(expr=expr):
+            return expr.link
+        case Move(dst=dst, src=src, loc=loc) if loc in linked and dst != src:
+            return Link(src)
+    return None
+
+
+def _after(op: Op, facts: Facts, linked: frozenset[Loc]) -> Facts:
+    """The links that hold after an operation."""
+    same = _same(op)
+    assigned = frozenset(writes(op)).difference(same)
+    kept = {fact for fact in facts if assigned.isdisjoint((fact.child, fact.root, *fact.keys))}
+    for name in same:
+        change = op.expr.changes[0] if isinstance(op, Prim) else Change(0)
+        if not change.grows:
+            depths = _depths(name, kept)
+            kept = {fact for fact in kept if depths.get(fact.child, 0) < change.depth}
+    link = _link(op, linked)
+    if link is not None and link.root not in writes(op):
+        kept.add(Fact(writes(op)[0], link.root, link.keys))
+    return frozenset(kept)
+
+
+def _depths(name: str, facts: Collection[Fact]) -> dict[str, int]:
+    """How many keys lead from a variable to each that is linked with it; less than zero for what it is a part of."""
+    depths, waiting, most = {name: 0}, [name], sum(len(fact.keys) for fact in facts)
+    while waiting:
+        here = waiting.pop()
+        for fact in facts:
+            for one, other, step in ((fact.root, fact.child, len(fact.keys)), (fact.child, fact.root, -len(fact.keys))):
+                depth = min(depths[here] + step, most)
+                if one == here and (other not in depths or depths[other] < depth):
+                    depths[other] = depth
+                    waiting.append(other)
+    return depths
+
+
+def _updates(changed: str, facts: Facts, loc: Loc | None) -> Iterator[Op]:
+    """Yield the operations that bring all variables up to date that are linked with a changed one."""
+    done, waiting = {changed}, [changed]
+    while waiting:
+        name = waiting.pop(0)
+        for fact in sorted(facts):
+            if fact.child == name and fact.root not in done:
+                done.add(fact.root)
+                waiting.append(fact.root)
+                yield _sync(fact.root, (fact.root, *fact.keys, name), put_back, loc, Change(0, bool(fact.keys)))
+        for fact in sorted(facts):
+            if fact.root == name and fact.child not in done:
+                done.add(fact.child)
+                waiting.append(fact.child)
+                yield _sync(fact.child, (name, *fact.keys), linked_item, loc)
+
+
+def _sync(dst: str, ins: tuple[str, ...], fn: Callable[..., Any], loc: Loc | None, *changes: Change) -> Prim:
+    text = f"{fn.__name__}({', '.join(ins)})"
+    return Prim((dst,), Expr(text, ins, fn, changes=changes, sync=True), loc)

@@ -1,0 +1,109 @@
+"""Whose objects the parameters of functions are in the end, and which functions change what is inside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pcbatch.ir.cfg import Call, Function, Op
+from pcbatch.ir.dataflow import forward
+from pcbatch.ir.def_use import may_return, writes
+from pcbatch.ir.ops import Move, Prim
+from pcbatch.lowering.analysis.common_objects import CALLERS, INNER, NONE, OWN, Part
+from pcbatch.lowering.analysis.ownership import Ownership
+
+Same = Mapping[str, str]  # variable -> the parameter whose object it certainly is
+
+
+def callers_objects(ownership: Ownership, function: Function) -> frozenset[str]:
+    """Return the parameters that are the caller's objects still, on all ways on which a function returns."""
+    if not function.changed:
+        return frozenset()
+    states = ownership.states[function.name]
+    entry = function.blocks[0].label
+
+    def after(label: str, same: Same | None) -> Same | None:
+        if same is None or label not in states:
+            return None
+        for k, op in enumerate(function.block(label).ops):
+            new = dict(_passed_on(ownership, function.name, label, k, op, same))
+            same = {**{name: param for name, param in same.items() if name not in writes(op)}, **new}
+        return same
+
+    solution = forward(
+        function.blocks,
+        join=lambda label, values: _met([*values, {p: p for p in function.params} if label == entry else None]),
+        transfer=after,
+        start=None,
+    )
+    ends = [solution.leaving[block.label] for block in function.blocks if may_return(block.terminator)]
+    same = _met(ends)
+    if same is None:  # it never returns
+        return frozenset(function.changed)
+    return frozenset(name for name, param in same.items() if name == param)
+
+
+def _met(values: list[Same | None]) -> Same | None:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return {name: param for name, param in known[0].items() if all(one.get(name) == param for one in known)}
+
+
+def _passed_on(
+    ownership: Ownership, function: str, label: str, k: int, op: Op, same: Same
+) -> Iterator[tuple[str, str]]:
+    """Yield the variables that an operation assigns, and leaves one certain object, with the parameter."""
+    pairs: list[tuple[str, str]] = []  # what is assigned, and what was this object
+    match op:
+        case Move(dst=dst, src=src):
+            pairs = [(dst, src)]
+        case Prim(dsts=dsts, expr=expr) if expr.changes:
+            pairs = [(dsts[-1], expr.ins[expr.changes[0].position])]
+        case Prim(dsts=dsts, expr=expr):
+            traced = ownership.inferred.traced.get((function, label, k))
+            for j, dst in enumerate(dsts):
+                own = [] if traced is None else [one for one in traced.aliases if one.result == j and one.own_result]
+                if len(own) == 1 and own[0].own_source and own[0].source >= 0:
+                    pairs.append((dst, expr.ins[own[0].source]))
+        case Call(dsts=dsts, func=func, args=args) if func in ownership.functions:
+            callee = ownership.functions[func]
+            given = dict(zip(callee.params, args, strict=True))
+            pairs = [
+                (dst, given[r]) for dst, r in zip(dsts[1:], callee.results[1:], strict=True) if r in callee.changed
+            ]
+        case _:
+            pass
+    return ((dst, same[src]) for dst, src in pairs if src in same)
+
+
+def changed_inside(ownership: Ownership) -> frozenset[Part]:
+    """Return the functions, each with a parameter, that change objects inside the parameter's own."""
+    found: set[Part] = set()
+    while True:
+        before = len(found)
+        for name, function in ownership.functions.items():
+            for block in function.blocks:
+                state = ownership.states[name].get(block.label)
+                for k, op in enumerate(() if state is None else block.ops):
+                    assert state is not None
+                    for part in _changed_parts(ownership, name, block.label, k, op, frozenset(found)):
+                        callers = (other for other in state.get(part, NONE) if other[0].startswith(CALLERS))
+                        found |= {(name, other[0].removeprefix(CALLERS)) for other in callers if other[1] == INNER}
+                    state = ownership.step(name, block.label, k, op, state)
+        if len(found) == before:
+            return frozenset(found)
+
+
+def _changed_parts(
+    ownership: Ownership, function: str, label: str, k: int, op: Op, found: frozenset[Part]
+) -> Iterator[Part]:
+    if isinstance(op, Prim):
+        for change in ownership.changes(function, label, k, op):
+            yield op.expr.ins[change.position], INNER if ownership.is_inside(function, op, change) else OWN
+    elif isinstance(op, Call) and op.func in ownership.functions:
+        callee = ownership.functions[op.func]
+        for param, arg in zip(callee.params, op.args, strict=True):
+            if param in callee.changed:
+                yield arg, OWN
+                if (op.func, param) in found:
+                    yield arg, INNER
