@@ -51,6 +51,16 @@ def covered(a: Any, b: Any) -> Entries:
     return made
 
 
+def with_keys_of(value: Entries, other: Entries) -> Entries:
+    """Return a dict or set whose keys have the dtypes of another one of its structure, at the places of these."""
+    table, theirs = value.table, other.table
+    if table is None or theirs is None:
+        return value
+    keys = jax.tree.map(lambda leaf, want: leaf.astype(want.dtype), table.keys, theirs.keys)
+    dtypes = [[leaf.dtype for leaf in jax.tree.leaves(columns)] for columns in (table.keys, keys)]
+    return value if dtypes[0] == dtypes[1] else value.with_table(table.rebuilt(keys, table.values, table.capacity))
+
+
 def _of_lane(value: Any) -> Entries:
     if isinstance(value, Entries):
         return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+import jax
 import numpy as np
 import pytest
 
@@ -412,3 +413,17 @@ def test_a_view_that_is_kept_is_refused_where_the_dict_changes() -> None:
 
     with pytest.raises(pcbatch.CompileError, match="PCB330"):
         pcbatch.batch(kept)(np.arange(3))
+
+
+def test_keys_of_other_dtypes_on_two_paths_have_the_places_of_the_joined_dtype() -> None:
+    def f(n):  # type: ignore[no-untyped-def]
+        d = {0: [], 1: [], 2: []}
+        if n >= 0:
+            d[n].append(1)
+        else:
+            d[n] = [2]
+        d[2] = [5]
+        return list(d)
+
+    with jax.enable_x64(True):
+        check(f, np.array([0, 2, -1], np.int32))

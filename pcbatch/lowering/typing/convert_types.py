@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.containers.columns import Unset
-from pcbatch.containers.covering import covered
+from pcbatch.containers.covering import covered, with_keys_of
 from pcbatch.containers.elements import Rows, prepare
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_list import LaneList
@@ -51,7 +51,7 @@ def _restructured(value: Any, want: Any) -> Any:
                 return Optional(_restructured(value.value, want.value), value.present)
             return Optional(_restructured(value, want.value), jnp.asarray(True))
         case _, Entries():
-            return covered(value, _zeros(want))
+            return with_keys_of(covered(value, _zeros(want)), _zeros(want))
         case None, Ref():
             return Ref(jnp.int32(NONE), want.pcbatch_type)
         case Ref(), Ref():

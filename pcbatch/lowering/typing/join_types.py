@@ -74,10 +74,22 @@ def join(a: Abstract, b: Abstract) -> Abstract:
 
 def differs(have: Abstract, want: Abstract) -> bool:
     """Return whether a value of one type has to be converted by `convert` to be one of another."""
-    return common_tree(erased(have.tree), erased(want.tree)) is None or any(
-        isinstance(x, ArrayType) and isinstance(y, ArrayType) and x.shape != y.shape
+    if common_tree(erased(have.tree), erased(want.tree)) is None:
+        return True
+    pairs = [
+        (x, y)
         for x, y in zip(have.leaves, want.leaves, strict=True)
-    )
+        if isinstance(x, ArrayType) and isinstance(y, ArrayType)
+    ]
+    if any(x.shape != y.shape for x, y in pairs):
+        return True
+    return any(x.dtype != y.dtype for x, y in pairs) and _has_tables(want)
+
+
+def _has_tables(value: Abstract) -> bool:
+    """Whether a type has a hash table in it, in which keys of another dtype have other places."""
+    parts = jax.tree.leaves(objects_of(value), is_leaf=lambda part: isinstance(part, Entries))
+    return any(isinstance(part, Entries) for part in parts)
 
 
 def with_texts(value: Abstract) -> Abstract:
