@@ -131,6 +131,21 @@ def f0(a, b):
     return b
 """
 
+# Nor was it if the list changes in the loop, as its size is checked before the test.
+UNROLLED_LOOP_OVER_WHAT_CHANGES_IN_TRY = """\
+def f0(a, b):
+    g = [(1, 2), (3,), ()]
+    try:
+        for row in g:
+            if a % 3 == len(row):
+                break
+            g[0] = (a, 1)
+            b += row[0]
+    except LookupError:
+        b += 100
+    return b + g[0][0]
+"""
+
 # Only some lanes come to an operation that always raises.
 KNOWN_TO_RAISE = """\
 def f0(a, b):
@@ -145,6 +160,7 @@ def f0(a, b):
 PROGRAMS = {
     "known to raise": PythonProgram(KNOWN_TO_RAISE, INTEGERS),
     "unrolled loop in try": PythonProgram(UNROLLED_LOOP_IN_TRY, INTEGERS),
+    "unrolled loop over what changes in try": PythonProgram(UNROLLED_LOOP_OVER_WHAT_CHANGES_IN_TRY, INTEGERS),
     "values change while a loop goes over them": PythonProgram(VALUES_CHANGE_WHILE_A_LOOP_GOES_OVER_THEM, INTEGERS),
     "size changes in a helper": PythonProgram(SIZE_CHANGES_IN_A_HELPER, INTEGERS),
     "size changes in a nested function": PythonProgram(SIZE_CHANGES_IN_A_NESTED_FUNCTION, INTEGERS),

@@ -83,9 +83,13 @@ def holds(program: CfgProgram, inferred: Inferred) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A loop to unroll: the blocks to copy, how often (None if that is not known), and the operation that asked."""
+    """A loop to unroll: the blocks to copy, how often (None if that is not known), and the operation that asked.
+
+    `tests` are the blocks from the head to the one that tests whether there is another element.
+    """
 
     loop: Loop
+    tests: tuple[str, ...]
     copied: frozenset[str]
     trips: int | None
     key: OpKey
@@ -134,45 +138,70 @@ class _Unrolling:
         return [one for one in wanted if one.loop.head in chosen]
 
     def wanted(self, loop: Loop, key: OpKey) -> _Wanted:
-        return _Wanted(loop, self.copied(loop), _trips(self.function.name, self.typed[loop.head], self.inferred), key)
+        tests = self.tests(loop)
+        branch = self.by_label[tests[-1]].terminator
+        leaves = isinstance(branch, Branch) and branch.on_true in loop.body and branch.on_false not in loop.body
+        trips = _trips(self.function.name, self.typed[tests[-1]], self.inferred) if leaves else None
+        return _Wanted(loop, tests, self.copied(loop, tests[-1]), trips, key)
 
-    def copied(self, loop: Loop) -> frozenset[str]:
+    def tests(self, loop: Loop) -> tuple[str, ...]:
+        """The blocks from the head of a loop to its test.
+
+        In a `try`, a check that what the loop goes over keeps its size stands before the test, with a branch to the
+        handlers: one that is never taken by its type, as only dicts and sets have the check.
+        """
+        tests = [loop.head]
+        while True:
+            branch, typed = self.by_label[tests[-1]].terminator, self.typed[tests[-1]].terminator
+            if not isinstance(branch, Branch) or not isinstance(typed, Branch) or branch.on_true in loop.body:
+                return tuple(tests)
+            cond = self.inferred.types.get((self.function.name, typed.cond))
+            if branch_targets(branch, cond) != (branch.on_false,) or branch.on_false not in loop.body - set(tests):
+                return tuple(tests)
+            tests.append(branch.on_false)
+
+    def copied(self, loop: Loop, test: str) -> frozenset[str]:
         """The blocks of a loop, and those after which a trip leaves it in the middle.
 
-        The latter stand before the exit of the head, and the head dominates them.
+        The latter stand before the exit of the test, and the head dominates them.
         """
-        head = self.by_label[loop.head]
-        exit_ = head.terminator.on_false if isinstance(head.terminator, Branch) else RETURN
+        last = self.by_label[test]
+        exit_ = last.terminator.on_false if isinstance(last.terminator, Branch) else RETURN
         exit_ = RETURN if exit_ in self.by_label and self.by_label[exit_].terminator == IMPOSSIBLE else exit_
         between = self.order[self.position[loop.head] : self.position.get(exit_, 0)]
         return loop.body.union(label for label in between if self.dominators.over(loop.head, label))
 
     def copies(self, wanted: _Wanted, trips: int) -> list[Block]:
-        """The blocks that take the place of a loop: `trips` copies, and a head that leaves it."""
+        """The blocks that take the place of a loop: `trips` copies, and one of its tests, which leaves it."""
         self.size += trips * len(wanted.copied)
         if self.size > MOST_BLOCKS:
             _too_large(self.by_label[wanted.key[1]].ops[wanted.key[2]].loc, trips)
         head = wanted.loop.head
         inside = [self.by_label[label] for label in sorted(wanted.copied, key=self.position.__getitem__)]
-        # The first copy keeps the labels. The head comes once more, after the last trip, where it leaves the loop.
+        # The first copy keeps the labels. The tests come once more, after the last trip, where the last of them leaves.
         names = [{block.label: block.label for block in inside}]
         names += [{block.label: f"bb{next(self.fresh)}" for block in inside} for _ in range(trips - 1)]
-        heads = [n[head] for n in names[:trips]] + [f"bb{next(self.fresh)}" if trips else head]
+        names = [*names[:trips], {label: f"bb{next(self.fresh)}" if trips else label for label in wanted.tests}]
         blocks: list[Block] = []
         for trip in range(trips):
-            own = names[trip] | {head: heads[trip + 1]}  # a jump to the head starts the next trip
-            for block in inside:
-                terminator = _decided(block.terminator, True) if block.label == head else block.terminator
-                new = retarget(terminator, partial(_renamed, own))
-                blocks.append(replace(block, label=names[trip][block.label], terminator=new))
-        last = self.by_label[head]
-        return [*blocks, replace(last, label=heads[-1], terminator=_decided(last.terminator, False))]
+            own = names[trip] | {head: names[trip + 1][head]}  # a jump to the head starts the next trip
+            blocks += (self.copy(block, names[trip], own, wanted, True) for block in inside)
+        tests = (self.by_label[label] for label in wanted.tests)
+        return [*blocks, *(self.copy(block, names[-1], names[-1], wanted, False) for block in tests)]
+
+    def copy(
+        self, block: Block, names: Mapping[str, str], targets: Mapping[str, str], wanted: _Wanted, goes_on: bool
+    ) -> Block:
+        """A block by its name in a copy, with the targets of its jumps by theirs; the test of the loop is decided."""
+        decided = block.label == wanted.tests[-1]
+        terminator = _decided(block.terminator, goes_on) if decided else block.terminator
+        return replace(block, label=names[block.label], terminator=retarget(terminator, partial(_renamed, targets)))
 
 
-def _trips(function: str, head: Block, inferred: Inferred) -> int | None:
-    """The number of iterations, from the types of the operands that the head compares; None if it is not known."""
-    branch = head.terminator
-    test = next((op for op in head.ops if isinstance(branch, Branch) and branch.cond in writes(op)), None)
+def _trips(function: str, block: Block, inferred: Inferred) -> int | None:
+    """The number of iterations, from the types of the operands that a test compares; None if it is not known."""
+    branch = block.terminator
+    test = next((op for op in block.ops if isinstance(branch, Branch) and branch.cond in writes(op)), None)
     for name in getattr(getattr(test, "expr", None), "ins", ()):
         type_ = inferred.types.get((function, name))
         if type_ is not None and len(type_.leaves) == 1 and isinstance(type_.leaves[0], Known):
