@@ -9,7 +9,10 @@ from pcbatch.call.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.call.results import BlockStats as BlockStats
 from pcbatch.call.results import Result as Result
 from pcbatch.call.results import Stats as Stats
+from pcbatch.containers.dict_forms import Dicts as Dicts
+from pcbatch.containers.dict_forms import Sets as Sets
 from pcbatch.containers.ragged import Ragged as Ragged
+from pcbatch.containers.ragged import RaggedTuples as RaggedTuples
 from pcbatch.containers.ragged import ragged as ragged
 from pcbatch.containers.texts import Texts as Texts
 from pcbatch.containers.texts import texts as texts
@@ -24,6 +27,7 @@ from pcbatch.options import Dense as Dense
 from pcbatch.options import Few as Few
 from pcbatch.options import Strips as Strips
 from pcbatch.records.files import load_packed as load_packed
+from pcbatch.records.made_results import Made as Made
 from pcbatch.records.pack import pack as pack
 from pcbatch.records.packed import Packed as Packed
 from pcbatch.report.profile import BlockProfile as BlockProfile
@@ -50,17 +54,21 @@ __all__ = [
     "Blocks",
     "CompileError",
     "Dense",
+    "Dicts",
     "Explanation",
     "Few",
     "Interrupted",
     "Machine",
+    "Made",
     "NonFiniteError",
     "Packed",
     "PcbatchError",
     "Policy",
     "Profile",
     "Ragged",
+    "RaggedTuples",
     "Result",
+    "Sets",
     "StateError",
     "Stats",
     "Status",

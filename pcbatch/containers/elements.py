@@ -34,13 +34,12 @@ from pcbatch.containers.columns import (
     zero_of,
 )
 from pcbatch.containers.container import Container
-from pcbatch.containers.copies import note_copy
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.errors import Refusal
-from pcbatch.origins import KINDS, Origin, both, kind_of, note, source_of
+from pcbatch.origins import KINDS, Origin, both, kind_of, source_of
 
 
 class Rows(Container):
@@ -203,25 +202,6 @@ def parts(value: Any) -> list[Any]:
 def is_part(value: Any) -> bool:
     """Whether a node counts as one leaf of an element."""
     return value is None or isinstance(value, Rows | Optional)
-
-
-# Reading one element.
-
-
-def element_at(values: Rows, index: Any) -> Any:
-    """Return the element of a list in one place of its columns; a list in it is a view."""
-    node, place = values.node, (*values.place, index)
-    leaves, tree = jax.tree.flatten(node._columns, is_leaf=is_part)
-
-    def read(leaf: Any, origin: Origin) -> Any:
-        if is_rows(leaf):
-            return leaf.view(place, values)
-        if isinstance(leaf, Optional):
-            return Optional(jax.tree.map(lambda part: read(part, origin), leaf.value), leaf_at(leaf.present, place))
-        return None if leaf is None else note(leaf_at(leaf, place), origin)
-
-    element = jax.tree.unflatten(tree, [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)])
-    return note_copy(values, element)
 
 
 def lists_in(value: Any) -> bool:

@@ -16,12 +16,13 @@ from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import note_value
 from pcbatch.containers.dict_view import DictView
-from pcbatch.containers.elements import element_at, lists_in, prepare, unify
+from pcbatch.containers.elements import lists_in, prepare, unify
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.hash_table import Place
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.read_element import element_at
 from pcbatch.errors import Refusal
 from pcbatch.origins import either, note, number
 

@@ -25,7 +25,6 @@ from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
 from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import (
     blank,
-    element_at,
     join_origins,
     lists_in,
     origins_of,
@@ -35,6 +34,7 @@ from pcbatch.containers.elements import (
 )
 from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, repeated, span
 from pcbatch.containers.lane_sequence import LaneSequence
+from pcbatch.containers.read_element import element_at
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
 

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers.checks import Check, collecting, record
-from pcbatch.containers.elements import element_at, prepare
+from pcbatch.containers.elements import prepare
+from pcbatch.containers.read_element import element_at
 
 
 def mapped(fn: Callable[[Any], Any], values: Any) -> Any:

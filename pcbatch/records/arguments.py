@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 
+from pcbatch.containers.host_forms import replaced
 from pcbatch.records.packed import Packed
 from pcbatch.records.reference import MADE_TABLE, Ref, RefType
 from pcbatch.records.schema import Pointer
@@ -29,13 +30,11 @@ def with_references(value: Any, tables: list[Table]) -> Any:
     if not any(map(_is_packed, jax.tree.leaves(value, is_leaf=_is_packed))):
         return value
 
-    def reference(part: Any) -> Any:
-        if not isinstance(part, Packed):
-            return part
+    def reference(part: Packed) -> Ref:
         roots = part.roots
         return Ref(part.ids, RefType(_table(part, tables), part.schema, roots.classes, roots.optional))
 
-    return jax.tree.map(reference, value, is_leaf=_is_packed)
+    return replaced(value, _is_packed, reference)
 
 
 def _table(packed: Packed, tables: list[Table]) -> int:
@@ -50,14 +49,15 @@ def _table(packed: Packed, tables: list[Table]) -> int:
 def with_packed(value: Any, tables: Sequence[Table]) -> Any:
     """Return a result with packed objects in place of references."""
 
-    def packed(part: Any) -> Any:
-        if not isinstance(part, Ref) or part.pcbatch_type.table == MADE_TABLE:
-            return part
+    def is_reference(part: object) -> bool:
+        return isinstance(part, Ref) and part.pcbatch_type.table != MADE_TABLE
+
+    def packed(part: Ref) -> Packed:
         table = tables[part.pcbatch_type.table]
         type_ = part.pcbatch_type
         return Packed(part.pcbatch_id, table.columns, type_.schema, Pointer(type_.classes, type_.optional))
 
-    return jax.tree.map(packed, value, is_leaf=lambda part: isinstance(part, Ref))
+    return replaced(value, is_reference, packed)
 
 
 @lru_cache(maxsize=4096)

@@ -16,7 +16,7 @@ import numpy as np
 from pcbatch.containers.container import Container
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
-from pcbatch.containers.host_forms import register
+from pcbatch.containers.host_forms import register, replaced
 from pcbatch.containers.optional import Optional
 from pcbatch.records.decode import MemberValue
 from pcbatch.records.made import MadeSchema, heap_lists, made_schema, mentions_made
@@ -253,21 +253,15 @@ register(WithHeap, lambda value: Made(value.value, value.rows, value.schema))
 def as_argument(value: Any) -> Any:
     """Return an argument with what enters a program in place of each `Made`."""
 
-    def enter(part: Any) -> Any:
-        return WithHeap(part.value, part.rows, part.schema) if isinstance(part, Made) else part
-
     if isinstance(value, jax.Array | np.ndarray):
         return value
-    return jax.tree.map(enter, value, is_leaf=lambda part: isinstance(part, Made))
+    return replaced(value, lambda x: isinstance(x, Made), lambda made: WithHeap(made.value, made.rows, made.schema))
 
 
 def absorbed(value: Any) -> Any:
     """Return an argument of a lane with the records that come with it in the heap of the program."""
 
-    def absorb(part: Any) -> Any:
-        return _absorbed(part) if isinstance(part, WithHeap) else part
-
-    return jax.tree.map(absorb, value, is_leaf=lambda part: isinstance(part, WithHeap))
+    return replaced(value, lambda part: isinstance(part, WithHeap), _absorbed)
 
 
 def _absorbed(part: WithHeap) -> Any:

@@ -124,6 +124,16 @@ def test_a_set_holds_equal_elements_only_once() -> None:
         assert [column[lane] for column in ragged] == [digits, total, halves, size, keys, largest, rest, order]
 
 
+def over_pairs(n):
+    pairs = {(k % 3, k) for k in range(n)}
+    return sum(b for a, b in pairs if a), max(7 * a + b for a, b in pairs)
+
+
+def test_a_sum_over_a_set_of_tuples_needs_no_order() -> None:
+    total, most = pcbatch.batch(over_pairs)(jnp.array([3, 5]))
+    assert list(zip(total.tolist(), most.tolist(), strict=True)) == [over_pairs(3), over_pairs(5)]
+
+
 def greatest(n):
     return max(d for d in range(2, n) if n % d == 0)
 

@@ -118,7 +118,8 @@ def objects_in_lists_and_dicts(n):
     nodes[-1].next = nodes[0]
     second = nodes[1]
     second.value = 50
-    by_value.get(1).value += 100
+    first = by_value.get(1)
+    first.value += 100
     total, here = 0, nodes[0]
     for _ in range(2 * n):
         total = total * 3 % 1009 + here.value

@@ -203,7 +203,7 @@ LOOPS = [
     Row(rebinds, "i32[] f32[]", "(f32[], bool[])"),
     Row(sizes, "i32[] f16[3]", "f16[2]"),
     Row(known_condition, "i32[] f32[3]", "f32[]"),
-    Row(known_condition, "i32[] f32[]", "text"),
+    Row(known_condition, "i32[] f32[]", "a text of the lane"),
     Row(known_in_a_tuple, "i32[] f32[]", "(f32[], ~i32[])"),
 ]
 
@@ -296,8 +296,8 @@ TREES = [
     Row(none_inside, "i32[]", "(i32[], None)"),
     Row(one_string, "i32[]", "i32[]"),
     Row(two_strings, "i32[]", "i32[]"),
-    Row(numbers("a", "b"), "i32[]", "PCB311"),
-    Row(numbers("a", "a"), "i32[]", "PCB311"),
+    Row(numbers("a", "b"), "i32[]", "a text of the lane"),
+    Row(numbers("a", "a"), "i32[]", "a text of the lane"),
     Row(numbers(None, 1), "i32[]", "~i32[] or None", x64="~i64[] or None"),
 ]
 

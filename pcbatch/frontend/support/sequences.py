@@ -13,7 +13,7 @@ import jax.extend.source_info_util
 
 from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.copies import holds_same, note_copy
-from pcbatch.containers.elements import Rows, element_at, prepare, stacked
+from pcbatch.containers.elements import Rows, prepare, stacked
 from pcbatch.containers.indices import checked_index
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
@@ -22,6 +22,7 @@ from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import sure, unwrapped
+from pcbatch.containers.read_element import element_at
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
 from pcbatch.frontend.support import mappings

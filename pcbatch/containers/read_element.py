@@ -1,0 +1,29 @@
+"""Reading one element of a list of the lane; what can be changed in it is a view of the list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from pcbatch.containers.columns import leaf_at
+from pcbatch.containers.copies import note_copy
+from pcbatch.containers.elements import Rows, is_part, is_rows
+from pcbatch.containers.optional import Optional
+from pcbatch.origins import Origin, note
+
+
+def element_at(values: Rows, index: Any) -> Any:
+    """Return the element of a list in one place of its columns; a list in it is a view."""
+    node, place = values.node, (*values.place, index)
+    leaves, tree = jax.tree.flatten(node._columns, is_leaf=is_part)
+
+    def read(leaf: Any, origin: Origin) -> Any:
+        if is_rows(leaf):
+            return leaf.view(place, values)
+        if isinstance(leaf, Optional):
+            return Optional(jax.tree.map(lambda part: read(part, origin), leaf.value), leaf_at(leaf.present, place))
+        return None if leaf is None else note(leaf_at(leaf, place), origin)
+
+    element = jax.tree.unflatten(tree, [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)])
+    return note_copy(values, element)
