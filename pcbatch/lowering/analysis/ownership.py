@@ -1,7 +1,7 @@
 """The variables that may hold one object in the plain function: which of them show a change made through another.
 
-The states are relations between variables (`common_objects`), found by a forward analysis of each function. What callers
-and the results of a call have in common is known by a summary, found by a fixpoint over calls.
+The states are relations between variables (`common_objects`), found by a forward analysis of each function. What
+callers and the results of a call have in common is known by a summary, found by a fixpoint over calls.
 """
 
 from __future__ import annotations
