@@ -38,6 +38,18 @@ def _inner(g):
         g[0][0] = 9
 
 
+def rows_of_a_call_that_were_empty(n):
+    if n == 0:
+        return [[]]
+    out = []
+    for k in range(n):
+        rows = rows_of_a_call_that_were_empty(n - 1)
+        for row in rows:
+            row.append(k)
+        out.extend(rows)
+    return out
+
+
 def two_names(n):
     a = [n]
     b = a
@@ -588,6 +600,7 @@ def reversed_below_its_loop(n):
 
 
 RIGHT = [
+    rows_of_a_call_that_were_empty,
     reversed_below_its_loop,
     chosen_list,
     swapped_by_a_third_name,

@@ -11,6 +11,8 @@ import jax
 from pcbatch.containers.aliasing import IMMUTABLE, parts_of
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
+from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
@@ -69,7 +71,8 @@ def _levels_of(value: Any) -> Levels:
     if isinstance(value, Container):
         # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
         leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]
-        return Levels(True, any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves) or _holds_objects(value))
+        deep = any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves)
+        return Levels(True, deep or _holds_empty_lists(value) or _holds_objects(value))
     found = parts_of(value)
     if found is None:
         leaves = jax.tree.leaves(value)  # a registered class without fields of its own
@@ -77,6 +80,12 @@ def _levels_of(value: Any) -> Levels:
     mutable, parts = found
     inside = [_levels_of(part) for part in parts if part is not None]
     return Levels(mutable, any(part.own or part.inner for part in inside))
+
+
+def _holds_empty_lists(value: Container) -> bool:
+    """Whether the elements of a container are lists of which no element is known: only their lengths are arrays."""
+    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value and isinstance(part, LaneList))
+    return any(isinstance(part, LaneList) and not isinstance(part, LaneTuple) for part in parts)
 
 
 def _holds_objects(value: Container) -> bool:
