@@ -14,6 +14,8 @@ from typing import Any
 
 import jax
 
+from pcbatch.containers.container import Container
+
 _copies: ContextVar[dict[int, tuple[Any, Any, list[Any]]] | None] = ContextVar("pcbatch_copies", default=None)
 
 
@@ -54,8 +56,6 @@ def note_copy(container: Any, element: Any) -> Any:
 
     A list of the lane in it is a view, and no copy.
     """
-    from pcbatch.containers.container import Container
-
     return element if isinstance(element, Container) else note_value(container, element)
 
 
@@ -75,7 +75,6 @@ def note_value(container: Any, element: Any) -> Any:
 
 def _inside(value: Any) -> tuple[bool, list[Any]] | None:
     from pcbatch.containers.aliasing import parts_of
-    from pcbatch.containers.container import Container
 
     return (True, jax.tree.leaves(value)) if isinstance(value, Container) else parts_of(value)
 
