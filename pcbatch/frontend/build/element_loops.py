@@ -37,6 +37,7 @@ from pcbatch.frontend.source.tree import (
     is_none,
     load,
     subscript,
+    supported,
 )
 
 
@@ -127,7 +128,7 @@ def _all_yielded(b: Builder, node: Node, target: Target, consume: Consume) -> No
     given = node
     kept: list[Node] = []
     if not starred:
-        kept = [copied(b, arg) for arg in in_order(b, [*node.args, *(k.value for k in node.keywords)])]
+        kept = [_held_as_it_is(b, arg) for arg in in_order(b, [*node.args, *(k.value for k in node.keywords)])]
         count = len(node.args)
         keywords = [
             gast.copy_location(gast.keyword(arg=k.arg, value=value), k)
@@ -138,6 +139,13 @@ def _all_yielded(b: Builder, node: Node, target: Target, consume: Consume) -> No
     if kept:
         # Python makes each element in its turn: a body that changes an argument is refused, as it still is in use here.
         b.prim((b.temp(),), display(kept, node))
+
+
+def _held_as_it_is(b: Builder, node: Node) -> Node:
+    """A temporary for the value of an expression; no copy of a variable, which could be kept equal to it (`links`)."""
+    temp = b.temp()
+    b.prim((temp,), supported("as_it_is", [node], node), shown=node)
+    return b.held(temp, node)
 
 
 def store_of(node: Node) -> Node:

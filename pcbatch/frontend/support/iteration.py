@@ -188,6 +188,11 @@ def appended(items: Any, item: Any) -> Any:
     return items
 
 
+def as_it_is(value: Any) -> Any:
+    """Return a value, which is still in use where it is named again."""
+    return value
+
+
 def repeated_element(item: Any, count: Any) -> Any:
     """The list of so many elements that are equal, lists among them new ones each."""
     if isinstance(count, jax.Array):
