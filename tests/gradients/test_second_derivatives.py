@@ -64,6 +64,7 @@ def test_derivatives_of_derivatives(subject: Subject, name: str, jit: bool) -> N
     close((jax.jit(derivative(subject)) if jit else derivative(subject))(*subject.args), want)
 
 
+@pytest.mark.full_only
 @pytest.mark.share(12)
 @pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
 @pytest.mark.parametrize("name", HIGHER)
@@ -72,6 +73,7 @@ def test_derivatives_of_higher_order(subject: str, name: str, jit: bool) -> None
     test_derivatives_of_derivatives(SUBJECTS[subject], name, jit)
 
 
+@pytest.mark.full_only
 @pytest.mark.share(12)
 @every_subject
 def test_with_snapshots(subject: Subject) -> None:
@@ -173,6 +175,7 @@ def test_programs_numerically(name: str) -> None:
         check_grads(lambda x, w: subject.batched(x, NUMBERS, w), exact, order=2, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.full_only
 def test_packed_records() -> None:
     """The columns of packed objects hold integers and floating numbers."""
     packed = pcbatch.pack(objects())
@@ -225,6 +228,7 @@ def test_gradient_penalty() -> None:
     close(penalty(subject), penalty(subject.plain))
 
 
+@pytest.mark.full_only
 def test_learning_to_learn() -> None:
     """The gradient of a loss after steps along its gradient, by where they begin and by their length."""
     subject = SUBJECTS["recursion"]
