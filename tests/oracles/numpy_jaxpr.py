@@ -21,8 +21,10 @@ from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
 from pcbatch.lowering.typing.trace import JaxprFn
+from tests.oracles.numpy_indexing import gather, scatter
 
 Step = Callable[[dict[Any, Any]], None]
+Control = Callable[[Sequence[Any]], list[Any]]
 ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
 
 
@@ -99,7 +101,10 @@ def _step(eqn: Any) -> Step:
         closed = eqn.params["jaxpr"]
         run = compiled(closed.jaxpr, closed.consts)
         return lambda env: env.update(zip(eqn.outvars, run([read(env) for read in reads]), strict=True))
-    if eqn.primitive.multiple_results:  # a loop, or a conditional
+    if name in CONTROL:
+        inside = CONTROL[name](eqn.params)
+        return lambda env: env.update(zip(eqn.outvars, inside([read(env) for read in reads]), strict=True))
+    if eqn.primitive.multiple_results:
         by_jax = functools.partial(eqn.primitive.bind, **eqn.params)
         return lambda env: env.update(
             zip(eqn.outvars, map(_value, by_jax(*(jnp.asarray(read(env)) for read in reads))), strict=True)
@@ -169,45 +174,133 @@ def _slice(params: Mapping[str, Any], eqn: Any) -> Any:
     return lambda x: x[where]
 
 
-def _scatter(params: Mapping[str, Any], eqn: Any) -> Any:
-    x, index, _ = (v.aval.shape for v in eqn.invars)
-    if len(x) != 1 or index != (1,):
-        return _by_jax(eqn)
-    combine = SCATTERS[eqn.primitive.name]
+def _while(params: Mapping[str, Any]) -> Control:
+    test, body = (compiled(params[key].jaxpr, params[key].consts) for key in ("cond_jaxpr", "body_jaxpr"))
+    tests, bodies = params["cond_nconsts"], params["body_nconsts"]
 
-    def run(x: Any, index: Any, new: Any) -> Any:
-        k = int(index[0])
-        if 0 <= k < len(x):
-            x = x.copy()
-            x[k] = combine(x[k], new)
-        return x
+    def run(args: Sequence[Any]) -> list[Any]:
+        tested, shared, state = args[:tests], args[tests : tests + bodies], [*args[tests + bodies :]]
+        while test([*tested, *state])[0]:
+            state = body([*shared, *state])
+        return state
 
     return run
+
+
+def _cond(params: Mapping[str, Any]) -> Control:
+    arms = [compiled(arm.jaxpr, arm.consts) for arm in params["branches"]]
+    return lambda args: arms[min(max(int(args[0]), 0), len(arms) - 1)](args[1:])
+
+
+def _scan(params: Mapping[str, Any]) -> Control:
+    body = compiled(params["jaxpr"].jaxpr, params["jaxpr"].consts)
+    consts, carried, length = params["num_consts"], params["num_carry"], params["length"]
+    stacked = [v.aval for v in params["jaxpr"].jaxpr.outvars[carried:]]
+
+    def run(args: Sequence[Any]) -> list[Any]:
+        shared, state, columns = args[:consts], [*args[consts : consts + carried]], args[consts + carried :]
+        rows = [np.empty((length, *aval.shape), aval.dtype) for aval in stacked]
+        for k in range(length)[:: -1 if params["reverse"] else 1]:
+            outs = body([*shared, *state, *(column[k] for column in columns)])
+            state = outs[:carried]
+            for row, out in zip(rows, outs[carried:], strict=True):
+                row[k] = out
+        return [*state, *rows]
+
+    return run
+
+
+def _sort(params: Mapping[str, Any]) -> Control:
+    axis = params["dimension"]
+
+    def run(args: Sequence[Any]) -> list[Any]:
+        order = np.lexsort(args[: params["num_keys"]][::-1], axis)
+        return [np.take_along_axis(x, order, axis) for x in args]
+
+    return run
+
+
+def _shift(fn: Any, signed: bool = False) -> Any:
+    """A shift, by more bits than there are too."""
+
+    def run(x: Any, by: Any) -> Any:
+        x, by = np.asarray(x), np.asarray(by)
+        bits, unsigned = x.dtype.itemsize * 8, np.dtype(f"u{x.dtype.itemsize}")
+        far = by.view(unsigned) >= bits
+        if signed:
+            out = fn(x, np.where(far, bits - 1, by).astype(x.dtype))
+        else:
+            moved = fn(x.view(unsigned), np.where(far, 0, by).astype(unsigned))
+            out = np.where(far, unsigned.type(0), moved).view(x.dtype)
+        return out if out.ndim else out[()]
+
+    return run
+
+
+def _arg(fn: Any) -> Any:
+    def make(params: Mapping[str, Any], eqn: Any) -> Any:
+        (axis,), dtype = params["axes"], params["index_dtype"]
+        return lambda x: fn(x, axis).astype(dtype)
+
+    return make
+
+
+def _pad(params: Mapping[str, Any], eqn: Any) -> Any:
+    if any(low < 0 or high < 0 or inner for low, high, inner in params["padding_config"]):
+        return _by_jax(eqn)
+    shape = eqn.outvars[0].aval.shape
+    starts = [low for low, _, _ in params["padding_config"]]
+
+    def run(x: Any, value: Any) -> Any:
+        out = np.full(shape, value, np.asarray(x).dtype)
+        out[tuple(slice(s, s + n) for s, n in zip(starts, np.shape(x), strict=True))] = x
+        return out if shape else out[()]
+
+    return run
+
+
+def _iota(params: Mapping[str, Any], eqn: Any) -> Any:
+    value = np.indices(params["shape"], params["dtype"])[params["dimension"]]
+    return lambda: value
+
+
+def _round(params: Mapping[str, Any], eqn: Any) -> Any:
+    return np.rint if params["rounding_method"] == jax.lax.RoundingMethod.TO_NEAREST_EVEN else _by_jax(eqn)
+
+
+def _extreme(fn: Any) -> Any:
+    return lambda params, eqn: lambda x: fn(x, axis=params["axes"])
 
 
 def _reduce(fn: Any) -> Any:
     return lambda params, eqn: lambda x: fn(x, axis=params["axes"], dtype=np.asarray(x).dtype)
 
 
-SCATTERS: dict[str, Callable[[Any, Any], Any]] = {
-    "scatter": lambda old, new: new, "scatter-add": operator.add, "scatter-max": max, "scatter-min": min,
+CONTROL: dict[str, Callable[[Mapping[str, Any]], Control]] = {
+    "while": _while, "cond": _cond, "scan": _scan, "sort": _sort,
 }  # fmt: skip
 SIMPLE: dict[str, Callable[..., Any]] = {
     "add": operator.add, "add_any": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
     "and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": np.invert, "abs": np.abs, "sign": np.sign,
     "floor": np.floor, "max": np.maximum, "min": np.minimum, "rem": np.fmod, "div": _divide, "select_n": _select,
-    "square": np.square, "copy": lambda x: x, "stop_gradient": lambda x: x,
+    "shift_left": _shift(operator.lshift), "shift_right_logical": _shift(operator.rshift),
+    "shift_right_arithmetic": _shift(operator.rshift, signed=True), "square": np.square, "copy": lambda x: x, "stop_gradient": lambda x: x,
 }  # fmt: skip
 PARAMETRIC: dict[str, Callable[[Mapping[str, Any], Any], Callable[..., Any]]] = {
     "convert_element_type": _cast, "reshape": _reshape, "squeeze": _reshape, "broadcast_in_dim": _broadcast,
-    "dynamic_slice": _dynamic_slice, "slice": _slice, **dict.fromkeys(SCATTERS, _scatter),
+    "dynamic_slice": _dynamic_slice, "slice": _slice, "gather": gather,
+    "scatter": scatter(lambda old, new: new), "scatter-add": scatter(operator.add),
+    "scatter-mul": scatter(operator.mul), "scatter-max": scatter(np.maximum), "scatter-min": scatter(np.minimum),
+    "argmax": _arg(np.argmax), "argmin": _arg(np.argmin), "pad": _pad, "round": _round,
     "rev": lambda params, eqn: lambda x: np.flip(x, params["dimensions"]),
     "stack": lambda params, eqn: lambda *xs: np.stack(xs, params["axis"]),
     "concatenate": lambda params, eqn: lambda *xs: np.concatenate(xs, params["dimension"]),
     "integer_pow": lambda params, eqn: lambda x: (x ** params["y"]).astype(np.asarray(x).dtype),
-    "iota": lambda params, eqn: lambda: np.arange(params["shape"][0], dtype=params["dtype"]),
+    "iota": _iota,
     "reduce_sum": _reduce(np.sum),
+    "reduce_max": _extreme(np.max),
+    "reduce_min": _extreme(np.min),
     "reduce_or": _reduce(np.logical_or.reduce),
     "reduce_and": _reduce(np.logical_and.reduce),
 }  # fmt: skip
