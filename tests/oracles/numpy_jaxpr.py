@@ -285,7 +285,8 @@ SIMPLE: dict[str, Callable[..., Any]] = {
     "and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": np.invert, "abs": np.abs, "sign": np.sign,
     "floor": np.floor, "max": np.maximum, "min": np.minimum, "rem": np.fmod, "div": _divide, "select_n": _select,
     "shift_left": _shift(operator.lshift), "shift_right_logical": _shift(operator.rshift),
-    "shift_right_arithmetic": _shift(operator.rshift, signed=True), "square": np.square, "copy": lambda x: x, "stop_gradient": lambda x: x,
+    "shift_right_arithmetic": _shift(operator.rshift, signed=True), "square": np.square,
+    "copy": lambda x: x, "stop_gradient": lambda x: x,
 }  # fmt: skip
 PARAMETRIC: dict[str, Callable[[Mapping[str, Any], Any], Callable[..., Any]]] = {
     "convert_element_type": _cast, "reshape": _reshape, "squeeze": _reshape, "broadcast_in_dim": _broadcast,
