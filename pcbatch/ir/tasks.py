@@ -1,9 +1,8 @@
 """Task IR: calls as tasks that run side by side; the values between blocks are records, results meet in frames.
 
 The third form of a program, beside the stack IR, made from the same CFG. An activation of a function is a *task*. A
-block takes a *record*, the values of its parameters, and says at its end where the task goes on: `jump bb4` makes a
-record of the parameters of bb4, by name. There are no registers and no stacks; a value that two blocks need is a
-parameter of both.
+block takes a *record*, the values of its parameters, and says at its end where the task goes on: `jump bb4(n=t1)` makes
+a record for bb4. There are no registers and no stacks; a value that two blocks need is a parameter of both.
 
     bb2(node):
       t1 = { tree.left[node] }
@@ -13,15 +12,15 @@ parameter of both.
       frame
       spawn left.h, left.c = branch t3, bb3(node=t1), bb2(node=t1)
       spawn right.h, right.c = branch t4, bb3(node=t2), bb2(node=t2)
-      sync bb4
+      sync bb4()
     bb4(left.h, left.c, right.h, right.c) after sync:
       r.h, r.c = { compose(w, left, right) }
       return r.h, r.c
 
 `frame` opens the frame of a task: a place for each result that it waits for. `spawn` starts another task, whose results
 go to these places; nothing may read them before `sync`, which ends the task's visit and goes on, at its target, when
-all that was spawned since `frame` has returned. The target's record is what the frame holds: the results, and what
-was saved of the other parameters. A task has one frame open at a time, and none when it returns.
+all that was spawned since `frame` has returned. The target's record is what the frame holds: the results, by the names
+that `spawn` gives them, and what `sync` saves, `sync bb4(k=t3)`. A task has one frame open at a time, and none when it returns.
 
 `spawn r += ...` adds to a place that holds a number already; `spawn return += ...` lets the new task add to the
 destination of this one, which needs no frame. Only sums of integers and of booleans may be made so, as they do not
@@ -38,7 +37,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.ir.ops import Fail, Jump, PureOp
+from pcbatch.ir.ops import Fail, PureOp
 from pcbatch.ir.types import ArrayType
 
 
@@ -96,10 +95,22 @@ class SpawnInto:
 
 
 @dataclass(frozen=True, slots=True)
-class Sync:
-    """A leaf of a terminator: the task goes on at `target` when all that it has spawned has returned."""
+class TaskJump:
+    """A leaf of a terminator: the task goes on at `target`, whose parameters are bound by name."""
 
     target: str
+    args: tuple[tuple[str, str], ...]  # (parameter, variable)
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A leaf of a terminator: the task goes on at `target` when all that it has spawned has returned.
+
+    `args` are the parameters of the target that the frame saves; the others are results of what was spawned.
+    """
+
+    target: str
+    args: tuple[tuple[str, str], ...]  # (parameter, variable)
     loc: Loc | None = field(default=None, compare=False)
 
 
@@ -120,7 +131,7 @@ class TaskFork:
     loc: Loc | None = field(default=None, compare=False)
 
 
-TaskLeaf = Jump | Sync | Finish
+TaskLeaf = TaskJump | Sync | Finish
 TaskEdge = TaskLeaf | TaskFork
 TaskOp = PureOp | OpenFrame | Spawn | SpawnInto
 TaskTerminator = TaskEdge | Fail
@@ -245,5 +256,5 @@ def started(program: TaskProgram) -> frozenset[str]:
 
 def after_jump(block: TaskBlock) -> tuple[str, ...]:
     """The labels of the blocks that the task of a block may go on at, each once; targets of `sync` among them."""
-    found = (leaf.target for leaf in leaves(block.terminator) if isinstance(leaf, Jump | Sync))
+    found = (leaf.target for leaf in leaves(block.terminator) if isinstance(leaf, TaskJump | Sync))
     return tuple(dict.fromkeys(found))
