@@ -20,7 +20,8 @@ a record for bb4. There are no registers and no stacks; a value that two blocks 
 `frame` opens the frame of a task: a place for each result that it waits for. `spawn` starts another task, whose results
 go to these places; nothing may read them before `sync`, which ends the task's visit and goes on, at its target, when
 all that was spawned since `frame` has returned. The target's record is what the frame holds: the results, by the names
-that `spawn` gives them, and what `sync` saves, `sync bb4(k=t3)`. A task has one frame open at a time, and none when it returns.
+that `spawn` gives them, and what `sync` saves, `sync bb4(k=t3)`. A task has one frame open at a time, and none when it
+returns.
 
 `spawn r += ...` adds to a place that holds a number already; `spawn return += ...` lets the new task add to the
 destination of this one, which needs no frame. Only sums of integers and of booleans may be made so, as they do not
