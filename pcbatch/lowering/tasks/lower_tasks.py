@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
+from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.def_use import writes
 from pcbatch.ir.liveness import live_after, live_in
 from pcbatch.ir.ops import RETURN, Branch, Check, Jump, Move, Prim, Print, PureOp, Return, Select
@@ -94,7 +95,8 @@ class _Lowering:
     @property
     def forks(self) -> bool:
         """Whether two tasks of one example may ever be ready together."""
-        return bool(self.sums) or any(w.together for w in self.waits.values())
+        calls_more = any(_calls_after(self.functions[name], sites) for name, sites in self.linear.items())
+        return calls_more or any(w.together for w in self.waits.values())
 
     def summed(self) -> frozenset[str]:
         """The functions that add their results to their destination: those that share one with a caller."""
@@ -131,6 +133,18 @@ class _Lowering:
             blocks=blocks,
             sums=self.sums,
         )
+
+
+def _calls_after(function: Function, sites: Iterable[Site]) -> bool:
+    """Whether another call may follow one of these calls in an activation of the function."""
+    calling = {block.label for block in function.blocks if any(isinstance(op, Call) for op in block.ops)}
+    blocks = {block.label: block for block in function.blocks}
+    after = block_edges(function.blocks)
+    return any(
+        any(isinstance(op, Call) for op in blocks[label].ops[k + 1 :])
+        or not calling.isdisjoint(reachable(after[label], after))
+        for label, k in sites
+    )
 
 
 def _tails(function: Function, functions: dict[str, Function]) -> Iterable[Site]:
