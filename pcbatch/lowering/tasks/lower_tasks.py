@@ -140,9 +140,9 @@ def _calls_after(function: Function, sites: Iterable[Site]) -> bool:
     calling = {block.label for block in function.blocks if any(isinstance(op, Call) for op in block.ops)}
     blocks = {block.label: block for block in function.blocks}
     after = block_edges(function.blocks)
+    following = {label: reachable(after[label], after) for label, _ in sites}
     return any(
-        any(isinstance(op, Call) for op in blocks[label].ops[k + 1 :])
-        or not calling.isdisjoint(reachable(after[label], after))
+        any(isinstance(op, Call) for op in blocks[label].ops[k + 1 :]) or not calling.isdisjoint(following[label])
         for label, k in sites
     )
 
