@@ -14,8 +14,9 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.def_use import AnyBlock, AnyOp, AnyTerminator, may_return
 from pcbatch.ir.message import Field
+from pcbatch.ir.op_text import print_op
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Return
-from pcbatch.ir.printer import print_op, print_terminator
+from pcbatch.ir.printer import print_terminator
 from pcbatch.ir.stack import Edge, Fork, PushJump, StackBlock, StackProgram, Var
 from pcbatch.ir.types import ArrayType
 
