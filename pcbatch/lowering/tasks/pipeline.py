@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.tasks import TaskProgram
-from pcbatch.lowering.tasks import dead_parameters, join_spawns, lower_tasks, peel, tail_duplication
+from pcbatch.lowering.tasks import (
+    constant_parameters,
+    dead_parameters,
+    join_spawns,
+    lower_tasks,
+    peel,
+    tail_duplication,
+)
 
 PASSES = (
     dead_parameters.run,
     join_spawns.run,
+    constant_parameters.run,
+    dead_parameters.run,
     tail_duplication.run,
     dead_parameters.run,
     peel.run,
