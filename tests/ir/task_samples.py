@@ -57,7 +57,8 @@ pcir 1 tasks
 program entry=encode in=(node, left, right, value, w) out=(h, c) {
   constants (left, right, value)
   shared (w, v)
-  node, t1, t2: i32[]   left, right: i32[7]   value: f32[7]   w, v, h, c, l.h, l.c, r.h, r.c: f32[]   t3, t4, t5: bool[]
+  node, t1, t2: i32[]   left, right: i32[7]   value: f32[7]   w, v, h, c, l.h, l.c, r.h, r.c: f32[]
+  t3, t4, t5: bool[]
 prologue:
   v = { w + 1 }
 // function @encode
