@@ -27,6 +27,9 @@ returns.
 destination of this one, which needs no frame. Only sums of integers and of booleans may be made so, as they do not
 depend on the order of their terms.
 
+A task that fails ends its example, with whatever frames are open. Which failure an example has is decided by the order
+of the plain function, so a machine that runs tasks in another order can tell only that there is one.
+
 The meaning is that of the plain function: `spawn` runs its task to the end at once, `sync` goes on. Since tasks have no
 effect but their results, every other order gives the same.
 """

@@ -68,7 +68,7 @@ FRAMES = function(
   t = { n <= 1 }
   branch t, bb1, bb2
 bb1:
-  r = { n + 0.5 }
+  r = { 0.5 }
   return
 bb2:
   a = { n - 2 }
@@ -99,7 +99,7 @@ bb4:
   right = call @f(b)
   jump bb6
 bb5:
-  right = { n * 0.25 }
+  right = { 0.25 }
   jump bb6
 bb6:
   r = { left - right * 0.5 }
@@ -254,7 +254,7 @@ bb2:
         ("r = { left - right }", set()),
         ("r = { left + 2 * right }", {1}),
         ("r = { left + left + right }", {3}),
-        ("r = { max(left, right) }", set()),
+        ("r = { jnp.maximum(left, right) }", set()),
         ("r = { left }", {1}),
     ],
 )

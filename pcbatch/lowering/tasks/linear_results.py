@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.def_use import predecessors, reads, terminator_reads, writes
-from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
+from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -79,8 +79,8 @@ def _solve(function: Function) -> dict[str, Coefficients]:
         for successor in _ends(block.terminator):
             coming = {function.results[0]: 1} if successor == RETURN else entering[successor]
             merged = coming if merged is None else merged if coming is None else _merged(merged, coming)
-        if merged is None and not isinstance(block.terminator, Fail):
-            continue  # nothing is known of what follows yet
+        if merged is None:
+            continue  # nothing is known of what follows yet, or the lane fails, and has no result
         leaving[label] = merged or {}
         coefficients = dict(leaving[label])
         for v in terminator_reads(block.terminator):

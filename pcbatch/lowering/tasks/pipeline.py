@@ -32,7 +32,7 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset()) -> TaskProgra
     """Return the optimised program of tasks; None if no two calls could ever run side by side.
 
     Args:
-        program: A typed program, optimised, without prints, checks and failures.
+        program: A typed program, optimised, without prints and checks.
         shared: The parameters of the entry that all examples share.
     """
     tasks = lower_tasks.run(program, shared)

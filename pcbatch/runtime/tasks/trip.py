@@ -1,0 +1,185 @@
+"""One trip: which blocks run, with how many records, and how wide.
+
+Cheap blocks run in the order of the program, those after a `sync` first, because they give frames back. Expensive
+blocks wait until no cheap one can run, so that their records gather: those at which tasks only end run until their list
+is empty, the others once. A block is emitted at several widths, of which the narrowest runs that holds all its records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from pcbatch.runtime.tasks import lists, pool
+from pcbatch.runtime.tasks.plan import SERIAL, BlockPlan
+from pcbatch.runtime.tasks.visit import VISITS, Machine
+from pcbatch.runtime.vm.block_body import Values
+
+I32 = jnp.int32
+NARROWER = 4  # of a cheap block, the parts of the full width at which it is emitted too
+LEAST = 8  # records of the narrowest visits that expensive blocks are emitted for
+Body = Callable[[Values], Values]
+
+
+@dataclass(frozen=True, slots=True)
+class Trips:
+    """The trips of a machine: `run` makes them until no record is left, or until no block has room to run."""
+
+    machine: Machine
+
+    def run(self, state: Values) -> tuple[Values, jax.Array]:
+        """Return the state after all trips, and their number, int32[]."""
+
+        def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
+            s, before, _ = c
+            return (self.waiting(s) > 0) & (s[VISITS] != before)
+
+        def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
+            s, _, trips = c
+            return self.trip(s), s[VISITS], trips + 1
+
+        start = (state, state[VISITS] - 1, jnp.zeros((), I32))
+        s, _, trips = lax.while_loop(going, trip, start)
+        return s, trips
+
+    def waiting(self, s: Values, blocks: Sequence[BlockPlan] | None = None) -> jax.Array:
+        """Return the number of records on the lists of blocks (None: of all), int32[]."""
+        chosen = self.machine.plan.blocks if blocks is None else blocks
+        return sum((s[lists.count(block.label)] for block in chosen), jnp.zeros((), I32))
+
+    def trip(self, s: Values) -> Values:
+        """Return the state after one trip."""
+        plan = self.machine.plan
+        cheap = [block for block in plan.blocks if not block.expensive]
+        cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
+        dear = [block for block in plan.blocks if block.expensive]
+        if not dear:
+            return self._sweep(s, cheap)
+        s = self._drain(s, cheap)
+        for block in sorted(dear, key=lambda block: not block.finishes_only):
+            s = self._ladder(s, block, until_empty=block.finishes_only)
+        return s
+
+    def _sweep(self, s: Values, blocks: Sequence[BlockPlan]) -> Values:
+        for block in blocks:
+            s = self._ladder(s, block, until_empty=False)
+        return s
+
+    def _drain(self, s: Values, blocks: Sequence[BlockPlan]) -> Values:
+        """Sweep until none of these blocks can run."""
+        if len(blocks) == 1:
+            return self._ladder(s, blocks[0], until_empty=True)
+
+        def some(s: Values) -> jax.Array:
+            can = jnp.zeros((), bool)
+            for block in blocks:
+                can = can | (self.available(s, block) > 0)
+            return can
+
+        return guarded(some(s), lambda s: self._sweep(s, blocks), s, some)
+
+    def _ladder(self, s: Values, block: BlockPlan, until_empty: bool) -> Values:
+        """Visit a block at the narrowest width that holds the records that may run, or at the widest."""
+        widths = self.widths(block)
+        changed = written(lambda s: self.machine.visit(block, s, jnp.zeros((), I32), widths[-1]), s)
+        for width, less in zip(widths, (*widths[1:], 0), strict=True):
+            widest = width == widths[0]
+
+            def fits(s: Values, width: int = width, less: int = less, widest: bool = widest) -> jax.Array:
+                n = self.available(s, block)
+                return n > less if widest else (n > less) & (n <= width)
+
+            def visit(s: Values, width: int = width) -> Values:
+                return self.machine.visit(block, s, jnp.minimum(self.available(s, block), width), width)
+
+            s = guarded(fits(s), visit, s, fits if until_empty and widest else None, changed)
+        return s
+
+    def widths(self, block: BlockPlan) -> tuple[int, ...]:
+        """Return the widths at which a block is emitted, from wide to narrow."""
+        width = self.machine.sizes.width
+        if not block.expensive:
+            return (width, width // NARROWER) if width >= 16 * NARROWER else (width,)
+        found = [width]
+        while found[-1] > LEAST:
+            found.append(max(LEAST, found[-1] // 2))
+        return tuple(found)
+
+    # What may run
+
+    def available(self, s: Values, block: BlockPlan) -> jax.Array:
+        """Return how many records of a block may run now, int32[]."""
+        machine = self.machine
+        n = s[lists.count(block.label)]
+        for label, gain in machine.sizes.limited(machine.plan, block).items():
+            capacity = machine.sizes.capacity(machine.plan, machine.plan.block(label))
+            n = jnp.minimum(n, (capacity - s[lists.count(label)]) // gain)
+        if not block.takes:
+            return n
+        free = s[pool.FREE_COUNT]
+        roomy = free > machine.sizes.reserve
+        one = jnp.where(self._alone(s, block), jnp.minimum(free, 1), 0)
+        return jnp.minimum(n, jnp.where(roomy, free - machine.sizes.reserve, one))
+
+    def _alone(self, s: Values, block: BlockPlan) -> jax.Array:
+        """Whether nothing can run but blocks that take frames, and of those this one has the youngest record.
+
+        What goes on one by one, the youngest record first, is what a sequential evaluation does: it needs no more
+        frames than that.
+        """
+        plan = self.machine.plan
+        alone = self.waiting(s, [other for other in plan.blocks if not other.takes]) == 0
+        mine = _top(s, block)
+        for other in plan.blocks:
+            if other.takes and other is not block:
+                theirs = _top(s, other)
+                alone = alone & (mine > theirs if other.number < block.number else mine >= theirs)
+        return alone
+
+
+def _top(s: Values, block: BlockPlan) -> jax.Array:
+    """Return the number of the visit that pushed the newest record of a list, or -1, int32[]."""
+    n = s[lists.count(block.label)]
+    if SERIAL not in block.columns:
+        return jnp.zeros((), I32)
+    newest = lax.dynamic_index_in_dim(s[lists.column(block.label, SERIAL)], jnp.maximum(n - 1, 0), keepdims=False)
+    return jnp.where(n > 0, newest, -1)
+
+
+def written(body: Body, s: Values) -> tuple[str, ...]:
+    """Return the state keys that a function writes."""
+    found: list[str] = []
+
+    def probe(s: Values) -> int:
+        out = body(s)
+        found.extend(key for key in s if out[key] is not s[key])
+        return 0
+
+    jax.eval_shape(probe, s)
+    return tuple(found)
+
+
+def guarded(
+    go: jax.Array,
+    body: Body,
+    s: Values,
+    again: Callable[[Values], jax.Array] | None = None,
+    keys: Sequence[str] | None = None,
+) -> Values:
+    """Return the state after a function that runs once if `go`, and then while `again`.
+
+    It is a loop that carries what the function writes (`keys`, None: to be found out): XLA updates that in place, and
+    copies nothing of the rest.
+    """
+    names = written(body, s) if keys is None else keys
+
+    def step(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
+        out = body({**s, **c[1]})
+        more = jnp.zeros((), bool) if again is None else again(out)
+        return more, {key: out[key] for key in names}
+
+    return {**s, **lax.while_loop(lambda c: c[0], step, (go, {key: s[key] for key in names}))[1]}

@@ -1,0 +1,125 @@
+"""The machine of lists against plain functions: widths, pools down to the smallest, growing lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pcbatch.errors import InternalError
+from pcbatch.ir.ops import Fail
+from pcbatch.ir.tasks import TaskBlock, TaskProgram
+from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
+from tests.runtime import task_programs as programs
+
+N = np.array([0, 9, 1, 2, 14, 3, 0], np.int32)
+FIB = [programs.fib(int(n)) for n in N]
+Sized = Mapping[str, Any]
+SIZES: list[Sized] = [
+    {"width": 1, "frames": 40},
+    {"width": 1, "frames": 2, "reserve": 0, "room": 1},
+    {"width": 4, "frames": 5, "reserve": 1, "room": 8},
+    {"width": 64},
+]
+every_size = pytest.mark.parametrize("options", SIZES, ids=str)
+
+
+def values(program: TaskProgram, args: Mapping[str, Any], lanes: int, **options: Any) -> list[np.ndarray]:
+    """The results of a run, after one that has left its arrays."""
+    executable = TaskExecutable(program, TaskOptions(**options))
+    executable.run(args, lanes)
+    return [np.asarray(value) for value in executable.run(args, lanes).values]
+
+
+@every_size
+@pytest.mark.parametrize("make", [programs.fib_frames, programs.fib_plain_frames, programs.fib_sums])
+def test_examples_of_fibonacci(make: Callable[[], TaskProgram], options: Sized) -> None:
+    assert values(make(), {"n": N}, 7, **options)[0].tolist() == FIB
+
+
+@pytest.mark.parametrize("peeled", [True, False])
+def test_sums_with_and_without_the_first_test_before_the_call(peeled: bool) -> None:
+    assert values(programs.fib_sums(peeled), {"n": N}, 7, width=16)[0].tolist() == FIB
+
+
+@pytest.mark.parametrize("make", [programs.fib_frames, programs.fib_sums])
+def test_one_example(make: Callable[[], TaskProgram]) -> None:
+    executable = TaskExecutable(make(), TaskOptions(width=16))
+    assert [int(executable.run({"n": N[k : k + 1]}, 1).values[0][0]) for k in range(7)] == FIB
+
+
+def test_an_argument_without_lanes_is_that_of_all_examples() -> None:
+    assert values(programs.fib_sums(), {"n": np.int32(9)}, 3, width=16)[0].tolist() == [55] * 3
+
+
+@every_size
+@pytest.mark.parametrize("lanes", [1, 5])
+def test_trees_with_constants_and_two_results(lanes: int, options: Sized) -> None:
+    rng = np.random.default_rng(0)
+    w, e = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 5), (7, 5)))
+    trees = [programs.tree(k, leaves) for k, leaves in enumerate([9, 1, 16, 2, 5][:lanes])]
+    left, right, word = (np.stack(x) for x in zip(*trees, strict=True))
+    args = {"w": w, "e": e, "left": left, "right": right, "word": word}
+    h, c = values(programs.treelstm(), args, lanes, **options)
+    for k, one in enumerate(trees):
+        for found, wanted in zip((h[k], c[k]), programs.encode(w, e, *one), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
+
+
+@every_size
+def test_a_frame_that_is_open_around_a_loop(options: Sized) -> None:
+    n, width = np.array([0, 3, 5, 1, 4], np.int32), np.array([4, 2, 1, 5, 3], np.int32)
+    wanted = [programs.paths(*map(int, x)) for x in zip(n, width, strict=True)]
+    assert values(programs.loop_into_frame(), {"n": n, "width": width}, 5, **options)[0].tolist() == wanted
+
+
+@every_size
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_a_loop_that_adds_to_its_destination(lanes: int, options: Sized) -> None:
+    board = np.array([31, 15, 1, 7][:lanes], np.int32)
+    zero = np.zeros_like(board)
+    args = {"free": board, "columns": zero, "left": zero, "right": zero, "board": board}
+    wanted = [programs.queens(int(b), 0, 0, 0, int(b)) for b in board]
+    assert values(programs.queens_sums(), args, lanes, **options)[0].tolist() == wanted
+
+
+@every_size
+def test_functions_that_call_each_other_and_have_other_results(options: Sized) -> None:
+    n, x = np.array([0, 5, 9, 2, 7], np.int32), np.array([1, 2, 0.5, -1, 3], np.float32)
+    wanted = [programs.even(int(a), np.float32(b)) for a, b in zip(n, x, strict=True)]
+    np.testing.assert_allclose(values(programs.mutual(), {"n": n, "x": x}, 5, **options)[0], wanted, rtol=1e-5)
+
+
+def test_lists_have_room_for_all_that_may_wait() -> None:
+    """With the smallest pool the bound is reached: no list may be longer than its capacity at any time."""
+    for make in (programs.fib_frames, programs.fib_plain_frames):
+        executable = TaskExecutable(make(), TaskOptions(width=8, frames=3, reserve=1))
+        assert np.asarray(executable.run({"n": N}, 7).values[0]).tolist() == FIB
+
+
+def test_statistics_and_trips() -> None:
+    out = TaskExecutable(programs.fib_plain_frames(), TaskOptions(width=4, stats=True)).run({"n": N[:3]}, 3)
+    visits, active, offered = (np.asarray(count)[:, 0] for count in out.counts)
+    calls = sum(2 * f - 1 for f in FIB[:3])
+    joins = (calls - 3) // 2
+    assert active.tolist() == [calls, calls - joins, joins, joins]
+    assert (active <= offered).all()
+    assert (offered <= 4 * visits).all()
+    assert int(out.trips) > 0
+    assert np.asarray(out.status).tolist() == [0, 0, 0]
+
+
+def test_results_stay_when_the_next_run_takes_the_arrays_over() -> None:
+    executable = TaskExecutable(programs.fib_sums(), TaskOptions(width=4))
+    first = executable.run({"n": N[:2]}, 2).values[0]
+    executable.run({"n": N[3:5]}, 2)
+    assert np.asarray(first).tolist() == FIB[:2]
+
+
+def test_programs_that_fail_are_not_run_yet() -> None:
+    types = programs.Types(n=programs.I32, r=programs.I32)
+    block = TaskBlock("bb0", ("n",), (), Fail("error", "ValueError"))
+    with pytest.raises(InternalError, match="fails"):
+        TaskExecutable(TaskProgram("bb0", ("n",), ("r",), types, (), (), (block,)))
