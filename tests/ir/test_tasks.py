@@ -128,7 +128,6 @@ BROKEN = [
     ("open", LOOP, {"main(n):": "main(n) in frame:", "  frame\n": ""}, ["program: a task begins at main"]),
     ("open", LOOP, {"done(total) after sync": "done(total) after sync in frame"}, ["done: no frame is open after a"]),
     ("open", FIB, {"bb1():": "bb1() in frame:"}, None),
-    ("open", FAILS, {"  sync join(node=node)": '  fail error ValueError("early")'}, None),
     ("pending", FIB, {SPAWN_RIGHT: SPAWN_RIGHT + SPAWN_LEFT}, ["bb2: left is spawned, but pending already"]),
     ("pending", LOOP, {"total += fib": "total = fib"}, ["body: total is spawned, but pending already"]),
     ("pending", FIB, {SPAWN_RIGHT: SPAWN_RIGHT + "  left = { 1 }\n"}, ["bb2: left is written, but pending"]),
@@ -241,6 +240,16 @@ def test_a_frame_across_a_branch_and_a_loop():
 )
 def test_the_first_failure_counts(bad, want):
     assert everywhere(tasks(FAILS), 20, bad, 1) == want
+
+
+@pytest.mark.parametrize(("bad", "want"), [(10, "ValueError: node 10"), (5, "ValueError: node 5"), (6, "early")])
+def test_a_failure_with_an_open_frame_comes_after_those_of_what_was_spawned(bad, want):
+    text = FAILS.replace(
+        "  sync join(node=node)", "  fails = { node == 2 }\n  branch fails, jump early(), sync join(node=node)"
+    )
+    program = tasks(text.replace("fail(node):", 'early() in frame:\n  fail error ValueError("early")\nfail(node):'))
+    assert verify(program) == ()
+    assert want in everywhere(program, 12, [bad, 0], 1)
 
 
 def test_what_a_failure_leaves_behind_runs_no_more():
