@@ -20,6 +20,7 @@ from pcbatch.call.out_axes import move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
+from pcbatch.compiler.fork import NOT_FORKED, Forked, forked
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.compiler.result_axes import OutAxes
@@ -43,6 +44,8 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
+from pcbatch.runtime.tasks.executable import TaskExecutable
+from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_tracing, replaying
 from pcbatch.runtime.vm.status import Site
@@ -128,6 +131,8 @@ class Program:
         notices: of failing lanes, inside `jit`.
         room_notes: why containers of its last run could not have more room, if lanes have needed it.
         may_be_full: whether a lane may end because a container of it has no room.
+        forked: whether independent calls run side by side, and why.
+        tasks: what runs them.
     """
 
     stages: Stages
@@ -139,6 +144,8 @@ class Program:
     notices: dict[str, Notice] = field(default_factory=dict, compare=False)
     room_notes: tuple[str, ...] = ()
     may_be_full: bool = False
+    forked: Forked = NOT_FORKED
+    tasks: TaskExecutable | None = None
 
     @property
     def capacity(self) -> int:
@@ -200,10 +207,20 @@ class Program:
             program = self._operation(args)
             if program is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
+            if self.tasks is not None and where is None:
+                return self._run_tasks(self.tasks, args, given)
             outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
         return self._execute(given, where, run)
+
+    def _run_tasks(self, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments) -> RawResult:
+        """Run a call by tasks, and what they cannot finish by lanes."""
+        assert isinstance(self.executable, PcExecutable)
+        named = dict(zip(tasks.program.params, self.executable.params, strict=False))
+        outcome = tasks.run({v: args[name] for v, name in named.items()}, given.lanes)
+        exit = self.executable.machine.layout.exit
+        return completed(outcome, args, frozenset(self.mapped(given)), self.executable.run, exit)
 
     def _operation(self, args: Any) -> UnsharingProgram | None:
         """The program that a run is an operation of, if JAX traces it."""
@@ -351,7 +368,10 @@ def compile_signature(
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     donated = frozenset(_leaves(stages, options.donate_argnames))
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated)
-    return _complete(Program(stages, options, executable, block_infos(stages.opt), axes, recompile))
+    fork = forked(fn.__name__, stages, options, given.shared)
+    tasks = None if fork.program is None else TaskExecutable(fork.program)
+    program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
+    return _complete(replace(program, forked=fork, tasks=tasks))
 
 
 def _complete(program: Program) -> Program:

@@ -30,7 +30,7 @@ def values(program: TaskProgram, args: Mapping[str, Any], lanes: int, **options:
     """The results of a run, after one that has left its arrays."""
     executable = TaskExecutable(program, TaskOptions(**options))
     executable.run(args, lanes)
-    return [np.asarray(value) for value in executable.run(args, lanes).values]
+    return [np.asarray(value) for value in executable.run(args, lanes).raw.values]
 
 
 @every_size
@@ -47,7 +47,7 @@ def test_sums_with_and_without_the_first_test_before_the_call(peeled: bool) -> N
 @pytest.mark.parametrize("make", [programs.fib_frames, programs.fib_sums])
 def test_one_example(make: Callable[[], TaskProgram]) -> None:
     executable = TaskExecutable(make(), TaskOptions(width=16))
-    assert [int(executable.run({"n": N[k : k + 1]}, 1).values[0][0]) for k in range(7)] == FIB
+    assert [int(executable.run({"n": N[k : k + 1]}, 1).raw.values[0][0]) for k in range(7)] == FIB
 
 
 def test_an_argument_without_lanes_is_that_of_all_examples() -> None:
@@ -96,11 +96,11 @@ def test_lists_have_room_for_all_that_may_wait() -> None:
     """With the smallest pool the bound is reached: no list may be longer than its capacity at any time."""
     for make in (programs.fib_frames, programs.fib_plain_frames):
         executable = TaskExecutable(make(), TaskOptions(width=8, frames=3, reserve=1))
-        assert np.asarray(executable.run({"n": N}, 7).values[0]).tolist() == FIB
+        assert np.asarray(executable.run({"n": N}, 7).raw.values[0]).tolist() == FIB
 
 
 def test_statistics_and_trips() -> None:
-    out = TaskExecutable(programs.fib_plain_frames(), TaskOptions(width=4, stats=True)).run({"n": N[:3]}, 3)
+    out = TaskExecutable(programs.fib_plain_frames(), TaskOptions(width=4, stats=True)).run({"n": N[:3]}, 3).raw
     visits, active, offered = (np.asarray(count)[:, 0] for count in out.counts)
     calls = sum(2 * f - 1 for f in FIB[:3])
     joins = (calls - 3) // 2
@@ -113,7 +113,7 @@ def test_statistics_and_trips() -> None:
 
 def test_results_stay_when_the_next_run_takes_the_arrays_over() -> None:
     executable = TaskExecutable(programs.fib_sums(), TaskOptions(width=4))
-    first = executable.run({"n": N[:2]}, 2).values[0]
+    first = executable.run({"n": N[:2]}, 2).raw.values[0]
     executable.run({"n": N[3:5]}, 2)
     assert np.asarray(first).tolist() == FIB[:2]
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from pcbatch.errors import InternalError
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_type, to_storage
 from pcbatch.runtime.costs import xla_options
-from pcbatch.runtime.tasks import lists, plan, sizes, state
+from pcbatch.runtime.tasks import lists, plan, pool, sizes, state
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips
-from pcbatch.runtime.tasks.visit import Machine
+from pcbatch.runtime.tasks.visit import FAILED, Machine
 from pcbatch.runtime.vm.block_body import Values, evaluate
 from pcbatch.runtime.vm.layout import PER_BLOCK
 from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
@@ -45,6 +45,13 @@ class TaskOptions:
     room: int | None = None
     most: int = 4096
     stats: bool = False
+
+
+class Outcome(NamedTuple):
+    """The results of a run, and bool[examples]: those that have none, because a task has failed or had no room."""
+
+    raw: RawResult
+    unfinished: np.ndarray
 
 
 @dataclass(eq=False)
@@ -75,8 +82,8 @@ class TaskExecutable:
         """Return the plan for one example, or for several."""
         return self._single if single else self._several
 
-    def run(self, args: Mapping[str, Any], lanes: int) -> RawResult:
-        """Run all examples to their end. Outside traces.
+    def run(self, args: Mapping[str, Any], lanes: int) -> Outcome:
+        """Run all examples to their end, as far as they have one. Outside traces.
 
         Args:
             args: The arguments by parameter: [lanes, ...], or unbatched if all examples share them.
@@ -88,19 +95,19 @@ class TaskExecutable:
         if s is None:
             s = self._jit(self._empty, now)()
         while True:
-            out, s, stuck = self._jit(self._run, now)(s, args, jnp.asarray(begins))
-            if not bool(stuck):
-                break
+            out, s, stuck, open_examples = self._jit(self._run, now)(s, args, jnp.asarray(begins))
             larger = now.larger(self.plan(lanes == 1))
-            if max(larger.frames, larger.room) > self.options.most * max(
-                self.chosen(lanes).frames, self.chosen(lanes).room
-            ):
-                raise InternalError("the pool of frames may not grow any more")
+            if not bool(stuck) or self._too_large(larger):
+                break
             s, now, begins = self._jit(self._grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
-        return out
+        return Outcome(out, np.asarray(open_examples))
+
+    def _too_large(self, larger: Sizes) -> bool:
+        first = self.chosen(larger.lanes)
+        return max(larger.frames, larger.room) > self.options.most * max(first.frames, first.room)
 
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
@@ -137,16 +144,23 @@ class TaskExecutable:
 
     def _run(
         self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array
-    ) -> tuple[RawResult, Values, jax.Array]:
-        """Begin a run, or go on with one, until all examples have returned or nothing has room to run."""
+    ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
+        """Begin a run, or go on with one, until all examples have returned or nothing has room to run.
+
+        Returns:
+            The results; the state; whether the run needs more room; bool[examples]: those that have no result.
+        """
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self._stored(args, now.lanes)
         s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example), s)
         isolate = not xla_options.keeps_in_place()
         machine = Machine(prepared, now, fixed, self.options.stats, isolate)
         s, trips = Trips(machine).run(s)
-        stuck = sum((s[lists.count(block.label)] for block in prepared.blocks), jnp.zeros((), jnp.int32)) > 0
-        return self._result(prepared, now, s, trips), s, stuck
+        left = sum((s[lists.count(block.label)] for block in prepared.blocks), jnp.zeros((), jnp.int32)) > 0
+        failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
+        unfinished = failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
+        # What is left of examples of which some have failed may have no end: lanes find that out.
+        return self._result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
 
     def _stored(self, args: Mapping[str, Any], lanes: int) -> tuple[Values, Values]:
         """The values that blocks read without records, and the arguments of each example, in storage form."""

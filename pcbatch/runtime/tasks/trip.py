@@ -16,12 +16,14 @@ from jax import lax
 
 from pcbatch.runtime.tasks import lists, pool
 from pcbatch.runtime.tasks.plan import SERIAL, BlockPlan
-from pcbatch.runtime.tasks.visit import VISITS, Machine
+from pcbatch.runtime.tasks.visit import FAILED, VISITS, Machine
 from pcbatch.runtime.vm.block_body import Values
 
 I32 = jnp.int32
 NARROWER = 4  # of a cheap block, the parts of the full width at which it is emitted too
 LEAST = 8  # records of the narrowest visits that expensive blocks are emitted for
+FAILED_AT = "failed:trip"  # key in the loop: the last trip before which no task had failed
+PATIENCE = 1024  # trips, besides as many again as were made, that a run goes on after a task has failed
 Body = Callable[[Values], Values]
 
 
@@ -35,16 +37,22 @@ class Trips:
         """Return the state after all trips, and their number, int32[]."""
 
         def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
-            s, before, _ = c
-            return (self.waiting(s) > 0) & (s[VISITS] != before)
+            s, before, trips = c
+            go = (self.waiting(s) > 0) & (s[VISITS] != before)
+            return go & (s[FAILED_AT] * 2 + PATIENCE > trips) if fails else go
 
         def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
             s, _, trips = c
-            return self.trip(s), s[VISITS], trips + 1
+            after = self.trip(s)
+            if fails:
+                after[FAILED_AT] = jnp.where(jnp.any(s[FAILED]), s[FAILED_AT], trips)
+            return after, s[VISITS], trips + 1
 
-        start = (state, state[VISITS] - 1, jnp.zeros((), I32))
+        fails = self.machine.plan.fails
+        first = {FAILED_AT: jnp.zeros((), I32)} if fails else {}
+        start = ({**state, **first}, state[VISITS] - 1, jnp.zeros((), I32))
         s, _, trips = lax.while_loop(going, trip, start)
-        return s, trips
+        return {key: s[key] for key in state}, trips
 
     def waiting(self, s: Values, blocks: Sequence[BlockPlan] | None = None) -> jax.Array:
         """Return the number of records on the lists of blocks (None: of all), int32[]."""
