@@ -36,7 +36,8 @@ class Trips:
 
         def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
             s, before, _ = c
-            return (self.waiting(s) > 0) & (s[VISITS] != before)
+            more: jax.Array = (self.waiting(s) > 0) & (s[VISITS] != before)
+            return more
 
         def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
             s, _, trips = c
@@ -114,7 +115,7 @@ class Trips:
     def available(self, s: Values, block: BlockPlan) -> jax.Array:
         """Return how many records of a block may run now, int32[]."""
         machine = self.machine
-        n = s[lists.count(block.label)]
+        n: jax.Array = s[lists.count(block.label)]
         for label, gain in machine.sizes.limited(machine.plan, block).items():
             capacity = machine.sizes.capacity(machine.plan, machine.plan.block(label))
             n = jnp.minimum(n, (capacity - s[lists.count(label)]) // gain)
