@@ -362,13 +362,13 @@ def compile_signature(
     with using_rules(NumberRules(options.overflow, options.math_errors)):
         stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), recompile.captured)
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
+    fork = forked(fn.__name__, stages, options, given.shared)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     donated = frozenset(_leaves(stages, options.donate_argnames))
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated)
-    fork = forked(fn.__name__, stages, options, given.shared)
     tasks = None if fork.program is None else TaskExecutable(fork.program)
     program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
     return _complete(replace(program, forked=fork, tasks=tasks))

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pcbatch.errors import InternalError
 from pcbatch.ir.ops import Fail
-from pcbatch.ir.tasks import TaskBlock, TaskProgram
+from pcbatch.ir.tasks import Finish, TaskBlock, TaskFork, TaskProgram
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
 from tests.runtime import task_programs as programs
 
@@ -118,8 +117,14 @@ def test_results_stay_when_the_next_run_takes_the_arrays_over() -> None:
     assert np.asarray(first).tolist() == FIB[:2]
 
 
-def test_programs_that_fail_are_not_run_yet() -> None:
-    types = programs.Types(n=programs.I32, r=programs.I32)
-    block = TaskBlock("bb0", ("n",), (), Fail("error", "ValueError"))
-    with pytest.raises(InternalError, match="fails"):
-        TaskExecutable(TaskProgram("bb0", ("n",), ("r",), types, (), (), (block,)))
+def test_examples_of_tasks_that_fail_are_told() -> None:
+    """The others end; of those that fail nothing goes on."""
+    types = programs.Types(n=programs.I32)
+    test = types.prim("t", "n", lambda n: n < 2)
+    blocks = (
+        TaskBlock("bb0", ("n",), (test,), TaskFork("t", Finish(("n",)), programs.jump("bb1"))),
+        TaskBlock("bb1", (), (), Fail("error", "ValueError")),
+    )
+    executable = TaskExecutable(TaskProgram("bb0", ("n",), ("n",), types, (), (), blocks))
+    for _ in range(2):
+        assert executable.run({"n": N}, 7).unfinished.tolist() == [n >= 2 for n in N.tolist()]

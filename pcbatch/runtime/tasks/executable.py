@@ -89,8 +89,8 @@ class TaskExecutable:
             args: The arguments by parameter: [lanes, ...], or unbatched if all examples share them.
             lanes: The number of examples.
         """
-        start = self._sizes.get(lanes) or self.chosen(lanes)
-        now, begins = start, True
+        now, begins = self._sizes.get(lanes) or self.chosen(lanes), True
+        out: RawResult
         s = self._kept.pop(now, None)
         if s is None:
             s = self._jit(self._empty, now)()

@@ -89,4 +89,5 @@ def count_down(s: Values, frames: jax.Array, delta: jax.Array, done: jax.Array, 
     s[LAST] = s[LAST].at[jnp.where(done, frames, nowhere)].set(place, mode="drop")
     missing = s[NEED].at[frames].get(mode="clip")
     noted = s[LAST].at[frames].get(mode="clip")
-    return done & (frames >= lanes) & (missing == 0) & (noted == place)
+    last: jax.Array = done & (frames >= lanes) & (missing == 0) & (noted == place)
+    return last

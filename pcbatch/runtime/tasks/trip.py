@@ -38,7 +38,7 @@ class Trips:
 
         def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
             s, before, trips = c
-            go = (self.waiting(s) > 0) & (s[VISITS] != before)
+            go: jax.Array = (self.waiting(s) > 0) & (s[VISITS] != before)
             return go & (s[FAILED_AT] * 2 + PATIENCE > trips) if fails else go
 
         def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
@@ -122,7 +122,7 @@ class Trips:
     def available(self, s: Values, block: BlockPlan) -> jax.Array:
         """Return how many records of a block may run now, int32[]."""
         machine = self.machine
-        n = s[lists.count(block.label)]
+        n: jax.Array = s[lists.count(block.label)]
         for label, gain in machine.sizes.limited(machine.plan, block).items():
             capacity = machine.sizes.capacity(machine.plan, machine.plan.block(label))
             n = jnp.minimum(n, (capacity - s[lists.count(label)]) // gain)

@@ -232,32 +232,31 @@ class _Visit:
         tally: _Tally,
         added: list[tuple[jax.Array, tuple[Any, ...]]],
     ) -> None:
-        plan = self.machine.plan
-        if isinstance(op, SpawnInto):
-            keys: tuple[str, ...] = ()
-            dest, adds = read.dest, True
-        else:
-            assert self.frame is not None
-            results = plan.sites.of(storage(plan.program, op.dsts))
-            keys, adds = results.keys, op.adds
-            dest = self.frame * I32(results.slots) + I32(plan.sites.slots[op.dsts])
         for mask, way in self._ways(op.way, None, read):
+            dest = read.dest
+            if isinstance(op, Spawn):
+                dest = self._place(op, mask, way, read)
+            elif isinstance(way, Give):
+                added.append((self._mask(mask), tuple(read.values[v] for v in way.values)))
             if isinstance(way, Start):
                 tally.add(mask)
                 self._push(way.label, rank, mask, {p: read.values[v] for p, v in way.args}, dest, read)
-                if not adds and plan.block(way.label).adds:  # a sum begins at zero
-                    for key in keys:
-                        zero = jnp.zeros((self.width, *self.s[key].shape[2:]), self.s[key].dtype)
-                        pool.put_result(self.s, key, dest, self._mask(mask), zero)
-                continue
-            values = tuple(read.values[v] for v in way.values)
-            if isinstance(op, SpawnInto):
-                added.append((self._mask(mask), values))
-                continue
-            write = pool.add_result if adds else pool.put_result
-            for key, value in zip(keys, values, strict=True):
-                assert dest is not None
-                write(self.s, key, dest, self._mask(mask), value)
+
+    def _place(self, op: Spawn, mask: Mask, way: Start | Give, read: Read) -> jax.Array:
+        """Return the place of the open frame for what is spawned, after what is known already is written there."""
+        plan = self.machine.plan
+        assert self.frame is not None
+        results = plan.sites.of(storage(plan.program, op.dsts))
+        dest: jax.Array = self.frame * I32(results.slots) + I32(plan.sites.slots[op.dsts])
+        if isinstance(way, Give):
+            write = pool.add_result if op.adds else pool.put_result
+            for key, source in zip(results.keys, way.values, strict=True):
+                write(self.s, key, dest, self._mask(mask), read.values[source])
+        elif not op.adds and plan.block(way.label).adds:  # a sum begins at zero
+            for key in results.keys:
+                zero = jnp.zeros((self.width, *self.s[key].shape[2:]), self.s[key].dtype)
+                pool.put_result(self.s, key, dest, self._mask(mask), zero)
+        return dest
 
     def _push(self, target: str, rank: int, mask: Mask, values: Values, dest: jax.Array | None, read: Read) -> None:
         """Note records for a list; those of one rank are pushed in one go, as no place has two of them."""
