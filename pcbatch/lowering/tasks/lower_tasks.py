@@ -112,20 +112,21 @@ class _Lowering:
         return calls_more or any(w.together for w in self.waits.values())
 
     def summed(self) -> frozenset[str]:
-        """The functions that add their results to their destination: those that share one with a caller."""
+        """The functions that add their results to their destination: all that may share one."""
         sums = {name for name, sites in self.linear.items() if sites}
+        shares = [
+            (f.name, op.func, (block.label, k) in self.tails[f.name])
+            for f in self.source.functions
+            for block in f.blocks
+            for k, op in enumerate(block.ops)
+            if isinstance(op, Call) and (block.label, k) in self.linear[f.name] | self.tails[f.name]
+        ]
         while True:
-            shares = {
-                op.func
-                for f in self.source.functions
-                if f.name in sums
-                for block in f.blocks
-                for k, op in enumerate(block.ops)
-                if isinstance(op, Call) and (block.label, k) in self.linear[f.name] | self.tails[f.name]
-            }
-            if shares <= sums:
+            more = {callee for caller, callee, _ in shares if caller in sums}
+            more |= {caller for caller, callee, tail in shares if tail and callee in sums}
+            if more <= sums:
                 return frozenset(sums)
-            sums |= shares
+            sums |= more
 
     def program(self) -> TaskProgram:
         entry = self.functions[self.source.entry]
