@@ -17,8 +17,8 @@ without the weak flag.
   read      A block reads its parameters, what it has computed, constants and shared variables, and nothing pending.
   bind      A jump or a start binds each parameter of its target once and nothing else, with equal types. A sync binds
             those that are no results; the others are pending on all paths to it, and no bound one is on any.
-  open      `spawn`, `sync` and jumps to blocks `in frame` stand where a frame is open; `frame`, `return`, `fail` and
-            other jumps where none is. Tasks begin without one, and so do blocks `after sync`.
+  open      `spawn`, `sync` and jumps to blocks `in frame` stand where a frame is open; `frame`, `return` and other
+            jumps where none is; `fail` anywhere. Tasks begin without one, and so do blocks `after sync`.
   pending   What is pending on some path is neither spawned again, nor written, nor a parameter.
   adds      `spawn r += ...`: r is one integer, which `give` has set on all paths since `frame`.
   give      The values of a `give` are as many as the destinations, with equal types.
