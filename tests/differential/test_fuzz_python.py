@@ -36,13 +36,23 @@ def test_derivatives_of_small_programs_are_those_of_plain_python(first: int) -> 
 
 
 @pytest.mark.share(20)
+@pytest.mark.parametrize("first", range(0, 400, 20))
+def test_tasks_mean_what_plain_python_means(first: int) -> None:
+    """Programs whose calls are independent: half of them fork."""
+    tally = explore(first, 20, "interpreters", as_is=True, grammar="forks")
+    assert not tally.failing
+    assert tally.counts["refused"] <= MOST_REFUSED * 20, tally.titles
+    assert tally.counts["forks"] >= 5
+
+
+@pytest.mark.share(20)
 @pytest.mark.parametrize("first", range(1000, 1040, 2))
 def test_batched_programs_mean_what_plain_python_means(first: int) -> None:
     assert not explore(first, 2, "jax", as_is=True).failing
 
 
 def test_a_seed_gives_the_same_program_each_time() -> None:
-    assert drawn(7) == drawn(7)
+    assert drawn(7) == drawn(7) and drawn(7, "forks") == drawn(7, "forks")
     assert len({drawn(seed).text for seed in range(20)}) > 15
 
 

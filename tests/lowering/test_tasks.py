@@ -127,6 +127,43 @@ bb3:
     "t: bool[]  a, k: i32[]  left, right: f32[]",
 )
 
+SHARED_RESULT = (
+    function(
+        """bb0:
+  t = { n <= 1 }
+  branch t, bb1, bb2
+bb1:
+  r = { 0.5 }
+  return
+bb2:
+  t = { n > 3 }
+  a = { n - 1 }
+  branch t, bb3, bb4
+bb3:
+  x, y = call @g(a)
+  jump bb5
+bb4:
+  x, z = call @g(a)
+  jump bb5
+bb5:
+  b = { n - 2 }
+  u = call @f(b)
+  r = { x * 0.5 - u }
+  return""",
+        "t: bool[]  a, b, y, z: i32[]  x, u: f32[]",
+    )
+    + """func @g(m: i32[]) -> (p: f32[], q: i32[]) {
+  c: i32[]
+bb0:
+  q = { m + 1 }
+  c = { m - 1 }
+  p = call @f(c)
+  p = { p + 1.0 }
+  return
+}
+"""
+)
+
 QUEENS = """func @queens(board: i32[], columns: i32[], left: i32[], right: i32[]) -> (r: i32[]) {
   t0, t1: bool[]  solutions, t5, free, queen, t2, t3, t4: i32[]
 bb0:
@@ -223,6 +260,11 @@ def test_a_call_in_one_arm_is_a_spawn_with_two_ways() -> None:
 def test_frames_in_a_loop_close_in_each_round() -> None:
     """Two calls of one round run side by side, rounds one after the other."""
     lowered(ROUNDS, (0,), (1,), (5,))
+
+
+def test_calls_on_two_paths_may_share_a_result() -> None:
+    """The one that gives `x` is a call with other results beside on each path."""
+    lowered(SHARED_RESULT, (0,), (3,), (7,))
 
 
 def test_dependent_calls_are_left_to_lanes() -> None:
