@@ -104,15 +104,12 @@ class Parts:
         if isinstance(value, Container):
             self._add_container(value, level)
             return
-        if isinstance(value, Optional):
-            self._add(value.value, level)
-            return
         children = parts_of(value)
         if children is None:
             return
         mutable, inside = children
         if id(value) in self._seen:
-            self.repeated |= mutable
+            self.repeated |= mutable or holds_objects(inside)
             return
         self._seen.add(id(value))
         self._kept.append(value)
@@ -168,6 +165,11 @@ class Parts:
             self._kept.append(parts)
             for keys in (level, self.inner):
                 keys |= parts.own | parts.inner
+
+
+def holds_objects(value: Any) -> bool:
+    """Return whether a value holds an object that can be changed, below the value itself."""
+    return any(kind == "object" for kind, _ in Parts(value).inner)
 
 
 def parts_of(value: Any) -> tuple[bool, list[Any]] | None:

@@ -15,7 +15,7 @@ import gast
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import is_generator
-from pcbatch.frontend.source.tree import SCOPES, Node, call, is_none, load, rebuild
+from pcbatch.frontend.source.tree import SCOPES, Node, call, constant, display, load, rebuild, subscript
 
 
 def collect_yields(unit: Unit) -> Node:
@@ -38,8 +38,12 @@ def collect_yields(unit: Unit) -> Node:
                 body = [appended(load(item, node), node)]
                 loop = gast.For(target=_stored(item, node), iter=value, body=body, orelse=[], type_comment=None)
                 return gast.copy_location(loop, node)
-            case gast.Return(value=value) if value is None or is_none(value):
-                return gast.copy_location(gast.Return(value=load(name, node)), node)
+            case gast.Return(value=value):
+                # A value goes to whoever asks the generator for it, which nobody can here: it is only evaluated.
+                kept = load(name, node)
+                if value is not None and not isinstance(value, gast.Constant):
+                    kept = subscript(display([value, kept], node), constant(1, node), node)
+                return gast.copy_location(gast.Return(value=kept), node)
             case _ if isinstance(node, SCOPES):
                 return node
         return rebuild(node, change)

@@ -125,6 +125,8 @@ class _Writer:
             holds = supported("runs", [value, constant(name, node), tests[k], display(tests[:k], node)], node)
             method = gast.copy_location(gast.Attribute(value=cls, attr=name, ctx=gast.Load()), node)
             body = gast.copy_location(gast.Call(func=method, args=[value, *args], keywords=list(keywords)), node)
+            if name == "__contains__":  # the operator `in` gives a bool, whatever the method returns
+                body = supported("bool_", [body], node)
             out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
         if first:
             out = subscript(display([*first, out], node), constant(1, node), node)

@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import FullError
+from pcbatch.containers.elements import lists_in
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
@@ -193,11 +195,40 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
-def repeated_element(item: Any, count: Any) -> Any:
-    """The list of so many elements that are equal, lists among them new ones each."""
-    if isinstance(count, jax.Array):
-        return LaneList.repeated(item, count)
-    return [jax.tree.map(lambda leaf: leaf, item) for _ in range(count)]
+def repeated_element(item: Any, depth: int, count: Any) -> Any:
+    """The list of so many elements like `item`: the lists at its first `depth` levels are new ones in each element.
+
+    What lies deeper is one object, as in `[[x] * 2 for _ in range(n)]`.
+    """
+    if not isinstance(count, jax.Array):
+        return [_made_anew(item, depth) for _ in range(count)]
+    shared = _below(item, depth)
+    if lists_in(shared):
+        title = "all elements of `[[xs] * 2 for _ in range(n)]` hold one list, and a change of it would be seen in all"
+        raise Refusal("PCB304", title, helps=("make the list in the comprehension as well: `[[0] for _ in range(2)]`",))
+    new = LaneList.repeated(item, count)
+    if holds_objects(shared):
+        new.held = (shared, shared)
+    return new
+
+
+def _made_anew(item: Any, depth: int) -> Any:
+    if depth == 0:
+        return item
+    if isinstance(item, list):
+        return [_made_anew(part, depth - 1) for part in item]
+    new = jax.tree.map(lambda leaf: leaf, item)
+    new.held = item.held
+    return new
+
+
+def _below(item: Any, depth: int) -> tuple[Any, ...]:
+    """The objects that lie so many lists deep in an item."""
+    if depth == 0:
+        return (item,)
+    if isinstance(item, list):
+        return tuple(found for part in item for found in _below(part, depth - 1))
+    return tuple(item.held)
 
 
 def all_items(value: Any) -> list[Any]:
