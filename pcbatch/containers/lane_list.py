@@ -24,15 +24,7 @@ from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
 from pcbatch.containers.copies import holds_same
-from pcbatch.containers.elements import (
-    blank,
-    join_origins,
-    lists_in,
-    origins_of,
-    prepare,
-    stacked,
-    unify,
-)
+from pcbatch.containers.elements import blank, join_origins, lists_in, origins_of, prepare, stacked, unify
 from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, repeated, span
 from pcbatch.containers.lane_sequence import LaneSequence
 from pcbatch.containers.read_element import element_at
