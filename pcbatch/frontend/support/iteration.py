@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import types
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import FullError
+from pcbatch.containers.choices import one_of
 from pcbatch.containers.elements import lists_in
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
@@ -28,6 +30,9 @@ from pcbatch.records.questions import RECORDS
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
+
+DICT_VIEWS: tuple[Any, ...] = (type({}.values()), type({}.items()))
+"""Views of dicts that are known while compiling, of which values may change while a loop goes over them."""
 
 STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
 
@@ -111,12 +116,15 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 
 def rows(value: Any) -> Any:
-    """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
+    """The iterable of a `for` loop as an array, a tuple or a list; refuses objects that are not iterable."""
     value = sure(value, "'NoneType' object is not iterable")
     if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
     if mappings.is_mapping(value):
         return mappings.gone_over(value)
+    if isinstance(value, DICT_VIEWS):
+        # What shows changes of the dict counts as the dict itself, so that none is overlooked.
+        return one_of(list(value), gc.get_referents(value))
     if isinstance(value, types.GeneratorType):
         title, note = "this generator is made while compiling", "it cannot be written out in the loop that goes over it"
         help = "define it outside of this function, and pass what it reads as arguments"
