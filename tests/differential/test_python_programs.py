@@ -97,7 +97,7 @@ def f0(a, b):
     for j, v in boxes[k].items():
         t = t * 3 + v + j
         boxes[k][1] = t
-    return t, d, boxes
+    return t, e, boxes
 """
 
 # Nobody looked at what a helper or a nested function does, nor at keys that go and come again.
