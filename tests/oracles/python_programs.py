@@ -72,18 +72,19 @@ class Case:
 
     @property
     def lanes(self) -> int:
-        """How many examples there are."""
+        """The number of examples."""
         return len(self.expected)
 
     def args(self, lanes: Sequence[int]) -> tuple[Any, ...]:
         """The arguments of a call for these lanes."""
         kinds = [kind for _, kind in self.program.params]
         return tuple(
-            _argument(kind, [column[k] for k in lanes]) for kind, column in zip(kinds, self.columns, strict=True)
+            argument_of(kind, [column[k] for k in lanes]) for kind, column in zip(kinds, self.columns, strict=True)
         )
 
 
-def _argument(kind: str, values: list[Any]) -> Any:
+def argument_of(kind: str, values: list[Any]) -> Any:
+    """Return the argument of a call for a parameter of some kind, with a value for each lane."""
     match kind:
         case "int":
             return jnp.array(values, jnp.int32)
@@ -97,7 +98,9 @@ def _argument(kind: str, values: list[Any]) -> Any:
 
 
 @contextmanager
-def _limited() -> Iterator[None]:
+def limited() -> Iterator[None]:
+    """Raise Endless within the context if what runs there does not end soon."""
+
     def stop(*_: object) -> None:
         raise Endless
 
@@ -124,7 +127,7 @@ def prepare(program: PythonProgram, seed: int, lanes: int) -> Case:
     fn = program.load(f"<python program {number}>")
     columns = program.columns(seed, lanes)
     expected = []
-    with _limited():
+    with limited():
         for k in range(lanes):
             example = [copy.copy(column[k]) if isinstance(column[k], list) else column[k] for column in columns]
             try:
