@@ -85,11 +85,6 @@ $(VENV)/.installed-dev: $(VENV)/.created setup.cfg pyproject.toml
 	$(PIP_INSTALL) -e '.[dev]'
 	@touch $@
 
-# For `.ci/run`: one installation instead of two, which look up and build the same.
-$(VENV)/.installed-ci: $(VENV)/.created setup.cfg pyproject.toml
-	$(PIP_INSTALL) -e '.[dev,test,examples]'
-	@touch $(VENV)/.installed-dev $(VENV)/.installed-test $@
-
 # A candidate is run, not only looked up: a shim on PATH may stand for an interpreter that is not there, and some
 # systems ship Python without venv.
 $(VENV)/.created:

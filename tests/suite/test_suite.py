@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,7 @@ def test_the_emitters_that_the_flags_choose_stay(monkeypatch: pytest.MonkeyPatch
     assert emitters.choose([]) == [], "it ends at a flag that it does not know"
 
 
+@pytest.mark.skipif(not version("jaxlib").startswith("0.10."), reason="XLA has one kind of emitters")
 def test_tests_of_the_machine_update_buffers_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", f"--another {emitters.OLDER}")
     assert not xla_options.keeps_in_place()
