@@ -23,16 +23,16 @@ def test_all_stages_mean_what_plain_python_means(first: int) -> None:
     assert tally.counts["refused"] <= MOST_REFUSED * 20, tally.titles
 
 
-@pytest.mark.share(20)
-@pytest.mark.parametrize("first", range(0, 200, 10))
+@pytest.mark.share(40)
+@pytest.mark.parametrize("first", range(0, 200, 5))
 def test_all_stages_of_small_programs_mean_what_plain_python_means(first: int) -> None:
-    assert not explore(first, 10, "interpreters", as_is=True, grammar="small").failing
+    assert not explore(first, 5, "interpreters", as_is=True, grammar="small").failing
 
 
-@pytest.mark.share(20)
-@pytest.mark.parametrize("first", range(0, 80, 4))
+@pytest.mark.share(40)
+@pytest.mark.parametrize("first", range(0, 80, 2))
 def test_derivatives_of_small_programs_are_those_of_plain_python(first: int) -> None:
-    assert not explore(first, 4, "gradients", as_is=True, grammar="small").failing
+    assert not explore(first, 2, "gradients", as_is=True, grammar="small").failing
 
 
 @pytest.mark.share(20)
