@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.interpret_tasks import interpret_tasks
@@ -14,7 +16,7 @@ from pcbatch.ir.parser import parse_program
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.verifier import verify
-from pcbatch.lowering.tasks import lower_tasks
+from pcbatch.lowering.tasks import lower_tasks, pipeline
 from pcbatch.lowering.tasks.constants import constants
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import waits
@@ -346,3 +348,30 @@ def test_calls_are_waited_for_where_a_result_is_read() -> None:
     assert found.together
     assert found.before["bb2"] == {4}
     assert not waits(cfg(CHAIN).functions[0], (), ()).together
+
+
+def test_what_ends_in_a_sum_adds() -> None:
+    """A function whose last call adds to its destination adds its other results there as well."""
+    head = """func @start(n: i32[]) -> (r: i32[]) {
+  t: bool[]
+bb0:
+  t = { n > 5 }
+  branch t, bb1, bb2
+bb1:
+  r = { 7 }
+  return
+bb2:
+  r = call @fib(n)
+  return
+}
+"""
+    programs = lowered("pcir 1 cfg\n" + head + FIB_CFG.removeprefix("pcir 1 cfg\n"), (9,), (4,))
+    assert programs[0].sums == {"start", "fib"}
+
+
+def test_passes_are_verified() -> None:
+    program = lower_tasks.run(cfg(FRAMES))
+    assert program is not None
+    wrong = replace(program, blocks=program.blocks[:1])
+    with pytest.raises(InternalError, match="after peel"):
+        pipeline.checked(wrong, "peel")
