@@ -300,12 +300,13 @@ bb2:
         ("r = { left + left + right }", {3}),
         ("r = { jnp.maximum(left, right) }", set()),
         ("r = { left }", {1}),
+        ("c = { left + right }\n  r = { c + left }", {3}),
     ],
 )
 def test_terms_of_the_result(end: str, linear: set[int]) -> None:
     """A call adds to the destination if its result has the coefficient one in that of the caller."""
     text = f"""func @f(n: i32[]) -> (r: i32[]) {{
-  t: bool[]  a, left, b, right: i32[]
+  t: bool[]  a, left, b, right, c: i32[]
 bb0:
   a = {{ n - 2 }}
   left = call @f(a)
