@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from pcbatch.errors import InternalError
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_type, to_storage
+from pcbatch.lowering.typing.jax_types import from_storage, storage_type, to_storage
 from pcbatch.runtime.costs import xla_options
-from pcbatch.runtime.tasks import lists, plan, sizes, state
+from pcbatch.runtime.tasks import lists, plan, pool, sizes, state
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.tasks.visit import Machine
 from pcbatch.runtime.vm.block_body import Values, evaluate
 from pcbatch.runtime.vm.layout import PER_BLOCK
+from pcbatch.runtime.vm.machine import final
 from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
 from pcbatch.runtime.vm.run_once import run_once
+from pcbatch.runtime.vm.status import Status, parked
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class TaskOptions:
         frames: frames of the pool, to begin with.
         reserve: frames that are left to tasks that go on one by one, when nothing else can run.
         room: records of a list of which frames do not bound the length, to begin with.
-        most: how many times larger than at the start frames and lists may become.
+        max_bytes: how large all arrays together may become.
         stats: whether visits are counted.
     """
 
@@ -43,7 +45,7 @@ class TaskOptions:
     frames: int | None = None
     reserve: int | None = None
     room: int | None = None
-    most: int = 4096
+    max_bytes: int = 2**31
     stats: bool = False
 
 
@@ -88,14 +90,13 @@ class TaskExecutable:
         if s is None:
             s = self._jit(self._empty, now)()
         while True:
-            out, s, stuck = self._jit(self._run, now)(s, args, jnp.asarray(begins))
+            out, s, stuck = self._jit(self._run, now)(s, args, np.bool_(begins))
             if not bool(stuck):
                 break
-            larger = now.larger(self.plan(lanes == 1))
-            if max(larger.frames, larger.room) > self.options.most * max(
-                self.chosen(lanes).frames, self.chosen(lanes).room
-            ):
-                raise InternalError("the pool of frames may not grow any more")
+            larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
+            if self._bytes(larger) > self.options.max_bytes:
+                out = self._jit(self._stopped, now)(s, out)
+                return out
             s, now, begins = self._jit(self._grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
@@ -111,7 +112,7 @@ class TaskExecutable:
         """Return `jax.stages.Lowered` of the run of so many examples."""
         now = self._sizes.get(lanes) or self.chosen(lanes)
         s = jax.eval_shape(partial(self._empty, now))
-        return self._jit(self._run, now).lower(s, args, jnp.asarray(True))
+        return self._jit(self._run, now).lower(s, args, np.bool_(True))
 
     def _jit(self, function: Any, *static: Sizes) -> Any:
         key = (function.__name__, static)
@@ -134,6 +135,18 @@ class TaskExecutable:
 
     def _grown(self, old: Sizes, new: Sizes, s: Values) -> Values:
         return state.grown(self.plan(old.lanes == 1), old, new, s, self.options.stats)
+
+    def _bytes(self, now: Sizes) -> int:
+        """The size of all arrays together."""
+        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self._empty, now))))
+
+    def _stopped(self, now: Sizes, s: Values, out: RawResult) -> RawResult:
+        """The raw result of a run that has no room to go on: examples that have not returned are without result."""
+        prepared = self.plan(now.lanes == 1)
+        full = state.unfinished(prepared, now, s)
+        status = jnp.where(full, int(Status.STACK_FULL), out.status)
+        pc = jnp.where(full, parked(prepared.entry.number, len(prepared.blocks), Status.STACK_FULL), out.pc)
+        return replace(out, values=self._values(prepared, s, status), status=status, pc=pc)
 
     def _run(
         self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array
@@ -166,14 +179,18 @@ class TaskExecutable:
         return jnp.broadcast_to(value, (lanes, *shape)) if value.ndim == len(shape) else value
 
     def _result(self, prepared: TaskPlan, now: Sizes, s: Values, trips: jax.Array) -> RawResult:
-        keys = prepared.entry.results.keys
-        values = tuple(
-            as_result(s[key][: now.lanes, 0], self._type(v)) for v, key in zip(self.program.results, keys, strict=True)
-        )
         ended = jnp.zeros(now.lanes, jnp.int32)
+        values = self._values(prepared, s, ended)
         counts = tuple(s[key] for key in PER_BLOCK) if self.options.stats else ()
         exit_ = jnp.full(now.lanes, len(prepared.blocks), jnp.int32)
         return RawResult(values, ended, trips, counts, exit_, None, None, {}, 0)
+
+    def _values(self, prepared: TaskPlan, s: Values, status: jax.Array) -> tuple[Any, ...]:
+        """The results, by leaf, [examples, ...] each, by their statuses int32[examples]."""
+        found = []
+        for v, key in zip(self.program.results, prepared.entry.results.keys, strict=True):
+            found.append(final(s[key][: status.shape[0], 0], self._type(v), status))
+        return tuple(found)
 
     def _type(self, name: str) -> ArrayType:
         type_ = self.program.types[name]

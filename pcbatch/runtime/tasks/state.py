@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -83,6 +84,8 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any]) -> V
     for block in plan.blocks:
         s[lists.count(block.label)] = jnp.full((), sizes.lanes if block is entry else 0, I32)
     s[VISITS] = jnp.zeros((), I32)
+    if plan.framed:  # an example waits for one task
+        s[pool.NEED] = lax.dynamic_update_slice_in_dim(s[pool.NEED], jnp.ones(sizes.lanes, I32), 0, 0)
     if entry.adds:
         for key in entry.results.keys:
             nothing = jnp.zeros((sizes.lanes, *s[key].shape[1:]), s[key].dtype)
@@ -93,6 +96,21 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any]) -> V
     return s
 
 
+def unfinished(plan: TaskPlan, sizes: Sizes, s: Values) -> jax.Array:
+    """Return the examples that have not returned, bool[examples], where a run is stuck."""
+    if plan.framed:
+        missing: jax.Array = s[pool.NEED][: sizes.lanes] != 0
+        return missing
+    if not plan.roots:
+        return jnp.ones(sizes.lanes, bool)
+    waiting = jnp.zeros(sizes.lanes, bool)
+    for block in plan.blocks:
+        root = s[lists.column(block.label, ROOT)]
+        there = jnp.arange(root.shape[0], dtype=I32) < s[lists.count(block.label)]
+        waiting = waiting.at[jnp.where(there, root, sizes.lanes)].set(True, mode="drop")
+    return waiting
+
+
 def grown(plan: TaskPlan, old: Sizes, new: Sizes, s: Values, stats: bool) -> Values:
     """Return a state with larger arrays, from which the run goes on."""
     out = empty(plan, new, stats)
@@ -101,7 +119,7 @@ def grown(plan: TaskPlan, old: Sizes, new: Sizes, s: Values, stats: bool) -> Val
             out[key] = array
         elif key != pool.FREE:
             out[key] = lax.dynamic_update_slice_in_dim(out[key], array, 0, 0)
-    if plan.framed:
+    if plan.framed and new.frames > old.frames:
         added = jnp.arange(old.lanes + old.frames, new.lanes + new.frames, dtype=I32)
         free = lax.dynamic_update_slice_in_dim(out[pool.FREE], s[pool.FREE][: old.frames], 0, 0)
         out[pool.FREE] = lax.dynamic_update_slice_in_dim(free, added, s[pool.FREE_COUNT], 0)
