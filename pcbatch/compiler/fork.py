@@ -23,6 +23,9 @@ class Forked:
     reason: str
 
 
+NOT_FORKED = Forked(None, 'the option is `fork="never"`')
+
+
 def forked(name: str, stages: Stages, options: Options, shared: Iterable[str]) -> Forked:
     """Make the program of tasks of a function, if its options and what it does allow one.
 
@@ -36,7 +39,7 @@ def forked(name: str, stages: Stages, options: Options, shared: Iterable[str]) -
         UsageError: `fork="always"` of a function that cannot run so.
     """
     if options.fork == "never":
-        return Forked(None, 'the option is `fork="never"`')
+        return NOT_FORKED
     reason = _against(options) or qualify.why_not(stages.inlined_cfg)
     program = None
     if reason is None:

@@ -165,20 +165,12 @@ def split_names(text: str) -> tuple[str, ...]:
 
 def read_ops(lines: Lines, declared: Collection[str], keep: Callable[[AnyOp], OpT | None], where: str) -> Iterator[OpT]:
     """Take the operations up to the next terminator; raise ParseError for one that `keep` rejects."""
-    while (op := optional_op(lines, declared, keep, where)) is not None:
-        yield op
-
-
-def optional_op(lines: Lines, declared: Collection[str], keep: Callable[[AnyOp], OpT | None], where: str) -> OpT | None:
-    """Take the next line if it is an operation; raise ParseError for one that `keep` rejects."""
-    op = None if lines.done else _op(lines.next, declared)
-    if op is None:
-        return None
-    line = lines.take("an operation")
-    kept = keep(op)
-    if kept is None:
-        raise ParseError(line.number, f"no {type(op).__name__.lower()} in {where}: {line.text!r}")
-    return kept
+    while not lines.done and (op := _op(lines.next, declared)) is not None:
+        line = lines.take("an operation")
+        kept = keep(op)
+        if kept is None:
+            raise ParseError(line.number, f"no {type(op).__name__.lower()} in {where}: {line.text!r}")
+        yield kept
 
 
 def read_prologue(lines: Lines, declared: Collection[str]) -> tuple[PureOp, ...]:

@@ -18,9 +18,9 @@ from pcbatch.ir.op_parser import (
     ParseError,
     closing,
     declarations,
-    optional_op,
     pure_op,
     read_fail,
+    read_ops,
     read_prologue,
     read_type,
     split_names,
@@ -87,15 +87,12 @@ def _optional_names(lines: Lines, pattern: re.Pattern[str]) -> tuple[str, ...]:
 
 def _ops(lines: Lines, declared: Collection[str]) -> tuple[TaskOp, ...]:
     ops: list[TaskOp] = []
-    while (op := _optional_task_op(lines, declared)) is not None:
-        ops.append(op)
-    return tuple(ops)
-
-
-def _optional_task_op(lines: Lines, declared: Collection[str]) -> TaskOp | None:
-    if op := optional_op(lines, declared, pure_op, "a task program"):
-        return op
-    return _optional_spawn(lines)
+    while True:
+        ops += read_ops(lines, declared, pure_op, "a task program")
+        spawn = _optional_spawn(lines)
+        if spawn is None:
+            return tuple(ops)
+        ops.append(spawn)
 
 
 def _optional_spawn(lines: Lines) -> TaskOp | None:

@@ -23,9 +23,12 @@ all that was spawned since `frame` has returned. The target's record is what the
 that `spawn` gives them, and what `sync` saves, `sync bb4(k=t3)`. A task has one frame open at a time, and none when it
 returns.
 
-`spawn r += ...` adds to a place that holds a number already; `spawn return += ...` lets the new task add to the
-destination of this one, which needs no frame. Only sums of integers and of booleans may be made so, as they do not
-depend on the order of their terms.
+`spawn r += ...` adds to a place whose first number a `give` has set; `spawn return += ...` lets the new task add to the
+destination of this one, which needs no frame. Only sums of integers may be made so, as they do not depend on the order
+of their terms.
+
+A task that fails ends its example, with whatever frames are open. Which failure an example has is decided by the order
+of the plain function, so a machine that runs tasks in another order can tell only that there is one.
 
 The meaning is that of the plain function: `spawn` runs its task to the end at once, `sync` goes on. Since tasks have no
 effect but their results, every other order gives the same.
@@ -59,7 +62,7 @@ class Give:
 
 @dataclass(frozen=True, slots=True)
 class WayFork:
-    """One of two ways, by a condition that is read at the end of the block."""
+    """One of two ways, by a condition; it may be read at the end of the block, where a variable has one value."""
 
     cond: str
     on_true: Way

@@ -96,7 +96,7 @@ class Builder:
         self.consumer: Any = None  # of the generator that is written out here (see `generators.Consumer`)
         self._generators = 0
         self.stored = frozenset[str]()  # of the loop that begins here: what its body stores items into
-        self.changed = frozenset[str]()  # of the loop that begins here: variables whose objects its body may change
+        self.changed = frozenset[str]()  # of the loop that begins here: what its body may change (`changed_in_loops`)
         self.iterated: set[str] = set()  # temporaries that hold what `for` loops go over
         self.taking = False  # while the element of a loop is read, of which each trip has its own
         self.handlers: list[Handlers] = []  # of the `try` statements around, the innermost last

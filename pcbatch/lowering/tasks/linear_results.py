@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
 from pcbatch.ir.def_use import predecessors, reads, terminator_reads, writes
-from pcbatch.ir.ops import RETURN, Branch, Fail, Jump, Move, Prim, Return
+from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.trace import JaxprFn
 
@@ -79,8 +79,8 @@ def _solve(function: Function) -> dict[str, Coefficients]:
         for successor in _ends(block.terminator):
             coming = {function.results[0]: 1} if successor == RETURN else entering[successor]
             merged = coming if merged is None else merged if coming is None else _merged(merged, coming)
-        if merged is None and not isinstance(block.terminator, Fail):
-            continue  # nothing is known of what follows yet
+        if merged is None:
+            continue  # nothing is known of what follows yet, or the lane fails, and has no result
         leaving[label] = merged or {}
         coefficients = dict(leaving[label])
         for v in terminator_reads(block.terminator):
@@ -114,24 +114,24 @@ def _merged(a: Coefficients, b: Coefficients) -> Coefficients:
 def _before(op: Op, coefficients: Coefficients) -> None:
     """Change the coefficients after an operation into those before it."""
     after = [coefficients.pop(v, 0) for v in writes(op)]
-    terms: Mapping[str, int] = {}
+    linear: Mapping[str, int] = {}
     match op:
         case Move(src=src):
-            terms = {src: after[0]}
+            linear = {src: after[0]}
         case Prim() if sum(c != 0 for c in after) == 1 and isinstance(op.expr.fn, JaxprFn):
             k = next(k for k, c in enumerate(after) if c)
-            terms = dict.fromkeys(_terms(op, k), after[k]) if after[k] == 1 else {}
+            linear = dict.fromkeys(terms(op, k), after[k]) if after[k] == 1 else {}
         case _:
             pass
     for v in dict.fromkeys(reads(op)):
-        old, new = coefficients.get(v, 0), terms.get(v, NONE)
+        old, new = coefficients.get(v, 0), linear.get(v, NONE)
         coefficients[v] = NONE if NONE in (old, new) else old + new
         if coefficients[v] > 1:
             coefficients[v] = NONE
 
 
-def _terms(op: Prim, position: int) -> tuple[str, ...]:
-    """The inputs of a primitive that are terms of one of its results, with the coefficient 1, and nothing else."""
+def terms(op: Prim, position: int) -> tuple[str, ...]:
+    """Return the inputs of a primitive that enter one of its results as terms, with the coefficient 1, and no other."""
     assert isinstance(op.expr.fn, JaxprFn)
     jaxpr, casts = op.expr.fn.closed.jaxpr, op.expr.fn.casts
     result: Any = jaxpr.outvars[position]
@@ -152,6 +152,14 @@ def _terms(op: Prim, position: int) -> tuple[str, ...]:
     names = zip(jaxpr.invars, op.expr.ins, strict=True)
     twice = {v for v in op.expr.ins if op.expr.ins.count(v) > 1}
     return tuple(name for v, name in names if coefficients.get(v, 0) == 1 and name not in twice)
+
+
+def is_sum_of_two(op: Prim) -> bool:
+    """Return whether a primitive is the sum of its two inputs, and nothing else."""
+    if len(op.dsts) != 1 or len(op.expr.ins) != 2 or not isinstance(op.expr.fn, JaxprFn):
+        return False
+    eqns = [eqn for eqn in op.expr.fn.closed.jaxpr.eqns if eqn.primitive.name != "convert_element_type"]
+    return len(eqns) == 1 and set(terms(op, 0)) == set(op.expr.ins)
 
 
 def _is_var(v: object) -> bool:

@@ -10,18 +10,21 @@ before:  left = call @fib(t1)                  after:       frame
 
 A call whose result is a term of the caller's own is `spawn return +=` (`linear_results.py`), one in tail position a
 jump. What is live where a block begins are its parameters, without the constants of the example (`constants.py`).
+
+A task that fails tells only that its example has failed: which failure Python meets first, lanes find out, which run
+such examples again. So messages are left out, and a failure overtakes what is pending.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.def_use import writes
 from pcbatch.ir.liveness import live_after, live_in
-from pcbatch.ir.ops import RETURN, Branch, Check, Jump, Move, Prim, Print, PureOp, Return, Select
+from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, PureOp, Return, Select
 from pcbatch.ir.rename import rename_reads, rename_writes
 from pcbatch.ir.tasks import (
     Finish,
@@ -53,11 +56,21 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset()) -> TaskProgra
     """Return the program of tasks; None if no two calls could ever run side by side.
 
     Args:
-        program: A typed program without prints, checks and failures.
+        program: A typed program without prints and checks.
         shared: The parameters of the entry that all examples share.
     """
-    lowering = _Lowering(program, shared)
+    lowering = _Lowering(_without_messages(program), shared)
     return lowering.program() if lowering.forks else None
+
+
+def _without_messages(program: CfgProgram) -> CfgProgram:
+    """The program whose failures show no values."""
+
+    def block(b: Block) -> Block:
+        return replace(b, terminator=replace(b.terminator, message=())) if isinstance(b.terminator, Fail) else b
+
+    functions = tuple(replace(f, blocks=tuple(map(block, f.blocks))) for f in program.functions)
+    return replace(program, functions=functions)
 
 
 @dataclass(slots=True)
@@ -99,20 +112,21 @@ class _Lowering:
         return calls_more or any(w.together for w in self.waits.values())
 
     def summed(self) -> frozenset[str]:
-        """The functions that add their results to their destination: those that share one with a caller."""
+        """The functions that add their results to their destination: all that may share one."""
         sums = {name for name, sites in self.linear.items() if sites}
+        shares = [
+            (f.name, op.func, (block.label, k) in self.tails[f.name])
+            for f in self.source.functions
+            for block in f.blocks
+            for k, op in enumerate(block.ops)
+            if isinstance(op, Call) and (block.label, k) in self.linear[f.name] | self.tails[f.name]
+        ]
         while True:
-            shares = {
-                op.func
-                for f in self.source.functions
-                if f.name in sums
-                for block in f.blocks
-                for k, op in enumerate(block.ops)
-                if isinstance(op, Call) and (block.label, k) in self.linear[f.name] | self.tails[f.name]
-            }
-            if shares <= sums:
+            more = {callee for caller, callee, _ in shares if caller in sums}
+            more |= {caller for caller, callee, tail in shares if tail and callee in sums}
+            if more <= sums:
                 return frozenset(sums)
-            sums |= shares
+            sums |= more
 
     def program(self) -> TaskProgram:
         entry = self.functions[self.source.entry]
@@ -217,7 +231,7 @@ class _FunctionLowering:
         params = tuple(map(self.name, carried))
         return _Body(label, params, dict(zip(carried, params, strict=True)), state, opens=state.open)
 
-    def end(self, body: _Body, terminator: TaskEdge) -> None:
+    def end(self, body: _Body, terminator: TaskEdge | Fail) -> None:
         name = self.function.name
         self.done.append(TaskBlock(body.label, body.params, tuple(body.ops), terminator, body.joins, body.opens, name))
 
@@ -285,8 +299,8 @@ class _FunctionLowering:
                 self.end(body, TaskFork(self.read(body, cond), on_true, on_false, block.terminator.loc))
             case Return():
                 self.end(body, self.edge(body, RETURN))
-            case _:
-                raise AssertionError("programs with failures are not lowered to tasks")
+            case Fail():
+                self.end(body, block.terminator)
 
     def prepare(self, body: _Body, target: str) -> None:
         """Bring the frame of a block into the state in which its only successor begins."""
@@ -295,9 +309,13 @@ class _FunctionLowering:
             return
         if not body.state.open:
             body.ops.append(OpenFrame())
+        pending = body.state.results
         for dsts in sorted(want.calls - body.state.calls):
+            if not pending.isdisjoint(dsts):  # calls on two paths have one result in common: each gives what it lacks
+                dsts = tuple(v for v in dsts if v not in pending and v in self.live_in[target])
             if self.live_in[target].isdisjoint(dsts):
                 continue
+            pending |= {*dsts}
             for v in dsts:
                 if self.known(v) is None and v not in body.names:
                     self.define(body, _zero(v, self.function.types[v]))

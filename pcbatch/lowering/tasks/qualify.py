@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pcbatch.ir import ops
 from pcbatch.ir.callgraph import recursive
 from pcbatch.ir.cfg import Call, CfgProgram
-from pcbatch.ir.ops import Check, Fail, Print
+from pcbatch.ir.ops import Check, Print
 
 
 def reasons_against(program: CfgProgram) -> Iterator[str]:
@@ -23,14 +22,6 @@ def reasons_against(program: CfgProgram) -> Iterator[str]:
                 yield f"`{f.name}` prints, and the order of lines is kept"
             if any(isinstance(op, Check) for op in block.ops):
                 yield f"`{f.name}` has checks"
-            match block.terminator:
-                case Fail(kind=ops.CAPACITY):
-                    yield f"a list or dict of `{f.name}` may need more room"
-                case Fail(name=name, loc=loc):
-                    where = f", line {loc.line}" if loc is not None else ""
-                    yield f"`{f.name}` may raise {name}{where}"
-                case _:
-                    pass
 
 
 def why_not(program: CfgProgram) -> str | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,19 +13,19 @@ import numpy as np
 
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.typing.jax_types import from_storage, storage_type, to_storage
+from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_type, to_storage
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.tasks import lists, plan, pool, sizes, state
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips
-from pcbatch.runtime.tasks.visit import Machine
+from pcbatch.runtime.tasks.visit import FAILED, Machine
 from pcbatch.runtime.vm.block_body import Values, evaluate
 from pcbatch.runtime.vm.layout import PER_BLOCK
-from pcbatch.runtime.vm.machine import final
 from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
 from pcbatch.runtime.vm.run_once import run_once
-from pcbatch.runtime.vm.status import Status, parked
+
+GROWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class TaskOptions:
         frames: frames of the pool, to begin with.
         reserve: frames that are left to tasks that go on one by one, when nothing else can run.
         room: records of a list of which frames do not bound the length, to begin with.
-        max_bytes: how large all arrays together may become.
+        max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
         stats: whether visits are counted.
     """
 
@@ -45,8 +45,15 @@ class TaskOptions:
     frames: int | None = None
     reserve: int | None = None
     room: int | None = None
-    max_bytes: int = 2**31
+    max_bytes: int = 2**28
     stats: bool = False
+
+
+class Outcome(NamedTuple):
+    """The results of a run, and bool[examples]: those that have none, because a task has failed or had no room."""
+
+    raw: RawResult
+    unfinished: np.ndarray
 
 
 @dataclass(eq=False)
@@ -77,8 +84,8 @@ class TaskExecutable:
         """Return the plan for one example, or for several."""
         return self._single if single else self._several
 
-    def run(self, args: Mapping[str, Any], lanes: int) -> RawResult:
-        """Run all examples to their end. Outside traces.
+    def run(self, args: Mapping[str, Any], lanes: int) -> Outcome:
+        """Run all examples to their end, as far as they have one. Outside traces.
 
         Args:
             args: The arguments by parameter: [lanes, ...], or unbatched if all examples share them.
@@ -90,18 +97,17 @@ class TaskExecutable:
         if s is None:
             s = self._jit(self._empty, now)()
         while True:
-            out, s, stuck = self._jit(self._run, now)(s, args, np.bool_(begins))
+            out, s, stuck, open_examples = self._jit(self._run, now)(s, args, np.bool_(begins))
             if not bool(stuck):
                 break
             larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
-            if self._bytes(larger) > self.options.max_bytes:
-                out = self._jit(self._stopped, now)(s, out)
-                return out
+            if self._bytes(larger) > max(self.options.max_bytes, GROWN * self._bytes(self.chosen(lanes))):
+                return Outcome(out, np.asarray(open_examples))  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self._grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
-        return out
+        return Outcome(out, np.asarray(open_examples))
 
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
@@ -140,26 +146,25 @@ class TaskExecutable:
         """The size of all arrays together."""
         return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self._empty, now))))
 
-    def _stopped(self, now: Sizes, s: Values, out: RawResult) -> RawResult:
-        """The raw result of a run that has no room to go on: examples that have not returned are without result."""
-        prepared = self.plan(now.lanes == 1)
-        full = state.unfinished(prepared, now, s)
-        status = jnp.where(full, int(Status.STACK_FULL), out.status)
-        pc = jnp.where(full, parked(prepared.entry.number, len(prepared.blocks), Status.STACK_FULL), out.pc)
-        return replace(out, values=self._values(prepared, s, status), status=status, pc=pc)
-
     def _run(
         self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array
-    ) -> tuple[RawResult, Values, jax.Array]:
-        """Begin a run, or go on with one, until all examples have returned or nothing has room to run."""
+    ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
+        """Begin a run, or go on with one, until all examples have returned or nothing has room to run.
+
+        Returns:
+            The results; the state; whether the run needs more room; bool[examples]: those that have no result.
+        """
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self._stored(args, now.lanes)
         s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example), s)
         isolate = not xla_options.keeps_in_place()
         machine = Machine(prepared, now, fixed, self.options.stats, isolate)
         s, trips = Trips(machine).run(s)
-        stuck = sum((s[lists.count(block.label)] for block in prepared.blocks), jnp.zeros((), jnp.int32)) > 0
-        return self._result(prepared, now, s, trips), s, stuck
+        left = sum((s[lists.count(block.label)] for block in prepared.blocks), jnp.zeros((), jnp.int32)) > 0
+        failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
+        unfinished = failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
+        # What is left of examples of which some have failed may have no end: lanes find that out.
+        return self._result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
 
     def _stored(self, args: Mapping[str, Any], lanes: int) -> tuple[Values, Values]:
         """The values that blocks read without records, and the arguments of each example, in storage form."""
@@ -179,18 +184,14 @@ class TaskExecutable:
         return jnp.broadcast_to(value, (lanes, *shape)) if value.ndim == len(shape) else value
 
     def _result(self, prepared: TaskPlan, now: Sizes, s: Values, trips: jax.Array) -> RawResult:
+        keys = prepared.entry.results.keys
+        values = tuple(
+            as_result(s[key][: now.lanes, 0], self._type(v)) for v, key in zip(self.program.results, keys, strict=True)
+        )
         ended = jnp.zeros(now.lanes, jnp.int32)
-        values = self._values(prepared, s, ended)
         counts = tuple(s[key] for key in PER_BLOCK) if self.options.stats else ()
         exit_ = jnp.full(now.lanes, len(prepared.blocks), jnp.int32)
         return RawResult(values, ended, trips, counts, exit_, None, None, {}, 0)
-
-    def _values(self, prepared: TaskPlan, s: Values, status: jax.Array) -> tuple[Any, ...]:
-        """The results, by leaf, [examples, ...] each, by their statuses int32[examples]."""
-        found = []
-        for v, key in zip(self.program.results, prepared.entry.results.keys, strict=True):
-            found.append(final(s[key][: status.shape[0], 0], self._type(v), status))
-        return tuple(found)
 
     def _type(self, name: str) -> ArrayType:
         type_ = self.program.types[name]

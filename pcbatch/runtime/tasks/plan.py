@@ -83,6 +83,7 @@ class TaskPlan:
         sites: the places of frames.
         single: whether there is one example.
         roots: whether records hold the number of their example.
+        fails: whether a task may fail.
     """
 
     program: TaskProgram
@@ -91,6 +92,7 @@ class TaskPlan:
     sites: Sites
     single: bool
     roots: bool
+    fails: bool
 
     @property
     def framed(self) -> bool:
@@ -154,7 +156,8 @@ def make(program: TaskProgram, single: bool) -> TaskPlan:
     dear = bodies.expensive(stack)
     families = _families(program, places)
     has_frames = framed(program)
-    roots = not single and (bool(program.constants) or not has_frames)
+    fails = any(isinstance(leaf, Fail) for block in program.blocks for leaf in leaves(block.terminator))
+    roots = not single and (bool(program.constants) or not has_frames or fails)
     several = sum(sites.opens(block) and not block.joins for block in program.blocks) > 1
     blocks = tuple(
         BlockPlan(
@@ -170,14 +173,12 @@ def make(program: TaskProgram, single: bool) -> TaskPlan:
         )
         for k, (block, code) in enumerate(zip(program.blocks, bodies.compile_bodies(stack), strict=True))
     )
-    return TaskPlan(program, stack, blocks, places, single, roots)
+    return TaskPlan(program, stack, blocks, places, single, roots, fails)
 
 
 def _refuse(program: TaskProgram) -> None:
     """Raise InternalError for what the machine cannot run."""
     for block in program.blocks:
-        if any(isinstance(leaf, Fail) for leaf in leaves(block.terminator)):
-            raise InternalError(f"{block.label} fails: tasks cannot do that yet")
         for op in spawns(block):
             adds = isinstance(op, SpawnInto) or op.adds
             begun = (program.block(way.label) for way in ways(op.way) if isinstance(way, Start))

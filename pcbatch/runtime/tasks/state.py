@@ -9,6 +9,7 @@
 | `frame:dest`, `frame:need`, ... | int32[examples + frames], see `pool.py` | with frames |
 | `cell:type.k` | [examples + frames, ...]: what is saved across a `sync` | with frames |
 | `result:c.k` | [examples + frames, slots, ...]: the places of results | always |
+| `failed` | bool[examples]: some task of the example has failed | with failures |
 | `visits`, `active`, `offered` | uint32[blocks, 2] | with statistics |
 """
 
@@ -17,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -25,7 +25,7 @@ from pcbatch.lowering.typing.jax_types import storage_type, zeros
 from pcbatch.runtime.tasks import lists, pool
 from pcbatch.runtime.tasks.plan import DEST, ROOT, TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
-from pcbatch.runtime.tasks.visit import VISITS
+from pcbatch.runtime.tasks.visit import FAILED, VISITS
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import PER_BLOCK
@@ -56,6 +56,8 @@ def empty(plan: TaskPlan, sizes: Sizes, stats: bool) -> Values:
             s[key] = jnp.zeros(rows, I32)
         for key, type_ in plan.sites.cells.items():
             s[key] = zeros(type_, (rows,))
+    if plan.fails:
+        s[FAILED] = jnp.zeros(sizes.lanes, bool)
     if stats:
         s |= {key: wide_counters.zeros(len(plan.blocks)) for key in PER_BLOCK}
     return s
@@ -84,8 +86,13 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any]) -> V
     for block in plan.blocks:
         s[lists.count(block.label)] = jnp.full((), sizes.lanes if block is entry else 0, I32)
     s[VISITS] = jnp.zeros((), I32)
-    if plan.framed:  # an example waits for one task
+    if plan.framed:  # each example waits for its own task
         s[pool.NEED] = lax.dynamic_update_slice_in_dim(s[pool.NEED], jnp.ones(sizes.lanes, I32), 0, 0)
+    if plan.fails:
+        s[FAILED] = jnp.zeros_like(s[FAILED])
+    if plan.framed and plan.fails:  # of examples that failed some frames have not come back
+        s[pool.FREE] = jnp.arange(sizes.lanes, sizes.lanes + sizes.frames + sizes.width, dtype=I32)
+        s[pool.FREE_COUNT] = jnp.full((), sizes.frames, I32)
     if entry.adds:
         for key in entry.results.keys:
             nothing = jnp.zeros((sizes.lanes, *s[key].shape[1:]), s[key].dtype)
@@ -94,21 +101,6 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any]) -> V
         if key in s:
             s[key] = jnp.zeros_like(s[key])
     return s
-
-
-def unfinished(plan: TaskPlan, sizes: Sizes, s: Values) -> jax.Array:
-    """Return the examples that have not returned, bool[examples], where a run is stuck."""
-    if plan.framed:
-        missing: jax.Array = s[pool.NEED][: sizes.lanes] != 0
-        return missing
-    if not plan.roots:
-        return jnp.ones(sizes.lanes, bool)
-    waiting = jnp.zeros(sizes.lanes, bool)
-    for block in plan.blocks:
-        root = s[lists.column(block.label, ROOT)]
-        there = jnp.arange(root.shape[0], dtype=I32) < s[lists.count(block.label)]
-        waiting = waiting.at[jnp.where(there, root, sizes.lanes)].set(True, mode="drop")
-    return waiting
 
 
 def grown(plan: TaskPlan, old: Sizes, new: Sizes, s: Values, stats: bool) -> Values:

@@ -16,13 +16,16 @@ from jax import lax
 
 from pcbatch.runtime.tasks import lists, pool
 from pcbatch.runtime.tasks.plan import SERIAL, BlockPlan
-from pcbatch.runtime.tasks.visit import VISITS, Machine
+from pcbatch.runtime.tasks.visit import FAILED, VISITS, Machine
 from pcbatch.runtime.vm.block_body import Values
 
 I32 = jnp.int32
 PARTS, LEAST_CHEAP = 4, 64
 WIDE, NARROWER = 512, 8  # from that width on a cheap block is emitted at such a part of it, too
 MOST, LEAST = 256, 8  # records of the widest and the narrowest visits that expensive blocks are emitted for
+FAILED_AT = "failed:trip"  # key in the loop: the last trip before which no task had failed
+PATIENCE = 1024  # trips, besides as many again as were made, that a run goes on after a task has failed
+SWEEPS = 1024  # visits after which a trip goes on, though cheap blocks still can run
 Body = Callable[[Values], Values]
 
 
@@ -36,19 +39,24 @@ class Trips:
         """Return the state after all trips, and their number, int32[]."""
 
         def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
-            s, before, _ = c
-            more: jax.Array = (self.waiting(s) > 0) & (s[VISITS] != before)
-            return more
+            s, before, trips = c
+            go: jax.Array = (self.waiting(s) > 0) & (s[VISITS] != before)
+            return go & (s[FAILED_AT] * 2 + PATIENCE > trips) if fails else go
 
         def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
             s, _, trips = c
-            return self.trip(s), s[VISITS], trips + 1
+            after = self.trip(s)
+            if fails:
+                after[FAILED_AT] = jnp.where(jnp.any(s[FAILED]), s[FAILED_AT], trips)
+            return after, s[VISITS], trips + 1
 
         for block in self.machine.plan.first:
-            state = self._drain(state, [block])
-        start = (state, state[VISITS] - 1, jnp.zeros((), I32))
+            state = self._drain(state, [block], patience=None)  # they form no loop
+        fails = self.machine.plan.fails
+        first = {FAILED_AT: jnp.zeros((), I32)} if fails else {}
+        start = ({**state, **first}, state[VISITS] - 1, jnp.zeros((), I32))
         s, _, trips = lax.while_loop(going, trip, start)
-        return s, trips
+        return {key: s[key] for key in state}, trips
 
     def waiting(self, s: Values, blocks: Sequence[BlockPlan] | None = None) -> jax.Array:
         """Return the number of records on the lists of blocks (None: of all), int32[]."""
@@ -73,16 +81,17 @@ class Trips:
             s = self._ladder(s, block)
         return s
 
-    def _drain(self, s: Values, blocks: Sequence[BlockPlan]) -> Values:
-        """Sweep until none of these blocks can run."""
+    def _drain(self, s: Values, blocks: Sequence[BlockPlan], patience: int | None = SWEEPS) -> Values:
+        """Sweep until none of these blocks can run, for so many visits at most."""
         if not blocks:
             return s
+        begun = s[VISITS]
 
         def some(s: Values) -> jax.Array:
             can = jnp.zeros((), bool)
             for block in blocks:
                 can = can | (self.available(s, block) > 0)
-            return can
+            return can if patience is None else can & (s[VISITS] - begun < patience)
 
         if len(blocks) == 1 and len(self.widths(blocks[0])) == 1:
             return self._ladder(s, blocks[0], again=some)

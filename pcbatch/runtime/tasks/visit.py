@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, assert_never
 import jax
 import jax.numpy as jnp
 
-from pcbatch.errors import InternalError
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import (
     Finish,
@@ -39,6 +38,7 @@ from pcbatch.runtime.vm.run_once import isolated
 I32 = jnp.int32
 ROW = 8  # elements: a row of a frame's places that is so short is written at once
 VISITS = "serial"  # state key: visits so far, int32[]
+FAILED = "failed"  # state key: bool[examples]: some task of the example has failed
 Mask = jax.Array | None  # None: all places that have popped a record
 
 
@@ -206,8 +206,8 @@ class _Visit:
                     else:
                         self._put_results(read.dest, mask, results)
                     finished = mask if finished is False else self._mask(_either(mask, finished))
-                case Fail():
-                    raise InternalError(f"{block.label} fails")
+                case Fail():  # its results come nowhere, so that no frame above it ever goes on
+                    self._fail(mask, read)
                 case _:
                     assert_never(leaf)
         self._add_results(read.dest, added)
@@ -302,6 +302,16 @@ class _Visit:
         assert mask is not None and old.mask is not None
         merged = {name: _select(old.mask, old.columns[name], x) for name, x in columns.items()}
         entries[rank] = Entry(old.mask | mask, merged)
+
+    def _fail(self, mask: Mask, read: Read) -> None:
+        """Note the examples of tasks that fail."""
+        failed = self.s[FAILED]
+        if self.machine.plan.single:
+            self.s[FAILED] = failed | jnp.any(self._mask(mask))
+            return
+        assert read.root is not None
+        at = jnp.where(self._mask(mask), read.root, failed.shape[0])
+        self.s[FAILED] = failed.at[at].set(True, mode="drop")
 
     def _sync(self, leaf: Sync, mask: Mask, read: Read) -> None:
         """Save what the block after the `sync` finds in the frame, and note which block that is."""
