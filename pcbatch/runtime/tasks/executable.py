@@ -25,6 +25,8 @@ from pcbatch.runtime.vm.layout import PER_BLOCK
 from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
 from pcbatch.runtime.vm.run_once import run_once
 
+GROWN = 8
+
 
 @dataclass(frozen=True, slots=True)
 class TaskOptions:
@@ -35,7 +37,7 @@ class TaskOptions:
         frames: frames of the pool, to begin with.
         reserve: frames that are left to tasks that go on one by one, when nothing else can run.
         room: records of a list of which frames do not bound the length, to begin with.
-        most: how many times larger than at the start frames and lists may become.
+        max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
         stats: whether visits are counted.
     """
 
@@ -43,7 +45,7 @@ class TaskOptions:
     frames: int | None = None
     reserve: int | None = None
     room: int | None = None
-    most: int = 4096
+    max_bytes: int = 2**28
     stats: bool = False
 
 
@@ -95,19 +97,17 @@ class TaskExecutable:
         if s is None:
             s = self._jit(self._empty, now)()
         while True:
-            out, s, stuck, open_examples = self._jit(self._run, now)(s, args, jnp.asarray(begins))
-            larger = now.larger(self.plan(lanes == 1))
-            if not bool(stuck) or self._too_large(larger):
+            out, s, stuck, open_examples = self._jit(self._run, now)(s, args, np.bool_(begins))
+            if not bool(stuck):
                 break
+            larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
+            if self._bytes(larger) > max(self.options.max_bytes, GROWN * self._bytes(self.chosen(lanes))):
+                return Outcome(out, np.asarray(open_examples))  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self._grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
         return Outcome(out, np.asarray(open_examples))
-
-    def _too_large(self, larger: Sizes) -> bool:
-        first = self.chosen(larger.lanes)
-        return max(larger.frames, larger.room) > self.options.most * max(first.frames, first.room)
 
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
@@ -118,7 +118,7 @@ class TaskExecutable:
         """Return `jax.stages.Lowered` of the run of so many examples."""
         now = self._sizes.get(lanes) or self.chosen(lanes)
         s = jax.eval_shape(partial(self._empty, now))
-        return self._jit(self._run, now).lower(s, args, jnp.asarray(True))
+        return self._jit(self._run, now).lower(s, args, np.bool_(True))
 
     def _jit(self, function: Any, *static: Sizes) -> Any:
         key = (function.__name__, static)
@@ -141,6 +141,10 @@ class TaskExecutable:
 
     def _grown(self, old: Sizes, new: Sizes, s: Values) -> Values:
         return state.grown(self.plan(old.lanes == 1), old, new, s, self.options.stats)
+
+    def _bytes(self, now: Sizes) -> int:
+        """The size of all arrays together."""
+        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self._empty, now))))
 
     def _run(
         self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array
