@@ -40,7 +40,8 @@ def forked(name: str, stages: Stages, options: Options, shared: Iterable[str]) -
     """
     if options.fork == "never":
         return NOT_FORKED
-    reason = _against(options) or qualify.why_not(stages.inlined_cfg)
+    captured = "it captures values of a function that JAX traces" if stages.captures else None
+    reason = _against(options) or captured or qualify.why_not(stages.inlined_cfg)
     program = None
     if reason is None:
         cfg = rng_by_lane.run_cfg(stages.inlined_cfg)

@@ -109,6 +109,16 @@ class TaskExecutable:
             self._kept[now] = s
         return Outcome(out, np.asarray(open_examples))
 
+    def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
+        """Run inside a trace, where nothing grows.
+
+        Returns:
+            The results, and bool[examples]: those that have none.
+        """
+        now = self.chosen(lanes)
+        raw, _, _, unfinished = self._run(now, self._empty(now), args, jnp.asarray(True), isolate=True)
+        return raw, unfinished
+
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
         o = self.options
@@ -147,9 +157,16 @@ class TaskExecutable:
         return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self._empty, now))))
 
     def _run(
-        self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array
+        self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array, isolate: bool | None = None
     ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
         """Begin a run, or go on with one, until all examples have returned or nothing has room to run.
+
+        Args:
+            now: The sizes of the arrays.
+            s: The state.
+            args: The arguments.
+            begins: bool[]: whether the run begins.
+            isolate: Whether visits read in loops of their own; None: where XLA's options make it necessary.
 
         Returns:
             The results; the state; whether the run needs more room; bool[examples]: those that have no result.
@@ -157,7 +174,7 @@ class TaskExecutable:
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self._stored(args, now.lanes)
         s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example), s)
-        isolate = not xla_options.keeps_in_place()
+        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
         machine = Machine(prepared, now, fixed, self.options.stats, isolate)
         s, trips = Trips(machine).run(s)
         left = sum((s[lists.count(block.label)] for block in prepared.blocks), jnp.zeros((), jnp.int32)) > 0
