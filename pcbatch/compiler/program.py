@@ -179,7 +179,7 @@ class Program:
             program = self._operation(args)
             if program is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
-            if self.tasks is not None and where is None:
+            if self.tasks is not None and where is None and (given.lanes > 1 or self.forked.for_one):
                 return self._run_tasks(self.tasks, args, given)
             outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome

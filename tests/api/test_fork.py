@@ -180,3 +180,18 @@ def test_many_examples_run_some_at_a_time() -> None:
     assert outcome.unfinished.tolist() == [want is None for want in expected]
     assert_lanes_equal(outcome.raw.values[0][np.array([0, 5, 10])], [1.5] * 3)
     assert_lanes_equal(pcbatch.batch(pairs, fork="always").map(N).value, [pairs(int(n)) for n in N], rtol=1e-6)
+
+
+def wide(xs, n):
+    """Moves a large array with each call, and computes next to nothing."""
+    if n <= 0:
+        return xs
+    return wide(xs + 1, n - 1) + wide(xs, n - 2)
+
+
+def test_auto_asks_whether_it_pays() -> None:
+    """Large records with little work stay in lanes, and a single example of scalars."""
+    example, rows = jax.ShapeDtypeStruct((4,), "int32"), jax.ShapeDtypeStruct((4, 200), "float32")
+    assert "a record of 201 numbers" in pcbatch.batch(wide, fork="auto").explain_schedule(rows, example).calls
+    assert "but for a single example" in pcbatch.batch(pairs, fork="auto").explain_schedule(example).calls
+    assert pcbatch.batch(pairs, fork="auto")(N[1:2]).tolist() == [pairs(9)]
