@@ -18,7 +18,7 @@ from pcbatch.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The outcome of the option `fork`: a program, or the reason why there is none; and whether it is for one example."""
+    """The outcome of the option `fork`: a program or the reason why there is none, and whether one example runs so."""
 
     program: TaskProgram | None
     reason: str

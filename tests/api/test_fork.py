@@ -192,6 +192,6 @@ def wide(xs, n):
 def test_auto_asks_whether_it_pays() -> None:
     """Large records with little work stay in lanes, and a single example of scalars."""
     example, rows = jax.ShapeDtypeStruct((4,), "int32"), jax.ShapeDtypeStruct((4, 200), "float32")
-    assert "a record of 201 numbers" in pcbatch.batch(wide, fork="auto").explain_schedule(rows, example).calls
+    assert "a record of 400 numbers" in pcbatch.batch(wide, fork="auto").explain_schedule(rows, example).calls
     assert "but for a single example" in pcbatch.batch(pairs, fork="auto").explain_schedule(example).calls
     assert pcbatch.batch(pairs, fork="auto")(N[1:2]).tolist() == [pairs(9)]

@@ -1,10 +1,10 @@
 """Whether tasks pay: what they move and open, against what lanes waste.
 
 Costs are those of `lowering/analysis/cost.py`, in about one arithmetic operation each. A task moves its record once per
-visit, and opens, fills and leaves a frame, which takes as long as some dozens of operations; lanes wait for each other and
-compute for those that stand elsewhere. So sums, which need no frame, always pay, and frames where there is work for each
-call, or several examples of different size. Records of hundreds of numbers cost more to move than is gained, unless a
-block is so expensive that its records should gather.
+visit, and opens, fills and leaves a frame, which takes as long as some dozens of operations; lanes wait for each other
+and compute for those that stand elsewhere. So sums, which need no frame, always pay, and frames where there is work for
+each call, or several examples of different size. Records of hundreds of numbers cost more to move than is gained,
+unless a block is so expensive that its records should gather.
 """
 
 from __future__ import annotations
