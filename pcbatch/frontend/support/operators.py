@@ -106,6 +106,8 @@ from pcbatch.frontend.support.match import without as without
 from pcbatch.frontend.support.mutation import delete_item as delete_item
 from pcbatch.frontend.support.mutation import field as field
 from pcbatch.frontend.support.mutation import item as item
+from pcbatch.frontend.support.mutation import old_item as old_item
+from pcbatch.frontend.support.mutation import put_part as put_part
 from pcbatch.frontend.support.mutation import set_item as set_item
 from pcbatch.frontend.support.mutation import swap_items as swap_items
 from pcbatch.frontend.support.number_methods import method as method
@@ -278,9 +280,9 @@ def augmented(name: str, old: Any, operand: Any) -> Any:
     return mutation.augmented(name, old, operand, sys.modules[__name__])
 
 
-def augment_item(value: Any, path: tuple[Any, ...], name: str, operand: Any) -> Any:
+def augment_item(value: Any, path: tuple[Any, ...], name: str, operand: Any, *before: Any) -> Any:
     """The value of `x` after `x[path] += operand`, or another operator by its name here."""
-    return mutation.augment_item(value, path, name, operand, sys.modules[__name__])
+    return mutation.augment_item(value, path, name, operand, sys.modules[__name__], before)
 
 
 def call_method(value: Any, path: tuple[Any, ...], name: str, args: tuple[Any, ...], names: tuple[str, ...]) -> Any:

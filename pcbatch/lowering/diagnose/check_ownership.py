@@ -196,7 +196,7 @@ class _Checker:
             self.changed = user_classes(self.ownership.type(self.function.name, root))
             if (op.func, result) in self.inside and (root, INNER) in state.get((root, INNER), NONE):
                 yield self._repeated(op, root)
-            yield from self._shown(block, k, op, root, parts, state, _stored_in(block, k, op.dsts[j]))
+            yield from self._shown(block, k, op, root, parts, state, self._stored_in(block, k, op.dsts[j]))
             held = frozenset(parts).union(*(state.get(part, NONE) for part in parts))
             for other, arg in enumerate(op.args):
                 if other != position and not held.isdisjoint(self.ownership.parts(self.function.name, arg)):
@@ -228,6 +228,16 @@ class _Checker:
                 if isinstance(op, Prim) and op.loc is not None and not all(change.sure for change in op.expr.changes):
                     self.in_place.add(op.loc)
                 yield self._callers(op, root, param)
+
+    def _stored_in(self, block: Block, k: int, name: str) -> str:
+        """The variable in a part of which the operations after number k store a variable, `sort(grid[i])`; empty if
+        there is none, as for a slice of a list, which is a new list."""
+        for later in range(k + 1, len(block.ops)):
+            op = block.ops[later]
+            if isinstance(op, Prim) and name in op.expr.ins:
+                real = self.ownership.changes(self.function.name, block.label, later, op)
+                return op.expr.ins[real[0].position] if real else ""
+        return ""
 
     def _left(self, block: Block, k: int) -> frozenset[str]:
         """The variables that have the values of operation k still after those that bring others up to date."""
@@ -309,14 +319,6 @@ class _Checker:
         direct = [tie for tie in found if (root if tie[0] == other else other) in reads(tie[2])]
         name, loc, each = next(iter([*direct, *found]), (other, None, None))
         return original_name(name), loc, each
-
-
-def _stored_in(block: Block, k: int, name: str) -> str:
-    """The variable in a part of which the operations after number k store a variable, `sort(grid[i])`; else empty."""
-    for op in block.ops[k + 1 :]:
-        if isinstance(op, Prim) and name in op.expr.ins:
-            return op.expr.ins[op.expr.changes[0].position] if op.expr.changes else ""
-    return ""
 
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:
