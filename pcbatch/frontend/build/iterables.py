@@ -197,7 +197,7 @@ def _reversed(b: Builder, node: Node) -> Iterable:
 def _rows(b: Builder, node: Node) -> Iterable:
     view = viewed(node)
     if view is not None and view[0] in b.changed and view[1] != "keys":
-        return _live_rows(b, node, view[0], view[1] == "items")
+        return _live_rows(b, node, b.changed[view[0]], view[1] == "items")
     place = linked_place(b, node)
     if place is not None:
         return _linked_rows(b, node, place)

@@ -11,21 +11,58 @@ from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.tree import Node
 
 VIEWS = ("keys", "values", "items")
+KINDS = ("removes", "stores")
+REMOVING = frozenset({"pop", "popitem", "clear", "remove", "discard", "difference_update", "intersection_update"})
+STORING = frozenset({"setdefault", "update", "add"})
 LAZY = ("enumerate", "zip", "reversed")
 
 
 def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
-    """Return the variables whose objects the body of a `for` loop may change, itself or in a call that is given them.
-
-    A variable that the body assigns is none of them: it stands for another object then.
-    """
-    parts = _with_nested(unit, [part for statement in loop.body for part in gast.walk(statement)])
+    """Return the variables whose objects the body of a `for` loop may change, itself or in a call that gets them."""
+    parts = _with_nested(unit, _parts(loop))
     names = {name for part in parts for name in _changed_by(unit, part)}
-    inside = [part for statement in loop.body for part in gast.walk(statement)]
-    assigned = {part.id for part in inside if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store)}
     if names and unit.decisions.linked:  # what is changed may be another name of what the loop goes over
         names |= {name.id for name in sources(loop.iter)}
-    return frozenset(names - assigned)
+    return frozenset(names)
+
+
+def assigned_in(loop: Node) -> frozenset[str]:
+    """Return the variables that the body of a `for` loop assigns: they may stand for another object then."""
+    parts = _parts(loop)
+    return frozenset(part.id for part in parts if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store))
+
+
+def refilled_in(unit: Unit, loop: Node) -> frozenset[str]:
+    """Return the variables of a dict or set from which the body of a `for` loop may remove keys and store others: then
+    its size does not tell that its keys have changed."""
+    parts = _with_nested(unit, _parts(loop))
+    kinds = {kind: {name for part in parts for name in _taken_or_stored(unit, part, kind)} for kind in KINDS}
+    if all(kinds.values()) and unit.decisions.linked:
+        return frozenset(name.id for name in sources(loop.iter))
+    return frozenset(kinds["stores"] & kinds["removes"])
+
+
+def _parts(loop: Node) -> list[Node]:
+    return [part for statement in loop.body for part in gast.walk(statement)]
+
+
+def _taken_or_stored(unit: Unit, part: Node, kind: str) -> Iterator[str]:
+    """Yield the variables from which a part of a loop's body takes keys, or in which it stores some."""
+    if isinstance(part, gast.Call):
+        found = mutation(unit, part, statement=True)
+        if found is None:
+            yield from _changed_by(unit, part)
+        elif found.method not in (REMOVING if kind == "stores" else STORING):
+            yield found.place.name
+    elif isinstance(part, gast.Subscript):
+        reads = isinstance(part.ctx, gast.Load)
+        found = mutation(unit, part) if reads else None  # reading a `defaultdict` stores what is missing
+        place = place_of(unit, part.value)
+        if place is not None and not place.keys and (found is not None or not reads):
+            if (kind == "removes") is isinstance(part.ctx, gast.Del):
+                yield place.name
+    elif isinstance(part, gast.AugAssign) and isinstance(part.target, gast.Name):
+        yield part.target.id
 
 
 def _with_nested(unit: Unit, parts: list[Node]) -> list[Node]:

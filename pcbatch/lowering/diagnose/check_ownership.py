@@ -268,12 +268,19 @@ class _Checker:
         changed, shown = original_name(root), original_name(other)
         dst, place, tie = self._tie(op, root, other)
         secondary = () if place is None or place == op.loc else (Label(place, "both may be one object from here on"),)
-        if TEMPORARY.fullmatch(shown) or TEMPORARY.fullmatch(changed):
+        helps: tuple[str, ...]
+        if isinstance(tie, Move) and tie.src in self.function.changed and TEMPORARY.fullmatch(dst):
+            # By the temporary the caller's object is kept (`frontend/build/kept_parameters.py`).
+            title, helps = (
+                f"`{tie.src}` is changed in place for the caller, and may be another object by then",
+                (f"give the other object a name of its own, and leave `{tie.src}` what it was",),
+            )
+        elif TEMPORARY.fullmatch(shown) or TEMPORARY.fullmatch(changed):
             name = shown if TEMPORARY.fullmatch(changed) else changed
             title = f"`{name}` changes here while a value taken from it is still used"
             if TEMPORARY.fullmatch(name):
                 title = "an object changes here while a value taken from it is still used"
-            helps: tuple[str, ...] = (COPY_THERE, INDEX_LOOP)
+            helps = (COPY_THERE, INDEX_LOOP)
         elif shown == changed:
             title = f"`{changed}` changes here while its value from before is still used"
             helps = (f"make a copy before: `old = {changed}.copy()`",)
