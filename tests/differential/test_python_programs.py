@@ -215,7 +215,31 @@ def f0(a, b):
     return t, c
 """
 
+# What is known to raise has no value; its type was that of the number 0.
+KNOWN_TO_RAISE_AT_FIRST = """\
+def f0(a, b):
+    d = {}
+    e = {}
+    x = 0.5
+    for i in range(a % 4):
+        try:
+            if min(e):
+                b += 100
+            e.update({i: a})
+        except ValueError:
+            e[b] = i
+        try:
+            if d[0]:
+                b += 3
+            x, y = d[0], d[1]
+            b += y
+        except KeyError:
+            d[i] = i
+    return b, x, d, e
+"""
+
 PROGRAMS = {
+    "known to raise at first": PythonProgram(KNOWN_TO_RAISE_AT_FIRST, INTEGERS),
     "parameter is changed and assigned": PythonProgram(PARAMETER_IS_CHANGED_AND_ASSIGNED, INTEGERS),
     "loop over what its body assigns": PythonProgram(LOOP_OVER_WHAT_ITS_BODY_ASSIGNS, INTEGERS),
     "keys go and come again": PythonProgram(KEYS_GO_AND_COME_AGAIN, INTEGERS),

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import checks
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.number_rules import checking_division
 from pcbatch.errors import MustCompileAlong, PcbatchError, Refusal
 from pcbatch.origins import either, note, number
@@ -77,7 +78,8 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any, sure: bool
     except Exception as error:  # known to fail while compiling, in lanes that have not failed before
         if type(error) not in BUILTIN or type(error) in (TypeError, NotImplementedError, NameError, AttributeError):
             raise
-        code, values = code_of(type(error)), (*(0,) * (count - len(changed)), *changed)
+        nothing: Any = 0 if made else Unset()  # the type of the value is that of other operands, if there are any
+        code, values = code_of(type(error)), (*(nothing,) * (count - len(changed)), *changed)
     finally:
         _attempting.reset(token)
     for check in reversed(made):
