@@ -72,3 +72,10 @@ class Refusal(TypeError):
         self.notes = notes
         self.helps = tuple(helps)
         self.called: tuple[CodeType, ...] = ()  # the user's functions that the primitive had called by then
+
+
+class MustCompileAlong(Refusal):
+    """A primitive has no meaning in a lane, but its calls of some functions of the user have one, as functions of the
+    program: `functions` are these."""
+
+    functions: tuple[CodeType, ...] = ()

@@ -14,7 +14,7 @@ from types import CodeType, FunctionType
 import jax
 
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
-from pcbatch.errors import CompileError, NeedsUnrolling, Refusal, UsageError
+from pcbatch.errors import CompileError, MustCompileAlong, NeedsUnrolling, Refusal, UsageError
 from pcbatch.frontend.source.along import Along, callee_of, is_kept, is_users
 from pcbatch.ir.callgraph import calls, recursive
 from pcbatch.ir.cfg import Call, CfgProgram
@@ -45,6 +45,10 @@ def look(program: CfgProgram, inferred: Inferred, along: Along) -> None:
     for key, error in inferred.errors.items():
         op = program.function(key[0]).block(key[1]).ops[key[2]]
         if isinstance(op, Prim) and op.loc is not None and (why := _why(error)):
+            if isinstance(error, MustCompileAlong):
+                for code in error.functions:
+                    along.want(code, op.loc, why)
+                continue
             chain = called(user_frames(error), op.loc)
             for frame in _callable(chain):
                 along.want(frame.code, op.loc, f"{why} ({_line(chain[-1].loc)})")

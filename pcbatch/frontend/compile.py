@@ -11,6 +11,7 @@ from pcbatch.frontend.build import consumers
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.exceptions import begin_catching, end_catching
 from pcbatch.frontend.build.expressions import lower_into
+from pcbatch.frontend.build.kept_parameters import keep_parameters
 from pcbatch.frontend.build.links import synced
 from pcbatch.frontend.build.statements import statements
 from pcbatch.frontend.build.use_before_definition import check_deleted, check_nested
@@ -194,6 +195,8 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
     if not codes <= HARMLESS:
         return None, faults.found
     builder = Builder(unit, faults, symbols, consumers)
+    changed = () if unit.is_entry else symbols.changes(name)
+    keep_parameters(builder, changed)
     if request.catching:
         begin_catching(builder, unit.body[0])
     statements(builder, unit.body)
@@ -204,7 +207,6 @@ def _compile_one(name: str, symbols: Symbols, names: bool) -> tuple[Function | N
         end_catching(builder)
     check_nested(builder)
     check_deleted(builder)
-    changed = () if unit.is_entry else symbols.changes(name)
     function = synced(builder.finish(name, request.inline, changed), symbols.decisions.linked)
     _note_changes(unit, request.target, function)
     return function, faults.found

@@ -208,7 +208,7 @@ CASES = [
     (extended_in_place, "this changes `a`, and `d`", X),
     (transposed, "this changes `v`, and `x`", MATRIX),
     (changed_by_an_operator, "this changes `y`, and `x`", VECTOR),
-    (depends_on_the_path, "`a` is changed in place for the caller, and is another object in the end", VECTOR, X),
+    (depends_on_the_path, "`a` is changed in place for the caller, and may be another object by then", VECTOR, X),
     (given_twice, "changes here while its value from before is still used", VECTOR),
     (view_across_a_call, "this changes `x`, and `v`", VECTOR),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracles.python_programs import check_stages, prepare
+from tests.oracles.python_programs import Refused, check_stages, prepare
 from tests.programs.container_programs import PythonProgram
 
 pytestmark = [pytest.mark.promotion("standard")]
@@ -174,7 +174,92 @@ def f0(a, b):
     return b if a else {}[3]
 """
 
+# The caller's variable was assigned what the helper had assigned to its parameter.
+PARAMETER_IS_CHANGED_AND_ASSIGNED = """\
+class Cell:
+    def __init__(self, value, next):
+        self.value = value
+        self.next = next
+
+def f0(a, b):
+    e = Cell(a, None)
+    xs = [a]
+    h0(b, e)
+    h1(b, xs)
+    return e.value, xs
+
+def h0(a, e):
+    if a > 2:
+        e.value = a + 6
+    else:
+        e = Cell(a, e)
+    return e.value
+
+def h1(a, xs):
+    xs.append(a)
+    if a > 2:
+        xs = [a]
+    return xs[0]
+"""
+
+# The object that the loop goes over was taken to be whatever the body assigns to the variable.
+LOOP_OVER_WHAT_ITS_BODY_ASSIGNS = """\
+def f0(a, b):
+    d = {i: i + 1 for i in range(a % 5)}
+    s = {1, 2, a}
+    for v in s:
+        s = {v, 1}
+        s.add(b)
+    for k in d:
+        d = {}
+        d[b] = k
+    return d, sorted(s)
+"""
+
+# Python's own dict decides whether it raises where the size is the same again; lanes raise.
+KEYS_GO_AND_COME_AGAIN = """\
+def f0(a, b):
+    c = {1: 2}
+    t = 0
+    for i1, i2 in c.items():
+        t += i1
+        if a % 2 in c:
+            del c[a % 2]
+            c[i2] = 1
+    for k in c:
+        v = c.pop(k)
+        c[k] = v
+    return t, c
+"""
+
+# What is known to raise has no value; its type was that of the number 0.
+KNOWN_TO_RAISE_AT_FIRST = """\
+def f0(a, b):
+    d = {}
+    e = {}
+    x = 0.5
+    for i in range(a % 4):
+        try:
+            if min(e):
+                b += 100
+            e.update({i: a})
+        except ValueError:
+            e[b] = i
+        try:
+            if d[0]:
+                b += 3
+            x, y = d[0], d[1]
+            b += y
+        except KeyError:
+            d[i] = i
+    return b, x, d, e
+"""
+
 PROGRAMS = {
+    "known to raise at first": PythonProgram(KNOWN_TO_RAISE_AT_FIRST, INTEGERS),
+    "parameter is changed and assigned": PythonProgram(PARAMETER_IS_CHANGED_AND_ASSIGNED, INTEGERS),
+    "loop over what its body assigns": PythonProgram(LOOP_OVER_WHAT_ITS_BODY_ASSIGNS, INTEGERS),
+    "keys go and come again": PythonProgram(KEYS_GO_AND_COME_AGAIN, INTEGERS),
     "known to raise": PythonProgram(KNOWN_TO_RAISE, INTEGERS),
     "unrolled loop in try": PythonProgram(UNROLLED_LOOP_IN_TRY, INTEGERS),
     "unrolled loop over what changes in try": PythonProgram(UNROLLED_LOOP_OVER_WHAT_CHANGES_IN_TRY, INTEGERS),
@@ -193,3 +278,37 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_all_stages_mean_what_plain_python_means(program: PythonProgram) -> None:
     check_stages(prepare(program, 1187, 5))
+
+
+SET_MAY_BE_ANOTHER = """\
+def f0(a, b):
+    s = {v % 3 for v in range(a % 6)}
+    for i in s:
+        if i < b:
+            s = set()
+        s.add(i + 9)
+    return sorted(s)
+"""
+
+ELEMENTS_OF_A_SET_GO_AND_COME = """\
+def f0(a, b):
+    s = {0, 1, 2}
+    t = 0
+    for k in s:
+        t = t * 5 + k
+        s.discard(b % 3)
+        s.add(7)
+    return t
+"""
+
+REFUSED = {
+    "set may be another": ("PCB330", PythonProgram(SET_MAY_BE_ANOTHER, INTEGERS)),
+    "elements of a set go and come": ("PCB314", PythonProgram(ELEMENTS_OF_A_SET_GO_AND_COME, INTEGERS)),
+}
+
+
+@pytest.mark.parametrize(("code", "program"), REFUSED.values(), ids=REFUSED)
+def test_loops_over_what_is_not_known_are_refused(code: str, program: PythonProgram) -> None:
+    with pytest.raises(Refused) as refused:
+        check_stages(prepare(program, 1187, 5))
+    assert refused.value.code == code

@@ -39,7 +39,6 @@ def test_the_tests_exist() -> None:
 WITHOUT = {
     "frontend.build.changed_arguments",
     "frontend.build.consumers",
-    "frontend.build.evaluation_order",
     "frontend.build.generators",
     "frontend.build.itertools_loops",
     "frontend.build.library_calls",
@@ -77,7 +76,6 @@ WITHOUT = {
     "frontend.support.math_functions.sequences",
     "frontend.support.math_functions.table",
     "frontend.support.math_functions.wide_integers",
-    "frontend.support.mutation",
     "frontend.support.number_checks",
     "frontend.support.number_methods",
     "frontend.support.object_operators",

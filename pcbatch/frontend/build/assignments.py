@@ -7,14 +7,22 @@ from collections.abc import Sequence
 import gast
 
 from pcbatch.frontend.build.builder import Builder
-from pcbatch.frontend.build.evaluation_order import assigned, copied, store
-from pcbatch.frontend.build.expressions import atom, has_control, in_order, lower, lower_into, operands
+from pcbatch.frontend.build.evaluation_order import assigned, copied, frozen, may_raise, rebound, store
+from pcbatch.frontend.build.expressions import atom, has_control, lower, lower_into, operands
 from pcbatch.frontend.build.links import link_into
-from pcbatch.frontend.build.mutations import augment_place, delete_place, path, set_place, swap_places
+from pcbatch.frontend.build.mutations import (
+    augment_place,
+    call_mutation,
+    delete_place,
+    path,
+    set_place,
+    swap_places,
+)
 from pcbatch.frontend.build.operators import operator_name
-from pcbatch.frontend.source.places import Place, place_of
+from pcbatch.frontend.build.primitives import lane_reads
+from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
-from pcbatch.ir.ops import Change
+from pcbatch.ir.ops import Change, Move
 
 PARTS = (gast.Subscript, gast.Attribute)
 
@@ -59,7 +67,8 @@ def assign_value(b: Builder, target: Node, value: Node) -> None:
     elif isinstance(target, gast.Tuple | gast.List):
         _unpack(b, target, value, _last_occurrences(target))
     elif isinstance(target, PARTS) and (place := place_of(b.unit, target)) is not None:
-        value = _stored(b, value)
+        names = frozenset[str]().union(*(assigned(b, operand) for operand in place.operands))
+        value = frozen(b, _stored(b, value), names)
         set_place(b, place, operands(b, place.operands), value, target)
 
 
@@ -71,30 +80,60 @@ def _stored(b: Builder, value: Node) -> Node:
 def augment(b: Builder, node: Node) -> None:
     """`x += value`: the binary operator, or a change in place of what Python would change so."""
     if isinstance(node.target, gast.Name):
-        name = node.target.id
-        old, value = in_order(b, [load(name, node.target), node.value])
-        changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
-        shown = binary(old, node.op, value, node)
-        read = isinstance(old, gast.Name) and old.id == name
-        sure = b.loc(node) in b.unit.decisions.in_place or b.loc(shown) in b.unit.decisions.in_place
-        grows = isinstance(node.op, gast.Add)
-        change = (name, Change(0, sure=sure, grows=grows)) if read else None
-        b.prim((name,), changed, shown=shown, changes=change)
+        _augment_variable(b, node, node.target.id)
     elif (place := place_of(b.unit, node.target)) is not None:
         _augment_place(b, node, place)
 
 
+def _augment_variable(b: Builder, node: Node, name: str) -> None:
+    """Build `x += value` for a variable. What the value changes in place in its object, `x` shows as well; a variable
+    that the value assigns is read before."""
+    old = load(name, node.target)
+    if name in rebound(b, node.value):
+        old = copied(b, old)
+    value = lower(b, node.value)
+    if b.handlers:
+        value = atom(b, value)  # nothing is changed if it raises
+    changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
+    shown = binary(old, node.op, value, node)
+    sure = b.loc(node) in b.unit.decisions.in_place or b.loc(shown) in b.unit.decisions.in_place
+    change = (old.id, Change(0, sure=sure, grows=isinstance(node.op, gast.Add)))
+    dst = b.temp() if b.handlers and old.id != name else name
+    b.prim((dst,), changed, shown=shown, changes=change)
+    if dst != name:
+        b.emit(Move(name, dst, b.loc(node)))
+
+
 def _augment_place(b: Builder, node: Node, place: Place) -> None:
-    if place.name not in assigned(b, node.value):
+    """Build `x[i] += value`. Python reads the old value first: what the value changes or raises comes after that."""
+    target, stores = node.target, None
+    if isinstance(target, gast.Subscript):  # what is missing in a `defaultdict` is stored when it is read
+        stores = mutation(b.unit, subscript(target.value, target.slice, target))
+    names = assigned(b, node.value)
+    if (
+        not names
+        and not may_raise(node.value, bool(b.handlers))
+        and (stores is None or place.name not in lane_reads(b.unit, node.value, b.variables))
+    ):
         *keys, value = operands(b, [*place.operands, node.value])
         augment_place(b, place, keys, node.op, value, node)
         return
-    # Python reads the old value first, and the right side changes the variable.
-    keys = operands(b, place.operands)
-    old = copied(b, supported("item", [load(place.name, node), path(place, keys, node)], node))
+    keys = [frozen(b, key, names) for key in operands(b, place.operands)]
+    if stores is None:
+        old = copied(b, supported("old_item", [load(place.name, node), path(place, keys, node)], node))
+    else:
+        old = b.held(call_mutation(b, stores, keys, node), node)
     value = operands(b, [node.value])[0]
-    new = copied(b, supported("augmented", [constant(operator_name(node.op), node), old, value], node))
-    set_place(b, place, keys, new, node)
+    if not names:
+        augment_place(b, place, keys, node.op, value, node)
+    elif place.name not in names:
+        augment_place(b, place, keys, node.op, value, node, old)
+    else:  # an object that changes in place would have another place by now: the check of ownership refuses that
+        changed = supported("augmented", [constant(operator_name(node.op), node), old, value], node)
+        change = (old.id, Change(0, sure=False, grows=isinstance(node.op, gast.Add)))
+        new = b.temp()
+        b.prim((new,), changed, shown=binary(old, node.op, value, node), changes=change)
+        set_place(b, place, keys, b.held(new, node), node)
 
 
 def delete(b: Builder, target: Node) -> None:

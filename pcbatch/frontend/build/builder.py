@@ -96,12 +96,14 @@ class Builder:
         self.consumer: Any = None  # of the generator that is written out here (see `generators.Consumer`)
         self._generators = 0
         self.stored = frozenset[str]()  # of the loop that begins here: what its body stores items into
-        self.changed = frozenset[str]()  # of the loop that begins here: what its body may change (`changed_in_loops`)
+        # Of the loop that begins here: the text of what its body may change, and what has the object that it goes over.
+        self.changed: dict[str, str] = {}
         self.iterated: set[str] = set()  # temporaries that hold what `for` loops go over
         self.taking = False  # while the element of a loop is read, of which each trip has its own
         self.handlers: list[Handlers] = []  # of the `try` statements around, the innermost last
         self.caught: list[Handlers] = []  # those in whose handlers control is
         self.finals: list[tuple[Sequence[Node], int]] = []  # bodies of `finally`, with the number of handlers outside
+        self.kept: dict[str, Move] = {}  # parameters that are results: what makes them the caller's objects in the end
         self.code: str | None = None  # the result that says what the function raises, where a caller catches that
         self.current = self.label()
 
@@ -242,8 +244,16 @@ class Builder:
         """Record that control passes the definition of a nested function here."""
         self.drafts[self.current].nested.append((name, None))
 
+    def keep(self, name: str, at: Node) -> None:
+        """Keep the object of a parameter, whatever is assigned to it, until the function returns."""
+        kept = self.temp()
+        self.emit(Move(kept, name, self.loc(at)))
+        self.kept[name] = Move(name, kept, self.loc(at))
+
     def end(self, terminator: Terminator) -> None:
         """Close the current block; code that follows without a new label is unreachable."""
+        if isinstance(terminator, Return):
+            self.drafts[self.current].ops += self.kept.values()
         self.drafts[self.current].terminator = terminator
         self.current = self.label()
 

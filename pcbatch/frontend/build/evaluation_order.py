@@ -27,6 +27,16 @@ from pcbatch.frontend.source.tree import (
 )
 from pcbatch.ir.ops import Move
 
+SAFE = (
+    gast.Name, gast.Constant, gast.UnaryOp, gast.BoolOp, gast.Compare, gast.IfExp, gast.NamedExpr, gast.Tuple,
+    gast.List, gast.JoinedStr, gast.Starred, gast.Slice, gast.expr_context, gast.operator, gast.unaryop, gast.boolop,
+    gast.cmpop,
+)  # fmt: skip
+"""Nodes that raise nothing by themselves, whatever the values."""
+
+TOTAL = (gast.Add, gast.Sub, gast.Mult, gast.BitAnd, gast.BitOr, gast.BitXor)
+"""Operators that raise nothing, but for types that do not fit."""
+
 
 def assigned(b: Builder, node: Node) -> frozenset[str]:
     """The variables that the evaluation of an expression changes, by `:=` or in place."""
@@ -45,6 +55,32 @@ def assigned(b: Builder, node: Node) -> frozenset[str]:
             own |= {outer for _, outer in target.captured}
         own |= {outer for _, outer in rebound_by(b, node, target)}
     return own.union(*(assigned(b, child) for child in children(node)))
+
+
+def rebound(b: Builder, node: Node) -> frozenset[str]:
+    """The variables that the evaluation of an expression assigns, by `:=` or in a nested function."""
+    if isinstance(node, SCOPES) and not isinstance(node, COMPREHENSIONS):
+        return frozenset()
+    own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
+    target = None if isinstance(node, SCOPES) else callee(b.unit, node)
+    if target is not None:
+        own |= {outer for _, outer in rebound_by(b, node, target)}
+    return own.union(*(rebound(b, child) for child in children(node)))
+
+
+def may_raise(node: Node, divides: bool) -> bool:
+    """Whether the evaluation of an expression may raise an exception, as far as its form tells.
+
+    Args:
+        node: the expression.
+        divides: whether a division by zero raises here, as in the body of a `try`.
+    """
+    if isinstance(node, SCOPES) and not isinstance(node, COMPREHENSIONS):
+        return False
+    safe = isinstance(node, SAFE)
+    if isinstance(node, gast.BinOp):
+        safe = isinstance(node.op, TOTAL) or (not divides and isinstance(node.op, gast.Div | gast.FloorDiv | gast.Mod))
+    return not safe or any(may_raise(child, divides) for child in children(node))
 
 
 def rebound_by(b: Builder, node: Node, target: Target) -> tuple[tuple[str, str], ...]:

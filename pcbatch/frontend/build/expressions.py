@@ -10,6 +10,7 @@ copied to a temporary first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import gast
 
@@ -132,14 +133,14 @@ def _power(b: Builder, node: Node, base: Node, exponent: Node) -> Node:
     return supported("checked_power", [base, exponent], node)
 
 
-def in_order(b: Builder, nodes: Sequence[Node]) -> list[Node]:
-    """Lower several expressions, which Python evaluates in this order."""
+def in_order(b: Builder, nodes: Sequence[Node], fixed: Callable[[Node], Node] = lambda node: node) -> list[Node]:
+    """Lower several expressions, which Python evaluates in this order; `fixed` is what each is before that."""
     lowered: list[Node] = []
     for node in nodes:
         names = assigned(b, node)
         # The parts before this one read their variables first, so this one must not change what they read.
         lowered = [frozen(b, part, names) for part in lowered] if names else lowered
-        lowered.append(lower(b, node))
+        lowered.append(lower(b, fixed(node)))
     return lowered
 
 
@@ -302,7 +303,8 @@ def call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     catching = bool(b.handlers)
     changed = b.symbol.changes(b.symbol(target, statics, catching)) if b.symbol.may_change(target) else ()
     given = given_places(b, dict(binding.given), changed)
-    values = in_order(b, [constant(None, value) if name in nested else value for name, value in given.nodes.items()])
+    nodes = [constant(None, value) if name in nested else value for name, value in given.nodes.items()]
+    values = in_order(b, nodes, partial(given.fixed, b, lower))
     for (name, _), value in zip(binding.given, values, strict=True):
         variables[name] = variable(b, value)
     for name, text, default in binding.defaults:
@@ -324,14 +326,15 @@ def call_into(b: Builder, dst: str | None, node: Node, target: Target) -> str:
     written = [rebound[name] for name in results]
     outer = {name: captured[name] for name in further}
     written += [given.written(b, name, variables, outer, (dst, *written)) for name in changed]
-    codes = [b.handlers[-1].code] if catching else []
+    codes = [b.temp()] if catching else []
     # The statement assigns its variable after the call, and only if that raises nothing.
     result = b.temp() if dst in written or catching else dst
     changed_in_place = tuple(name for name in written[len(results) :] if name in args)
     b.emit(Call((result, *written, *codes), symbol, args, b.loc(node), changed_in_place))
     given.write_back(b, written[len(results) :], changed, node)
-    if catching:
-        b.catch(codes[0], node)
+    if catching:  # what was written back has set the number of the handlers to that of nothing
+        b.emit(Move(b.handlers[-1].code, codes[0], b.loc(node)))
+        b.catch(b.handlers[-1].code, node)
     if result != dst:
         b.emit(Move(dst, result, b.loc(node)))
     return dst

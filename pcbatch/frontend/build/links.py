@@ -135,6 +135,8 @@ def _link(op: Op, linked: frozenset[Loc]) -> Link | None:
 
 def _after(op: Op, facts: Facts, linked: frozenset[Loc]) -> Facts:
     """The links that hold after an operation."""
+    if isinstance(op, Move) and op.dst == op.src:
+        return facts
     changed = _changed_in_place(op)
     assigned = frozenset(writes(op)).difference(changed)
     kept = {fact for fact in facts if assigned.isdisjoint((fact.child, fact.root, *fact.keys))}

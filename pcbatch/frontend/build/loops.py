@@ -17,11 +17,11 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import store
 from pcbatch.frontend.build.expressions import condition
 from pcbatch.frontend.build.iterables import Element, Iterable, fixed_range, iterable, kept, range_bounds, range_count
-from pcbatch.frontend.source.changed_in_loops import changed_in, sources
+from pcbatch.frontend.source.changed_in_loops import assigned_in, changed_in, refilled_in, sources
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.stored_items import stored_into
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
-from pcbatch.ir.ops import Link
+from pcbatch.ir.ops import Link, Move
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Iteration:
 
 def begin(b: Builder, node: Node, fixed: bool = False) -> Iteration:
     """Evaluate the iterable of a loop, once, and return the parts of the loop."""
-    b.stored, b.changed = stored_into(node), changed_in(b.unit, node)
+    b.stored, b.changed = stored_into(node), {name: name for name in changed_in(b.unit, node)}
     try:
         return _begin(b, node, fixed)
     finally:
-        b.stored = b.changed = frozenset()
+        b.stored, b.changed = frozenset(), {}
 
 
 def _begin(b: Builder, node: Node, fixed: bool) -> Iteration:
@@ -80,9 +80,11 @@ def _is_sure(args: list[Node]) -> bool:
 
 
 def _over_elements(b: Builder, node: Node) -> Iteration:
+    at, changed = node.iter, []
+    for name in [each for each in sources(node.iter) if isinstance(each, gast.Name) and each.id in b.changed]:
+        changed.append(_gone_over(b, name, node))
     iteration = _over_iterable(b, node.target, iterable(b, node.iter), node.iter)
-    changed = [each for each in sources(node.iter) if isinstance(each, gast.Name) and each.id in b.changed]
-    sizes, at = [b.temp() for _ in changed], node.iter
+    sizes = [b.temp() for _ in changed]
     for name, size in zip(changed, sizes, strict=True):
         b.prim((size,), supported("entries_of", [name], at), shown=name)
 
@@ -92,6 +94,17 @@ def _over_elements(b: Builder, node: Node) -> Iteration:
         iteration.test(body, leave)
 
     return Iteration(test, iteration.step)
+
+
+def _gone_over(b: Builder, name: Node, loop: Node) -> Node:
+    """Return a variable with the object of a variable that a loop goes over, whatever the body assigns to that."""
+    if name.id in refilled_in(b.unit, loop):
+        b.prim((name.id,), supported("watched", [name], name), shown=name)
+    if name.id not in assigned_in(loop):
+        return name
+    b.changed[name.id] = kept = b.temp()
+    b.emit(Move(kept, name.id, b.loc(name)))
+    return b.held(kept, name)
 
 
 def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> Iteration:

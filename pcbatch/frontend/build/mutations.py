@@ -28,9 +28,20 @@ def set_place(b: Builder, place: Place, operands: Sequence[Node], value: Node, a
     _change(b, "set_item", place, [load(place.name, at), path(place, operands, at), value], at)
 
 
-def augment_place(b: Builder, place: Place, operands: Sequence[Node], op: Node, value: Node, at: Node) -> None:
-    """Build `place += value`, or another operator, for a part of a variable."""
+def put_back(b: Builder, place: Place, operands: Sequence[Node], value: Node, at: Node) -> None:
+    """Build the change of a variable of which a part, a place, has been changed in place by another name."""
+    sliced = any(isinstance(key, gast.Subscript) and isinstance(key.slice, gast.Slice) for key in place.keys)
+    name = "put_part" if sliced else "set_item"
+    _change(b, name, place, [load(place.name, at), path(place, operands, at), value], at)
+
+
+def augment_place(
+    b: Builder, place: Place, operands: Sequence[Node], op: Node, value: Node, at: Node, old: Node = None
+) -> None:
+    """Build `place += value`, or another operator, for a part of a variable; `old` is what it was before the value was
+    evaluated, where that may differ from what it is now."""
     args = [load(place.name, at), path(place, operands, at), constant(operator_name(op), at), value]
+    args += [] if old is None else [old]
     count, plain = len(place.keys), isinstance(value, gast.Constant | gast.Name) and not isinstance(op, gast.Mult)
     change = Change(0, count > 1, depth=count, augments=True, unclear=not plain)
     _change(b, "augment_item", place, args, at, change)

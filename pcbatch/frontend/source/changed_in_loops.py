@@ -11,6 +11,9 @@ from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.tree import Node, one_line
 
 VIEWS = ("keys", "values", "items")
+KINDS = ("removes", "stores")
+REMOVING = frozenset({"pop", "popitem", "clear", "remove", "discard", "difference_update", "intersection_update"})
+STORING = frozenset({"setdefault", "update", "add"})
 LAZY = ("enumerate", "zip", "reversed")
 PARTS = (gast.Subscript, gast.Attribute)
 
@@ -18,22 +21,65 @@ PARTS = (gast.Subscript, gast.Attribute)
 def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
     """Return the text of variables, `d`, and parts, `box.counts`, whose objects the body of a `for` loop may change.
 
-    The body does it itself, or in a call that is given them. What the body assigns is left out: it stands for another
-    object then.
+    The body does it itself, or in a call that is given them. Parts of what the body assigns are left out: they stand
+    for other objects then.
     """
-    inside = [part for statement in loop.body for part in gast.walk(statement)]
+    inside = _parts(loop)
     changed = [place for part in _with_nested(unit, inside) for place in _changed_by(unit, part)]
     if changed and unit.decisions.linked:  # what is changed may be another name of what the loop goes over
         changed += sources(loop.iter)
     assigned = {
         one_line(part) for part in inside if isinstance(part, (gast.Name, *PARTS)) and isinstance(part.ctx, gast.Store)
     }
-    return frozenset(one_line(place) for place in changed if assigned.isdisjoint(map(one_line, _places_in(place))))
+    return frozenset(
+        one_line(place)
+        for place in changed
+        if isinstance(place, gast.Name) or assigned.isdisjoint(map(one_line, _places_in(place)))
+    )
 
 
 def _places_in(place: Node) -> Iterator[Node]:
     """A place, those that it is a part of, and the variables of its keys."""
     return (part for part in gast.walk(place) if isinstance(part, (gast.Name, *PARTS)))
+
+
+def assigned_in(loop: Node) -> frozenset[str]:
+    """Return the variables that the body of a `for` loop assigns: they may stand for another object then."""
+    parts = _parts(loop)
+    return frozenset(part.id for part in parts if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store))
+
+
+def refilled_in(unit: Unit, loop: Node) -> frozenset[str]:
+    """Return the variables of a dict or set from which the body of a `for` loop may remove keys and store others: then
+    its size does not tell that its keys have changed."""
+    parts = _with_nested(unit, _parts(loop))
+    kinds = {kind: {name for part in parts for name in _taken_or_stored(unit, part, kind)} for kind in KINDS}
+    if all(kinds.values()) and unit.decisions.linked:
+        return frozenset(name.id for name in sources(loop.iter) if isinstance(name, gast.Name))
+    return frozenset(kinds["stores"] & kinds["removes"])
+
+
+def _parts(loop: Node) -> list[Node]:
+    return [part for statement in loop.body for part in gast.walk(statement)]
+
+
+def _taken_or_stored(unit: Unit, part: Node, kind: str) -> Iterator[str]:
+    """Yield the variables from which a part of a loop's body takes keys, or in which it stores some."""
+    if isinstance(part, gast.Call):
+        found = mutation(unit, part, statement=True)
+        if found is None:
+            yield from (place.id for place in _changed_by(unit, part) if isinstance(place, gast.Name))
+        elif found.method not in (REMOVING if kind == "stores" else STORING):
+            yield found.place.name
+    elif isinstance(part, gast.Subscript):
+        reads = isinstance(part.ctx, gast.Load)
+        found = mutation(unit, part) if reads else None  # reading a `defaultdict` stores what is missing
+        place = place_of(unit, part.value)
+        if place is not None and not place.keys and (found is not None or not reads):
+            if (kind == "removes") is isinstance(part.ctx, gast.Del):
+                yield place.name
+    elif isinstance(part, gast.AugAssign) and isinstance(part.target, gast.Name):
+        yield part.target.id
 
 
 def _with_nested(unit: Unit, parts: list[Node]) -> list[Node]:

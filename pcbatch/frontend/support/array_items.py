@@ -93,6 +93,11 @@ def is_basic(key: Any) -> bool:
     return not any(_is_list(part) or isinstance(part, list | bool) or _is_bool_array(part) for part in parts)
 
 
+def is_element(key: Any) -> bool:
+    """Return whether an index has numbers only."""
+    return all(map(_is_number, key if isinstance(key, tuple) else (key,)))
+
+
 def _is_number(part: Any) -> bool:
     if isinstance(part, bool):
         return False

@@ -5,18 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from pcbatch.containers.checks import require
+from pcbatch.containers.choices import one_of
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import hashable
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
+from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.iteration import DICT_VIEWS, iter_length, row, rows
+
+
+def watched(value: Any) -> Any:
+    """Return a dict or set so that each change of its keys shows in its clock, also if its size does not change.
+
+    The clock goes back where the last key is removed, so from now on no key is the last one.
+    """
+    if type(value) is set or (type(value) is dict and not any(isinstance(key, str) for key in value)):
+        value = mappings.changeable(value, ()) if isinstance(value, set) else mappings.lane_dict(value)
+    if not isinstance(value, LaneDict | LaneSet) or value.table is None:
+        return value
+    return one_of(value.with_table(value.table.replace(clock=value.table.clock + 1)), [value])
 
 
 def entries_of(value: Any) -> Any:
     """Return the number of entries of a dict or set before a loop over it, and of insertions; 0 for other values."""
-    if isinstance(value, LaneDict) and value.table is not None:
+    if isinstance(value, LaneDict | LaneSet) and value.table is not None:
         return value.length(), value.table.clock
     if isinstance(value, LaneDeque):
         return value.length, value.start
@@ -24,14 +38,18 @@ def entries_of(value: Any) -> Any:
 
 
 def same_size(value: Any, before: Any) -> Any:
-    """Let the lane raise where a dict or set has changed its size, or a dict its keys, in a loop over it."""
+    """Let the lane raise where a dict or set has changed its size, or its keys, in a loop over it.
+
+    If the size is the same again, what Python does follows from its own table, which is not made here: it raises, or
+    goes on with other keys. A lane always raises.
+    """
     kind = "Set" if isinstance(value, LaneSet | set) else "dictionary"
     size, clock = before if isinstance(before, tuple) else (before, None)
     if isinstance(value, Entries | dict | set):
         now = value.length() if isinstance(value, Entries) else len(value)
         require(now == size, "RuntimeError", f"{kind} changed size during iteration")
-        if clock is not None and isinstance(value, LaneDict) and value.table is not None:
-            require(value.table.clock <= clock, "RuntimeError", "dictionary keys changed during iteration")
+        if clock is not None and isinstance(value, LaneDict | LaneSet) and value.table is not None:
+            require(value.table.clock == clock, "RuntimeError", f"{kind} keys changed during iteration")
     if isinstance(value, LaneDeque) and clock is not None:
         same = (value.length == size) & (value.start == clock)
         require(same, "RuntimeError", "deque mutated during iteration")

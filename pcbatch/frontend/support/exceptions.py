@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from contextvars import ContextVar
+from types import CodeType
 from typing import Any
 
 import jax
@@ -15,8 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import checks
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.number_rules import checking_division
-from pcbatch.errors import PcbatchError, Refusal
+from pcbatch.errors import MustCompileAlong, PcbatchError, Refusal
 from pcbatch.origins import either, note, number
 
 BUILTIN: tuple[type[BaseException], ...] = tuple(
@@ -25,6 +28,7 @@ BUILTIN: tuple[type[BaseException], ...] = tuple(
     if isinstance(value, type) and issubclass(value, Exception) and not issubclass(value, Warning)
 )
 NONE = 0
+_attempting: ContextVar[bool] = ContextVar("pcbatch_attempting", default=False)
 _classes: list[type[BaseException]] = list(BUILTIN)
 
 
@@ -63,17 +67,21 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any, sure: bool
     Returns:
         The number of the exception that it raises in this lane, and its values, which are arbitrary if it does.
     """
+    code: Any = NONE
+    token = _attempting.set(True)
     try:
         with checks.collecting() as made, checking_division():
             value = expression()
             values = (value,) if count == 1 else _unpacked(count, value)
     except (Refusal, PcbatchError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
         raise
-    except Exception as error:  # known to fail while compiling
+    except Exception as error:  # known to fail while compiling, in lanes that have not failed before
         if type(error) not in BUILTIN or type(error) in (TypeError, NotImplementedError, NameError, AttributeError):
             raise
-        return (code_of(type(error)), *(0,) * (count - len(changed)), *changed)
-    code: Any = NONE
+        nothing: Any = 0 if made else Unset()  # the type of the value is that of other operands, if there are any
+        code, values = code_of(type(error)), (*(nothing,) * (count - len(changed)), *changed)
+    finally:
+        _attempting.reset(token)
     for check in reversed(made):
         if check.exception == checks.CAPACITY:
             checks.pass_on(check)
@@ -86,6 +94,30 @@ def attempt(count: int, expression: Callable[[], Any], *changed: Any, sure: bool
         ]
         values = (*values[: count - len(changed)], *kept)
     return (number(code) if isinstance(code, jax.Array) else code, *values)
+
+
+def changing(method: Callable[[], Any], code: CodeType) -> Any:
+    """Call a method of a class of the user's that changes its object; `code` is that of its function.
+
+    In the body of a `try` it must not raise: what it has changed until then would be seen, and what it changes after
+    that must not be. As a function of the program it may.
+    """
+    if not _attempting.get():
+        return method()
+    refused = MustCompileAlong("PCB304", f"`{code.co_name}` changes its object and may raise, which a `try` catches")
+    refused.functions = (code,)
+    try:
+        with checks.collecting() as made:
+            result = method()
+    except (Refusal, PcbatchError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+        raise
+    except Exception as error:
+        raise refused from error
+    for check in made:
+        if check.exception != checks.CAPACITY:
+            raise refused
+        checks.pass_on(check)
+    return result
 
 
 def _unless(raises: Any, old: Any, new: Any) -> Any:

@@ -10,7 +10,7 @@ import copy
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import jax
@@ -20,8 +20,13 @@ import numpy as np
 from pcbatch.containers.checks import require
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import forget_copy, source_of_copy
+from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
+from pcbatch.errors import Refusal
+from pcbatch.frontend.source.along import is_users
 from pcbatch.frontend.support import array_items, heaps, mappings
+from pcbatch.frontend.support.exceptions import changing
 from pcbatch.frontend.support.helpers import load_attribute
 from pcbatch.frontend.support.truth import ARRAYS
 
@@ -69,16 +74,56 @@ def set_item(value: Any, path: Path, new: Any) -> Any:
     return _changed_item(_copy(value), path, lambda part, key: _store(part, key, new))
 
 
-def augment_item(value: Any, path: Path, name: str, operand: Any, operators: ModuleType) -> Any:
-    """Return the value after `value[path] += operand`, or another operator of the support module `operators`."""
+def put_part(value: Any, path: Path, new: Any) -> Any:
+    """Return a value whose part at a path has been changed in place, and is `new` by now.
+
+    It is no assignment, as a slice of a list is a new list: nothing else shows what has become of that.
+    """
+    return _changed(_copy(value), path, lambda part: new)
+
+
+def augment_item(
+    value: Any, path: Path, name: str, operand: Any, operators: ModuleType, before: tuple[Any, ...] = ()
+) -> Any:
+    """Return the value after `value[path] += operand`, or another operator of the support module `operators`.
+
+    `before` has what `value[path]` was before the operand was evaluated, if that may differ from what it is now; an
+    object that can be changed in place is the same one still, as the check of ownership makes sure of.
+    """
 
     def change(part: Any, key: Any) -> Any:
+        fixed = before and _is_immutable(before[0]) and _is_read(part, key)
+
+        def new(now: Any) -> Any:
+            return augmented(name, before[0] if fixed else now, operand, operators)
+
         if isinstance(part, ARRAYS):
-            return array_items.augment(part, key, lambda old: augmented(name, old, operand, operators))
+            return array_items.augment(part, key, new)
         part = _indexable(part, key)
-        return _store(part, key, augmented(name, _read(part, key), operand, operators))
+        return _store(part, key, new(_read(part, key)))
 
     return _changed_item(_copy(value), path, change)
+
+
+def old_item(value: Any, path: Path) -> Any:
+    """Return what `value[path]` is before `value[path] += ...` evaluates its right side.
+
+    It is 0 for a part of an array that is a view, or that no lane can take by itself.
+    """
+    *before, key = path
+    part = item(value, tuple(before))
+    return item(part, (key,)) if _is_read(part, key) else 0
+
+
+def _is_read(part: Any, key: Any) -> bool:
+    return not isinstance(part, ARRAYS) or array_items.is_element(key)
+
+
+def _is_immutable(value: Any) -> bool:
+    """Whether an object is one that no operator changes in place, such as a number or a text."""
+    if isinstance(value, ARRAYS):
+        return value.ndim == 0
+    return value is None or isinstance(value, (bool, int, float, complex, str, bytes, tuple, LaneText, LaneTuple))
 
 
 def delete_item(value: Any, path: Path) -> Any:
@@ -155,7 +200,11 @@ def _call(
         part[:] = _sorted(part, options, substitute)
         return part, None
     method = getattr(part, name)
-    return part, (method if isinstance(part, list | dict | set) else substitute(method))(*args, **options)
+    if isinstance(part, list | dict | set):
+        return part, method(*args, **options)
+    called = partial(substitute(method), *args, **options)
+    own = isinstance(method, MethodType) and isinstance(method.__func__, FunctionType) and is_users(method.__code__)
+    return part, changing(called, method.__code__) if own else called()
 
 
 def _sorted(part: list[Any], options: dict[str, Any], substitute: Substitute) -> list[Any]:
@@ -204,10 +253,20 @@ def _changed(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
     value = _indexable(value, key)
     part = _read(value, key)
     new = _changed(part, tuple(rest), change)
+    if isinstance(key, slice):  # a slice of a list is a new list, of the same objects
+        return _with_slice(value, key, new) if rest else value
     copied = source_of_copy(part) is not None
-    if (new is part and not copied) or isinstance(key, slice):  # a slice of a list is a new list
+    if new is part and not copied:
         return value
     forget_copy(part)
+    return _replaced(value, key, new)
+
+
+def _with_slice(value: Any, key: slice, new: Any) -> Any:
+    """Return a list after changes of the objects in a slice of it."""
+    if type(value) is not list or type(new) is not list:
+        title = "this changes an object in a slice of a list whose length differs between lanes"
+        raise Refusal("PCB304", title, helps=("change it by its place in the whole list: `rows[k + 1].append(x)`",))
     return _replaced(value, key, new)
 
 

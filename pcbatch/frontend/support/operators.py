@@ -51,6 +51,7 @@ from pcbatch.frontend.support.dict_loops import live_length as live_length
 from pcbatch.frontend.support.dict_loops import live_row as live_row
 from pcbatch.frontend.support.dict_loops import live_rows as live_rows
 from pcbatch.frontend.support.dict_loops import same_size as same_size
+from pcbatch.frontend.support.dict_loops import watched as watched
 from pcbatch.frontend.support.drafts import begun as begun
 from pcbatch.frontend.support.drafts import draft as draft
 from pcbatch.frontend.support.drafts import finished as finished
@@ -106,6 +107,8 @@ from pcbatch.frontend.support.match import without as without
 from pcbatch.frontend.support.mutation import delete_item as delete_item
 from pcbatch.frontend.support.mutation import field as field
 from pcbatch.frontend.support.mutation import item as item
+from pcbatch.frontend.support.mutation import old_item as old_item
+from pcbatch.frontend.support.mutation import put_part as put_part
 from pcbatch.frontend.support.mutation import set_item as set_item
 from pcbatch.frontend.support.mutation import swap_items as swap_items
 from pcbatch.frontend.support.number_methods import method as method
@@ -278,9 +281,9 @@ def augmented(name: str, old: Any, operand: Any) -> Any:
     return mutation.augmented(name, old, operand, sys.modules[__name__])
 
 
-def augment_item(value: Any, path: tuple[Any, ...], name: str, operand: Any) -> Any:
+def augment_item(value: Any, path: tuple[Any, ...], name: str, operand: Any, *before: Any) -> Any:
     """The value of `x` after `x[path] += operand`, or another operator by its name here."""
-    return mutation.augment_item(value, path, name, operand, sys.modules[__name__])
+    return mutation.augment_item(value, path, name, operand, sys.modules[__name__], before)
 
 
 def call_method(value: Any, path: tuple[Any, ...], name: str, args: tuple[Any, ...], names: tuple[str, ...]) -> Any:

@@ -145,7 +145,9 @@ class Ownership:
         given = traced.closed.jaxpr.invars[first : first + counts[change.position]]
         before = sum(len(value.arrays) for value in traced.outs[:-1])
         new = traced.closed.jaxpr.outvars[before : before + len(out.arrays)]
-        return ins[change.position] == out and list(given) == list(new)
+        old = ins[change.position]
+        alike = old is not None and (old.tree, old.leaves) == (out.tree, out.leaves)
+        return alike and list(given) == list(new)
 
     def _solve(self, name: str, function: Function) -> None:
         reachable = self.inferred.reachable[name]

@@ -196,7 +196,7 @@ class _Checker:
             self.changed = user_classes(self.ownership.type(self.function.name, root))
             if (op.func, result) in self.inside and (root, INNER) in state.get((root, INNER), NONE):
                 yield self._repeated(op, root)
-            yield from self._shown(block, k, op, root, parts, state, _stored_in(block, k, op.dsts[j]))
+            yield from self._shown(block, k, op, root, parts, state, self._stored_in(block, k, op.dsts[j]))
             held = frozenset(parts).union(*(state.get(part, NONE) for part in parts))
             for other, arg in enumerate(op.args):
                 if other != position and not held.isdisjoint(self.ownership.parts(self.function.name, arg)):
@@ -229,6 +229,16 @@ class _Checker:
                     self.in_place.add(op.loc)
                 yield self._callers(op, root, param)
 
+    def _stored_in(self, block: Block, k: int, name: str) -> str:
+        """The variable in a part of which the operations after number k store a variable, `sort(grid[i])`; empty if
+        there is none, as for a slice of a list, which is a new list."""
+        for later in range(k + 1, len(block.ops)):
+            op = block.ops[later]
+            if isinstance(op, Prim) and name in op.expr.ins:
+                real = self.ownership.changes(self.function.name, block.label, later, op)
+                return op.expr.ins[real[0].position] if real else ""
+        return ""
+
     def _left(self, block: Block, k: int) -> frozenset[str]:
         """The variables that have the values of operation k still after those that bring others up to date."""
         written: set[str] = set()
@@ -258,12 +268,19 @@ class _Checker:
         changed, shown = original_name(root), original_name(other)
         dst, place, tie = self._tie(op, root, other)
         secondary = () if place is None or place == op.loc else (Label(place, "both may be one object from here on"),)
-        if TEMPORARY.fullmatch(shown) or TEMPORARY.fullmatch(changed):
+        helps: tuple[str, ...]
+        if isinstance(tie, Move) and tie.src in self.function.changed and TEMPORARY.fullmatch(dst):
+            # By the temporary the caller's object is kept (`frontend/build/kept_parameters.py`).
+            title, helps = (
+                f"`{tie.src}` is changed in place for the caller, and may be another object by then",
+                (f"give the other object a name of its own, and leave `{tie.src}` what it was",),
+            )
+        elif TEMPORARY.fullmatch(shown) or TEMPORARY.fullmatch(changed):
             name = shown if TEMPORARY.fullmatch(changed) else changed
             title = f"`{name}` changes here while a value taken from it is still used"
             if TEMPORARY.fullmatch(name):
                 title = "an object changes here while a value taken from it is still used"
-            helps: tuple[str, ...] = (COPY_THERE, INDEX_LOOP)
+            helps = (COPY_THERE, INDEX_LOOP)
         elif shown == changed:
             title = f"`{changed}` changes here while its value from before is still used"
             helps = (f"make a copy before: `old = {changed}.copy()`",)
@@ -309,14 +326,6 @@ class _Checker:
         direct = [tie for tie in found if (root if tie[0] == other else other) in reads(tie[2])]
         name, loc, each = next(iter([*direct, *found]), (other, None, None))
         return original_name(name), loc, each
-
-
-def _stored_in(block: Block, k: int, name: str) -> str:
-    """The variable in a part of which the operations after number k store a variable, `sort(grid[i])`; else empty."""
-    for op in block.ops[k + 1 :]:
-        if isinstance(op, Prim) and name in op.expr.ins:
-            return op.expr.ins[op.expr.changes[0].position] if op.expr.changes else ""
-    return ""
 
 
 def _label(loc: Loc | None, text: str = "") -> Label | None:

@@ -13,13 +13,24 @@ import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import jax
+
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram
 from pcbatch.ir.def_use import reads, terminator_reads
 from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Move, Prim, Print, Return, Select, unset
 from pcbatch.lowering.typing import traced_draws
-from pcbatch.lowering.typing.abstract_values import Abstract, JoinError, Known, join_leaves, materialise, of_example
+from pcbatch.lowering.typing.abstract_values import (
+    Abstract,
+    JoinError,
+    Known,
+    join_leaves,
+    known,
+    materialise,
+    of_example,
+)
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
 from pcbatch.lowering.typing.made_records import MadeRecords, wanted
@@ -108,6 +119,11 @@ def _infer(program: CfgProgram, args: Mapping[str, Abstract], tracer: Tracer, wi
         inference.both_arms = True
         inference.settle()
     return inference.inferred
+
+
+NOTHING = Abstract(jax.tree.structure(Unset()), ())
+"""The type of the value of an attempt that is known to raise: any other type covers it. What reads it reads 0."""
+NOUGHT = known(0)
 
 
 class _Inference:
@@ -213,6 +229,7 @@ class _Inference:
         self.inferred.errors.pop(key, None)
         if any(value is None for value in ins):
             return
+        ins = tuple(NOUGHT if value == NOTHING else value for value in ins)
         try:
             traced = self._trace(key, op, self._with_tables(tuple(value for value in ins if value is not None)))
             self._let_heap_grow(key, traced)
@@ -315,6 +332,8 @@ def branch_targets(branch: Branch, cond: Abstract | None) -> tuple[str, ...]:
     """Return the successors that a branch may take, by the type of its condition; none if that is not known yet."""
     if cond is None:
         return ()
+    if cond == NOTHING:
+        return (branch.on_false,)
     if len(cond.leaves) == 1 and isinstance(cond.leaves[0], Known):
         return (branch.on_true if cond.leaves[0].value else branch.on_false,)
     return (branch.on_true, branch.on_false)

@@ -1,0 +1,282 @@
+"""Programs that show in which order Python evaluates: what is read, raised and changed first, at every stage."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.oracles.python_programs import Refused, check_stages, prepare
+from tests.programs.container_programs import PythonProgram
+
+pytestmark = [pytest.mark.promotion("standard")]
+
+INTEGERS = (("a", "int"), ("b", "int"))
+LIST = (*INTEGERS, ("xs", "list"))
+
+# The old value is read before the right side raises, and before what that changes.
+AUGMENTED_ELEMENT_RAISES_FIRST = """\
+def f0(a, b):
+    fs = [0] * (a % 3)
+    fs[1] += min(fs)
+    return fs
+"""
+
+AUGMENTED_KEY_RAISES_FIRST = """\
+def f0(a, b):
+    ys = [1, 2, 3]
+    d = {1: 3, 2: 0}
+    ys[d[a % 4]] += min([v for v in ys if v > b])
+    d[b] += ys[a]
+    return ys, d
+"""
+
+AUGMENTED_ROW_RAISES_FIRST = """\
+def f0(a, b):
+    g = [[1, 2], [3], []]
+    d = {1: 3}
+    g[a % 4][b % 3] += d[a]
+    g[a % 4] += [d[b]]
+    return g
+"""
+
+AUGMENTED_BY_WHAT_CHANGES_IT = """\
+def f0(a, b, xs):
+    d = {i: i * 3 for i in range(a % 5)}
+    e = [1, 2, 3]
+    xs[0] += xs.pop()
+    xs[a % 3] += f(xs)
+    e[xs.pop() % 3] += xs.pop(0)
+    d[b % 3] += d.pop(b % 4, 7)
+    return xs, d, e
+
+def f(xs):
+    xs[0] = 7
+    xs.append(3)
+    return xs[1]
+"""
+
+AUGMENTED_THROUGH_A_SECOND_NAME = """\
+def f0(a, b, xs):
+    ys = xs
+    if xs:
+        xs[0] += f(ys)
+    return xs, ys
+
+def f(ys):
+    ys[0] += 100
+    ys.append(3)
+    return ys[0]
+"""
+
+AUGMENTED_WHERE_AN_INDEX_IS_ASSIGNED = """\
+def f0(a, b):
+    i = 0
+    y = 5
+    g = [0, 0, 0]
+
+    def f():
+        nonlocal i, y
+        i += 1
+        y += 7
+        return i
+
+    g[i] += f()
+    g[f()] = y
+    y += f()
+    return g, i, y
+"""
+
+AUGMENTED_ITEM_OF_A_DEFAULTDICT_IS_STORED = """\
+from collections import defaultdict
+
+def f0(a, b):
+    d = defaultdict(int)
+    e = {1: 2}
+    d[a] += len(d)
+    try:
+        d[b] += e[b]
+    except KeyError:
+        pass
+    return dict(d)
+"""
+
+AUGMENTED_LIST_RAISES_IN_TRY = """\
+def f0(a, b):
+    xs = [1] * (a % 3)
+    try:
+        xs += [1, xs[b % 3], 4]
+    except IndexError:
+        xs.append(9)
+    xs += [xs.pop(0), xs.pop(0)]
+    return xs
+"""
+
+# The indices of a place were evaluated before the arguments in front of it.
+INDEX_OF_AN_ARGUMENT_COMES_IN_ITS_TURN = """\
+def f0(a, b, xs):
+    g = [[1, 2, 3], [4, 5, 6]]
+    i = 0
+    if xs:
+        a = h(xs.pop(), g[len(xs) % 2])
+    h((i := i + 1), g[i])
+    h(b, g[h(1, g[0]) - 1])
+    return a, g, xs
+
+def h(k, row):
+    row.append(k)
+    return 1 if k > 3 else 2
+"""
+
+# What was changed in a slice was stored in the list that it is a copy from.
+ARGUMENT_IS_A_SLICE = """\
+def f0(a, b, xs):
+    p = h(xs[1:3])
+    q = h(xs[::-1])
+    h(xs[:])
+    return xs, p, q
+
+def h(row):
+    row.append(3)
+    for i in range(len(row)):
+        row[i] += 100
+    while len(row) > 2:
+        row.pop()
+    return row
+"""
+
+# The exception was lost as soon as the argument was stored back.
+CALL_THAT_CHANGES_A_PART_RAISES_IN_TRY = """\
+def f0(a, b):
+    g = [[1, 2, 3], [4, 5, 6]]
+    c = 0
+    try:
+        h(g[b % 2], a)
+        c += 100
+    except IndexError:
+        c += 1
+    return c, g
+
+def h(row, k):
+    row.append(k)
+    row[k] += 1
+    row.append(k)
+"""
+
+# What a method does after it has raised was done all the same.
+METHOD_RAISES_IN_TRY = """\
+class P:
+    def __init__(self, n):
+        self.n = n
+        self.ys = []
+
+    def bump(self, k):
+        self.ys.append(k)
+        self.n += [1, 2, 3][k]
+        self.ys.append(k + 1)
+        return self.n
+
+class Q:
+    def __init__(self, p):
+        self.p = p
+
+def f0(a, b):
+    p, q = P(a), Q(P(b))
+    c = d = 0
+    try:
+        c = p.bump(b) + p.bump(a)
+        d = q.p.bump(a)
+    except IndexError:
+        d = 1
+    return c, d, p.n, p.ys, q.p.n, q.p.ys
+"""
+
+# A failure that is known while compiling hid those before it.
+KNOWN_FAILURE_BEHIND_ANOTHER_IN_TRY = """\
+def f0(a, b):
+    d = {3: 4, 2: 1}
+    try:
+        return d[a] + [1, 2][5]
+    except KeyError:
+        return 1
+    except IndexError:
+        return 2
+"""
+
+PROGRAMS = {
+    "augmented element raises first": PythonProgram(AUGMENTED_ELEMENT_RAISES_FIRST, INTEGERS),
+    "augmented key raises first": PythonProgram(AUGMENTED_KEY_RAISES_FIRST, INTEGERS),
+    "augmented row raises first": PythonProgram(AUGMENTED_ROW_RAISES_FIRST, INTEGERS),
+    "augmented by what changes it": PythonProgram(AUGMENTED_BY_WHAT_CHANGES_IT, LIST),
+    "augmented through a second name": PythonProgram(AUGMENTED_THROUGH_A_SECOND_NAME, LIST),
+    "augmented where an index is assigned": PythonProgram(AUGMENTED_WHERE_AN_INDEX_IS_ASSIGNED, INTEGERS),
+    "augmented item of a defaultdict": PythonProgram(AUGMENTED_ITEM_OF_A_DEFAULTDICT_IS_STORED, INTEGERS),
+    "augmented list raises in try": PythonProgram(AUGMENTED_LIST_RAISES_IN_TRY, INTEGERS),
+    "index of an argument": PythonProgram(INDEX_OF_AN_ARGUMENT_COMES_IN_ITS_TURN, LIST),
+    "argument is a slice": PythonProgram(ARGUMENT_IS_A_SLICE, LIST),
+    "call that changes a part raises in try": PythonProgram(CALL_THAT_CHANGES_A_PART_RAISES_IN_TRY, INTEGERS),
+    "method raises in try": PythonProgram(METHOD_RAISES_IN_TRY, INTEGERS),
+    "known failure behind another in try": PythonProgram(KNOWN_FAILURE_BEHIND_ANOTHER_IN_TRY, INTEGERS),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_all_stages_mean_what_plain_python_means(program: PythonProgram) -> None:
+    check_stages(prepare(program, 1187, 6), 16)
+
+
+A_SECOND_NAME_SHOWS_WHAT_COMES = """\
+def f0(a, b, xs):
+    ys = xs
+    if xs:
+        ys += [ys.pop(0), 3]
+    return xs
+"""
+
+THE_ROW_HAS_MOVED = """\
+def f0(a, b):
+    g = [[1, 2], [3], [4, 5]]
+    g[a % 3] += g.pop(b % 3)
+    return g
+"""
+
+ROWS_OF_A_SLICE = """\
+def f0(a, b):
+    g = [[a], [b, 1], [2]]
+    h(g[1:])
+    return g
+
+def h(rows):
+    rows[0].append(4)
+    rows.append([])
+"""
+
+ROW_OF_A_SLICE = """\
+def f0(a, b):
+    g = [[a], [b, 1], [2]]
+    g[a % 2:][0].append(3)
+    return g
+"""
+
+ARGUMENT_HAS_MOVED = """\
+def f0(a, b):
+    g = [[1, 2, 3], [4, 5, 6]]
+    h(g[0], g.pop(0))
+    return g
+
+def h(row, other):
+    row.append(5)
+"""
+
+REFUSED = {
+    "a second name shows what comes": ("PCB330", PythonProgram(A_SECOND_NAME_SHOWS_WHAT_COMES, LIST)),
+    "the row has moved": ("PCB330", PythonProgram(THE_ROW_HAS_MOVED, INTEGERS)),
+    "rows of a slice": ("PCB330", PythonProgram(ROWS_OF_A_SLICE, INTEGERS)),
+    "row of a slice": ("PCB304", PythonProgram(ROW_OF_A_SLICE, INTEGERS)),
+    "argument has moved": ("PCB330", PythonProgram(ARGUMENT_HAS_MOVED, INTEGERS)),
+}
+
+
+@pytest.mark.parametrize(("code", "program"), REFUSED.values(), ids=REFUSED)
+def test_objects_that_python_changes_elsewhere_are_refused(code: str, program: PythonProgram) -> None:
+    with pytest.raises(Refused) as refused:
+        check_stages(prepare(program, 1187, 6), 16)
+    assert refused.value.code == code
