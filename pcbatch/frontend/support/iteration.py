@@ -14,6 +14,7 @@ from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import sure
+from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.sequences import len_, list_
@@ -197,7 +198,7 @@ def repeated_element(item: Any, count: Any) -> Any:
     """The list of so many elements that are equal, lists among them new ones each."""
     if isinstance(count, jax.Array):
         return LaneList.repeated(item, count)
-    return [jax.tree.map(lambda leaf: leaf, item) for _ in range(count)]
+    return [keeping_order(lambda leaf: leaf, item) for _ in range(count)]
 
 
 def all_items(value: Any) -> list[Any]:
