@@ -37,6 +37,7 @@ from pcbatch.containers.container import Container
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.ordered_keys import ordered
 from pcbatch.containers.unlike import UnlikeError
 from pcbatch.errors import Refusal
 from pcbatch.origins import KINDS, Origin, both, kind_of, source_of
@@ -230,6 +231,7 @@ def prepare(value: Any) -> Any:
     if isinstance(value, Container):
         title = f"a {getattr(value, 'python_name', 'container')} of the lane cannot be an element of another container"
         raise Refusal("PCB304", title, helps=("use one whose keys are tuples: `seen[a, b]` for `seen[a][b]`",))
+    value = ordered(value)
     children, tree = one_level(value)
     return value if tree is None else jax.tree.unflatten(tree, [prepare(child) for child in children])
 

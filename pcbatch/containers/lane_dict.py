@@ -22,6 +22,7 @@ from pcbatch.containers.hash_table import Place
 from pcbatch.containers.joinable import Joinable
 from pcbatch.containers.lane_list import LaneList, as_list
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.ordered_keys import keeping_order, plain
 from pcbatch.containers.read_element import element_at
 from pcbatch.errors import Refusal
 from pcbatch.origins import either, note, number
@@ -102,7 +103,7 @@ class LaneDict(Entries):
 
     def _taken(self, place: Place) -> Any:
         """The value at a place, no view: the place may be stored into afterwards."""
-        return jax.tree.map(lambda leaf: leaf, self._value_at(place))
+        return keeping_order(lambda leaf: leaf, self._value_at(place))
 
     def __getitem__(self, key: Any) -> Any:
         lane_keys.hashable(key)
@@ -334,15 +335,14 @@ FEW = 8  # entries of a known dict that are stored one by one
 def _or_else(present: Any, value: Any, default: Any) -> Any:
     """A value where it is present, and a default elsewhere."""
     if default is None and not isinstance(value, Joinable):
-        return Optional(one_of(jax.tree.map(jnp.asarray, value), [value]), present)
+        return Optional(one_of(keeping_order(jnp.asarray, value), [value]), present)
     objects = (value, default)
-    default = prepare(default)
-    value, other = unify(value, (), default, ())
+    value, other = unify(prepare(value), (), prepare(default), ())
 
     def choose(x: Any, y: Any) -> Any:
         return note(jnp.where(present, x, y), either(x, y))
 
-    return one_of(jax.tree.map(choose, value, other), objects)
+    return one_of(plain(jax.tree.map(choose, value, other)), objects)
 
 
 def _part(pairs: LaneList, k: int) -> LaneList:

@@ -27,6 +27,7 @@ from pcbatch.containers.copies import holds_same
 from pcbatch.containers.elements import blank, join_origins, lists_in, origins_of, prepare, stacked, unify
 from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, repeated, span
 from pcbatch.containers.lane_sequence import LaneSequence
+from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.read_element import element_at
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, number
@@ -126,7 +127,7 @@ class LaneList(LaneSequence):
 
     def _taken(self, index: Any) -> Any:
         """The element at an index, no view: its place may be stored into afterwards."""
-        return jax.tree.map(lambda leaf: leaf, self.element(index))
+        return keeping_order(lambda leaf: leaf, self.element(index))
 
     def _set(self, index: Any, element: Any) -> None:
         element = self._fit(element)

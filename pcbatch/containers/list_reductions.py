@@ -18,6 +18,7 @@ from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.read_element import element_at
 from pcbatch.errors import Refusal
 from pcbatch.origins import Origin, note, number
@@ -106,7 +107,7 @@ def extreme(values: LaneList, largest: bool, key: Callable[[Any], Any] | None, d
     element = element_at(values, place)
     if default is NOTHING or some is True:
         return element
-    return jax.tree.map(lambda x, y: jnp.where(some, x, y), element, default)
+    return keeping_order(lambda x, y: jnp.where(some, x, y), element, default)
 
 
 def _empty_text() -> str:

@@ -16,6 +16,7 @@ from pcbatch.containers.host_forms import register, replaced
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
+from pcbatch.containers.ordered_keys import with_ordered_keys
 from pcbatch.containers.ragged import Ragged, RaggedTuples, cut, is_concrete, is_form, is_key
 from pcbatch.containers.texts import Texts
 from pcbatch.origins import Origin
@@ -130,7 +131,7 @@ def _as_list(lists: Ragged, shared: bool) -> LaneList:
     axis = np.ndim(lists.lengths)
     sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(lists.values)}
     capacity = rounded(max(sizes))
-    columns = jax.tree.map(lambda leaf: _padded(leaf, axis, capacity), as_containers(lists.values))
+    columns = jax.tree.map(lambda leaf: _padded(leaf, axis, capacity), with_ordered_keys(as_containers(lists.values)))
     origins = tuple(_origin(part, axis) for part in jax.tree.leaves(columns, is_leaf=_is_rows))
     new: LaneList = kind.tree_unflatten(origins, (columns, lists.lengths))
     return new

@@ -10,6 +10,7 @@ from pcbatch.containers.columns import leaf_at
 from pcbatch.containers.copies import note_copy
 from pcbatch.containers.elements import Rows, is_part, is_rows
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.ordered_keys import plain
 from pcbatch.origins import Origin, note
 
 
@@ -26,4 +27,4 @@ def element_at(values: Rows, index: Any) -> Any:
         return None if leaf is None else note(leaf_at(leaf, place), origin)
 
     element = jax.tree.unflatten(tree, [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)])
-    return note_copy(values, element)
+    return note_copy(values, plain(element))

@@ -6,7 +6,8 @@ of which objects of Python are made again, with the sharing and the cycles that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import jax
@@ -83,7 +84,7 @@ class Made:
         """
         if not -len(self) <= lane < len(self):
             raise IndexError(f"there are {len(self)} lanes, and no lane {lane}")
-        part = jax.tree.map(lambda leaf: np.asarray(leaf)[lane], (self.value, self.rows))
+        part = _mapped(lambda leaf: np.asarray(leaf)[lane], (self.value, self.rows))
         if any(rows.length < 0 for rows in part[1]):
             raise ValueError(f"lane {lane} has failed, and has no objects")
         return _Objects(self.schema, part[1]).of(part[0])
@@ -93,7 +94,8 @@ class Made:
 
     def tolist(self) -> list[Any]:
         """Return the objects of all lanes."""
-        host = jax.tree.map(np.asarray, self)
+        value, rows = _mapped(np.asarray, (self.value, self.rows))
+        host = Made(value, rows, self.schema)
         return [host[lane] for lane in range(len(self))]
 
     def columns(self, cls: type, field: str) -> Any:
@@ -118,6 +120,11 @@ class Made:
     def __repr__(self) -> str:
         names = ", ".join(one.cls.__name__ for one in self.schema.classes)
         return f"Made({len(self)} lanes of {names})"
+
+
+def _mapped(fn: Callable[[Any], Any], value: Any) -> Any:
+    """Return a pytree with other leaves; its dicts keep the order of their keys, which JAX sorts."""
+    return replaced(value, lambda part: isinstance(part, jax.Array | np.ndarray | np.generic), fn)
 
 
 class _Objects:
@@ -145,6 +152,8 @@ class _Objects:
                 return sequence_of(value, self.elements(value))
             case Entries():
                 return self.entries(value)
+            case dict():
+                return {key: self.of(part) for key, part in value.items()}
             case None | bool() | int() | float() | complex() | str():
                 return value
             case np.ndarray() | np.generic() | jax.Array():
@@ -157,7 +166,7 @@ class _Objects:
         """Return the elements of a list of the lane."""
         rows = rows.straight()
         columns, length = rows.columns, int(rows.length)
-        return [self.of(jax.tree.map(lambda leaf, k=k: leaf[k], columns)) for k in range(length)]
+        return [self.of(_mapped(itemgetter(k), columns)) for k in range(length)]
 
     def entries(self, value: Any) -> Any:
         """Return a dict or a set of the lane."""
@@ -196,7 +205,7 @@ class _Objects:
     def _fields(self, number: int) -> list[Any]:
         cls, row = number % len(self.schema.classes), number // len(self.schema.classes)
         columns = self.rows[cls].columns
-        return [jax.tree.map(lambda leaf: np.asarray(leaf)[row], column) for column in columns][
+        return [_mapped(lambda leaf: np.asarray(leaf)[row], column) for column in columns][
             : len(self.schema.classes[cls].fields)
         ]
 
@@ -280,7 +289,7 @@ def _absorbed(part: WithHeap) -> Any:
         return Ref(number.astype(np.int32), RefType(MADE_TABLE, schema, classes, ref.pcbatch_type.optional))
 
     def all_moved(tree: Any) -> Any:
-        return jax.tree.map(moved, tree, is_leaf=lambda x: isinstance(x, Ref))
+        return replaced(tree, lambda x: isinstance(x, Ref), moved)
 
     for rows, place in zip(part.rows, places, strict=True):
         assert place is not None

@@ -20,6 +20,7 @@ from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.number_rules import rules
 from pcbatch.containers.optional import Optional, is_none, unwrapped
+from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.containers.text_lists import sorted_characters
 from pcbatch.diagnostics.impure_calls import once
 from pcbatch.errors import Refusal
@@ -119,7 +120,7 @@ def greater(a: Any, b: Any, name: str) -> Any:
 def _either(condition: Any, a: Any, b: Any) -> Any:
     if not isinstance(condition, jax.Array):
         return a if condition else b
-    return one_of(jax.tree.map(lambda x, y: note(jnp.where(condition, x, y), either(x, y)), a, b), [a, b])
+    return one_of(keeping_order(lambda x, y: note(jnp.where(condition, x, y), either(x, y)), a, b), [a, b])
 
 
 def _ambiguous(name: str) -> Refusal:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from pcbatch.containers.checks import require
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.ordered_keys import keeping_order
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -63,7 +64,7 @@ def _push_pop(heap: Any, less: Less, item: Any) -> Any:
     first = heap._taken(0)
     smaller = jnp.logical_and(heap.length > 0, less(first, item))
     _up(heap, less, 0, item, smaller)
-    return jax.tree.map(lambda a, b: jnp.where(smaller, a, b), first, item)
+    return keeping_order(lambda a, b: jnp.where(smaller, a, b), first, item)
 
 
 def _heapify(heap: Any, less: Less) -> None:

@@ -18,6 +18,7 @@ from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import sure
+from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.sequences import len_, list_
@@ -203,6 +204,7 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
+<<<<<<< HEAD
 def repeated_element(item: Any, depth: int, count: Any) -> Any:
     """The list of so many elements like `item`: the lists at its first `depth` levels are new ones in each element.
 
@@ -237,6 +239,13 @@ def _below(item: Any, depth: int) -> tuple[Any, ...]:
     if isinstance(item, list):
         return tuple(found for part in item for found in _below(part, depth - 1))
     return tuple(item.held)
+=======
+def repeated_element(item: Any, count: Any) -> Any:
+    """The list of so many elements that are equal, lists among them new ones each."""
+    if isinstance(count, jax.Array):
+        return LaneList.repeated(item, count)
+    return [keeping_order(lambda leaf: leaf, item) for _ in range(count)]
+>>>>>>> 23725b2
 
 
 def all_items(value: Any) -> list[Any]:

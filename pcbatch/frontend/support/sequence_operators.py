@@ -19,6 +19,7 @@ from pcbatch.containers import list_order
 from pcbatch.containers.checks import require
 from pcbatch.containers.choices import one_of
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.frontend.support.truth import truth
 from pcbatch.origins import Tracer, either, note, number
 
@@ -127,4 +128,4 @@ def _chosen(items: list[Any], place: Any) -> Any:
             note(value, either(leaves[0], leaf))
         return value
 
-    return jax.tree.map(choose, *items)
+    return keeping_order(choose, *items)

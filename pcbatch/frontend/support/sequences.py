@@ -22,6 +22,7 @@ from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import sure, unwrapped
+from pcbatch.containers.ordered_keys import plain, with_ordered_keys
 from pcbatch.containers.read_element import element_at
 from pcbatch.containers.text_lists import characters
 from pcbatch.errors import Refusal
@@ -76,13 +77,13 @@ def _list_of(value: Any, index: Any) -> Any:
 def _element(values: Any, index: Any) -> Any:
     """The element of a known sequence at an index of the lane; a list in it stays a known one."""
     kind = list if isinstance(values, list) else tuple
-    trees: list[Any] = [jax.tree.structure(value) for value in values]
+    trees: list[Any] = [jax.tree.structure(with_ordered_keys(value)) for value in values]
     if all(tree == trees[0] for tree in trees[1:]):
         leaves = [jax.tree.leaves(value) for value in values]
         columns = [_column(list(column)) for column in zip(*leaves, strict=True)]
         if all(column is not None for column in columns):
             place, _ = checked_index(index, len(values), len(values), TABLES[kind])
-            value = jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns])
+            value = plain(jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns]))
             return note_copy(values, one_of(value, values))
         return values[index]
     try:

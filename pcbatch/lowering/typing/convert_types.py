@@ -15,10 +15,11 @@ from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, is_array
-from pcbatch.lowering.typing.join_types import Cell, children_of, objects_of
-from pcbatch.lowering.typing.pytree import flatten
+from pcbatch.lowering.typing.join_types import Cell, objects_of
+from pcbatch.lowering.typing.pytree import children_of, flatten
 from pcbatch.records.decode import MemberValue
 from pcbatch.records.reference import Ref
 from pcbatch.records.schema import NONE
@@ -97,7 +98,7 @@ def _columns(columns: Any, want: Any) -> Any:
 
 
 def _zeros(want: Any) -> Any:
-    return jax.tree.map(lambda cell: zeros(cell.array) if isinstance(cell.leaf, ArrayType) else cell.leaf.value, want)
+    return keeping_order(lambda cell: zeros(cell.array) if isinstance(cell.leaf, ArrayType) else cell.leaf.value, want)
 
 
 def zeros(type_: ArrayType) -> Any:

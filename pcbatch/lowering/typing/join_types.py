@@ -25,6 +25,7 @@ from pcbatch.containers.elements import Rows, list_class, parts, text_of
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
+from pcbatch.containers.ordered_keys import keeping_order, with_ordered_keys
 from pcbatch.errors import Refusal
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.typing.abstract_values import (
@@ -40,7 +41,7 @@ from pcbatch.lowering.typing.abstract_values import (
 )
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.kept_traces import kept_join
-from pcbatch.lowering.typing.pytree import flatten
+from pcbatch.lowering.typing.pytree import children_of, flatten
 from pcbatch.origins import Origin, note, noting
 from pcbatch.records import reference as references
 from pcbatch.records.arguments import erased
@@ -263,11 +264,6 @@ def _nodes(x: Any, y: Any, lead: int, error: JoinError) -> Any:
     return jax.tree.unflatten(tree, [_joined(a, b, lead, error) for a, b in zip(xs, ys, strict=True)])
 
 
-def children_of(x: Any) -> tuple[list[Any], Any]:
-    """Return the children of a node, and its own structure."""
-    return jax.tree.flatten(x, is_leaf=lambda node: node is not x)
-
-
 def _alike(x: Any, y: Any) -> bool:
     """Whether two known lists are equally long, so that they stay known."""
     return isinstance(x, list) and isinstance(y, list) and len(x) == len(y)
@@ -305,7 +301,7 @@ def _optional(x: Any, y: Any, lead: int, error: JoinError) -> Any:
         raise JoinError(f"a {kind} holds a {kind}, which holds another, to a depth that is not known", "made")
     leaves = jax.tree.leaves(value)
     shape = leaves[0].array.shape[:lead] if leaves and lead else ()
-    return Optional(jax.tree.map(_made_array, value), Cell(replace(BOOL, shape=shape), Origin.NUMBER))
+    return Optional(keeping_order(_made_array, value), Cell(replace(BOOL, shape=shape), Origin.NUMBER))
 
 
 def _nests(value: Any) -> bool:
@@ -353,7 +349,7 @@ def _array_as_list(cell: Cell) -> Rows:
 def lane_list_of(element: Any, room: int) -> Rows:
     """Return the type of a list of the lane with elements of a type, an object whose leaves are cells."""
     origins = tuple(part.origin if isinstance(part, Cell) else Origin.ARRAY for part in parts(element))
-    columns = jax.tree.map(lambda cell: _stacked(cell, room), element)
+    columns = jax.tree.map(lambda cell: _stacked(cell, room), with_ordered_keys(element))
     length = Cell(Known(room), Origin.NUMBER)  # as long as nothing changes it
     made: Rows = list_class().tree_unflatten(origins, (columns, length))
     return made

@@ -37,6 +37,12 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
     return jax.tree.flatten(_marked(value)) if any(map(_unsorted, leaves)) else (leaves, tree)
 
 
+def children_of(value: Any) -> tuple[list[Any], Any]:
+    """Return the children of a node, and its own structure, which gives back the order of a dict."""
+    node = _Ordered(value) if _unsorted(value) else value
+    return jax.tree.flatten(node, is_leaf=lambda part: part is not node)
+
+
 def without_order(tree: Any) -> Any:
     """Return the structure in which all dicts are sorted; the order of the leaves is the same."""
     return jax.tree.structure(jax.tree.unflatten(tree, list(range(tree.num_leaves))))
