@@ -204,7 +204,6 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
-<<<<<<< HEAD
 def repeated_element(item: Any, depth: int, count: Any) -> Any:
     """The list of so many elements like `item`: the lists at its first `depth` levels are new ones in each element.
 
@@ -227,7 +226,7 @@ def _made_anew(item: Any, depth: int) -> Any:
         return item
     if isinstance(item, list):
         return [_made_anew(part, depth - 1) for part in item]
-    new = jax.tree.map(lambda leaf: leaf, item)
+    new = keeping_order(lambda leaf: leaf, item)
     new.held = item.held
     return new
 
@@ -239,13 +238,6 @@ def _below(item: Any, depth: int) -> tuple[Any, ...]:
     if isinstance(item, list):
         return tuple(found for part in item for found in _below(part, depth - 1))
     return tuple(item.held)
-=======
-def repeated_element(item: Any, count: Any) -> Any:
-    """The list of so many elements that are equal, lists among them new ones each."""
-    if isinstance(count, jax.Array):
-        return LaneList.repeated(item, count)
-    return [keeping_order(lambda leaf: leaf, item) for _ in range(count)]
->>>>>>> 23725b2
 
 
 def all_items(value: Any) -> list[Any]:
