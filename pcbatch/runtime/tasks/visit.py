@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple, assert_never
 
 import jax
@@ -82,7 +81,7 @@ class Machine:
     def visit(self, block: BlockPlan, state: Values, k: jax.Array, width: int) -> Values:
         """Return the state after a visit of a block that pops k records, at most `width`."""
         with jax.named_scope(block.code.scope):
-            return _Visit(self, block, dict(state), k, width).run()
+            return _Visit(self, block, dict(state), k, width, jnp.arange(width, dtype=I32) < k).run()
 
 
 @dataclass
@@ -94,6 +93,7 @@ class _Visit:
     s: Values
     k: jax.Array
     width: int
+    ok: jax.Array  # bool[width]: the places that have popped a record: those in front
     pushed: dict[str, dict[int, Entry]] = field(default_factory=dict)
     given: list[Given] = field(default_factory=list)
     frame: jax.Array | None = None  # int32[width]: the open frame of each place
@@ -111,11 +111,6 @@ class _Visit:
         return self.s
 
     # Reading
-
-    @cached_property
-    def ok(self) -> jax.Array:
-        """bool[width]: the places that have popped a record: those in front."""
-        return jnp.arange(self.width, dtype=I32) < self.k
 
     def _read(self) -> Read:
         before = dict(self.s)
