@@ -6,13 +6,14 @@ through the numbers of their examples. So a part of a constant is gathered where
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from pcbatch.ir.ops import Move, Prim, Return, Select
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage, Var
 from pcbatch.ir.tasks import TaskBlock, TaskProgram
 from pcbatch.lowering.stack_passes.block_layout import DOMINANT, EXPENSIVE, block_cost
+from pcbatch.runtime.vm import indexed_access
 from pcbatch.runtime.vm.block_body import BlockCode, compile_blocks
 
 
@@ -44,8 +45,20 @@ def _stack_block(block: TaskBlock, sent: Sequence[str]) -> StackBlock:
 
 
 def compile_bodies(program: StackProgram) -> tuple[BlockCode, ...]:
-    """Return the bodies of all blocks; constants have the examples along their first axis."""
-    return tuple(replace(code, lanes_last=frozenset()) for code in compile_blocks(program))
+    """Return the bodies of all blocks; constants have the examples along their first axis.
+
+    A constant is read in part even where the same operation reads a part of a shared value: a visit would gather all of
+    it otherwise.
+    """
+    constants = {v for v, var in program.vars.items() if var.storage is Storage.REG}
+    return tuple(_in_part(code, constants) for code in compile_blocks(program))
+
+
+def _in_part(code: BlockCode, constants: Collection[str]) -> BlockCode:
+    prims = [(k, op) for k, op in enumerate(code.block.ops) if isinstance(op, Prim)]
+    cuts = {k: cut for k, op in prims if (cut := indexed_access.cut(op, constants)) is not None}
+    parted = {op.expr.ins[j] for k, op in prims if k in cuts for j in cuts[k].registers}
+    return replace(code, cuts=cuts, parted=frozenset(parted & set(code.reads)), lanes_last=frozenset())
 
 
 def expensive(program: StackProgram) -> frozenset[str]:

@@ -81,7 +81,7 @@ class Machine:
     def visit(self, block: BlockPlan, state: Values, k: jax.Array, width: int) -> Values:
         """Return the state after a visit of a block that pops k records, at most `width`."""
         with jax.named_scope(block.code.scope):
-            return _Visit(self, block, dict(state), k, width).run()
+            return _Visit(self, block, dict(state), k, width, jnp.arange(width, dtype=I32) < k).run()
 
 
 @dataclass
@@ -93,6 +93,7 @@ class _Visit:
     s: Values
     k: jax.Array
     width: int
+    ok: jax.Array  # bool[width]: the places that have popped a record: those in front
     pushed: dict[str, dict[int, Entry]] = field(default_factory=dict)
     given: list[Given] = field(default_factory=list)
     frame: jax.Array | None = None  # int32[width]: the open frame of each place

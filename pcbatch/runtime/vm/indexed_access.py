@@ -11,7 +11,7 @@ segments between them run under `vmap`. Lanes that do not store get a number out
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,22 +87,25 @@ class Common:
 Operand = Whole | Batch | Common
 
 
-def cut(op: Prim) -> Cut | None:
-    """Cut a typed primitive at its touches of register operands; None if it has none."""
+def cut(op: Prim, among: Collection[str] | None = None) -> Cut | None:
+    """Cut a typed primitive at its touches of register operands (None: of any), by name; None if it has none."""
     if not isinstance(op.expr.fn, JaxprFn) or any(cast is not None for cast in op.expr.fn.casts):
         return None
-    return _Cutter(op, op.expr.fn.closed).cut()
+    return _Cutter(op, op.expr.fn.closed, among).cut()
 
 
 @dataclass
 class _Cutter:
     op: Prim
     closed: jex.ClosedJaxpr
+    among: Collection[str] | None
     versions: dict[Any, int] = field(default_factory=dict)  # jaxpr variable -> the input whose register it is
 
     def cut(self) -> Cut | None:
         jaxpr = self.closed.jaxpr
-        self.versions = {v: k for k, v in enumerate(jaxpr.invars) if _large(v) and self._only_touched(v)}
+        names = self.op.expr.ins
+        chosen = {v: k for k, v in enumerate(jaxpr.invars) if self.among is None or names[k] in self.among}
+        self.versions = {v: k for v, k in chosen.items() if _large(v) and self._only_touched(v)}
         touches = [k for k, eqn in enumerate(jaxpr.eqns) if self._is_touch(eqn)]
         if not touches:
             return None
