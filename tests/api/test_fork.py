@@ -136,3 +136,11 @@ def test_traced_calls_give_the_same() -> None:
     """Inside JAX's transformations lanes run."""
     forked = pcbatch.batch(pairs, fork="always")
     assert_lanes_equal(jax.jit(forked)(N), [pairs(int(n)) for n in N], rtol=1e-6)
+
+
+def test_the_schedule_says_how_calls_run() -> None:
+    """And nothing where side by side was not asked for."""
+    example = jax.ShapeDtypeStruct((4,), "int32")
+    assert "  calls    side by side" in str(pcbatch.batch(pairs, fork="auto").explain_schedule(example))
+    assert "  calls    in lanes: `shown` prints" in str(pcbatch.batch(shown, fork="auto").explain_schedule(example))
+    assert "  calls " not in str(pcbatch.batch(pairs).explain_schedule(example))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import interpret_cfg
 from pcbatch.ir.interpret_tasks import interpret_tasks
@@ -14,7 +16,7 @@ from pcbatch.ir.parser import parse_program
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.verifier import verify
-from pcbatch.lowering.tasks import lower_tasks
+from pcbatch.lowering.tasks import lower_tasks, pipeline
 from pcbatch.lowering.tasks.constants import constants
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import waits
@@ -300,12 +302,13 @@ bb2:
         ("r = { left + left + right }", {3}),
         ("r = { jnp.maximum(left, right) }", set()),
         ("r = { left }", {1}),
+        ("c = { left + right }\n  r = { c + left }", {3}),
     ],
 )
 def test_terms_of_the_result(end: str, linear: set[int]) -> None:
     """A call adds to the destination if its result has the coefficient one in that of the caller."""
     text = f"""func @f(n: i32[]) -> (r: i32[]) {{
-  t: bool[]  a, left, b, right: i32[]
+  t: bool[]  a, left, b, right, c: i32[]
 bb0:
   a = {{ n - 2 }}
   left = call @f(a)
@@ -348,3 +351,30 @@ def test_calls_are_waited_for_where_a_result_is_read() -> None:
     assert found.together
     assert found.before["bb2"] == {4}
     assert not waits(cfg(CHAIN).functions[0], (), ()).together
+
+
+def test_what_ends_in_a_sum_adds() -> None:
+    """A function whose last call adds to its destination adds its other results there as well."""
+    head = """func @start(n: i32[]) -> (r: i32[]) {
+  t: bool[]
+bb0:
+  t = { n > 5 }
+  branch t, bb1, bb2
+bb1:
+  r = { 7 }
+  return
+bb2:
+  r = call @fib(n)
+  return
+}
+"""
+    programs = lowered("pcir 1 cfg\n" + head + FIB_CFG.removeprefix("pcir 1 cfg\n"), (9,), (4,))
+    assert programs[0].sums == {"start", "fib"}
+
+
+def test_passes_are_verified() -> None:
+    program = lower_tasks.run(cfg(FRAMES))
+    assert program is not None
+    wrong = replace(program, blocks=program.blocks[:1])
+    with pytest.raises(InternalError, match="after peel"):
+        pipeline.checked(wrong, "peel")
