@@ -162,7 +162,7 @@ def _homes(
 
 
 def _spawned(part: tuple[TaskBlock, ...]) -> Iterator[tuple[TaskBlock, tuple[tuple[str, ...], ...]]]:
-    """Blocks in which a frame is open, the one that opens it first, with what may have been spawned for it at their end."""
+    """Blocks in which a frame is open, the one that opens it first, with what may be spawned for it by their end."""
     blocks = {block.label: block for block in part}
     spawned: dict[str, dict[tuple[str, ...], None]] = {part[0].label: {}}
     work = [part[0].label]
