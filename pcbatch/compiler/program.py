@@ -45,6 +45,7 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
+from pcbatch.runtime.tasks.chunks import run_chunks
 from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
@@ -186,9 +187,10 @@ class Program:
         """Run a call by tasks, and what they cannot finish by lanes."""
         assert isinstance(self.executable, PcExecutable)
         named = dict(zip(tasks.program.params, self.executable.params, strict=False))
-        outcome = tasks.run({v: args[name] for v, name in named.items()}, given.lanes)
-        exit = self.executable.machine.layout.exit
-        return completed(outcome, args, frozenset(self.mapped(given)), self.executable.run, exit)
+        mapped = frozenset(self.mapped(given))
+        by_task = frozenset(v for v, name in named.items() if name in mapped)
+        outcome = run_chunks(tasks, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
+        return completed(outcome, args, mapped, self.executable.run, self.executable.machine.layout.exit)
 
     def _operation(self, args: Any) -> UnsharingProgram | None:
         """The program that a run is an operation of, if JAX traces it."""
@@ -207,6 +209,8 @@ class Program:
 
         def run(args: Any) -> RawResult:
             program = self._operation(args)
+            if program is None and self.tasks is not None and where is None and lanes is None:
+                return self._run_tasks(self.tasks, args, given)
             if program is None:
                 return self.executable.map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pcbatch
+from pcbatch.runtime.tasks.chunks import run_chunks
 from tests.programs.compare import assert_lanes_equal
 
 
@@ -144,3 +145,16 @@ def test_the_schedule_says_how_calls_run() -> None:
     assert "  calls    side by side" in str(pcbatch.batch(pairs, fork="auto").explain_schedule(example))
     assert "  calls    in lanes: `shown` prints" in str(pcbatch.batch(shown, fork="auto").explain_schedule(example))
     assert "  calls " not in str(pcbatch.batch(pairs).explain_schedule(example))
+
+
+def test_many_examples_run_some_at_a_time() -> None:
+    """Chunks have one size; what fills up the last one is left out."""
+    values = jnp.array([0, 1, 2, 3, 4, 0, 1, 2, 3, -5, 0], jnp.int32)
+    program, given = pcbatch.batch(picky, fork="always")._programs.of_call((values,), {})
+    assert program.tasks is not None
+    (param,) = program.tasks.program.params
+    outcome = run_chunks(program.tasks, {param: values}, frozenset({param}), 11, chunk=4)
+    expected = [None if n in (2, 3, 4, 1, -5) else 1.5 for n in values.tolist()]
+    assert outcome.unfinished.tolist() == [want is None for want in expected]
+    assert_lanes_equal(outcome.raw.values[0][np.array([0, 5, 10])], [1.5] * 3)
+    assert_lanes_equal(pcbatch.batch(pairs, fork="always").map(N).value, [pairs(int(n)) for n in N], rtol=1e-6)

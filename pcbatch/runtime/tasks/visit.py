@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple, assert_never
 
 import jax
@@ -84,6 +83,10 @@ class _Visit:
     width: int
     pushed: dict[str, dict[int, Entry]] = field(default_factory=dict)
     frame: jax.Array | None = None  # int32[width]: the open frame of each place
+    ok: jax.Array = field(init=False)  # bool[width]: the places that have popped a record, those in front
+
+    def __post_init__(self) -> None:
+        self.ok = jnp.arange(self.width, dtype=I32) < self.k
 
     def run(self) -> Values:
         self.s[VISITS] = self.s[VISITS] + 1
@@ -98,11 +101,6 @@ class _Visit:
         return self.s
 
     # Reading
-
-    @cached_property
-    def ok(self) -> jax.Array:
-        """bool[width]: the places that have popped a record: those in front."""
-        return jnp.arange(self.width, dtype=I32) < self.k
 
     def _read(self) -> Read:
         before = dict(self.s)
