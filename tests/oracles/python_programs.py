@@ -278,7 +278,7 @@ def _check_order(case: Case, batched: Any, order: list[int], about: str) -> None
     failures = {type(want).__name__ for want in expected if isinstance(want, Exception)}
     if failures:
         try:
-            batched.with_options(on_failure="raise")(*case.args(order))
+            batched(*case.args(order))
         except BatchRuntimeError as error:
             said = str(error)
             if missing := [name for name in failures if name not in said]:
