@@ -12,15 +12,17 @@ from pcbatch.ir.tasks import TaskProgram
 from pcbatch.lowering.cfg_passes.flatten import array_leaves
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import pipeline, qualify
+from pcbatch.lowering.tasks.worth import worth
 from pcbatch.options import Options
 
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The outcome of the option `fork`: a program, or the reason why there is none."""
+    """The outcome of the option `fork`: a program or the reason why there is none, and whether one example runs so."""
 
     program: TaskProgram | None
     reason: str
+    for_one: bool = True
 
 
 NOT_FORKED = Forked(None, 'the option is `fork="never"`')
@@ -40,7 +42,8 @@ def forked(name: str, stages: Stages, options: Options, shared: Iterable[str]) -
     """
     if options.fork == "never":
         return NOT_FORKED
-    reason = _against(options) or qualify.why_not(stages.inlined_cfg)
+    captured = "it captures values of a function that JAX traces" if stages.captures else None
+    reason = _against(options) or captured or qualify.why_not(stages.inlined_cfg)
     program = None
     if reason is None:
         cfg = rng_by_lane.run_cfg(stages.inlined_cfg)
@@ -49,7 +52,12 @@ def forked(name: str, stages: Stages, options: Options, shared: Iterable[str]) -
     if program is None and options.fork == "always":
         title = f'`{name}` cannot run with `fork="always"`: {reason}'
         raise usage("PCB401", title, help='write `fork="auto"`, which runs calls side by side where that is possible')
-    return Forked(program, reason if program is None else "independent calls run side by side")
+    if program is None:
+        return Forked(None, reason or "")
+    pays = worth(program)
+    if options.fork == "always":
+        return Forked(program, 'the option is `fork="always"`')
+    return Forked(program if pays.pays else None, pays.reason, pays.for_one)
 
 
 def _against(options: Options) -> str | None:

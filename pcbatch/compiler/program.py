@@ -101,7 +101,6 @@ class Program:
         room_notes: why containers of its last run could not have more room, if lanes have needed it.
         may_be_full: whether a lane may end because a container of it has no room.
         forked: whether independent calls run side by side, and why.
-        tasks: what runs them.
     """
 
     stages: Stages
@@ -114,7 +113,11 @@ class Program:
     room_notes: tuple[str, ...] = ()
     may_be_full: bool = False
     forked: Forked = NOT_FORKED
-    tasks: TaskExecutable | None = None
+
+    @property
+    def tasks(self) -> TaskExecutable | None:
+        """What runs independent calls side by side."""
+        return self.executable.tasks if isinstance(self.executable, PcExecutable) else None
 
     @property
     def capacity(self) -> int:
@@ -176,7 +179,7 @@ class Program:
             program = self._operation(args)
             if program is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
-            if self.tasks is not None and where is None:
+            if self.tasks is not None and where is None and (given.lanes > 1 or self.forked.for_one):
                 return self._run_tasks(self.tasks, args, given)
             outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
@@ -186,7 +189,7 @@ class Program:
     def _run_tasks(self, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments) -> RawResult:
         """Run a call by tasks, and what they cannot finish by lanes."""
         assert isinstance(self.executable, PcExecutable)
-        named = dict(zip(tasks.program.params, self.executable.params, strict=False))
+        named = self.executable.named(tasks)
         mapped = frozenset(self.mapped(given))
         by_task = frozenset(v for v, name in named.items() if name in mapped)
         outcome = run_chunks(tasks, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
@@ -340,10 +343,10 @@ def compile_signature(
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     donated = frozenset(_leaves(stages, options.donate_argnames))
-    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated)
     tasks = None if fork.program is None else TaskExecutable(fork.program)
+    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, tasks)
     program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
-    return _complete(replace(program, forked=fork, tasks=tasks))
+    return _complete(replace(program, forked=fork))
 
 
 def _complete(program: Program) -> Program:

@@ -176,7 +176,8 @@ def _calls(compiled: Program) -> str:
         return f"in lanes: {compiled.forked.reason}"
     joins = sum(block.joins for block in tasks.blocks)
     how = f"{len(tasks.blocks)} lists of tasks, {joins} of them behind a wait"
-    return f"side by side outside of JAX's transformations: {how}; the blocks below are those of lanes"
+    how += "" if compiled.forked.for_one else ", but for a single example"
+    return f"side by side, {how}; the blocks below are those of lanes, for derivatives and examples that fail"
 
 
 def _explain(

@@ -134,9 +134,31 @@ def test_a_wrong_choice_is_refused() -> None:
 
 
 def test_traced_calls_give_the_same() -> None:
-    """Inside JAX's transformations lanes run."""
+    """In JAX's programs tasks run too, and lanes what they cannot finish; derivatives are those of lanes."""
+    expected = [pairs(int(n)) for n in N]
     forked = pcbatch.batch(pairs, fork="always")
-    assert_lanes_equal(jax.jit(forked)(N), [pairs(int(n)) for n in N], rtol=1e-6)
+    assert_lanes_equal(jax.jit(forked)(N), expected, rtol=1e-6)
+    assert_lanes_equal(jax.vmap(forked)(N[:6].reshape(2, 3)).reshape(6), expected[:6], rtol=1e-6)
+    values = jnp.array([0, 2, 0, -4, 0, 0], jnp.int32)
+    found, want = (jax.jit(pcbatch.batch(picky, fork=fork).run)(values) for fork in ("always", "never"))
+    assert found.status.tolist() == want.status.tolist()
+    np.testing.assert_array_equal(found.value, want.value)
+
+
+def halves(x, n):
+    """A float that is divided among two calls."""
+    if n <= 0:
+        return x * x
+    return halves(x * 0.5, n - 1) + 3.0 * halves(x * 0.25, n - 2)
+
+
+def test_derivatives() -> None:
+    x, n = jnp.array([1.0, 2.0, 0.5]), jnp.array([3, 0, 4], jnp.int32)
+    slopes = [
+        jax.grad(lambda x, fork=fork: jnp.sum(pcbatch.batch(halves, fork=fork)(x, n)))(x)
+        for fork in ("always", "never")
+    ]
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-6)
 
 
 def test_the_schedule_says_how_calls_run() -> None:
@@ -158,3 +180,18 @@ def test_many_examples_run_some_at_a_time() -> None:
     assert outcome.unfinished.tolist() == [want is None for want in expected]
     assert_lanes_equal(outcome.raw.values[0][np.array([0, 5, 10])], [1.5] * 3)
     assert_lanes_equal(pcbatch.batch(pairs, fork="always").map(N).value, [pairs(int(n)) for n in N], rtol=1e-6)
+
+
+def wide(xs, n):
+    """Moves a large array with each call, and computes next to nothing."""
+    if n <= 0:
+        return xs
+    return wide(xs + 1, n - 1) + wide(xs, n - 2)
+
+
+def test_auto_asks_whether_it_pays() -> None:
+    """Large records with little work stay in lanes, and a single example of scalars."""
+    example, rows = jax.ShapeDtypeStruct((4,), "int32"), jax.ShapeDtypeStruct((4, 200), "float32")
+    assert "a record of 400 numbers" in pcbatch.batch(wide, fork="auto").explain_schedule(rows, example).calls
+    assert "but for a single example" in pcbatch.batch(pairs, fork="auto").explain_schedule(example).calls
+    assert pcbatch.batch(pairs, fork="auto")(N[1:2]).tolist() == [pairs(9)]

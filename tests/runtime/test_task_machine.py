@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import Finish, TaskBlock, TaskFork, TaskProgram
 from pcbatch.ir.verifier import verify
-from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
+from pcbatch.runtime.tasks import TaskExecutable, TaskOptions, lists, state
+from pcbatch.runtime.tasks.trip import Trips
+from pcbatch.runtime.tasks.visit import Machine
 from tests.runtime import task_programs as programs
 
 N = np.array([0, 9, 1, 2, 14, 3, 0], np.int32)
 FIB = [programs.fib(int(n)) for n in N]
 Sized = Mapping[str, Any]
-SIZES: list[Sized] = [
-    {"width": 1, "frames": 40},
-    {"width": 1, "frames": 2, "reserve": 0, "room": 1},
-    {"width": 4, "frames": 5, "reserve": 1, "room": 8},
-    {"width": 64},
-]
-every_size = pytest.mark.parametrize("options", SIZES, ids=str)
+ONE: Sized = {"width": 1, "frames": 7, "reserve": 0, "room": 3}
+FOUR: Sized = {"width": 4, "frames": 9, "reserve": 2, "room": 8}
+WIDE: Sized = {"width": 64}
+every_size = pytest.mark.parametrize("options", [ONE, FOUR, WIDE], ids=["1", "4", "64"])
 
 
 def values(program: TaskProgram, args: Mapping[str, Any], lanes: int, **options: Any) -> list[np.ndarray]:
@@ -34,7 +35,7 @@ def values(program: TaskProgram, args: Mapping[str, Any], lanes: int, **options:
 
 
 @every_size
-@pytest.mark.parametrize("make", [programs.fib_frames, programs.fib_plain_frames, programs.fib_sums])
+@pytest.mark.parametrize("make", [programs.fib_frames, programs.fib_sums])
 def test_examples_of_fibonacci(make: Callable[[], TaskProgram], options: Sized) -> None:
     assert values(make(), {"n": N}, 7, **options)[0].tolist() == FIB
 
@@ -52,9 +53,9 @@ def test_calls_on_two_paths_may_give_one_variable() -> None:
     assert found.tolist() == [n + 19 + n + 19 if n % 2 else n + 10 for n in N]
 
 
-@pytest.mark.parametrize("peeled", [True, False])
-def test_sums_with_and_without_the_first_test_before_the_call(peeled: bool) -> None:
-    assert values(programs.fib_sums(peeled), {"n": N}, 7, width=16)[0].tolist() == FIB
+@pytest.mark.parametrize("make", [programs.fib_plain_frames, lambda: programs.fib_sums(peeled=False)])
+def test_calls_whose_first_test_stands_in_the_callee(make: Callable[[], TaskProgram]) -> None:
+    assert values(make(), {"n": N}, 7, **FOUR)[0].tolist() == FIB
 
 
 @pytest.mark.parametrize("make", [programs.fib_frames, programs.fib_sums])
@@ -67,8 +68,7 @@ def test_an_argument_without_lanes_is_that_of_all_examples() -> None:
     assert values(programs.fib_sums(), {"n": np.int32(9)}, 3, width=16)[0].tolist() == [55] * 3
 
 
-@every_size
-@pytest.mark.parametrize("lanes", [1, 5])
+@pytest.mark.parametrize(("lanes", "options"), [(1, FOUR), (5, FOUR), (5, WIDE)])
 def test_trees_with_constants_and_two_results(lanes: int, options: Sized) -> None:
     rng = np.random.default_rng(0)
     w, e = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 5), (7, 5)))
@@ -88,8 +88,7 @@ def test_a_frame_that_is_open_around_a_loop(options: Sized) -> None:
     assert values(programs.loop_into_frame(), {"n": n, "width": width}, 5, **options)[0].tolist() == wanted
 
 
-@every_size
-@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize(("lanes", "options"), [(1, FOUR), (4, ONE), (4, WIDE)])
 def test_a_loop_that_adds_to_its_destination(lanes: int, options: Sized) -> None:
     board = np.array([31, 15, 1, 7][:lanes], np.int32)
     zero = np.zeros_like(board)
@@ -105,11 +104,34 @@ def test_functions_that_call_each_other_and_have_other_results(options: Sized) -
     np.testing.assert_allclose(values(programs.mutual(), {"n": n, "x": x}, 5, **options)[0], wanted, rtol=1e-5)
 
 
-def test_lists_have_room_for_all_that_may_wait() -> None:
-    """With the smallest pool the bound is reached: no list may be longer than its capacity at any time."""
-    for make in (programs.fib_frames, programs.fib_plain_frames):
-        executable = TaskExecutable(make(), TaskOptions(width=8, frames=3, reserve=1))
-        assert np.asarray(executable.run({"n": N}, 7).raw.values[0]).tolist() == FIB
+def test_no_list_gets_longer_than_its_capacity() -> None:
+    """Looked at after each trip, with a pool that makes visits narrow."""
+    executable = TaskExecutable(programs.fib_plain_frames(), TaskOptions(width=8, frames=60, reserve=16))
+    plan, sizes = executable.plan(single=False), executable.chosen(7)
+    trips = Trips(Machine(plan, sizes, {}))
+    s = state.begin(plan, sizes, state.empty(plan, sizes, False), {"n": jnp.asarray(N)})
+    trip = jax.jit(trips.trip)
+    longest = dict.fromkeys((block.label for block in plan.blocks), 0)
+    while int(trips.waiting(s)):
+        visits = int(s["serial"])
+        s = trip(s)
+        assert int(s["serial"]) > visits
+        longest = {label: max(n, int(s[lists.count(label)])) for label, n in longest.items()}
+    assert plan.bounded
+    assert all(longest[block.label] <= sizes.capacity(plan, block) for block in plan.blocks)
+    assert longest["bb0"] > sizes.lanes
+    assert int(s["free:count"]) == sizes.frames
+    assert sorted(np.asarray(s["free"])[: sizes.frames].tolist()) == list(range(7, 67))
+    assert np.asarray(s["result:0.0"])[:7, 0].tolist() == FIB
+
+
+@pytest.mark.parametrize("make", [programs.fib_frames, programs.fib_sums])
+def test_examples_for_which_there_is_no_memory(make: Callable[[], TaskProgram]) -> None:
+    executable = TaskExecutable(make(), TaskOptions(width=4, frames=2, reserve=0, room=4, max_bytes=1))
+    out = executable.run({"n": np.array([0, 30, 1], np.int32)}, 3)
+    assert out.unfinished[1]
+    assert all(np.asarray(out.raw.values[0])[k] == 1 for k in (0, 2) if not out.unfinished[k])
+    assert np.asarray(executable.run({"n": N[:3]}, 3).raw.values[0]).tolist() == FIB[:3]
 
 
 def test_statistics_and_trips() -> None:

@@ -25,6 +25,8 @@ from pcbatch.runtime.vm.layout import PER_BLOCK
 from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
 from pcbatch.runtime.vm.run_once import run_once
 
+GROWN = 8
+
 
 @dataclass(frozen=True, slots=True)
 class TaskOptions:
@@ -35,7 +37,7 @@ class TaskOptions:
         frames: frames of the pool, to begin with.
         reserve: frames that are left to tasks that go on one by one, when nothing else can run.
         room: records of a list of which frames do not bound the length, to begin with.
-        most: how many times larger than at the start frames and lists may become.
+        max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
         stats: whether visits are counted.
     """
 
@@ -43,7 +45,7 @@ class TaskOptions:
     frames: int | None = None
     reserve: int | None = None
     room: int | None = None
-    most: int = 4096
+    max_bytes: int = 2**28
     stats: bool = False
 
 
@@ -95,19 +97,27 @@ class TaskExecutable:
         if s is None:
             s = self._jit(self._empty, now)()
         while True:
-            out, s, stuck, open_examples = self._jit(self._run, now)(s, args, jnp.asarray(begins))
-            larger = now.larger(self.plan(lanes == 1))
-            if not bool(stuck) or self._too_large(larger):
+            out, s, stuck, open_examples = self._jit(self._run, now)(s, args, np.bool_(begins))
+            if not bool(stuck):
                 break
+            larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
+            if self._bytes(larger) > max(self.options.max_bytes, GROWN * self._bytes(self.chosen(lanes))):
+                return Outcome(out, np.asarray(open_examples))  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self._grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
         return Outcome(out, np.asarray(open_examples))
 
-    def _too_large(self, larger: Sizes) -> bool:
-        first = self.chosen(larger.lanes)
-        return max(larger.frames, larger.room) > self.options.most * max(first.frames, first.room)
+    def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
+        """Run inside a trace, where nothing grows.
+
+        Returns:
+            The results, and bool[examples]: those that have none.
+        """
+        now = self.chosen(lanes)
+        raw, _, _, unfinished = self._run(now, self._empty(now), args, jnp.asarray(True), isolate=True)
+        return raw, unfinished
 
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
@@ -118,7 +128,7 @@ class TaskExecutable:
         """Return `jax.stages.Lowered` of the run of so many examples."""
         now = self._sizes.get(lanes) or self.chosen(lanes)
         s = jax.eval_shape(partial(self._empty, now))
-        return self._jit(self._run, now).lower(s, args, jnp.asarray(True))
+        return self._jit(self._run, now).lower(s, args, np.bool_(True))
 
     def _jit(self, function: Any, *static: Sizes) -> Any:
         key = (function.__name__, static)
@@ -142,10 +152,21 @@ class TaskExecutable:
     def _grown(self, old: Sizes, new: Sizes, s: Values) -> Values:
         return state.grown(self.plan(old.lanes == 1), old, new, s, self.options.stats)
 
+    def _bytes(self, now: Sizes) -> int:
+        """The size of all arrays together."""
+        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self._empty, now))))
+
     def _run(
-        self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array
+        self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array, isolate: bool | None = None
     ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
         """Begin a run, or go on with one, until all examples have returned or nothing has room to run.
+
+        Args:
+            now: The sizes of the arrays.
+            s: The state.
+            args: The arguments.
+            begins: bool[]: whether the run begins.
+            isolate: Whether visits read in loops of their own; None: where XLA's options make it necessary.
 
         Returns:
             The results; the state; whether the run needs more room; bool[examples]: those that have no result.
@@ -153,7 +174,7 @@ class TaskExecutable:
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self._stored(args, now.lanes)
         s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example), s)
-        isolate = not xla_options.keeps_in_place()
+        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
         machine = Machine(prepared, now, fixed, self.options.stats, isolate)
         s, trips = Trips(machine).run(s)
         left = sum((s[lists.count(block.label)] for block in prepared.blocks), jnp.zeros((), jnp.int32)) > 0

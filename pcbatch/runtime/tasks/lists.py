@@ -97,7 +97,8 @@ def _one_by_one(mask: jax.Array, most: jax.Array) -> tuple[jax.Array, jax.Array]
         return c[0].at[c[1]].set(k, mode="promise_in_bounds"), c[1] + mask[k].astype(I32)
 
     start = (jnp.zeros(mask.shape[0], I32), jnp.zeros((), I32))
-    source, n = lax.fori_loop(jnp.zeros((), I32), most, step, start)
+    end = jnp.where(jnp.any(mask), most, 0)  # often nothing is to be found, as where frames have all they wait for
+    source, n = lax.fori_loop(jnp.zeros((), I32), end, step, start)
     return source, n
 
 

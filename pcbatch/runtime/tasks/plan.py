@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.ops import Fail
@@ -34,7 +35,7 @@ from pcbatch.runtime.vm.block_body import BlockCode
 DEST, ROOT, FRAME, SERIAL = "@dest", "@root", "@frame", "@serial"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BlockPlan:
     """One block with its list.
 
@@ -67,11 +68,11 @@ class BlockPlan:
 
     @property
     def finishes_only(self) -> bool:
-        """Whether tasks always end here, so that a visit needs no room."""
-        return not self.pushes
+        """Whether tasks that have waited for nothing always end here, as in the leaves of a tree."""
+        return not self.pushes and not self.block.joins
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class TaskPlan:
     """A task program prepared for emission.
 
@@ -119,6 +120,22 @@ class TaskPlan:
     def block(self, label: str) -> BlockPlan:
         """The block of this label."""
         return next(block for block in self.blocks if block.label == label)
+
+    @cached_property
+    def first(self) -> tuple[BlockPlan, ...]:
+        """The blocks that no record reaches after the first ones have left: they run before all trips, in this order.
+
+        They need neither frames nor more room on lists than there are examples.
+        """
+        before: dict[str, set[str]] = {block.label: set() for block in self.blocks}
+        for block in self.blocks:
+            for label in block.pushes:
+                before[label].add(block.label)
+        calm = [b for b in self.blocks if not (b.block.joins or sites.opens(b.block) or spawns(b.block))]
+        found: dict[str, BlockPlan] = {}
+        while more := [b for b in calm if b.label not in found and before[b.label] <= found.keys()]:
+            found |= {block.label: block for block in more}
+        return tuple(found.values())
 
     @property
     def entry(self) -> BlockPlan:

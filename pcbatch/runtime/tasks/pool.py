@@ -54,12 +54,6 @@ def add_result(s: Values, key: str, dest: jax.Array, mask: jax.Array, value: Any
     s[key] = _as_frames(new, s[key])
 
 
-def read_results(s: Values, key: str, frames: jax.Array, slot: int) -> Any:
-    """Return the results at one slot of frames."""
-    array = s[key]
-    return _as_places(array).at[frames * array.shape[1] + slot].get(mode="clip")
-
-
 def _as_places(array: Any) -> Any:
     return array.reshape(-1, *array.shape[2:])
 

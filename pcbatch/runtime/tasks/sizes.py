@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from pcbatch.runtime.tasks.plan import BlockPlan, TaskPlan
 
-WIDTH = 256  # records of a visit
+LEAST_WIDTH, MOST_WIDTH = 256, 1024  # records of a visit
 RESERVE = 64  # frames for those that go on one by one
 POOL_PER_EXAMPLE = 64  # frames
-LEAST_POOL, LEAST_ROOM = 8, 64  # times the width
+LEAST_POOL, LEAST_ROOM = 16, 64  # times the width
+GROWTH = 4  # every size is one more program to compile
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +61,19 @@ class Sizes:
             if n > 0 and not (plan.block(label).block.joins or plan.block(label).block.open)
         }
 
-    def larger(self, plan: TaskPlan) -> Sizes:
-        """Return larger sizes, for a run that is stuck with these."""
-        frames = 2 * self.frames if plan.framed else 0
-        return replace(self, frames=frames, room=self.room if plan.bounded else 2 * self.room)
+    def larger(self, pool_is_empty: bool) -> Sizes:
+        """Return larger sizes, for a run that is stuck with these: of the pool if no frame is free, else of lists."""
+        if pool_is_empty:
+            return replace(self, frames=GROWTH * self.frames)
+        return replace(self, room=GROWTH * self.room)
 
 
 def chosen(
     plan: TaskPlan, lanes: int, width: int | None, frames: int | None, reserve: int | None, room: int | None
 ) -> Sizes:
     """Return the sizes for a number of examples; what is not None is as given."""
-    width = WIDTH if width is None else width
+    if width is None:
+        width = min(MOST_WIDTH, max(LEAST_WIDTH, 1 << (lanes - 1).bit_length()))
     reserve = min(RESERVE, 16 + width) if reserve is None else reserve
     if frames is None:
         frames = max(LEAST_POOL * width + reserve, POOL_PER_EXAMPLE * lanes)

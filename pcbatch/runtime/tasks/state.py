@@ -111,7 +111,7 @@ def grown(plan: TaskPlan, old: Sizes, new: Sizes, s: Values, stats: bool) -> Val
             out[key] = array
         elif key != pool.FREE:
             out[key] = lax.dynamic_update_slice_in_dim(out[key], array, 0, 0)
-    if plan.framed:
+    if plan.framed and new.frames > old.frames:
         added = jnp.arange(old.lanes + old.frames, new.lanes + new.frames, dtype=I32)
         free = lax.dynamic_update_slice_in_dim(out[pool.FREE], s[pool.FREE][: old.frames], 0, 0)
         out[pool.FREE] = lax.dynamic_update_slice_in_dim(free, added, s[pool.FREE_COUNT], 0)

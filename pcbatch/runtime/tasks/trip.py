@@ -20,10 +20,12 @@ from pcbatch.runtime.tasks.visit import FAILED, VISITS, Machine
 from pcbatch.runtime.vm.block_body import Values
 
 I32 = jnp.int32
-NARROWER = 4  # of a cheap block, the parts of the full width at which it is emitted too
-LEAST = 8  # records of the narrowest visits that expensive blocks are emitted for
+PARTS, LEAST_CHEAP = 4, 64
+WIDE, NARROWER = 512, 8  # from that width on a cheap block is emitted at such a part of it, too
+MOST, LEAST = 256, 8  # records of the widest and the narrowest visits that expensive blocks are emitted for
 FAILED_AT = "failed:trip"  # key in the loop: the last trip before which no task had failed
 PATIENCE = 1024  # trips, besides as many again as were made, that a run goes on after a task has failed
+SWEEPS = 1024  # visits after which a trip goes on, though cheap blocks still can run
 Body = Callable[[Values], Values]
 
 
@@ -48,6 +50,8 @@ class Trips:
                 after[FAILED_AT] = jnp.where(jnp.any(s[FAILED]), s[FAILED_AT], trips)
             return after, s[VISITS], trips + 1
 
+        for block in self.machine.plan.first:
+            state = self._drain(state, [block], patience=None)  # they form no loop
         fails = self.machine.plan.fails
         first = {FAILED_AT: jnp.zeros((), I32)} if fails else {}
         start = ({**state, **first}, state[VISITS] - 1, jnp.zeros((), I32))
@@ -61,61 +65,60 @@ class Trips:
 
     def trip(self, s: Values) -> Values:
         """Return the state after one trip."""
-        plan = self.machine.plan
-        cheap = [block for block in plan.blocks if not block.expensive]
+        blocks = [block for block in self.machine.plan.blocks if block not in self.machine.plan.first]
+        cheap = [block for block in blocks if not block.expensive]
         cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
-        dear = [block for block in plan.blocks if block.expensive]
+        dear = [block for block in blocks if block.expensive]
         if not dear:
             return self._sweep(s, cheap)
         s = self._drain(s, cheap)
         for block in sorted(dear, key=lambda block: not block.finishes_only):
-            s = self._ladder(s, block, until_empty=block.finishes_only)
+            s = self._drain(s, [block]) if block.finishes_only else self._ladder(s, block)
         return s
 
     def _sweep(self, s: Values, blocks: Sequence[BlockPlan]) -> Values:
         for block in blocks:
-            s = self._ladder(s, block, until_empty=False)
+            s = self._ladder(s, block)
         return s
 
-    def _drain(self, s: Values, blocks: Sequence[BlockPlan]) -> Values:
-        """Sweep until none of these blocks can run."""
-        if len(blocks) == 1:
-            return self._ladder(s, blocks[0], until_empty=True)
+    def _drain(self, s: Values, blocks: Sequence[BlockPlan], patience: int | None = SWEEPS) -> Values:
+        """Sweep until none of these blocks can run, for so many visits at most."""
+        if not blocks:
+            return s
+        begun = s[VISITS]
 
         def some(s: Values) -> jax.Array:
             can = jnp.zeros((), bool)
             for block in blocks:
                 can = can | (self.available(s, block) > 0)
-            return can
+            return can if patience is None else can & (s[VISITS] - begun < patience)
 
+        if len(blocks) == 1 and len(self.widths(blocks[0])) == 1:
+            return self._ladder(s, blocks[0], again=some)
         return guarded(some(s), lambda s: self._sweep(s, blocks), s, some)
 
-    def _ladder(self, s: Values, block: BlockPlan, until_empty: bool) -> Values:
+    def _ladder(self, s: Values, block: BlockPlan, again: Callable[[Values], jax.Array] | None = None) -> Values:
         """Visit a block at the narrowest width that holds the records that may run, or at the widest."""
         widths = self.widths(block)
         changed = written(lambda s: self.machine.visit(block, s, jnp.zeros((), I32), widths[-1]), s)
         for width, less in zip(widths, (*widths[1:], 0), strict=True):
-            widest = width == widths[0]
-
-            def fits(s: Values, width: int = width, less: int = less, widest: bool = widest) -> jax.Array:
-                n = self.available(s, block)
-                return n > less if widest else (n > less) & (n <= width)
+            n = self.available(s, block)
+            fits = n > less if width == widths[0] else (n > less) & (n <= width)
 
             def visit(s: Values, width: int = width) -> Values:
                 return self.machine.visit(block, s, jnp.minimum(self.available(s, block), width), width)
 
-            s = guarded(fits(s), visit, s, fits if until_empty and widest else None, changed)
+            s = guarded(fits, visit, s, again, changed)
         return s
 
     def widths(self, block: BlockPlan) -> tuple[int, ...]:
         """Return the widths at which a block is emitted, from wide to narrow."""
         width = self.machine.sizes.width
-        if not block.expensive:
-            return (width, width // NARROWER) if width >= 16 * NARROWER else (width,)
-        found = [width]
-        while found[-1] > LEAST:
-            found.append(max(LEAST, found[-1] // 2))
-        return tuple(found)
+        if block.expensive:
+            return _halves(min(width, MOST), 2, LEAST)
+        if any(other.expensive for other in self.machine.plan.blocks):  # these wait for what cheap visits send them
+            return _halves(width, PARTS, LEAST_CHEAP)
+        return (width, width // NARROWER) if width >= WIDE else (width,)
 
     # What may run
 
@@ -147,6 +150,14 @@ class Trips:
                 theirs = _top(s, other)
                 alone = alone & (mine > theirs if other.number < block.number else mine >= theirs)
         return alone
+
+
+def _halves(width: int, part: int, least: int) -> tuple[int, ...]:
+    """Return a width and parts of it, down to the least."""
+    found = [width]
+    while found[-1] > least:
+        found.append(max(least, found[-1] // part))
+    return tuple(found)
 
 
 def _top(s: Values, block: BlockPlan) -> jax.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, assert_never
 
@@ -34,6 +35,7 @@ from pcbatch.runtime.vm.layout import PER_BLOCK
 from pcbatch.runtime.vm.run_once import isolated
 
 I32 = jnp.int32
+ROW = 8  # elements: a row of a frame's places that is so short is written at once
 VISITS = "serial"  # state key: visits so far, int32[]
 FAILED = "failed"  # state key: bool[examples]: some task of the example has failed
 Mask = jax.Array | None  # None: all places that have popped a record
@@ -46,6 +48,16 @@ class Read(NamedTuple):
     values: Values  # variables that the end of the block uses
     dest: jax.Array | None  # int32[width]: where the task's results go
     root: jax.Array | None  # int32[width]: its example
+
+
+class Given(NamedTuple):
+    """A result that is known where a task would be started, for a place of the open frame."""
+
+    key: str
+    slot: int
+    mask: jax.Array
+    value: Any
+    adds: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,7 @@ class _Visit:
     k: jax.Array
     width: int
     pushed: dict[str, dict[int, Entry]] = field(default_factory=dict)
+    given: list[Given] = field(default_factory=list)
     frame: jax.Array | None = None  # int32[width]: the open frame of each place
     ok: jax.Array = field(init=False)  # bool[width]: the places that have popped a record, those in front
 
@@ -140,13 +153,9 @@ class _Visit:
 
     def _held(self, s: Values, frame: jax.Array) -> Values:
         """What frames hold for the block after the `sync`."""
-        held: Values = {}
-        for v, home in self.machine.plan.sites.homes[self.block.label].items():
-            if home.slot is None:
-                held[v] = s[home.key].at[frame].get(mode="clip")
-            else:
-                held[v] = pool.read_results(s, home.key, frame, home.slot)
-        return held
+        homes = self.machine.plan.sites.homes[self.block.label]
+        rows = {home.key: s[home.key].at[frame].get(mode="clip") for home in homes.values()}
+        return {v: rows[home.key] if home.slot is None else rows[home.key][:, home.slot] for v, home in homes.items()}
 
     # Frames
 
@@ -178,6 +187,7 @@ class _Visit:
         for k, op in enumerate(spawned):
             rank = len(spawned) - k  # the call that Python makes first comes to lie on top
             self._spawn(op, rank, read, started if isinstance(op, Spawn) else inherited, added)
+        self._fill()
         finished: Mask | bool = False
         synced = _Tally(self.width)
         for mask, leaf in self._leaves(block.terminator, None, read):
@@ -241,20 +251,37 @@ class _Visit:
                 self._push(way.label, rank, mask, {p: read.values[v] for p, v in way.args}, dest, read)
 
     def _place(self, op: Spawn, mask: Mask, way: Start | Give, read: Read) -> jax.Array:
-        """Return the place of the open frame for what is spawned, after what is known already is written there."""
+        """Return the place of the open frame for what is spawned, and note what is to be written there at once."""
         plan = self.machine.plan
         assert self.frame is not None
-        results = plan.sites.of(storage(plan.program, op.dsts))
-        dest: jax.Array = self.frame * I32(results.slots) + I32(plan.sites.slots[op.dsts])
+        results, slot = plan.sites.of(storage(plan.program, op.dsts)), plan.sites.slots[op.dsts]
         if isinstance(way, Give):
-            write = pool.add_result if op.adds else pool.put_result
             for key, source in zip(results.keys, way.values, strict=True):
-                write(self.s, key, dest, self._mask(mask), read.values[source])
+                self.given.append(Given(key, slot, self._mask(mask), read.values[source], op.adds))
         elif not op.adds and plan.block(way.label).adds:  # a sum begins at zero
             for key in results.keys:
                 zero = jnp.zeros((self.width, *self.s[key].shape[2:]), self.s[key].dtype)
-                pool.put_result(self.s, key, dest, self._mask(mask), zero)
+                self.given.append(Given(key, slot, self._mask(mask), zero, False))
+        dest: jax.Array = self.frame * I32(results.slots) + I32(slot)
         return dest
+
+    def _fill(self) -> None:
+        """Write the results that are known already to the open frame."""
+        for key in dict.fromkeys(one.key for one in self.given):
+            assert self.frame is not None
+            array, mine = self.s[key], [one for one in self.given if one.key == key]
+            set_, added = ([one for one in mine if one.adds is adds] for adds in (False, True))
+            slots = array.shape[1]
+            if opens(self.block.block) and slots > 1 and math.prod(array.shape[1:]) <= ROW:
+                # Nothing is in the frame yet: one row is written sooner than several places.
+                row = [jnp.zeros((self.width, *array.shape[2:]), array.dtype)] * slots
+                for one in set_:
+                    row[one.slot] = jnp.where(_wide(one.mask, one.value), one.value.astype(array.dtype), row[one.slot])
+                self.s[key] = pool.put(array, self.frame, self.ok, jnp.stack(row, axis=1))
+                set_ = []
+            for one in (*set_, *added):
+                write = pool.add_result if one.adds else pool.put_result
+                write(self.s, key, self.frame * I32(slots) + I32(one.slot), one.mask, one.value)
 
     def _push(self, target: str, rank: int, mask: Mask, values: Values, dest: jax.Array | None, read: Read) -> None:
         """Note records for a list; those of one rank are pushed in one go, as no place has two of them."""

@@ -1,0 +1,46 @@
+"""Whether tasks pay: what they move and open, against what lanes waste.
+
+Costs are those of `lowering/analysis/cost.py`, in about one arithmetic operation each. A task moves its record once per
+visit, and opens, fills and leaves a frame, which takes as long as some dozens of operations; lanes wait for each other
+and compute for those that stand elsewhere. So sums, which need no frame, always pay, and frames where there is work for
+each call, or several examples of different size. Records of hundreds of numbers cost more to move than is gained,
+unless a block is so expensive that its records should gather.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pcbatch.ir.tasks import OpenFrame, TaskBlock, TaskProgram
+from pcbatch.lowering.tasks.tail_duplication import cost
+
+LARGE = 100  # numbers in a record
+EXPENSIVE = 2000.0  # cost of a block for which it pays to move large records
+ONE_EXAMPLE = 32.0  # cost of all blocks from which on frames pay for a single example
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """Whether tasks pay for any number of examples, why not, and whether they do for one."""
+
+    pays: bool
+    reason: str
+    for_one: bool
+
+
+def worth(program: TaskProgram) -> Worth:
+    """Estimate whether a program runs faster by tasks than in lanes."""
+    frames = any(isinstance(op, OpenFrame) for block in program.blocks for op in block.ops)
+    if not frames:
+        return Worth(True, "sums need no frames", True)
+    most = max(cost(block) for block in program.blocks)
+    size = max(_size(block, program) for block in program.blocks)
+    if size > LARGE and most < EXPENSIVE:
+        return Worth(False, f"a record of {size:,} numbers costs more to move than is gained", False)
+    return Worth(True, "calls have frames", sum(cost(block) for block in program.blocks) >= ONE_EXAMPLE)
+
+
+def _size(block: TaskBlock, program: TaskProgram) -> int:
+    """The numbers of a record."""
+    return sum(math.prod(t.shape) for v in block.params if (t := program.types[v]) is not None)
