@@ -65,8 +65,9 @@ def through_interpreters(program: PythonProgram, seed: int) -> bool:
 
 
 def through_jax(program: PythonProgram, seed: int) -> bool:
-    """What JAX runs."""
-    check_jax(prepare(program, seed, JAX_LANES), VARIANTS[seed % len(VARIANTS)], np.random.default_rng(seed))
+    """What JAX runs; programs of independent calls as tasks, where that is possible."""
+    options = {"fork": "auto"} if isinstance(program, ForkingProgram) else VARIANTS[seed % len(VARIANTS)]
+    check_jax(prepare(program, seed, JAX_LANES), options, np.random.default_rng(seed))
     return False
 
 

@@ -140,6 +140,7 @@ bb1:
 bb2:
   t = { n > 3 }
   a = { n - 1 }
+  w = call @f(a)
   branch t, bb3, bb4
 bb3:
   x, y = call @g(a)
@@ -150,9 +151,9 @@ bb4:
 bb5:
   b = { n - 2 }
   u = call @f(b)
-  r = { x * 0.5 - u }
+  r = { x * 0.5 - u * w }
   return""",
-        "t: bool[]  a, b, y, z: i32[]  x, u: f32[]",
+        "t: bool[]  a, b, y, z: i32[]  x, u, w: f32[]",
     )
     + """func @g(m: i32[]) -> (p: f32[], q: i32[]) {
   c: i32[]
@@ -265,8 +266,9 @@ def test_frames_in_a_loop_close_in_each_round() -> None:
 
 
 def test_calls_on_two_paths_may_share_a_result() -> None:
-    """The one that gives `x` is a call with other results beside on each path."""
-    lowered(SHARED_RESULT, (0,), (3,), (7,))
+    """The one that gives `x` has another result beside on each path: both are waited for where the paths meet."""
+    programs = lowered(SHARED_RESULT, (0,), (3,), (7,))
+    assert all(not block.open or block.label != "f.bb5" for block in programs[0].blocks)
 
 
 def test_dependent_calls_are_left_to_lanes() -> None:

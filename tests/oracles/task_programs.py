@@ -20,6 +20,7 @@ from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import lower_tasks, pipeline, qualify
+from pcbatch.runtime.tasks import plan
 from tests.oracles.numpy_jaxpr import on_numpy
 
 ORDERS = 2  # of tasks, besides that of the meaning, for the first and the last program; others are run in one
@@ -58,7 +59,7 @@ def check_tasks(cfg: CfgProgram, examples: Sequence[Sequence[Any]], seed: int) -
 
     Raises:
         WrongTasks: a program of tasks means something else.
-        InternalError: the verifier objects to one.
+        InternalError: the verifier or the machine objects to one.
     """
     rng = random.Random(seed)
     params = cfg.function(cfg.entry).params
@@ -67,6 +68,8 @@ def check_tasks(cfg: CfgProgram, examples: Sequence[Sequence[Any]], seed: int) -
     programs = [*task_programs(cfg, shared)]
     if not programs:
         return False
+    for single in (False, True):
+        plan.make(programs[-1][1], single)  # refuses what the machine cannot run
     expected = [_ending(lambda e=e: interpret_cfg(plain, e)[0]) for e in examples]
     for name, tasks in programs:
         runnable = on_numpy(tasks)

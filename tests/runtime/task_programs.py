@@ -90,6 +90,37 @@ def fib_plain_frames() -> TaskProgram:
     return TaskProgram("bb0", ("n",), ("r",), t, (), (), (bb0, bb1, bb2, bb3))
 
 
+def ignored_results() -> TaskProgram:
+    """`f(n - 1); f(n - 2); return 7`: a block after a `sync` that takes nothing."""
+    t = Types(n=I32, a=I32, b=I32)
+    bb0 = TaskBlock("bb0", ("n",), (t.prim("c", "n", lambda n: n <= 1),), TaskFork("c", jump("bb1"), jump("bb2", "n")))
+    bb1 = TaskBlock("bb1", (), (t.prim("r", "", lambda: jnp.int32(1)),), Finish(("r",)))
+    ops = (
+        t.prim("x", "n", lambda n: n - 1),
+        t.prim("y", "n", lambda n: n - 2),
+        OpenFrame(),
+        Spawn(("a",), Start("bb0", (("n", "x"),))),
+        Spawn(("b",), Start("bb0", (("n", "y"),))),
+    )
+    bb2 = TaskBlock("bb2", ("n",), ops, sync("bb3"))
+    bb3 = TaskBlock("bb3", (), (t.prim("s", "", lambda: jnp.int32(7)),), Finish(("s",)), joins=True)
+    return TaskProgram("bb0", ("n",), ("r",), t, (), (), (bb0, bb1, bb2, bb3))
+
+
+def one_name_on_two_paths() -> TaskProgram:
+    """One frame whose paths give `a`, of `g(n - 1)` or of `h(n - 1)`, beside one other result or none."""
+    t = Types(n=I32, m=I32, k=I32, a=I32, b=F32)
+    ops = (t.prim("x", "n", lambda n: n - 1), t.prim("c", "n", lambda n: n % 2 == 0), OpenFrame())
+    f = TaskBlock("f", ("n",), ops, TaskFork("c", jump("even", "x"), jump("odd", "x")))
+    even = TaskBlock("even", ("x",), (Spawn(("b", "a"), Start("g", (("m", "x"),))),), sync("bb1"), open=True)
+    odd = TaskBlock("odd", ("x",), (Spawn(("a",), Start("h", (("k", "x"),))),), sync("bb2"), open=True)
+    bb1 = TaskBlock("bb1", ("a",), (t.prim("r", "a", lambda a: a + 1),), Finish(("r",)), joins=True)
+    bb2 = TaskBlock("bb2", ("a",), (t.prim("s", "a", lambda a: a * 2),), Finish(("s",)), joins=True)
+    g = TaskBlock("g", ("m",), (t.prim("u v", "m", lambda m: (jnp.float32(0.5), m + 10)),), Finish(("u", "v")))
+    h = TaskBlock("h", ("k",), (t.prim("w", "k", lambda k: k + 20),), Finish(("w",)))
+    return TaskProgram("f", ("n",), ("r",), t, (), (), (f, even, odd, bb1, bb2, g, h))
+
+
 def fib_sums(peeled: bool = True) -> TaskProgram:
     t = Types(n=I32, r=I32)
     c = t.prim("c", "n", lambda n: n <= 1)

@@ -12,6 +12,7 @@ import pytest
 
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import Finish, TaskBlock, TaskFork, TaskProgram
+from pcbatch.ir.verifier import verify
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions, lists, state
 from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.tasks.visit import Machine
@@ -37,6 +38,19 @@ def values(program: TaskProgram, args: Mapping[str, Any], lanes: int, **options:
 @pytest.mark.parametrize("make", [programs.fib_frames, programs.fib_sums])
 def test_examples_of_fibonacci(make: Callable[[], TaskProgram], options: Sized) -> None:
     assert values(make(), {"n": N}, 7, **options)[0].tolist() == FIB
+
+
+def test_a_block_after_a_sync_may_take_nothing() -> None:
+    found = values(programs.ignored_results(), {"n": N}, 7, width=16)[0]
+    assert found.tolist() == [1 if n <= 1 else 7 for n in N]
+
+
+def test_calls_on_two_paths_may_give_one_variable() -> None:
+    """Each path finds it where its own call has left it."""
+    program = programs.one_name_on_two_paths()
+    assert verify(program) == ()
+    found = values(program, {"n": N}, 7, width=16)[0]
+    assert found.tolist() == [n + 19 + n + 19 if n % 2 else n + 10 for n in N]
 
 
 @pytest.mark.parametrize("make", [programs.fib_plain_frames, lambda: programs.fib_sums(peeled=False)])

@@ -309,13 +309,9 @@ class _FunctionLowering:
             return
         if not body.state.open:
             body.ops.append(OpenFrame())
-        pending = body.state.results
         for dsts in sorted(want.calls - body.state.calls):
-            if not pending.isdisjoint(dsts):  # calls on two paths have one result in common: each gives what it lacks
-                dsts = tuple(v for v in dsts if v not in pending and v in self.live_in[target])
             if self.live_in[target].isdisjoint(dsts):
                 continue
-            pending |= {*dsts}
             for v in dsts:
                 if self.known(v) is None and v not in body.names:
                     self.define(body, _zero(v, self.function.types[v]))

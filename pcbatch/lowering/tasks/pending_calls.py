@@ -7,7 +7,8 @@
 A forward data-flow problem. A call need not be waited for before an operation reads or assigns one of its results, a
 condition or a `return` does, or the function returns. As late as possible is best: two calls that are pending together
 run side by side. The state joins by union where paths meet; at the head of a loop, calls stay pending only if they are
-so on all ways to it, as each round would open a frame for them otherwise.
+so on all ways to it, as each round would open a frame for them otherwise. Nor do they where paths meet whose calls have
+only some results in common, `x, y` and `x, z`: a place in a frame belongs to all results of one call.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ class Pending:
     def results(self) -> frozenset[str]:
         """The variables that have no value yet."""
         return frozenset(v for dsts in self.calls for v in dsts)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether two calls, from different paths, have some of their results in common, but not all."""
+        return sum(map(len, self.calls)) > len(self.results)
 
 
 CLOSED = Pending()
@@ -83,6 +89,7 @@ class _Analysis:
                 if block.label in self.number and self.is_head(block.label) and entering[block.label].open
                 if any(not leaving[s].open for s in self.sources[block.label] if s in leaving)
             }
+            mixed |= {label for label, state in entering.items() if state.overlaps}
             if not mixed:
                 break
             self.closed |= mixed

@@ -139,18 +139,14 @@ def _homes(
     places: Mapping[Types, Results],
 ) -> tuple[dict[str, dict[str, Home]], dict[str, ArrayType]]:
     found: dict[str, dict[str, Home]] = defaultdict(dict)
-    for part in parts.values():
-        spawned = dict.fromkeys(op.dsts for block in part for op in block.ops if isinstance(op, Spawn))
-        result = {
-            v: Home(key, slots[dsts])
-            for dsts in spawned
-            for v, key in zip(dsts, places[storage(program, dsts)].keys, strict=True)
-        }
-        for leaf in (leaf for block in part for leaf in leaves(block.terminator) if isinstance(leaf, Sync)):
-            saved = {v for v, _ in leaf.args}
-            for v in program.block(leaf.target).params:
-                if v not in saved and found[leaf.target].setdefault(v, result[v]) != result[v]:
-                    raise InternalError(f"{leaf.target} finds {v} at two places")
+    for block, spawned in (item for part in parts.values() for item in _spawned(part)):
+        for target, saved in ((leaf.target, leaf.args) for leaf in leaves(block.terminator) if isinstance(leaf, Sync)):
+            homes = found[target]
+            waited = {*program.block(target).params} - {v for v, _ in saved}
+            for dsts in spawned:
+                for v, key in zip(dsts, places[storage(program, dsts)].keys, strict=True):
+                    if v in waited and homes.setdefault(v, Home(key, slots[dsts])) != Home(key, slots[dsts]):
+                        raise InternalError(f"{target} finds {v} at two places")
     cells: dict[str, ArrayType] = {}
     for block in (block for block in program.blocks if block.joins):
         used: dict[ArrayType, int] = defaultdict(int)
@@ -162,7 +158,25 @@ def _homes(
             used[type_] += 1
             cells[key] = type_
             found[block.label][v] = Home(key, None)
-    return {label: dict(homes) for label, homes in found.items()}, cells
+    return {block.label: dict(found[block.label]) for block in program.blocks if block.joins}, cells
+
+
+def _spawned(part: tuple[TaskBlock, ...]) -> Iterator[tuple[TaskBlock, tuple[tuple[str, ...], ...]]]:
+    """Blocks in which a frame is open, the one that opens it first, with what may be spawned for it by their end."""
+    blocks = {block.label: block for block in part}
+    spawned: dict[str, dict[tuple[str, ...], None]] = {part[0].label: {}}
+    work = [part[0].label]
+    while work:
+        block = blocks[work.pop()]
+        done = spawned[block.label] | {op.dsts: None for op in block.ops if isinstance(op, Spawn)}
+        for target in (leaf.target for leaf in leaves(block.terminator) if isinstance(leaf, TaskJump)):
+            known = spawned.get(target)
+            if known is None or not done.keys() <= known.keys():
+                spawned[target] = {**(known or {}), **done}
+                work.append(target)
+    for block in part:
+        own = {op.dsts: None for op in block.ops if isinstance(op, Spawn)}
+        yield block, tuple(spawned[block.label] | own)
 
 
 def _spawns_in_loop(part: tuple[TaskBlock, ...]) -> bool:

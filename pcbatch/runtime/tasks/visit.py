@@ -97,10 +97,6 @@ class _Visit:
     pushed: dict[str, dict[int, Entry]] = field(default_factory=dict)
     given: list[Given] = field(default_factory=list)
     frame: jax.Array | None = None  # int32[width]: the open frame of each place
-    ok: jax.Array = field(init=False)  # bool[width]: the places that have popped a record, those in front
-
-    def __post_init__(self) -> None:
-        self.ok = jnp.arange(self.width, dtype=I32) < self.k
 
     def run(self) -> Values:
         self.s[VISITS] = self.s[VISITS] + 1
