@@ -1,4 +1,4 @@
-"""Lists and texts of lanes as `Ragged` and `Texts` in results, and these as lists and texts of lanes in arguments."""
+"""Lists, deques and texts of lanes as `Ragged` and `Texts` in results, and these in arguments as lists and texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from pcbatch.containers.capacity import rounded
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.host_forms import register, replaced
+from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.ordered_keys import with_ordered_keys
@@ -29,6 +31,35 @@ def _of_lists(lists: Rows) -> Ragged:
         return kind(_nothing(lists.length), lists.length)
     values = jax.tree.map(lambda x: _of_rows(x) if isinstance(x, Rows) else x, lists.columns, is_leaf=_is_rows)
     return kind(values, lists.length)
+
+
+def _of_deques(deques: LaneDeque) -> Ragged:
+    """The form of a deque in results: that of a list of its elements, from the first one on."""
+    state, columns = deques.state, deques.columns
+    if isinstance(state, jax.ShapeDtypeStruct):
+        lengths: Any = jax.ShapeDtypeStruct(state.shape[:-1], state.dtype)  # type: ignore[no-untyped-call]
+    else:
+        lengths = _column(state, 0)
+        if not isinstance(columns, Unset):
+            starts = _column(state, 1)
+            columns = jax.tree.map(lambda leaf: _from_start(leaf, starts), columns)
+    return _of_lists(LaneList.tree_unflatten(deques.origins, (columns, lengths)))
+
+
+def _column(state: Any, k: int) -> Any:
+    return jnp.asarray(np.asarray(state)[:, k]) if is_concrete(state) else state[:, k]
+
+
+def _from_start(leaf: Any, starts: Any) -> Any:
+    """Return a column of rings, [lanes, capacity, ...], with the element of each start in place 0."""
+    lanes, capacity = leaf.shape[:2]
+    if is_key(leaf) or not (isinstance(leaf, np.ndarray) or is_concrete(leaf)):
+        order = (jnp.asarray(starts)[:, None] + jnp.arange(capacity)) % capacity
+        return leaf[jnp.arange(lanes)[:, None], order]
+    # On the host, without a program of XLA for each shape.
+    order = (np.asarray(starts)[:, None].astype(np.int64) + np.arange(capacity)) % capacity
+    moved = np.asarray(leaf)[np.arange(lanes)[:, None], order]
+    return moved if isinstance(leaf, np.ndarray) else jnp.asarray(moved)
 
 
 def _of_texts(text: Rows) -> Texts:
@@ -53,6 +84,8 @@ def _is_rows(value: object) -> bool:
 
 register(LaneList, _of_lists)
 register(LaneTuple, _of_lists)
+for _deque in (LaneDeque, LaneQueue, LaneStack):
+    register(_deque, _of_deques)
 register(LaneText, _of_texts)
 
 

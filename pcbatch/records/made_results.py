@@ -20,6 +20,7 @@ from pcbatch.containers.dict_forms import sequence_of
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.host_forms import register, replaced
+from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.optional import Optional
 from pcbatch.records.decode import MemberValue
 from pcbatch.records.made import MadeSchema, heap_lists, made_schema, mentions_made
@@ -218,12 +219,19 @@ class _Objects:
                 if isinstance(part, Ref) and part.pcbatch_type.table == MADE_TABLE:
                     found += [int(part.pcbatch_id)]
                 elif isinstance(part, Rows):
-                    length = int(part.length)
+                    places = list(_places(part))
                     rows = jax.tree.leaves(part.columns, is_leaf=lambda leaf: isinstance(leaf, Ref))
                     for leaf in rows:
                         if isinstance(leaf, Ref) and leaf.pcbatch_type.table == MADE_TABLE:
-                            found += np.asarray(leaf.pcbatch_id)[:length].ravel().tolist()
+                            found += np.asarray(leaf.pcbatch_id)[places].ravel().tolist()
         return [one for one in found if one >= 0 and one not in self.known]
+
+
+def _places(rows: Rows) -> Sequence[int]:
+    """The places of the elements of a list of one lane, in order; a deque begins anywhere."""
+    if not isinstance(rows, LaneDeque):
+        return range(int(rows.length))
+    return [(int(rows.start) + k) % rows.capacity for k in range(int(rows.length))]
 
 
 @jax.tree_util.register_pytree_node_class
