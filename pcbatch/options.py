@@ -14,6 +14,7 @@ from pcbatch.errors import UsageError
 STRATEGIES = ("pc", "local")
 SCHEDULES = ("auto", "earliest", "largest", "sweep", "drain")
 EMITTERS = ("auto", "guard", "port", "mask")
+FORKS = ("auto", "always", "never")
 OVERFLOW = ("wrap", "fail")
 MATH_ERRORS = ("raise", "nan")
 ON_FAILURE = ("warn", "error", "ignore")
@@ -85,6 +86,7 @@ class Options:
     schedule: Any = "auto"
     emitter: str = "auto"
     modes: Any = None
+    fork: str = "never"
     max_depth: int | None = None
     max_steps: int | None = None
     max_length: int | None = None
@@ -103,6 +105,7 @@ class Options:
             _check_schedule(self.schedule)
         _one_of("emitter", self.emitter, EMITTERS)
         _check_modes(self.modes)
+        _one_of("fork", self.fork, FORKS)
         _positive("max_depth", self.max_depth)
         _positive("max_steps", self.max_steps)
         _positive("max_length", self.max_length)

@@ -21,6 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.contexts import setting
+
 Tracer = jax.core.Tracer
 
 
@@ -57,11 +59,8 @@ KINDS = (bool, int, float, complex)
 def noting() -> Iterator[Notes]:
     """Record the origins of one primitive's values within the context, starting with none."""
     notes = Notes()
-    token = _notes.set(notes)
-    try:
+    with setting(_notes, notes):
         yield notes
-    finally:
-        _notes.reset(token)
 
 
 def is_noting() -> bool:

@@ -3,7 +3,8 @@
 Mixed ranks and mixed dtypes are refused (the machine must be explicit about its own), warnings are errors
 (`setup.cfg`), there are two devices, and Hypothesis is reproducible. Most of the time goes into compiling, so LLVM's
 optimiser is off (the passes of XLA itself are not), and XLA's thread pools are, because pytest-xdist already uses every
-core. Flags in the environment win: `XLA_FLAGS=--xla_backend_optimization_level=3` is what users have.
+core. Older emitters compile most programs (`emitters.py`). Flags in the environment win:
+`XLA_FLAGS="--xla_backend_optimization_level=3 --xla_cpu_use_fusion_emitters=true"` is what users have.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 
+from tests import emitters
+
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("PCBATCH_ON_FAILURE", "ignore")  # JAX keeps no program that can warn in its persistent cache
 os.environ["XLA_FLAGS"] = " ".join(
-    [
-        *("--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"),
-        *("--xla_cpu_multi_thread_eigen=false", "--xla_cpu_parallel_codegen_split_count=1"),
-        os.environ.get("XLA_FLAGS", ""),
-    ]
+    emitters.choose(
+        [
+            *("--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"),
+            *("--xla_cpu_multi_thread_eigen=false", "--xla_cpu_parallel_codegen_split_count=1"),
+            *os.environ.get("XLA_FLAGS", "").split(),
+        ]
+    )
 )
 
 import hypothesis
@@ -90,3 +95,11 @@ def dtype_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
     marker = request.node.get_closest_marker("promotion")
     with jax.numpy_dtype_promotion(marker.args[0] if marker else "strict"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def compiled_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The emitters and options of XLA that users have, in tests of the machine."""
+    folder = request.node.nodeid.split("/")[1]
+    if folder in emitters.MACHINE or request.node.get_closest_marker("in_place"):
+        emitters.use_those_of_users(monkeypatch)

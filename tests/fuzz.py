@@ -70,9 +70,9 @@ def draw(seed: int, count: int, check: Callable[..., None], *strategies: Any) ->
     hypothesis.seed(seed)(hypothesis.settings(max_examples=count, **SETTINGS)(given))()
 
 
-def through_interpreters(program: RandomProgram) -> None:
-    """Four oracles: plain Python and the interpreters of all stages."""
-    check_stages(prepare(program, zlib.crc32(program.text.encode()), STAGE_LANES))
+def through_interpreters(program: RandomProgram) -> bool:
+    """Four oracles: plain Python and the interpreters of all stages; gives whether calls may run side by side."""
+    return "tasks" in check_stages(prepare(program, zlib.crc32(program.text.encode()), STAGE_LANES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,13 @@ def through_jax(program: RandomProgram, way: Way) -> None:
     check_jax(prepare(program, zlib.crc32(program.text.encode()), JAX_LANES), way.options, way.lanes, way.jit)
 
 
-def interpreters_batch(seed: int, count: int = STAGES_PER_SEED) -> None:
-    """The programs of one seed through the interpreters."""
+def interpreters_batch(seed: int, count: int = STAGES_PER_SEED) -> int:
+    """The programs of one seed through the interpreters; gives how many have calls that may run side by side."""
+    forking = 0
 
     def check(program: RandomProgram) -> None:
-        through_interpreters(program)
+        nonlocal forking
+        forking += through_interpreters(program)
 
     gc.collect()
     gc.disable()  # a sixth of the time goes into looking at what JAX keeps; a batch leaves little garbage
@@ -112,6 +114,7 @@ def interpreters_batch(seed: int, count: int = STAGES_PER_SEED) -> None:
         draw_programs(seed, count, check)
     finally:
         gc.enable()
+    return forking
 
 
 def jax_batch(seed: int, count: int = JAX_PER_SEED) -> None:
@@ -146,13 +149,14 @@ def python_batch(seed: int, count: int = PYTHON_PER_SEED) -> None:
 def explore(first: int, seconds: float, batches: int | None, kinds: Sequence[str]) -> int:
     """Run batches until the time is over; gives the number of failing ones."""
     started, done, failures = time.monotonic(), Counter[str](), 0
+    run: dict[str, Callable[[int], int | None]]
     run = {"interpreters": interpreters_batch, "jax": jax_batch, "gradients": gradients_batch, "python": python_batch}
     sizes = dict(zip(KINDS, (STAGES_PER_SEED, JAX_PER_SEED, GRADIENTS_PER_SEED, PYTHON_PER_SEED), strict=True))
-    seed = first
+    seed, forking = first, 0
     while time.monotonic() - started < seconds and (batches is None or seed < first + batches):
         for kind in kinds:
             try:
-                run[kind](seed)
+                forking += run[kind](seed) or 0
             except Exception as error:
                 failures += 1
                 notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("program with")]
@@ -161,6 +165,7 @@ def explore(first: int, seconds: float, batches: int | None, kinds: Sequence[str
             done[kind] += sizes[kind]
         seed += 1
         counts = ", ".join(f"{done[kind]:,} programs through {kind}" for kind in kinds)
+        counts += f", {forking:,} of them with forks" if forking else ""
         progress = f"seeds {first} to {seed - 1}: {counts}, {failures} failures, {time.monotonic() - started:,.0f} s"
         print(f"\r{progress}", end="", flush=True)
     print()

@@ -25,13 +25,14 @@ from tests.oracles.python_gradients import check_gradients
 from tests.oracles.python_programs import START, Endless, Refused, check_jax, check_stages, prepare
 from tests.oracles.reduce_program import reduced
 from tests.programs.container_programs import TAPE, PythonProgram, program_of
+from tests.programs.forking_programs import ForkingProgram, forking_program
 from tests.programs.small_programs import SmallProgram, small_program
 
 STAGE_LANES = 4
 JAX_LANES = 5
 SMALL_TAPE = 400  # bytes
 KINDS = ("interpreters", "jax", "gradients")
-GRAMMARS = ("small", "large")
+GRAMMARS = ("small", "large", "forks")
 ROOMY = 16  # elements that containers have room for at first, where growing is not what is tried
 KEPT = {"interpreters": 100, "jax": 20, "gradients": 20}  # programs between two times that caches are emptied
 REDUCING = 60.0  # seconds
@@ -50,43 +51,49 @@ class Tally:
 
 def drawn(seed: int, grammar: str = "large", smooth: bool = False) -> PythonProgram:
     """The program of a seed."""
+    if grammar == "forks":
+        return forking_program(seed)
     rng = random.Random(seed)
     return program_of(rng.randbytes(TAPE)) if grammar == "large" else small_program(rng.randbytes(SMALL_TAPE), smooth)
 
 
-def through_interpreters(program: PythonProgram, seed: int) -> None:
-    """Plain Python and the interpreters of all stages; every fourth program begins with little room."""
-    small = isinstance(program, SmallProgram) and seed % 4
-    check_stages(prepare(program, seed, STAGE_LANES), ROOMY if small else START)
+def through_interpreters(program: PythonProgram, seed: int) -> bool:
+    """Plain Python and the interpreters of all stages; every fourth program begins with little room. Gives whether
+    calls may run side by side."""
+    small = isinstance(program, SmallProgram | ForkingProgram) and seed % 4
+    return check_stages(prepare(program, seed, STAGE_LANES), ROOMY if small else START)
 
 
-def through_jax(program: PythonProgram, seed: int) -> None:
+def through_jax(program: PythonProgram, seed: int) -> bool:
     """What JAX runs."""
     check_jax(prepare(program, seed, JAX_LANES), VARIANTS[seed % len(VARIANTS)], np.random.default_rng(seed))
+    return False
 
 
-def derivatives(program: PythonProgram, seed: int) -> None:
+def derivatives(program: PythonProgram, seed: int) -> bool:
     """Derivatives, one in three of them forward."""
     assert isinstance(program, SmallProgram)
     check_gradients(program, seed, reverse=seed % 3 > 0)
+    return False
 
 
 CHECKS = {"interpreters": through_interpreters, "jax": through_jax, "gradients": derivatives}
 
 
 def outcome(program: PythonProgram, seed: int, kind: str) -> str:
-    """What comes of a program, in a few words: "same", "endless", a code, or the failure."""
+    """What comes of a program, in a few words: "same", "forks" (the same, and calls may run side by side), "endless", a
+    code, or the failure."""
     wide = any(k in ("flt", "flist") for _, k in program.params)
     try:
         with jax.numpy_dtype_promotion("standard"), jax.enable_x64(wide):
-            CHECKS[kind](program, seed)
+            forks = CHECKS[kind](program, seed)
     except Endless:
         return "endless"
     except Refused as refused:
         return f"{refused.code}: {refused.title}"
     except Exception as error:
         return f"failure {type(error).__name__}: {error}\n{''.join(traceback.format_exc().splitlines(True)[-12:])}"
-    return "same"
+    return "forks" if forks else "same"
 
 
 def run(seed: int, kind: str, tally: Tally, as_is: bool, grammar: str = "large") -> None:

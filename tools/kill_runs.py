@@ -68,7 +68,7 @@ def compute(kind: str, path: Path | None = None) -> np.ndarray:
 
 
 def child(kind: str, folder: Path) -> None:
-    """What is killed."""
+    """The run that is killed."""
     from pcbatch.runtime.execute import host_loop
 
     host_loop.STRETCH = 0.01  # so short a run has many looks
@@ -122,7 +122,7 @@ def _written(path: Path) -> int:
 
 
 def times(kind: str, count: int, seed: int = 0, kills: int = 3) -> tuple[int, int]:
-    """How often the bits were right, and how many children were killed."""
+    """The number of times that the bits were right, and of children that were killed."""
     expected, chance, right, killed = compute(kind), random.Random(seed), 0, 0
     with tempfile.TemporaryDirectory() as there:
         for k in range(count):

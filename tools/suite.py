@@ -56,7 +56,7 @@ def report() -> bool:
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """What the report says, from coverage's JSON: the total last, where CI looks for it."""
+    """The lines of the report, from coverage's JSON: the total last, where CI looks for it."""
     short = {name: file for name, file in found["files"].items() if file["summary"]["percent_covered"] < WANTED}
     out = [
         f"  {name}: {_percent(file['summary'])}, not run: {ranges(file['missing_lines'])}"

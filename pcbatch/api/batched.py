@@ -23,6 +23,7 @@ from pcbatch.call.results import Result
 from pcbatch.call.signature import checked_names, signature
 from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
+from pcbatch.contexts import setting
 from pcbatch.frontend import assigned_items
 from pcbatch.frontend.source.callee import Target
 from pcbatch.options import Options, checked_lanes
@@ -372,11 +373,8 @@ class Batched(Generic[P, R]):
             55
         """
         converted, named = plain_arguments(self.fn, args, kwargs, assigned_items(self.fn))
-        token = _plainly.set(True)
-        try:
+        with setting(_plainly, True):
             return self.fn(*converted, **named)  # type: ignore[no-any-return]
-        finally:
-            _plainly.reset(token)
 
     def with_options(self, **changes: Any) -> Batched[P, R]:
         """Change some options, in a new object that shares no compiled program with this one.

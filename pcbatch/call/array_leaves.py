@@ -47,6 +47,7 @@ def _lane_axis_first_of_shape(name: str, leaf: Any, axis: int | None, sizes: dic
 
 
 def as_jax_array(name: str, leaf: Any) -> Any:
+    """Return a leaf of the argument `name` as an array of JAX; raises UsageError for one that JAX cannot hold."""
     try:
         return jnp.asarray(leaf)
     except OverflowError as error:

@@ -24,7 +24,7 @@ from pcbatch.lowering.diagnose.primitive_errors import NOT_CONSTANT, NOT_CONSTAN
 from pcbatch.lowering.diagnose.traceback_spans import Frame, called, user_frames
 from pcbatch.lowering.typing.abstract_values import Leaf
 from pcbatch.lowering.typing.infer import Inferred
-from pcbatch.lowering.typing.trace import ChangedArgument
+from pcbatch.lowering.typing.trace_errors import ChangedArgument
 from pcbatch.origins import KINDS
 
 CODES = frozenset({"PCB304", "PCB305", "PCB306"})

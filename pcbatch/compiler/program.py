@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import FunctionType
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,8 @@ from pcbatch.call.out_axes import move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
+from pcbatch.compiler.executable import Executable
+from pcbatch.compiler.fork import NOT_FORKED, Forked, forked
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.compiler.result_axes import OutAxes
@@ -43,43 +45,13 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
+from pcbatch.runtime.tasks.chunks import run_chunks
+from pcbatch.runtime.tasks.executable import TaskExecutable
+from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_tracing, replaying
 from pcbatch.runtime.vm.status import Site
 from pcbatch.transforms import Notice, UnsharingProgram, forward_only, traced_run
-
-
-class Executable(Protocol):
-    """A program that a strategy has made: ways to run it, and to look at it."""
-
-    @property
-    def depth(self) -> int:
-        """The nested calls that `lower` leaves room for."""
-
-    @property
-    def params(self) -> tuple[str, ...]:
-        """The names of the arguments, in order."""
-
-    def where(self, pc: int, back: int | None = None) -> Site:
-        """Return where a lane stopped, by its final program counter and the return address of its last call."""
-
-    def run(self, args: Any, lanes: int, mesh: Devices = None) -> RawResult:
-        """Run all lanes to their end, spread over the devices of a mesh."""
-
-    def map(self, args: Any, inputs: int, lanes: int | None, mesh: Devices) -> RawResult:
-        """Run all inputs through `lanes` lanes on each device; None: the executable decides."""
-
-    def map_chunks(self, pieces: Iterable[Chunk], common: Any, flow: ChunkPlan, mesh: Devices) -> RawResult:
-        """Run inputs that come in chunks."""
-
-    def lower(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
-        """`jax.stages.Lowered` of a run."""
-
-    def outcome(self, result: Any, depth: int, lanes: int, mesh: Devices) -> RawResult:
-        """The raw result of what the executable of `lower(...).compile()` returned, with stacks of this depth."""
-
-    def jaxpr(self, args: Any, lanes: int, mesh: Devices = None) -> Any:
-        """Return the jaxpr of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +100,7 @@ class Program:
         notices: of failing lanes, inside `jit`.
         room_notes: why containers of its last run could not have more room, if lanes have needed it.
         may_be_full: whether a lane may end because a container of it has no room.
+        forked: whether independent calls run side by side, and why.
     """
 
     stages: Stages
@@ -139,6 +112,12 @@ class Program:
     notices: dict[str, Notice] = field(default_factory=dict, compare=False)
     room_notes: tuple[str, ...] = ()
     may_be_full: bool = False
+    forked: Forked = NOT_FORKED
+
+    @property
+    def tasks(self) -> TaskExecutable | None:
+        """What runs independent calls side by side."""
+        return self.executable.tasks if isinstance(self.executable, PcExecutable) else None
 
     @property
     def capacity(self) -> int:
@@ -200,10 +179,21 @@ class Program:
             program = self._operation(args)
             if program is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
+            if self.tasks is not None and where is None:
+                return self._run_tasks(self.tasks, args, given)
             outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
         return self._execute(given, where, run)
+
+    def _run_tasks(self, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments) -> RawResult:
+        """Run a call by tasks, and what they cannot finish by lanes."""
+        assert isinstance(self.executable, PcExecutable)
+        named = self.executable.named(tasks)
+        mapped = frozenset(self.mapped(given))
+        by_task = frozenset(v for v, name in named.items() if name in mapped)
+        outcome = run_chunks(tasks, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
+        return completed(outcome, args, mapped, self.executable.run, self.executable.machine.layout.exit)
 
     def _operation(self, args: Any) -> UnsharingProgram | None:
         """The program that a run is an operation of, if JAX traces it."""
@@ -222,6 +212,8 @@ class Program:
 
         def run(args: Any) -> RawResult:
             program = self._operation(args)
+            if program is None and self.tasks is not None and where is None and lanes is None:
+                return self._run_tasks(self.tasks, args, given)
             if program is None:
                 return self.executable.map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)
@@ -345,13 +337,16 @@ def compile_signature(
     with using_rules(NumberRules(options.overflow, options.math_errors)):
         stages = compile_stages(fn, is_batched, given.types, given.shared, order_for(options), recompile.captured)
     axes = OutAxes(fn.__name__, stages, options.out_axes, given.shared)
+    fork = forked(fn.__name__, stages, options, given.shared)
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     donated = frozenset(_leaves(stages, options.donate_argnames))
-    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated)
-    return _complete(Program(stages, options, executable, block_infos(stages.opt), axes, recompile))
+    tasks = None if fork.program is None else TaskExecutable(fork.program)
+    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, tasks)
+    program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
+    return _complete(replace(program, forked=fork))
 
 
 def _complete(program: Program) -> Program:

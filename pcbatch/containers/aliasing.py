@@ -6,22 +6,15 @@ an inner object is not one of the object around it.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
-import jax
-import numpy as np
-
+from pcbatch.containers.choices import Choice, choice_of
 from pcbatch.containers.container import Container
 from pcbatch.containers.copies import source_of_copy, with_origins
+from pcbatch.containers.object_parts import IMMUTABLE, parts_of
 from pcbatch.containers.optional import Optional
-
-IMMUTABLE = (bool, int, float, complex, str, bytes, type, range, slice, jax.Array, np.generic, np.dtype)
-"""Types without mutable parts; which arrays of JAX are views of others is found in the jaxpr."""
 
 CAPTURED = -1
 """In place of the number of an input: an object that existed before, such as a global list."""
@@ -40,45 +33,6 @@ class Alias(NamedTuple):
     own_source: bool
 
 
-Choices = dict[int, tuple[Any, tuple[Any, ...], object]]
-_choices: ContextVar[Choices | None] = ContextVar("pcbatch_choices", default=None)
-
-
-@contextmanager
-def noting_choices() -> Iterator[None]:
-    """Remember, while a primitive is traced, of which objects those are that it has made by `one_of`."""
-    token = _choices.set({})
-    try:
-        yield
-    finally:
-        _choices.reset(token)
-
-
-def one_of(made: Any, objects: Sequence[Any], group: object = None) -> Any:
-    """Return a value that was computed by a selection, and note that in Python it is one of these objects.
-
-    Two values of one `group`, such as the elements of a sorted list, are never one object.
-    """
-    choices = _choices.get()
-    if choices is None or not _may_change(made):
-        return made
-    choices[id(made)] = (made, tuple(objects), object() if group is None else group)
-    found = parts_of(made)
-    if found is not None and not isinstance(made, Container | Optional):
-        for k, part in enumerate(found[1]):
-            one_of(part, [_part(each, k, len(found[1])) for each in objects], group)
-    return made
-
-
-def _may_change(value: Any) -> bool:
-    return not (value is None or isinstance(value, IMMUTABLE))
-
-
-def _part(value: Any, k: int, count: int) -> Any:
-    found = parts_of(value)
-    return value if found is None or len(found[1]) != count else found[1][k]
-
-
 class Parts:
     """The mutable objects of a value, by keys; `repeated` tells whether one object stands at several places in it."""
 
@@ -95,24 +49,20 @@ class Parts:
     def _add(self, value: Any, level: set[Key]) -> None:
         if value is None or isinstance(value, IMMUTABLE) or len(self._seen) > MOST:
             return
+        if (choice := choice_of(value)) is not None:
+            self._add_choice(choice, level)
         if isinstance(value, Optional):
             self._add(value.value, level)
             return
-        choice = (_choices.get() or {}).get(id(value))
-        if choice is not None:
-            self._add_choice(choice[1], choice[2], level)
         if isinstance(value, Container):
             self._add_container(value, level)
-            return
-        if isinstance(value, Optional):
-            self._add(value.value, level)
             return
         children = parts_of(value)
         if children is None:
             return
         mutable, inside = children
         if id(value) in self._seen:
-            self.repeated |= mutable
+            self.repeated |= mutable or holds_objects(inside)
             return
         self._seen.add(id(value))
         self._kept.append(value)
@@ -125,13 +75,13 @@ class Parts:
         for part in inside:
             self._add(part, self.inner)
 
-    def _add_choice(self, objects: tuple[Any, ...], group: object, level: set[Key]) -> None:
+    def _add_choice(self, choice: Choice, level: set[Key]) -> None:
         """Add the objects of which a value is one."""
-        for each in objects:
+        for each in choice.objects:
             parts = Parts(each)
             self._kept.append(parts)
             for key in parts.own:
-                self.repeated |= self._groups.setdefault(key, group) is not group
+                self.repeated |= self._groups.setdefault(key, choice.group) is not choice.group
             level |= parts.own
             self.inner |= parts.inner
 
@@ -170,24 +120,9 @@ class Parts:
                 keys |= parts.own | parts.inner
 
 
-def parts_of(value: Any) -> tuple[bool, list[Any]] | None:
-    """Return whether an object can be changed, and what it holds; None for an object without parts."""
-    if isinstance(value, Optional):
-        return False, [value.value]
-    if isinstance(value, np.ndarray):
-        return True, [value.base] if isinstance(value.base, np.ndarray) else []
-    if isinstance(value, dict):
-        return True, list(value.values())
-    if isinstance(value, tuple | frozenset):
-        return False, list(value)
-    if isinstance(value, list | set):
-        return True, list(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
-        return not type(value).__dataclass_params__.frozen, fields  # type: ignore[attr-defined]
-    if hasattr(value, "__dict__") and not callable(value):
-        return True, list(vars(value).values())
-    return None
+def holds_objects(value: Any) -> bool:
+    """Return whether a value holds an object that can be changed, below the value itself."""
+    return any(kind == "object" for kind, _ in Parts(value).inner)
 
 
 def aliases(results: list[Any], inputs: list[Any], fn: Callable[..., Any]) -> Iterator[Alias]:

@@ -5,9 +5,10 @@ It belongs to the program. Where a lane needs more, the run is repeated by a pro
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
+
+from pcbatch.contexts import setting
 
 START_CAPACITY = 32  # first guess, a power of two
 LARGEST = 2**24  # elements, beyond which no container gets more room by itself
@@ -29,14 +30,9 @@ def capacity() -> int:
     return _capacity.get()
 
 
-@contextlib.contextmanager
-def using_capacity(elements: int) -> Iterator[None]:
+def using_capacity(elements: int) -> AbstractContextManager[None]:
     """Give new containers room for this many elements within the context."""
-    token = _capacity.set(elements)
-    try:
-        yield
-    finally:
-        _capacity.reset(token)
+    return setting(_capacity, elements)
 
 
 def next_capacities(elements: int, needed: int, limit: int) -> tuple[int, ...]:

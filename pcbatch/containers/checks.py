@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 from pcbatch.containers.capacity import FullError
+from pcbatch.contexts import setting
 
 CAPACITY = "capacity"
 """The name in place of an exception's for a container that is full, which is no fault of the program."""
@@ -47,11 +48,8 @@ _collected: ContextVar[list[Check] | None] = ContextVar("pcbatch_checks", defaul
 def collecting() -> Iterator[list[Check]]:
     """Collect the checks of one primitive within the context, in the order in which they are made."""
     checks: list[Check] = []
-    token = _collected.set(checks)
-    try:
+    with setting(_collected, checks):
         yield checks
-    finally:
-        _collected.reset(token)
 
 
 def require(holds: Any, exception: str, *message: Any) -> None:

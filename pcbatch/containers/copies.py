@@ -10,30 +10,38 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 
 from pcbatch.containers.container import Container
+from pcbatch.containers.object_parts import parts_of
+from pcbatch.contexts import setting
 
-_copies: ContextVar[dict[int, tuple[Any, Any, list[Any]]] | None] = ContextVar("pcbatch_copies", default=None)
+C = TypeVar("C")
 
 
+class Copy(NamedTuple):
+    """An object that was read from a container; `inside` are the objects and leaves that it held then."""
+
+    element: Any
+    container: Any
+    inside: list[Any]
+
+
+_copies: ContextVar[dict[int, Copy] | None] = ContextVar("pcbatch_copies", default=None)
+# By the identity of a container: that container, and one of which it has the elements.
 _origins: ContextVar[dict[int, tuple[Any, Any]] | None] = ContextVar("pcbatch_container_origins", default=None)
 
 
 @contextlib.contextmanager
 def noting_copies() -> Iterator[None]:
-    """Remember within the context which objects are copies."""
-    token, other = _copies.set({}), _origins.set({})
-    try:
+    """Remember within the context which objects are copies, and which containers have the elements of others."""
+    with setting(_copies, {}), setting(_origins, {}):
         yield
-    finally:
-        _copies.reset(token)
-        _origins.reset(other)
 
 
-def holds_same(new: Any, old: Any) -> Any:
+def holds_same(new: C, old: Any) -> C:
     """Remember that a new container has the elements of another one; return it."""
     origins = _origins.get()
     if origins is not None and new is not old:
@@ -60,22 +68,21 @@ def note_copy(container: Any, element: Any) -> Any:
 
 
 def note_value(container: Any, element: Any) -> Any:
-    """Remember the same of an element that may be a list of the lane, and no view."""
+    """Remember that an element, which may be a list of the lane but no view, is a copy; return it."""
     copies = _copies.get()
     found = None if copies is None else _inside(element)
     if copies is None or found is None:
         return element
     mutable, inside = found
     if mutable:
-        copies[id(element)] = (element, container, inside)
+        copies[id(element)] = Copy(element, container, inside)
     for part in inside:
         note_copy(container, part)
     return element
 
 
 def _inside(value: Any) -> tuple[bool, list[Any]] | None:
-    from pcbatch.containers.aliasing import parts_of
-
+    """Whether an object can be changed, and what it holds; None for an object without parts."""
     return (True, jax.tree.leaves(value)) if isinstance(value, Container) else parts_of(value)
 
 
@@ -83,7 +90,7 @@ def source_of_copy(value: Any) -> Any:
     """Return the container that an object is a copy from; None if it is none."""
     copies = _copies.get()
     found = None if copies is None else copies.get(id(value))
-    return None if found is None else found[1]
+    return None if found is None else found.container
 
 
 def forget_copy(value: Any) -> None:
@@ -96,8 +103,8 @@ def forget_copy(value: Any) -> None:
 
 def changed_copy() -> Any:
     """Return a copy that is not any more what it was when it was read; None if there is none."""
-    for element, _, before in (_copies.get() or {}).values():
-        _, now = _inside(element) or (True, [])
-        if len(before) != len(now) or any(a is not b for a, b in zip(before, now, strict=True)):
-            return element
+    for copy in (_copies.get() or {}).values():
+        _, now = _inside(copy.element) or (True, [])
+        if len(copy.inside) != len(now) or any(a is not b for a, b in zip(copy.inside, now, strict=True)):
+            return copy.element
     return None

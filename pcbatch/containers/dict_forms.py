@@ -15,6 +15,7 @@ from pcbatch.containers.host_forms import register
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.containers.lane_text import LaneText
+from pcbatch.containers.lane_tuple import LaneTuple
 from pcbatch.containers.optional import Optional
 from pcbatch.diagnostics.short_repr import clipped
 
@@ -107,14 +108,21 @@ class Sets(_OfLanes):
         return _element(table.keys, place)
 
 
+def sequence_of(rows: Rows, elements: list[Any]) -> list[Any] | tuple[Any, ...] | str:
+    """Return the value of Python for a list, a tuple or a text of a lane, given its elements (of a text, the codes)."""
+    match rows:
+        case LaneText():
+            return "".join(map(chr, elements))
+        case LaneTuple():
+            return tuple(elements)
+    return elements
+
+
 def _element(columns: Any, place: tuple[Any, ...]) -> Any:
     """The element at a place of columns, as a value of Python."""
     if isinstance(columns, Rows):
-        if isinstance(columns.columns, Unset):
-            return []
-        if isinstance(columns, LaneText):
-            return "".join(map(chr, columns.codes[place][: int(columns.length[place])].tolist()))
-        return [_element(columns.columns, (*place, k)) for k in range(int(columns.length[place]))]
+        count = 0 if isinstance(columns.columns, Unset) else int(columns.length[place])
+        return sequence_of(columns, [_element(columns.columns, (*place, k)) for k in range(count)])
     if isinstance(columns, Optional):
         return _element(columns.value, place) if columns.present[place] else None
     children, tree = jax.tree.flatten(columns, is_leaf=lambda part: part is not columns)

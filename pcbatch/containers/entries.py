@@ -116,7 +116,8 @@ class Entries(Container):
         if self.table is None:
             return LaneList.from_list([])  # type: ignore[no-any-return]
         columns = self.table.entries(part)
-        return holds_same(LaneList.tree_unflatten(origins, (columns, self.table.count)), self)  # type: ignore[no-any-return]
+        values: LaneList = LaneList.tree_unflatten(origins, (columns, self.table.count))
+        return holds_same(values, self)
 
     def keys_list(self) -> LaneList:
         """Return the keys in the order of insertion."""

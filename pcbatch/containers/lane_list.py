@@ -18,20 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
+from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import capacity as start_capacity
 from pcbatch.containers.capacity import rounded
 from pcbatch.containers.checks import require, require_room
 from pcbatch.containers.columns import Unset, chosen, padded, put, room, taken
 from pcbatch.containers.copies import holds_same
-from pcbatch.containers.elements import (
-    blank,
-    join_origins,
-    lists_in,
-    origins_of,
-    prepare,
-    stacked,
-    unify,
-)
+from pcbatch.containers.elements import blank, join_origins, lists_in, origins_of, prepare, stacked, unify
 from pcbatch.containers.indices import Span, checked_index, integer, length_of_range, narrowed, repeated, span
 from pcbatch.containers.lane_sequence import LaneSequence
 from pcbatch.containers.ordered_keys import keeping_order
@@ -73,7 +66,10 @@ class LaneList(LaneSequence):
         if lists_in(value):
             title = "all elements of `[xs] * n` are one list, and a change of one would be seen in all"
             raise Refusal("PCB304", title, helps=(SHARED_HELP,))
-        return cls.repeated(value, _at_least_zero(narrowed(integer(n, "can't multiply sequence by non-int"))))
+        new = cls.repeated(value, _at_least_zero(narrowed(integer(n, "can't multiply sequence by non-int"))))
+        if holds_objects([value]):
+            new.held = (value, value)  # one object stands at several places
+        return new
 
     @classmethod
     def repeated(cls, value: Any, n: Any) -> Any:

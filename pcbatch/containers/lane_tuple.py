@@ -3,7 +3,7 @@
     tuple(xs)                              as long as the list
     transposed([[1, 2, 3], [4, 5, 6]])     [(1, 4), (2, 5), (3, 6)], the elements of `zip(*rows)`
 
-A tuple with a length that is known while compiling is Python's own; these two kinds do not meet in one variable.
+A tuple with a length that is known while compiling is Python's own, until it meets one of the lane (`known_tuples`).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def transposed(rows: Any, strict: bool = False) -> Any:
     rows = sure(rows, "Value after * must be an iterable, not NoneType")
     if isinstance(rows, LaneList):
         return _of_lists(rows._plain(), strict)
-    if isinstance(rows, jax.Array) and rows.ndim >= 2:
+    if isinstance(rows, jax.Array) and rows.ndim >= 2 and len(rows):
         return LaneList.tree_unflatten((Origin.NUMBER,) * len(rows), (tuple(rows), rows.shape[1]))
     if isinstance(rows, list | tuple) and any(isinstance(row, LaneList) for row in rows):
         return _of_known(list(rows), strict)
@@ -125,8 +125,6 @@ def _of_tuples(rows: LaneList) -> Any:
 def _of_known(rows: list[Any], strict: bool) -> Any:
     """The columns of so many lists as are known while compiling: Python's tuples."""
     lists = [row._plain() if isinstance(row, LaneList) else LaneList.from_list(list(row)) for row in rows]
-    if any(isinstance(row.columns, Unset) for row in lists):
-        return LaneList.from_list([])
     lengths = [row.length for row in lists]
     count = lengths[0]
     for length in lengths[1:]:
@@ -135,6 +133,8 @@ def _of_known(rows: list[Any], strict: bool) -> Any:
     if strict:
         for length in lengths:
             require(length == count, "ValueError", "zip() arguments differ in length")
+    if any(isinstance(row.columns, Unset) for row in lists):
+        return LaneList.from_list([])
     size = min(room(row.columns, 0) or 0 for row in lists)
     columns = tuple(jax.tree.map(lambda leaf: leaf[:size], row.columns) for row in lists)
     origins = tuple(origin for row in lists for origin in row.origins)

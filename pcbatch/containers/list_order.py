@@ -13,6 +13,7 @@ import numpy as np
 from pcbatch.containers.checks import require
 from pcbatch.containers.columns import Unset, one_level, room
 from pcbatch.containers.elements import Rows, list_class, parts, prepare
+from pcbatch.containers.known_tuples import tuple_beside
 from pcbatch.containers.mapping import mapped
 from pcbatch.containers.optional import Optional, is_none, narrowed, unwrapped
 from pcbatch.errors import Refusal
@@ -64,17 +65,15 @@ def _equal_lists(a: Any, b: Any) -> Any:
 def _both_lists(a: Any, b: Any) -> tuple[Any, Any] | None:
     """The two values as lists of the lane; None if one of them is no list of the same kind."""
     kind = type(a) if isinstance(a, Rows) else type(b)
-    values = [_of_kind(value, kind) for value in (a, b)]
+    values = [_beside(a, b), _beside(b, a)]
     return None if any(type(value) is not kind for value in values) else (values[0]._plain(), values[1]._plain())
 
 
-def _of_kind(value: Any, kind: type) -> Any:
+def _beside(value: Any, other: Any) -> Any:
     """A list or tuple that is known while compiling as one of the lane, if it is compared with one of its kind."""
-    if type(value) is list and kind is list_class():
+    if type(value) is list and type(other) is list_class():
         return prepare(value)
-    if type(value) is tuple and kind.__name__ == "LaneTuple":
-        return kind.from_list(value)  # type: ignore[attr-defined]
-    return value
+    return tuple_beside(value, (), other)
 
 
 def _pairs(a: Any, b: Any, compared: Callable[[Any, Any], Any]) -> Any:

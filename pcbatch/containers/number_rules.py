@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+
+from pcbatch.contexts import setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,9 @@ def rules() -> NumberRules:
     return _rules.get()
 
 
-@contextlib.contextmanager
-def using(new: NumberRules) -> Iterator[None]:
+def using(new: NumberRules) -> AbstractContextManager[None]:
     """Put rules into force within the context."""
-    token = _rules.set(new)
-    try:
-        yield
-    finally:
-        _rules.reset(token)
+    return setting(_rules, new)
 
 
 @contextlib.contextmanager

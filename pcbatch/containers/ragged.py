@@ -137,9 +137,11 @@ class Ragged:
 
     def __repr__(self) -> str:
         leaves = jax.tree.leaves(self)  # lengths of a gradient are of JAX's type without values, float0
-        if all(is_concrete(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind != "V") for leaf in leaves):
-            return f"Ragged({clipped(repr(self.tolist()), MOST)})"
-        return f"Ragged(values={self.values!r}, lengths={self.lengths!r})"
+        known = all(is_concrete(leaf) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind != "V") for leaf in leaves)
+        name = type(self).__name__
+        if known and np.ndim(self.lengths):
+            return f"{name}({clipped(repr(self.tolist()), MOST)})"
+        return f"{name}(values={self.values!r}, lengths={self.lengths!r})"
 
 
 @jax.tree_util.register_pytree_with_keys_class

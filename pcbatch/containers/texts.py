@@ -103,7 +103,8 @@ class Texts:
         return self.tolist() == other if isinstance(other, list) else NotImplemented
 
     def __repr__(self) -> str:
-        if any(isinstance(leaf, jax.core.Tracer | jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(self)):
+        traced = any(isinstance(leaf, jax.core.Tracer | jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(self))
+        if traced or not np.ndim(self.lengths):  # parts of one, as `jax.tree.map` may make them
             return f"Texts(codes={self.codes!r}, lengths={self.lengths!r})"
         return f"Texts({clipped(repr(self.tolist()), MOST)})"
 

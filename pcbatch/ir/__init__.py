@@ -1,1 +1,1 @@
-"""The intermediate representations: both program types, their text form, rules, analyses and interpreters."""
+"""The intermediate representations: the three forms of programs, their text form, rules, analyses and interpreters."""

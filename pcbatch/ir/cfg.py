@@ -15,15 +15,15 @@ from pcbatch.ir.types import ArrayType
 class Call:
     """A call `dsts = func(args)` of another function of the program, or of the same one.
 
-    `same` are arguments whose objects the callee changes: among `dsts` they are these objects. Only the front end reads
-    it.
+    `changed_args` are arguments whose objects the callee changes: among `dsts` they are these objects. Only the front
+    end reads it.
     """
 
     dsts: tuple[str, ...]
     func: str
     args: tuple[str, ...]
     loc: Loc | None = field(default=None, compare=False)
-    same: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    changed_args: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 Op = PureOp | Call | Print | Check

@@ -14,19 +14,40 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.def_use import AnyBlock, AnyOp, AnyTerminator, may_return
 from pcbatch.ir.message import Field
+from pcbatch.ir.op_text import print_op
 from pcbatch.ir.ops import RETURN, Branch, Expr, Jump, Return
-from pcbatch.ir.printer import print_op, print_terminator
+from pcbatch.ir.printer import print_terminator
 from pcbatch.ir.stack import Edge, Fork, PushJump, StackBlock, StackProgram, Var
+from pcbatch.ir.task_text import block_header, declared_names, print_task_op, print_task_terminator
+from pcbatch.ir.tasks import (
+    Finish,
+    Give,
+    Start,
+    Sync,
+    TaskBlock,
+    TaskFork,
+    TaskJump,
+    TaskOp,
+    TaskProgram,
+    TaskTerminator,
+    Way,
+    WayFork,
+    leaves,
+    spawns,
+    ways,
+)
 from pcbatch.ir.types import ArrayType
 
 FORMAT = 2
 
 
-def to_json(program: CfgProgram | StackProgram) -> dict[str, Any]:
+def to_json(program: CfgProgram | StackProgram | TaskProgram) -> dict[str, Any]:
     """Return a program as dicts, lists, strings and numbers, ready for `json.dumps`."""
     if isinstance(program, CfgProgram):
         functions = [_function(function) for function in program.functions]
         return {"format": FORMAT, "stage": "cfg", "entry": program.entry, "functions": functions}
+    if isinstance(program, TaskProgram):
+        return _tasks(program)
     return {
         "format": FORMAT,
         "stage": "stack",
@@ -36,6 +57,34 @@ def to_json(program: CfgProgram | StackProgram) -> dict[str, Any]:
         "vars": [_var(name, var) for name, var in program.vars.items()],
         "prologue": [_node(op) for op in program.prologue],
         "blocks": [_block(block) for block in program.blocks],
+    }
+
+
+def _tasks(program: TaskProgram) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "stage": "tasks",
+        "entry": program.entry,
+        "params": list(program.params),
+        "results": list(program.results),
+        "constants": list(program.constants),
+        "shared": list(program.shared),
+        "sums": sorted(program.sums),
+        "vars": [{"name": name, "type": _type(type_)} for name, type_ in program.types.items()],
+        "prologue": [_node(op) for op in program.prologue],
+        "blocks": [_task_block(block) for block in program.blocks],
+    }
+
+
+def _task_block(block: TaskBlock) -> dict[str, Any]:
+    return {
+        "label": block.label,
+        "function": block.function,
+        "params": list(block.params),
+        "joins": block.joins,
+        "open": block.open,
+        "ops": [_node(op) for op in block.ops],
+        "terminator": _node(block.terminator),
     }
 
 
@@ -56,7 +105,7 @@ def _block(block: AnyBlock) -> dict[str, Any]:
     return {"label": block.label, **source, "ops": ops, "terminator": terminator}
 
 
-def _node(node: AnyOp | AnyTerminator) -> dict[str, Any]:
+def _node(node: AnyOp | AnyTerminator | TaskOp | TaskTerminator | Way) -> dict[str, Any]:
     """`op` is the lower-case class name; the rest are the fields of the dataclass."""
     out: dict[str, Any] = {"op": type(node).__name__.lower()}
     for name in node.__dataclass_fields__:
@@ -64,16 +113,18 @@ def _node(node: AnyOp | AnyTerminator) -> dict[str, Any]:
     return out
 
 
-def _value(value: str | tuple[str | Field, ...] | Expr | Edge | Loc | None) -> Any:
+def _value(value: str | bool | tuple[Any, ...] | Expr | Edge | TaskTerminator | Way | Loc | None) -> Any:
     match value:
-        case Jump() | PushJump() | Return() | Fork():
+        case Jump() | PushJump() | Return() | Fork() | TaskJump() | Sync() | Finish() | TaskFork():
+            return _node(value)
+        case Start() | Give() | WayFork():
             return _node(value)
         case Expr():
             return {"text": value.text, "ins": list(value.ins)}
         case Loc():
             return _loc(value)
         case tuple():
-            return [_field(item) if isinstance(item, Field) else item for item in value]
+            return [_field(item) if isinstance(item, Field) else _value(item) for item in value]
         case _:
             return value
 
@@ -94,8 +145,11 @@ def _loc(loc: Loc | None) -> dict[str, Any] | None:
     return None if loc is None else asdict(loc)
 
 
-def to_dot(program: CfgProgram | StackProgram) -> str:
-    """Return the control flow as a Graphviz digraph: a node per block, edges labelled T, F, call and ret."""
+def to_dot(program: CfgProgram | StackProgram | TaskProgram) -> str:
+    """Return the control flow as a Graphviz digraph: a node per block, edges labelled T, F, call and ret.
+
+    In a task program, edges of `sync` are dashed, and those to blocks at which spawned tasks begin are dotted.
+    """
     lines = ["digraph pcbatch {", '  node [shape=box, fontname="monospace"];']
     if isinstance(program, CfgProgram):
         for i, function in enumerate(program.functions):
@@ -104,18 +158,21 @@ def to_dot(program: CfgProgram | StackProgram) -> str:
             lines += [f"  {line}" for line in _graph(function.blocks, function.types, prefix, function.blocks[:1])]
             lines.append("  }")
         lines += _call_edges(program)
+    elif isinstance(program, TaskProgram):
+        lines += _prologue(program.prologue, program.types, program.entry)
+        lines += _task_graph(program)
     else:
         entry = [block for block in program.blocks if block.label == program.entry]
-        lines += _prologue(program)
+        lines += _prologue(program.prologue, program.vars, program.entry)
         lines += _graph(program.blocks, program.vars, "", entry)
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _prologue(program: StackProgram) -> Iterator[str]:
-    if program.prologue:
-        lines = ["prologue:", *(print_op(op, program.vars) for op in program.prologue)]
-        yield f"  {_quote('prologue')} [label={_label(lines)}, style=dashed];"
-        yield f"  {_quote('prologue')} -> {_quote(program.entry)} [style=dashed];"
+def _prologue(ops: Iterable[AnyOp], declared: Mapping[str, object], entry: str) -> Iterator[str]:
+    lines = [print_op(op, declared) for op in ops]
+    if lines:
+        yield f"  {_quote('prologue')} [label={_label(['prologue:', *lines])}, style=dashed];"
+        yield f"  {_quote('prologue')} -> {_quote(entry)} [style=dashed];"
 
 
 def _graph(
@@ -145,6 +202,35 @@ def _edges(terminator: AnyTerminator, path: str = "") -> list[tuple[str, str]]:
             return _edges(terminator.on_true, path + "T") + _edges(terminator.on_false, path + "F")
         case PushJump(target=target, ret=ret):
             return [(target, f"{path} call".strip()), (ret, f"{path} ret".strip())]
+        case _:
+            return []
+
+
+def _task_graph(program: TaskProgram) -> Iterator[str]:
+    declared = declared_names(program)
+    for block in program.blocks:
+        lines = [f"{block_header(block)}:", *(print_task_op(op, declared) for op in block.ops)]
+        lines.append(print_task_terminator(block.terminator))
+        style = ", style=bold" if block.label == program.entry else ""
+        ends = any(isinstance(leaf, Finish) for leaf in leaves(block.terminator))
+        yield f"  {_quote(block.label)} [label={_label(lines)}{style}{', peripheries=2' if ends else ''}];"
+    for block in program.blocks:
+        for target, label in _task_edges(block.terminator):
+            text = f" [label={_quote(label)}{', style=dashed' if label.endswith('sync') else ''}]" if label else ""
+            yield f"  {_quote(block.label)} -> {_quote(target)}{text};"
+        begun = (way.label for op in spawns(block) for way in ways(op.way) if isinstance(way, Start))
+        for target in dict.fromkeys(begun):
+            yield f"  {_quote(block.label)} -> {_quote(target)} [label={_quote('spawn')}, style=dotted];"
+
+
+def _task_edges(terminator: TaskTerminator, path: str = "") -> list[tuple[str, str]]:
+    match terminator:
+        case TaskJump(target=target):
+            return [(target, path)]
+        case Sync(target=target):
+            return [(target, f"{path} sync".strip())]
+        case TaskFork():
+            return _task_edges(terminator.on_true, path + "T") + _task_edges(terminator.on_false, path + "F")
         case _:
             return []
 

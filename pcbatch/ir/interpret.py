@@ -84,7 +84,7 @@ def interpret_cfg(
         LaneError: If the lane fails or reaches a limit.
         InternalError: If the program breaks a rule of the IR.
     """
-    count = _Counts(namespace or {}, max_steps, max_calls, max_depth)
+    count = Counts(namespace or {}, max_steps, max_calls, max_depth)
     frame = _Frame.enter(program.function(program.entry), args)
     callers: list[tuple[_Frame, Call]] = []
     count.block(frame.where)
@@ -93,10 +93,10 @@ def interpret_cfg(
         if called is not None:
             callers.append((frame, called))
             count.call(len(callers))
-            frame = _Frame.enter(program.function(called.func), [_get(frame.values, a) for a in called.args])
+            frame = _Frame.enter(program.function(called.func), [get_value(frame.values, a) for a in called.args])
             count.block(frame.where)
             continue
-        results = tuple(_get(frame.values, name) for name in frame.function.results)
+        results = tuple(get_value(frame.values, name) for name in frame.function.results)
         if not callers:
             return results, count.trace()
         frame, called = callers.pop()
@@ -115,20 +115,20 @@ def interpret_stack(
 
     Depth is the number of open frames.
     """
-    count = _Counts(namespace or {}, max_steps, None, max_depth)
+    count = Counts(namespace or {}, max_steps, None, max_depth)
     lane = _Lane(dict(zip(program.params, args, strict=True)))
     blocks = {block.label: block for block in program.blocks}
     for op in program.prologue:
-        _pure(op, lane.values, count)
+        run_op(op, lane.values, count)
     label: str | None = program.entry
     while label is not None:
         count.block(label)
         label = lane.run(blocks[label], program, count)
-    return tuple(_get(lane.values, name) for name in program.results), count.trace()
+    return tuple(get_value(lane.values, name) for name in program.results), count.trace()
 
 
 @dataclass(slots=True)
-class _Counts:
+class Counts:
     """The counters and limits of a run, and the names that texts may use."""
 
     namespace: Mapping[str, Any]
@@ -182,7 +182,7 @@ class _Frame:
     def where(self) -> str:
         return f"{self.function.name}:{self.label}"
 
-    def advance(self, count: _Counts) -> Call | None:
+    def advance(self, count: Counts) -> Call | None:
         """Run until the next call, which is returned, or the return of this function."""
         blocks = {block.label: block for block in self.function.blocks}
         while True:
@@ -192,7 +192,7 @@ class _Frame:
                 self.position += 1
                 if isinstance(op, Call):
                     return op
-                _pure(op, self.values, count)
+                run_op(op, self.values, count)
             target = _next(block.terminator, self.values)
             if target is None:
                 return None
@@ -208,7 +208,7 @@ class _Lane:
     slots: list[dict[str, Any]] = field(default_factory=lambda: [{}])
     returns: list[str] = field(default_factory=list)
 
-    def run(self, block: StackBlock, program: StackProgram, count: _Counts) -> str | None:
+    def run(self, block: StackBlock, program: StackProgram, count: Counts) -> str | None:
         """Run a block; return the label of the next one, None at the outermost return."""
         for op in block.ops:
             self._op(op, count)
@@ -217,22 +217,22 @@ class _Lane:
             del self.values[name]
         return target
 
-    def _op(self, op: StackOp, count: _Counts) -> None:
+    def _op(self, op: StackOp, count: Counts) -> None:
         match op:
             case Push(dst=dst, src=src):
                 count.pushes += 1
-                self.slots[-1][dst] = _get(self.values, src)
+                self.slots[-1][dst] = get_value(self.values, src)
             case Pop(dst=dst):
                 count.pops += 1
                 if dst not in self.slots[-1]:
                     raise InternalError(f"pop {dst}: its slot is empty")
                 self.values[dst] = self.slots[-1][dst]
             case _:
-                _pure(op, self.values, count)
+                run_op(op, self.values, count)
 
-    def _jump(self, terminator: StackTerminator, count: _Counts) -> str | None:
+    def _jump(self, terminator: StackTerminator, count: Counts) -> str | None:
         while isinstance(terminator, Fork):
-            taken = bool(_get(self.values, terminator.cond))
+            taken = bool(get_value(self.values, terminator.cond))
             terminator = terminator.on_true if taken else terminator.on_false
         if isinstance(terminator, PushJump):
             count.call(len(self.returns) + 1)
@@ -257,41 +257,43 @@ def _next(terminator: Jump | Branch | Return | Fail, values: Values) -> str | No
         case Jump(target=target):
             return target
         case Branch():
-            target = terminator.on_true if bool(_get(values, terminator.cond)) else terminator.on_false
+            target = terminator.on_true if bool(get_value(values, terminator.cond)) else terminator.on_false
             return None if target == RETURN else target
         case Return():
             return None
         case Fail(kind=kind, name=name, message=message):
-            raise LaneFailed(kind, name, _text(message, values))
+            raise LaneFailed(kind, name, message_text(message, values))
         case _:
             assert_never(terminator)
 
 
-def _text(message: messages.Message, values: Values) -> str:
-    return messages.text(message, {name: _get(values, name) for name in messages.variables(message)})
+def message_text(message: messages.Message, values: Values) -> str:
+    """Return what a message shows."""
+    return messages.text(message, {name: get_value(values, name) for name in messages.variables(message)})
 
 
-def _pure(op: PureOp | Print | Check, values: Values, count: _Counts) -> None:
+def run_op(op: PureOp | Print | Check, values: Values, count: Counts) -> None:
+    """Run an operation that is no call, push or pop, on the values of variables."""
     match op:
         case Prim(dsts=dsts, expr=expr):
             count.texts[expr.text] += 1
-            value = _function(expr, count)(*(_get(values, name) for name in expr.ins))
+            value = _function(expr, count)(*(get_value(values, name) for name in expr.ins))
             _assign(values, dsts, (value,) if len(dsts) == 1 else tuple(value) if dsts else ())
         case Move(dst=dst, src=src):
-            values[dst] = _get(values, src)
+            values[dst] = get_value(values, src)
         case Select():
-            chosen = op.on_true if bool(_get(values, op.cond)) else op.on_false
-            values[op.dst] = _get(values, chosen)
+            chosen = op.on_true if bool(get_value(values, op.cond)) else op.on_false
+            values[op.dst] = get_value(values, chosen)
         case Print(message=message):
-            print(_text(message, values), end="")
+            print(message_text(message, values), end="")
         case Check():
-            if bool(_get(values, op.failed)):
-                raise LaneFailed(op.kind, op.name, _text(op.message, values))
+            if bool(get_value(values, op.failed)):
+                raise LaneFailed(op.kind, op.name, message_text(op.message, values))
         case _:
             assert_never(op)
 
 
-def _function(expr: Expr, count: _Counts) -> Any:
+def _function(expr: Expr, count: Counts) -> Any:
     return expr.fn if expr.fn is not None else as_function(expr.text, expr.ins, count.namespace)
 
 
@@ -301,7 +303,8 @@ def _assign(values: Values, dsts: Sequence[str], results: Sequence[Any]) -> None
     values.update(zip(dsts, results, strict=True))
 
 
-def _get(values: Values, name: str) -> Any:
+def get_value(values: Values, name: str) -> Any:
+    """Return the value of a variable, which must have one."""
     try:
         return values[name]
     except KeyError:

@@ -26,7 +26,7 @@ class Change:
         inner: whether an object inside the variable's own changes.
         sure: false for `x += v`, which changes an object of some types only.
         removes: whether the value of the operation has been taken out of the object.
-        depth: how many keys lead to the parts that may become other objects; parts on the way to them stay.
+        depth: the number of keys that lead to the parts that may become other objects; parts on the way to them stay.
         grows: whether all parts stay where they are, and more come behind them.
         augments: whether it is `x[i] += v`: if both are lists, the object at `x[i]` changes.
         unclear: whether the types of variables do not tell whether it does, as for `x[i] *= 2` and `x[i] += [1]`.
@@ -44,7 +44,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a variable is in Python: the object at `keys` in that of the variable `root`, or that object itself.
+    """The object that a variable is in Python: that at `keys` in the object of the variable `root`, or this one itself.
 
     `keys` are variables that nothing else assigns. Only the front end knows of links (`frontend/build/links.py`).
     """

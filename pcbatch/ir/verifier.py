@@ -40,7 +40,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.dataflow import reachable
@@ -59,34 +58,36 @@ from pcbatch.ir.def_use import (
 )
 from pcbatch.ir.liveness import doubtful, live_in, stack_live_in, stack_live_out
 from pcbatch.ir.must_assign import slots, stack_written, written
-from pcbatch.ir.ops import ASSERTION, CAPACITY, ERROR, RETURN, Check, Fail, Move, Select
+from pcbatch.ir.ops import Fail
+from pcbatch.ir.rules import (
+    RESERVED_LABELS,
+    Fault,
+    Names,
+    Types,
+    agree,
+    all_declared,
+    distinct,
+    is_bool,
+    known_kind,
+    op_types,
+)
 from pcbatch.ir.stack import Pop, Push, StackBlock, StackProgram, Storage
-from pcbatch.ir.types import BOOL, ArrayType
-
-RESERVED_LABELS = (RETURN, "prologue")
-
-Names = frozenset[str]
-Types = Mapping[str, ArrayType | None]
+from pcbatch.ir.task_verifier import verify_tasks
+from pcbatch.ir.tasks import TaskProgram
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One breach of one rule; `rule` is its name in the module's list."""
-
-    rule: str
-    where: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.message} [{self.rule}]"
-
-
-def verify(program: CfgProgram | StackProgram) -> tuple[Fault, ...]:
-    """Return all breaches of the rules above, in program order.
+def verify(program: CfgProgram | StackProgram | TaskProgram) -> tuple[Fault, ...]:
+    """Return all breaches of the rules above, or of those in `task_verifier`, in program order.
 
     The rules that need an analysis of paths are checked only where all labels and edges are sound.
     """
-    return tuple(_cfg(program) if isinstance(program, CfgProgram) else _stack(program))
+    match program:
+        case CfgProgram():
+            return tuple(_cfg(program))
+        case StackProgram():
+            return tuple(_stack(program))
+        case _:
+            return tuple(verify_tasks(program))
 
 
 # Both program types
@@ -116,12 +117,6 @@ def _reach(blocks: Iterable[AnyBlock], entry: str, where: str) -> Iterator[Fault
             yield Fault("reach", f"{where}{label}", "the block cannot be reached")
 
 
-def _declared(mentioned: Iterable[tuple[str, str]], types: Types) -> Iterator[Fault]:
-    for where, name in dict.fromkeys(mentioned):
-        if name not in types:
-            yield Fault("declared", where, f"the variable {name} is not declared")
-
-
 def _mentions(blocks: Iterable[AnyBlock], where: str) -> Iterator[tuple[str, str]]:
     for block in blocks:
         for op in block.ops:
@@ -133,54 +128,13 @@ def _mentioned(op: AnyOp) -> tuple[str, ...]:
     return (*reads(op), *writes(op), *((op.dst,) if isinstance(op, Push) else ()))
 
 
-def _distinct(names: Iterable[str], where: str, what: str) -> Iterator[Fault]:
-    for name, count in Counter(names).items():
-        if count > 1:
-            yield Fault("distinct", where, f"{name} occurs {count} times among the {what}")
-
-
-def _op_types(ops: Iterable[AnyOp], types: Types, where: str) -> Iterator[Fault]:
-    for op in ops:
-        yield from _distinct(writes(op), where, "destinations")
-        match op:
-            case Move(dst=dst, src=src) | Push(dst=dst, src=src):
-                yield from _agree(dst, src, types, types, where)
-            case Select():
-                yield from _is_bool(op.cond, types, where)
-                yield from _agree(op.dst, op.on_true, types, types, where)
-                yield from _agree(op.dst, op.on_false, types, types, where)
-                yield from _agree(op.on_true, op.on_false, types, types, where)
-            case Check():
-                yield from _is_bool(op.failed, types, where)
-                yield from _kind(op.kind, where)
-            case _:
-                pass
-
-
-def _kind(kind: str, where: str) -> Iterator[Fault]:
-    if kind not in (ASSERTION, ERROR, CAPACITY):
-        yield Fault("kind", where, f"{kind} is no kind of failure")
-
-
-def _is_bool(name: str, types: Types, where: str) -> Iterator[Fault]:
-    known = types.get(name)
-    if known is not None and (known.dtype, known.shape) != (BOOL.dtype, BOOL.shape):
-        yield Fault("cond", where, f"the condition {name} is {known}, not {BOOL}")
-
-
-def _agree(a: str, b: str, types_a: Types, types_b: Types, where: str, rule: str = "types") -> Iterator[Fault]:
-    left, right = types_a.get(a), types_b.get(b)
-    if left is not None and right is not None and (left.dtype, left.shape) != (right.dtype, right.shape):
-        yield Fault(rule, where, f"{a} is {left}, but {b} is {right}")
-
-
 def _blocks_types(blocks: Iterable[AnyBlock], types: Types, where: str) -> Iterator[Fault]:
     for block in blocks:
-        yield from _op_types(block.ops, types, _at(where, block))
+        yield from op_types(block.ops, types, _at(where, block))
         for cond in conditions(block.terminator):
-            yield from _is_bool(cond, types, _at(where, block))
+            yield from is_bool(cond, types, _at(where, block))
         if isinstance(block.terminator, Fail):
-            yield from _kind(block.terminator.kind, _at(where, block))
+            yield from known_kind(block.terminator.kind, _at(where, block))
 
 
 def _unwritten(block: AnyBlock, known: Names) -> Iterator[str]:
@@ -211,9 +165,9 @@ def _cfg(program: CfgProgram) -> Iterator[Fault]:
 
 def _function(function: Function, functions: Mapping[str, Function]) -> Iterator[Fault]:
     name, where = f"@{function.name}", f"@{function.name}:"
-    yield from _distinct(function.params, name, "parameters")
+    yield from distinct(function.params, name, "parameters")
     names = ((name, variable) for variable in (*function.params, *function.results))
-    yield from _declared((*names, *_mentions(function.blocks, where)), function.types)
+    yield from all_declared((*names, *_mentions(function.blocks, where)), function.types)
     yield from _blocks_types(function.blocks, function.types, where)
     for block in function.blocks:
         for op in block.ops:
@@ -240,7 +194,7 @@ def _call(op: Call, caller: Function, functions: Mapping[str, Function], where: 
             yield Fault("call", where, f"@{op.func} has {len(declared)} {what}, not {len(actual)}")
         else:
             for a, b in zip(actual, declared, strict=True):
-                yield from _agree(a, b, caller.types, callee.types, where, "call")
+                yield from agree(a, b, caller.types, callee.types, where, "call")
 
 
 def _defined(function: Function, where: str) -> Iterator[Fault]:
@@ -274,11 +228,11 @@ def _returned_too_early(
 
 def _stack(program: StackProgram) -> Iterator[Fault]:
     types = {name: var.type for name, var in program.vars.items()}
-    yield from _distinct(program.params, "program", "parameters")
+    yield from distinct(program.params, "program", "parameters")
     names = (("program", name) for name in (*program.params, *program.results))
     prologue = (("prologue", name) for op in program.prologue for name in _mentioned(op))
-    yield from _declared((*names, *prologue, *_mentions(program.blocks, "")), types)
-    yield from _op_types(program.prologue, types, "prologue")
+    yield from all_declared((*names, *prologue, *_mentions(program.blocks, "")), types)
+    yield from op_types(program.prologue, types, "prologue")
     yield from _blocks_types(program.blocks, types, "")
     yield from _shared(program)
     for block in program.blocks:

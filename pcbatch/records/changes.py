@@ -9,7 +9,7 @@ from typing import Any
 from pcbatch.errors import Refusal
 from pcbatch.origins import note_call
 from pcbatch.records import decode
-from pcbatch.records.reference import REFUSED, Ref, is_in, refused, require_present, static_attribute
+from pcbatch.records.reference import REFUSED, Ref, is_in, methods_of, refused, require_present, static_attribute
 
 
 def assign(ref: Ref, name: str, value: Any) -> None:
@@ -50,11 +50,6 @@ def note_methods(ref: Ref, name: str) -> None:
             note_call(code)
         title = f"the classes of {ref!r} have methods `{name}` of their own"
         raise Refusal("PCB305", title, helps=(f"call `{name}` in a statement of the batched function",))
-
-
-def methods_of(cls: type) -> set[str]:
-    """Return the names that a class defines itself, and classes that it is made of."""
-    return {name for base in cls.__mro__ if base is not object for name in vars(base)}
 
 
 def of_class(ref: Ref, name: str) -> Any:

@@ -9,9 +9,9 @@ made, or else where it leaves a primitive. An assignment to a field stores into 
 
 from __future__ import annotations
 
-import contextlib
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
@@ -28,6 +28,7 @@ from pcbatch.containers.elements import Rows
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.optional import Optional
+from pcbatch.contexts import setting
 from pcbatch.errors import Refusal
 from pcbatch.origins import number
 from pcbatch.records.decode import MemberValue
@@ -128,19 +129,14 @@ def made_schema() -> MadeSchema:
     return _schema.get()
 
 
-@contextlib.contextmanager
-def using_made(classes: Iterable[MadeClass]) -> Iterator[None]:
+def using_made(classes: Iterable[MadeClass]) -> AbstractContextManager[None]:
     """Let objects of these classes be records of the lane within the context."""
     fields: dict[type, dict[str, None]] = {}  # of a class, as several objects of it have shown them
     for one in classes:
         fields.setdefault(one.cls, {}).update(dict.fromkeys(one.fields))
     merged = [MadeClass(cls, tuple(names if declares_fields(cls) else sorted(names))) for cls, names in fields.items()]
     ordered = sorted(merged, key=lambda one: (one.cls.__module__, one.cls.__qualname__, id(one.cls)))
-    token = _schema.set(MadeSchema(tuple(ordered)))
-    try:
-        yield
-    finally:
-        _schema.reset(token)
+    return setting(_schema, MadeSchema(tuple(ordered)))
 
 
 def heap_lists() -> Any:
@@ -171,7 +167,7 @@ def without_heap(fn: Callable[..., Any], results: int) -> Callable[..., Any]:
     """Return a function that raises NeedsHeap if a result of it holds an object to be stored."""
 
     def run(*args: Any) -> Any:
-        with _using(_Heap(None, {})):
+        with setting(_heap, _Heap(None, {})):
             out = fn(*args)
             return _of_results(_results(out, results), results)
 
@@ -189,7 +185,7 @@ def with_heap(
     def run(*args: Any) -> Any:
         *rest, lists = args
         heap = _Heap([one.copy() for one in lists], {})
-        with _using(heap):
+        with setting(_heap, heap):
             out = fn(*rest)
             values = _results(out, results)
         kept.append(heap.made)
@@ -208,15 +204,6 @@ def _results(out: Any, results: int) -> tuple[Any, ...]:
 
 def _of_results(values: tuple[Any, ...], results: int) -> Any:
     return values[0] if results == 1 else values
-
-
-@contextlib.contextmanager
-def _using(heap: _Heap) -> Iterator[None]:
-    token = _heap.set(heap)
-    try:
-        yield
-    finally:
-        _heap.reset(token)
 
 
 def _stored(value: Any, memo: dict[int, tuple[Any, Any]]) -> Any:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-from pcbatch.containers.aliasing import MOST, captured_values, parts_of
+from pcbatch.containers.aliasing import MOST, captured_values
+from pcbatch.containers.object_parts import parts_of
 from pcbatch.errors import Refusal
 from pcbatch.records.made import EXISTING_HELP, made_schema
 

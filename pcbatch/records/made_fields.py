@@ -27,7 +27,7 @@ ONE_LIST_HELP = "give each a list of its own: `Node(list(xs))`"
 
 @dataclass(frozen=True, slots=True)
 class HeapUse:
-    """What a primitive does to the lists and arrays in fields of records.
+    """The reads, stores and changes of lists and arrays in fields of records that a primitive makes.
 
     Attributes:
         held: the results that are parts of fields, with the field; `own` if the result itself is one.
@@ -45,7 +45,7 @@ NO_USE = HeapUse()
 
 @dataclass(slots=True)
 class HeapChanges:
-    """Collects it while the primitive is traced."""
+    """The reads, stores and changes that were noted so far while a primitive is traced."""
 
     views: list[tuple[Place, Any, Any]] = field(default_factory=list)  # a list that was read, and its state then
     arrays: set[Place] = field(default_factory=set)  # fields of which an array was read

@@ -14,7 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
+from pcbatch.containers.dict_forms import sequence_of
 from pcbatch.containers.elements import Rows
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.host_forms import register, replaced
@@ -106,10 +108,10 @@ class Made:
         if place is None:
             raise KeyError(f"{cls.__name__}.{field}")
         column = self.rows[place[0]].columns
-        return None if type(column).__name__ == "Unset" else column[place[1]]
+        return None if isinstance(column, Unset) else column[place[1]]
 
     def counts(self, cls: type) -> Any:
-        """Return the number of objects of a class that each lane has made: int32[lanes]."""
+        """Return how many objects of a class each lane has made: int32[lanes], negative for a lane that has failed."""
         number = self.schema.number_of(cls)
         if number is None:
             raise KeyError(cls.__name__)
@@ -147,7 +149,7 @@ class _Objects:
             case MemberValue():
                 return list(value.members)[int(value.index)]
             case Rows():
-                return self.elements(value)
+                return sequence_of(value, self.elements(value))
             case Entries():
                 return self.entries(value)
             case dict():
@@ -261,7 +263,6 @@ register(WithHeap, lambda value: Made(value.value, value.rows, value.schema))
 
 def as_argument(value: Any) -> Any:
     """Return an argument with what enters a program in place of each `Made`."""
-
     if isinstance(value, jax.Array | np.ndarray):
         return value
     return replaced(value, lambda x: isinstance(x, Made), lambda made: WithHeap(made.value, made.rows, made.schema))
@@ -269,7 +270,6 @@ def as_argument(value: Any) -> Any:
 
 def absorbed(value: Any) -> Any:
     """Return an argument of a lane with the records that come with it in the heap of the program."""
-
     return replaced(value, lambda part: isinstance(part, WithHeap), _absorbed)
 
 

@@ -141,7 +141,7 @@ class Ref(Joinable):
     def __eq__(self, other: object) -> Any:
         if other is None:
             return is_none(self)
-        if isinstance(other, Ref) and all("__eq__" not in _methods(cls) for cls in self.pcbatch_type.types):
+        if isinstance(other, Ref) and all("__eq__" not in methods_of(cls) for cls in self.pcbatch_type.types):
             return same(self, other)
         raise refused(
             "`==` of records would compare all that they lead to",
@@ -165,8 +165,8 @@ def _own(cls: type) -> set[str]:
     return {name for base in cls.__mro__ if base not in (tuple, object) for name in vars(base)}
 
 
-def _methods(cls: type) -> set[str]:
-    """The names that a class defines itself, and classes that it is made of."""
+def methods_of(cls: type) -> set[str]:
+    """Return the names that a class defines itself, and classes that it is made of."""
     return {name for base in cls.__mro__ if base is not object for name in vars(base)}
 
 

@@ -5,13 +5,14 @@ They are one more parameter of the program, which all lanes share, under a name 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
 import jax
 
+from pcbatch.contexts import setting
 from pcbatch.errors import Refusal
 from pcbatch.records.schema import Schema
 
@@ -43,14 +44,9 @@ class Table:
         return cls(tuple(columns), schema)
 
 
-@contextlib.contextmanager
-def using_tables(tables: Sequence[Table]) -> Iterator[None]:
+def using_tables(tables: Sequence[Table]) -> AbstractContextManager[None]:
     """Let references lead into these tables within the context."""
-    token = _tables.set(tables)
-    try:
-        yield
-    finally:
-        _tables.reset(token)
+    return setting(_tables, tables)
 
 
 def with_tables(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -73,6 +73,7 @@ class Explanation:
         map_lanes: the lanes that `f.map` would use for many inputs.
         rows: the plan of each block, in order of the program.
         along: a line for each function without a decorator that is compiled along, with the reason.
+        calls: with the option `fork`, whether independent calls run side by side, and why not.
 
     Example:
         >>> import jax, pcbatch
@@ -93,6 +94,7 @@ class Explanation:
     map_lanes: int
     rows: tuple[BlockPlan, ...] = field(repr=False)
     along: tuple[str, ...] = ()
+    calls: str = ""
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -117,6 +119,7 @@ class Explanation:
             f"  emitter  {self.emitter}",
             f"  map      {self.map_lanes} lanes for many inputs",
             *(f"  along    {line}" for line in self.along),
+            *([f"  calls    {self.calls}"] if self.calls else []),
             "",
             self._table(),
         ]
@@ -161,7 +164,19 @@ def explain_call(
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
     chosen = compiled.options.schedule != "auto"
     explained = _explain(name, executable.machine, executable.costs, compiled.infos, each, width, chosen)
-    return replace(explained, along=tuple(map(str, compiled.stages.along)))
+    return replace(explained, along=tuple(map(str, compiled.stages.along)), calls=_calls(compiled))
+
+
+def _calls(compiled: Program) -> str:
+    """Whether independent calls run side by side; nothing where that was not asked for."""
+    if compiled.options.fork == "never":
+        return ""
+    tasks = compiled.forked.program
+    if tasks is None:
+        return f"in lanes: {compiled.forked.reason}"
+    joins = sum(block.joins for block in tasks.blocks)
+    how = f"{len(tasks.blocks)} lists of tasks, {joins} of them behind a wait"
+    return f"side by side, {how}; the blocks below are those of lanes, for derivatives and examples that fail"
 
 
 def _explain(

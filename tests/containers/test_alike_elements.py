@@ -122,9 +122,24 @@ def shared_row(n, m):
     return rows[1][0]
 
 
-def test_a_row_that_all_share_is_no_new_row_for_each() -> None:
+def shared_row_in_rows(n, m):
+    row = [0] * (m + 1)
+    rows = [[row] * 2 for _ in range(n + 2)]
+    rows[0][0][0] = 1
+    return rows[1][1][0]
+
+
+def row_in_a_tuple_twice(n, m):
+    pair = ([n], m)
+    pairs = [pair, pair]
+    pairs[0][0].append(m)
+    return len(pairs[1][0])
+
+
+@pytest.mark.parametrize("fn", [shared_row, shared_row_in_rows, row_in_a_tuple_twice])
+def test_a_row_that_all_share_is_no_new_row_for_each(fn: Any) -> None:
     with pytest.raises(pcbatch.CompileError, match="PCB330|PCB304"):
-        pcbatch.batch(shared_row)(np.maximum(N, 0), M)
+        pcbatch.batch(fn)(np.maximum(N, 0), M)
 
 
 def test_room_is_made_once_for_all_rows() -> None:

@@ -12,6 +12,8 @@ import pytest
 import pcbatch
 from pcbatch.runtime.vm.layout import never_awaited
 
+pytestmark = pytest.mark.in_place
+
 LANES, SIDE = 53, 37  # primes, so that a shape in the text can only be a table
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_list import LaneList
+from pcbatch.containers.lane_queue import LaneQueue, LaneStack
 from pcbatch.errors import Refusal
 
 pytestmark = pytest.mark.share(3)
@@ -72,3 +73,12 @@ def test_what_deques_do_not_have_is_refused() -> None:
         LaneDeque.of([1]).sort()
     with pytest.raises(Refusal, match="a deque cannot be an element"):
         LaneList.from_list([LaneDeque.of([1])])
+
+
+def test_queues_give_what_was_put_first_or_last() -> None:
+    first, last = LaneQueue.new(), LaneStack.new()
+    for value in range(3):
+        first.put(value)
+        last.put(value)
+    assert (int(first.get()), int(last.get()), int(last.get_nowait())) == (0, 2, 1)
+    assert int(first.qsize()) == 2 and not bool(first.empty())

@@ -73,6 +73,10 @@ def test_rows_of_different_lengths_end_a_lane_if_strict() -> None:
     fn = pcbatch.batch(lambda rows: [sum(c) for c in zip(*rows, strict=True)])
     result = fn.run(pcbatch.ragged([[[1, 2], [3]], [[1], [2]]]))
     assert result.value.tolist() == [None, [3]]
+    with_none = pcbatch.batch(lambda n: n + sum([1 for _ in zip(*[[], [1] * n], strict=True)]))
+    assert with_none(jnp.array([0])).tolist() == [0]
+    with pytest.raises(pcbatch.BatchRuntimeError, match="differ in length"):
+        with_none(jnp.array([0, 2]))
 
 
 def test_a_tuple_cannot_be_changed() -> None:

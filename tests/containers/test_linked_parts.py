@@ -640,7 +640,20 @@ def reversed_while_a_row_is_kept(n):
     return g
 
 
+def default_that_may_be_none(n):
+    kept = None
+    if n > 2:
+        kept = [1]
+    d = {0: [3], 1: [4, n]}
+    d[n + 5] = [n]
+    found = d.get(n % 3, kept)
+    if found is not None:
+        found.append(9)
+    return len(d[0]), len(d[1]), 0 if kept is None else len(kept)
+
+
 REFUSED = [
+    default_that_may_be_none,
     reversed_while_a_row_is_kept,
     row_alias_after,
     row_alias_swap,

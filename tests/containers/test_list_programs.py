@@ -269,6 +269,7 @@ def diagonal(n):
     return grid[n - 1][n]
 
 
+@pytest.mark.in_place
 @pytest.mark.parametrize("fn", [squares, halves, sieve, swaps, diagonal], ids=lambda fn: fn.__name__)
 def test_no_list_is_copied_in_a_loop(fn: Callable[..., Any]) -> None:
     text = compiled_text(pcbatch.batch(fn), np.zeros(LANES, np.int32))

@@ -17,16 +17,16 @@ from tests.programs.random_programs import RandomProgram, load_plain
 pytestmark = [pytest.mark.long, pytest.mark.promotion("standard"), pytest.mark.timeout(900)]
 
 
-@pytest.mark.share(20)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.share(40)
+@pytest.mark.parametrize("seed", range(40))
 def test_all_stages_mean_what_plain_python_means(seed: int) -> None:
-    interpreters_batch(seed)
+    interpreters_batch(seed, 50)
 
 
-@pytest.mark.share(20)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.share(40)
+@pytest.mark.parametrize("seed", range(40))
 def test_batched_programs_mean_what_plain_python_means(seed: int) -> None:
-    jax_batch(1000 + seed)
+    jax_batch(1000 + seed, 5)
 
 
 @pytest.mark.share(20)

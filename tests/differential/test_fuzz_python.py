@@ -23,16 +23,26 @@ def test_all_stages_mean_what_plain_python_means(first: int) -> None:
     assert tally.counts["refused"] <= MOST_REFUSED * 20, tally.titles
 
 
-@pytest.mark.share(20)
-@pytest.mark.parametrize("first", range(0, 200, 10))
+@pytest.mark.share(40)
+@pytest.mark.parametrize("first", range(0, 200, 5))
 def test_all_stages_of_small_programs_mean_what_plain_python_means(first: int) -> None:
-    assert not explore(first, 10, "interpreters", as_is=True, grammar="small").failing
+    assert not explore(first, 5, "interpreters", as_is=True, grammar="small").failing
+
+
+@pytest.mark.share(40)
+@pytest.mark.parametrize("first", range(0, 80, 2))
+def test_derivatives_of_small_programs_are_those_of_plain_python(first: int) -> None:
+    assert not explore(first, 2, "gradients", as_is=True, grammar="small").failing
 
 
 @pytest.mark.share(20)
-@pytest.mark.parametrize("first", range(0, 80, 4))
-def test_derivatives_of_small_programs_are_those_of_plain_python(first: int) -> None:
-    assert not explore(first, 4, "gradients", as_is=True, grammar="small").failing
+@pytest.mark.parametrize("first", range(0, 400, 20))
+def test_tasks_mean_what_plain_python_means(first: int) -> None:
+    """Programs whose calls are independent: half of them fork."""
+    tally = explore(first, 20, "interpreters", as_is=True, grammar="forks")
+    assert not tally.failing
+    assert tally.counts["refused"] <= MOST_REFUSED * 20, tally.titles
+    assert tally.counts["forks"] >= 5
 
 
 @pytest.mark.share(20)
@@ -42,7 +52,7 @@ def test_batched_programs_mean_what_plain_python_means(first: int) -> None:
 
 
 def test_a_seed_gives_the_same_program_each_time() -> None:
-    assert drawn(7) == drawn(7)
+    assert drawn(7) == drawn(7) and drawn(7, "forks") == drawn(7, "forks")
     assert len({drawn(seed).text for seed in range(20)}) > 15
 
 

@@ -83,6 +83,23 @@ def h(e, i):
     e[2] = i
 """
 
+# The dict was not known to be what the loop goes over.
+VALUES_CHANGE_BY_ANOTHER_NAME = """\
+def f0(a, b):
+    d = {0: 1, 1: a, 2: b}
+    e = d
+    t = 0
+    for v in d.values():
+        t = t * 3 + v
+        e[2] = t
+    boxes = [{0: 1, 1: a}, {0: 2, 1: b}]
+    k = 1
+    for j, v in boxes[k].items():
+        t = t * 3 + v + j
+        boxes[k][1] = t
+    return t, e, boxes
+"""
+
 # Nobody looked at what a helper or a nested function does, nor at keys that go and come again.
 SIZE_CHANGES_IN_A_HELPER = """\
 def f0(a, b):
@@ -247,6 +264,7 @@ PROGRAMS = {
     "unrolled loop in try": PythonProgram(UNROLLED_LOOP_IN_TRY, INTEGERS),
     "unrolled loop over what changes in try": PythonProgram(UNROLLED_LOOP_OVER_WHAT_CHANGES_IN_TRY, INTEGERS),
     "values change while a loop goes over them": PythonProgram(VALUES_CHANGE_WHILE_A_LOOP_GOES_OVER_THEM, INTEGERS),
+    "values change by another name": PythonProgram(VALUES_CHANGE_BY_ANOTHER_NAME, INTEGERS),
     "size changes in a helper": PythonProgram(SIZE_CHANGES_IN_A_HELPER, INTEGERS),
     "size changes in a nested function": PythonProgram(SIZE_CHANGES_IN_A_NESTED_FUNCTION, INTEGERS),
     "size changes in try": PythonProgram(SIZE_CHANGES_IN_TRY, INTEGERS),

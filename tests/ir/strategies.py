@@ -1,4 +1,4 @@
-"""Hypothesis strategies for programs of both types: well-formed to the printer, not always valid."""
+"""Hypothesis strategies for programs of all types: well-formed to the printer, not always valid."""
 
 from __future__ import annotations
 
@@ -23,6 +23,20 @@ from pcbatch.ir.ops import (
     Select,
 )
 from pcbatch.ir.stack import Fork, Pop, Push, PushJump, StackBlock, StackProgram, Storage, Var
+from pcbatch.ir.tasks import (
+    Finish,
+    Give,
+    OpenFrame,
+    Spawn,
+    SpawnInto,
+    Start,
+    Sync,
+    TaskBlock,
+    TaskFork,
+    TaskJump,
+    TaskProgram,
+    WayFork,
+)
 from pcbatch.ir.types import LONG, ArrayType
 
 # Keywords of the text form are legal names.
@@ -101,4 +115,30 @@ stack_programs = st.builds(
     st.dictionaries(names, st.builds(Var, types, st.none() | st.sampled_from(Storage))),
     _tuples(st.builds(StackBlock, labels, _tuples(stack_ops), trees | fails)),
     _tuples(pure_ops, 2),
+)
+
+bindings = _tuples(st.tuples(names, names), 3)
+ways = st.recursive(
+    st.builds(Start, labels, bindings) | st.builds(Give, dsts),
+    lambda inner: st.builds(WayFork, names, inner, inner),
+    max_leaves=4,
+)
+task_edges = st.recursive(
+    st.builds(TaskJump, labels, bindings) | st.builds(Sync, labels, bindings) | st.builds(Finish, dsts),
+    lambda inner: st.builds(TaskFork, names, inner, inner),
+    max_leaves=6,
+)
+task_ops = pure_ops | st.just(OpenFrame()) | st.builds(SpawnInto, ways)
+task_ops |= st.builds(Spawn, dsts, ways) | st.builds(Spawn, st.tuples(names), ways, st.just(True))
+task_programs = st.builds(
+    TaskProgram,
+    labels,
+    _tuples(names, 3),
+    _tuples(names, 3),
+    st.dictionaries(names, types),
+    _tuples(names, 2),
+    _tuples(names, 2),
+    _tuples(st.builds(TaskBlock, labels, _tuples(names, 3), _tuples(task_ops), task_edges | fails, st.booleans())),
+    _tuples(pure_ops, 2),
+    st.frozensets(functions_names, max_size=2),
 )

@@ -6,7 +6,8 @@ import pytest
 
 from pcbatch.ir import verifier
 from pcbatch.ir.parser import parse_program
-from pcbatch.ir.verifier import Fault, verify
+from pcbatch.ir.rules import Fault
+from pcbatch.ir.verifier import verify
 from tests.ir.samples import (
     CHAIN_CFG,
     EVERY,

@@ -37,6 +37,14 @@ def inorder(n):
         yield from inorder(n - 2)
 
 
+def returns_a_value(n):
+    for k in range(n):
+        if k == 3:
+            return k + 40
+        yield k
+    return 5
+
+
 def counted(n):
     return [k * 10 + max(inorder(n + 1)) for k, _ in enumerate(inorder(n))]
 
@@ -59,7 +67,7 @@ def sums(xs, k):
             yield total + xs[k]
 
 
-@pytest.mark.parametrize("fn", [collatz, pairs, inorder, counted])
+@pytest.mark.parametrize("fn", [collatz, pairs, inorder, counted, returns_a_value])
 def test_the_result_is_the_list_of_what_it_yields(fn: Callable[..., Any]) -> None:
     numbers = [3, 1, 5]
     assert pcbatch.batch(fn)(jnp.array(numbers)).tolist() == [list(fn(n)) for n in numbers]

@@ -12,6 +12,7 @@ import io
 import itertools
 import linecache
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.interpret import LaneFailed, interpret_cfg, interpret_stack
 from pcbatch.ir.stack import StackProgram
 from tests.oracles.numpy_jaxpr import on_numpy
+from tests.oracles.task_programs import check_tasks
 from tests.programs.compare import status_of
 from tests.programs.random_programs import PlainArray, RandomProgram, load, load_plain
 
@@ -117,7 +119,7 @@ def _example(value: Any) -> Any:
 def check_stages(case: Case) -> dict[str, set[str]]:
     """Interpret every stage; gives the blocks that ran in each, in lanes that do not fail.
 
-    The pipeline has verified the stages.
+    The pipeline has verified the stages. There is an entry "tasks", an empty one, if calls may run side by side.
     """
     stages = case.entry.lower(*case.args).stages
     named = {
@@ -127,7 +129,11 @@ def check_stages(case: Case) -> dict[str, set[str]]:
         "stack": stages.stack,
         "opt": stages.opt,
     }
-    return {name: _check_stage(case, name, stage) for name, stage in named.items()}
+    ran = {name: _check_stage(case, name, stage) for name, stage in named.items()}
+    examples = [[arg[k] for arg in case.args] for k in range(case.lanes)]
+    if check_tasks(stages.inlined_cfg, examples, zlib.crc32(case.program.text.encode())):
+        ran["tasks"] = set()
+    return ran
 
 
 def _check_stage(case: Case, name: str, stage: CfgProgram | StackProgram) -> set[str]:

@@ -20,12 +20,13 @@ import numpy as np
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.tasks import TaskProgram
 from pcbatch.lowering.typing.trace import JaxprFn
 from tests.oracles.numpy_indexing import gather, scatter
 
 Step = Callable[[dict[Any, Any]], None]
 Control = Callable[[Sequence[Any]], list[Any]]
-ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
+ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram, TaskProgram)
 
 
 def on_numpy(program: ProgramT) -> ProgramT:

@@ -17,7 +17,7 @@ from pcbatch.containers.ragged import Ragged
 from pcbatch.errors import CompileError, UsageError
 from tests.oracles.duals import MATH, Dual, dual
 from tests.oracles.interpreters import Mismatch
-from tests.oracles.python_programs import RAISED, Refused, _limited
+from tests.oracles.python_programs import RAISED, Refused, argument_of, limited
 from tests.programs.small_programs import SmallProgram
 
 LANES = 3
@@ -37,7 +37,7 @@ def check_gradients(program: SmallProgram, seed: int, reverse: bool) -> None:
     columns = program.columns(seed, LANES)
     wanted = _wanted(program, kinds, columns)
     fn = program.load(f"<gradient of {seed}>")
-    args = [_argument(kind, column) for kind, column in zip(kinds, columns, strict=True)]
+    args = [argument_of(kind, column) for kind, column in zip(kinds, columns, strict=True)]
     where = [k for k, kind in enumerate(kinds) if kind in ("flt", "flist")]
     floats = [args[k].values if kinds[k] == "flist" else args[k] for k in where]
     alive = np.array([not isinstance(one, Exception) for one in wanted])
@@ -68,22 +68,11 @@ def check_gradients(program: SmallProgram, seed: int, reverse: bool) -> None:
                 raise Mismatch(f"lane {lane}, derivatives: {gots} instead of {wants}")
 
 
-def _argument(kind: str, column: list[Any]) -> Any:
-    match kind:
-        case "int":
-            return jnp.array(column, jnp.int32)
-        case "list":
-            return pcbatch.ragged(column, jnp.int32)
-        case "flist":
-            return pcbatch.ragged(column, jnp.float64)
-    return jnp.array(column, jnp.float64)
-
-
 def _wanted(program: SmallProgram, kinds: list[str], columns: list[list[Any]]) -> list[Any]:
     """Per lane: by argument the derivatives, or what the plain function raises."""
     plain = program.load("<dual>", {"math": MATH})
     found: list[Any] = []
-    with _limited():
+    with limited():
         for lane in range(LANES):
             try:
                 found.append(_derivatives(plain, kinds, [column[lane] for column in columns]))

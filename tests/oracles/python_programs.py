@@ -11,6 +11,7 @@ import itertools
 import linecache
 import math
 import signal
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from pcbatch.ir.interpret import LaneFailed, interpret_cfg, interpret_stack
 from pcbatch.ir.ops import CAPACITY
 from tests.oracles.interpreters import Mismatch
 from tests.oracles.numpy_jaxpr import on_numpy
+from tests.oracles.task_programs import check_tasks
 from tests.programs.compare import status_of
 from tests.programs.container_programs import PythonProgram
 
@@ -73,18 +75,19 @@ class Case:
 
     @property
     def lanes(self) -> int:
-        """How many examples there are."""
+        """The number of examples."""
         return len(self.expected)
 
     def args(self, lanes: Sequence[int]) -> tuple[Any, ...]:
         """The arguments of a call for these lanes."""
         kinds = [kind for _, kind in self.program.params]
         return tuple(
-            _argument(kind, [column[k] for k in lanes]) for kind, column in zip(kinds, self.columns, strict=True)
+            argument_of(kind, [column[k] for k in lanes]) for kind, column in zip(kinds, self.columns, strict=True)
         )
 
 
-def _argument(kind: str, values: list[Any]) -> Any:
+def argument_of(kind: str, values: list[Any]) -> Any:
+    """Return the argument of a call for a parameter of some kind, with a value for each lane."""
     match kind:
         case "int":
             return jnp.array(values, jnp.int32)
@@ -98,7 +101,9 @@ def _argument(kind: str, values: list[Any]) -> Any:
 
 
 @contextmanager
-def _limited() -> Iterator[None]:
+def limited() -> Iterator[None]:
+    """Raise Endless within the context if what runs there does not end soon."""
+
     def stop(*_: object) -> None:
         raise Endless
 
@@ -125,7 +130,7 @@ def prepare(program: PythonProgram, seed: int, lanes: int) -> Case:
     fn = program.load(f"<python program {number}>")
     columns = program.columns(seed, lanes)
     expected = []
-    with _limited():
+    with limited():
         for k in range(lanes):
             example = [copy.copy(column[k]) if isinstance(column[k], list) else column[k] for column in columns]
             try:
@@ -148,8 +153,9 @@ def compiled(case: Case, capacity: int, **options: Any) -> tuple[Program, Any]:
         raise Refused(error) from None
 
 
-def check_stages(case: Case, capacity: int = START) -> None:
-    """Interpret every stage that differs from the one before; what had no room is compiled again with more.
+def check_stages(case: Case, capacity: int = START) -> bool:
+    """Interpret every stage that differs from the one before; what had no room is compiled again with more. Gives
+    whether calls may run side by side: then the programs of tasks were interpreted, too.
 
     Raises:
         Refused: the compiler does not take the program.
@@ -165,7 +171,7 @@ def check_stages(case: Case, capacity: int = START) -> None:
             if stages[name] == before:
                 del stages[name]
         if all([_check_stage(case, program, call, name, stage) for name, stage in stages.items()]):
-            return
+            return check_tasks(s.inlined_cfg, _examples(case, program, call), zlib.crc32(case.program.text.encode()))
         capacity *= 4
         if capacity > LARGEST:
             raise Endless
@@ -175,13 +181,12 @@ def _check_stage(case: Case, program: Program, call: Any, name: str, stage: Any)
     """Compare all lanes; False if one had no room."""
     run: Any = interpret_cfg if isinstance(stage, CfgProgram) else interpret_stack
     numpy = on_numpy(stage)
-    args, mapped = program.args(call), program.mapped(call)
+    examples = _examples(case, program, call)
     room = True
     with np.errstate(all="ignore"):
         for k, want in enumerate(case.expected):
-            example = [np.asarray(x)[k] if v in mapped else np.asarray(x) for v, x in args.items()]
             try:
-                leaves, _ = run(numpy, example)
+                leaves, _ = run(numpy, examples[k])
                 found: Any = _decoded(program, leaves)
             except LaneFailed as error:
                 if error.kind == CAPACITY:
@@ -190,6 +195,13 @@ def _check_stage(case: Case, program: Program, call: Any, name: str, stage: Any)
                 found = error
             compare(f"stage {name}, lane {k}", found, want)
     return room
+
+
+def _examples(case: Case, program: Program, call: Any) -> list[list[Any]]:
+    """The arguments of the entry for each lane."""
+    args, mapped = program.args(call), program.mapped(call)
+    columns = [(np.asarray(x), v in mapped) for v, x in args.items()]
+    return [[x[k] if each else x for x, each in columns] for k in range(case.lanes)]
 
 
 def _decoded(program: Program, leaves: Sequence[Any]) -> Any:

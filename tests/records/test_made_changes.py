@@ -36,6 +36,13 @@ class Tree:
     def total(self):
         return self.key + sum(child.total() for child in self.children)
 
+    def __contains__(self, child):
+        found = 0
+        for each in self.children:
+            if each == child:
+                found += 1
+        return found
+
 
 class Square:
     sides = 4
@@ -166,10 +173,28 @@ def members_of_an_enumeration(n):
     return reds
 
 
+def one_object_at_several_places(n):
+    a, b, c = Node(1), Node(2), Node(3)
+    row = [a] * n
+    row[0].value = 10
+    rows = [[b] * 2 for _ in range(n)]
+    rows[0][0].value = 20
+    by_number = dict.fromkeys([k for k in range(n)], c)
+    by_number[0].value = 30
+    return a.value + row[-1].value, b.value + rows[-1][1].value, c.value + by_number[n - 1].value
+
+
+def counted_in(n):
+    box = Tree(n, [n, 3, n])
+    return n in box, (n in box) + 1, 7 not in box
+
+
 @pytest.mark.parametrize(
     ("function", "examples"),
     [
         (names_of_one_object, ((3,), (4,))),
+        (one_object_at_several_places, ((3,), (1,))),
+        (counted_in, ((3,), (7,))),
         (objects_in_lists_and_dicts, ((3,), (2,), (5,))),
         (cache, ((2, [1, 2, 1, 3, 2]), (1, [5, 5, 6]), (3, [1, 2, 3, 4, 1]))),
         (lists_in_records, (([0, 0, 1],), ([0, 1, 2],), ([0],))),
@@ -239,6 +264,21 @@ def test_results_in_lists_and_of_packed_objects():
     assert lists == [[Cell(0, None), Cell(1, Cell(0, None))], []]
     assert lists[0][1].tail is lists[0][0]
     assert same.unpack() == [Cell(7, None), Cell(8, Cell(9, None))]
+
+
+def test_texts_and_tuples_in_results_are_those_of_python():
+    def named(n):
+        node = None
+        for i in range(n):
+            node = Node((str(7 * i), tuple([k for k in range(i)])), node)
+        return node
+
+    def values(node):
+        return [] if node is None else [node.value, *values(node.next)]
+
+    assert values(pcbatch.batch(named)(jnp.array([3]))[0]) == values(named(3))
+    in_dicts = pcbatch.batch(lambda n: {k: tuple([j for j in range(k)]) for k in range(n)})(jnp.array([3]))
+    assert in_dicts.tolist() == [{0: (), 1: (0,), 2: (0, 1)}]
 
 
 def test_the_objects_of_a_lane_that_failed_are_not_there():

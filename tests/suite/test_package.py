@@ -69,13 +69,14 @@ PUBLIC = {
 }
 
 # What each folder (or module at the top) may import of the package, besides itself: the pipeline, read upward.
-BASE = {"diagnostics", "errors", "options", "origins"}
+BASE = {"contexts", "diagnostics", "errors", "options", "origins"}
 CORE = {"ir", "containers", "records", "frontend", "lowering", "runtime", "transforms", *BASE}
 ALLOWED = {
     "diagnostics": set(),
     "errors": {"diagnostics"},
     "options": {"diagnostics", "errors"},
-    "origins": set(),
+    "origins": {"contexts"},
+    "contexts": set(),
     "containers": BASE,
     "records": {"containers", *BASE},
     "ir": {"diagnostics", "errors"},
@@ -95,7 +96,7 @@ ALLOWED = {
 
 # Third-party modules with one place only, or with places where they must not be.
 ONLY_IN = {"gast": {"frontend"}, "astunparse": {"frontend"}, "matplotlib": {"report"}}
-NO_JAX = {"diagnostics", "errors", "options", "ir"}
+NO_JAX = {"contexts", "diagnostics", "errors", "options", "ir"}
 NOT_IN = {"jax": NO_JAX, "jaxlib": NO_JAX}
 
 

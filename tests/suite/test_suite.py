@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pcbatch.runtime.costs import xla_options
+from tests import emitters
 from tests.differential import test_differential
 from tests.programs import REGISTRY
 from tests.runs import test_map
@@ -64,3 +69,23 @@ def test_what_the_page_of_behaviours_names_exists() -> None:
             text = (ROOT / file).read_text("utf-8") if "/" in file else ""
             assert all(f"def {part}(" in text or f"class {part}:" in text for part in test.split("::") if part), name
             assert text or name in REGISTRY, name
+
+
+def test_the_emitters_that_the_flags_choose_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emitters, "version", lambda name: "0.10.2")
+    for flags in ([emitters.OF_USERS], ["--another", emitters.OLDER]):
+        assert emitters.choose(flags) == flags
+    for full, chosen in ((["--full"], emitters.OF_USERS), ([], emitters.OLDER)):
+        monkeypatch.setattr("sys.argv", ["pytest", *full])
+        assert emitters.choose(["--another"]) == ["--another", chosen]
+    monkeypatch.setattr(emitters, "version", lambda name: "0.12.0")
+    assert emitters.choose([]) == [], "it ends at a flag that it does not know"
+
+
+@pytest.mark.skipif(not version("jaxlib").startswith("0.10."), reason="XLA has one kind of emitters")
+def test_tests_of_the_machine_update_buffers_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", f"--another {emitters.OLDER}")
+    assert not xla_options.keeps_in_place()
+    emitters.use_those_of_users(monkeypatch)
+    assert xla_options.keeps_in_place()
+    assert xla_options.IN_PLACE["xla_cpu_use_fusion_emitters"] is True

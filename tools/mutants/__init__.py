@@ -46,7 +46,7 @@ class Mutant:
 
 
 def _place(source: str, name: str) -> tuple[int, int]:
-    """Where the only function of this name begins and ends."""
+    """The lines at which the only function of this name begins and ends."""
     found = [node for path, node in _definitions(ast.parse(source)) if f".{path}".endswith(f".{name}")]
     if len(found) != 1:
         raise ValueError(f"{len(found)} functions are called {name}")

@@ -1,9 +1,10 @@
 """Comprehensions whose elements are all made by one expression that does not depend on the loop: one primitive.
 
-    [[0] * m for _ in range(n)]      ==>      repeated_element([0] * m, range_size(0, n, 1))
+    [[0] * m for _ in range(n)]      ==>      repeated_element([0] * m, 1, range_size(0, n, 1))
 
 The expression is evaluated once, also where the range is empty. So it is one that has no effect, cannot fail in a lane,
-and makes a new object each time: displays of constants, repeated a number of times, also one in the other.
+and makes new lists each time: displays, repeated a number of times, also one in the other; the support function is told
+how many levels of lists that are. A variable in a display is one object in all elements.
 """
 
 from __future__ import annotations
@@ -35,11 +36,18 @@ def alike(unit: Unit, node: Node) -> Node | None:
         return None
     bounds = [constant(0, source), *source.args][-2:]
     size = supported("range_size", [*bounds, constant(1, source)], source)
-    return supported("repeated_element", [element, size], node)
+    return supported("repeated_element", [element, constant(_depth(node.elt), node), size], node)
 
 
 def _reads(node: Node, name: str) -> bool:
     return any(isinstance(part, gast.Name) and part.id == name for part in gast.walk(node))
+
+
+def _depth(element: Node) -> int:
+    """The levels of lists that an expression for an element makes anew."""
+    if isinstance(element, gast.ListComp):
+        return 1 + _depth(element.elt)
+    return 0 if _is_number(element) else 1
 
 
 def _element(unit: Unit, node: Node) -> Node | None:
@@ -54,7 +62,6 @@ def _element(unit: Unit, node: Node) -> Node | None:
         sides = (node.left, node.right)
         lists = [side for side in sides if isinstance(side, gast.List)]
         sizes = [side for side in sides if not isinstance(side, gast.List) and _is_size(unit, side)]
-        # `[xs] * n` of a list is refused by itself, so a name stands for a number here.
         if len(lists) == len(sizes) == 1 and all(_is_value(part) for part in lists[0].elts):
             return node
     return None

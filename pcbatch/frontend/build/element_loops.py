@@ -38,6 +38,7 @@ from pcbatch.frontend.source.tree import (
     load,
     subscript,
     supported,
+    target_of,
 )
 
 
@@ -150,7 +151,7 @@ def _held_as_it_is(b: Builder, node: Node) -> Node:
 
 def store_of(node: Node) -> Node:
     """The target that assigns the variable which `node` reads."""
-    return gast.copy_location(gast.Name(id=node.id, ctx=gast.Store(), annotation=None, type_comment=None), node)
+    return target_of(node.id, node)
 
 
 def _map(b: Builder, node: Node, consume: Consume) -> None:

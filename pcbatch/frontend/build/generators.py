@@ -28,7 +28,7 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import write_out
 from pcbatch.frontend.source.resolve import static_value
 from pcbatch.frontend.source.spread import spread
-from pcbatch.frontend.source.tree import Node, constant, is_constant, load
+from pcbatch.frontend.source.tree import Node, constant, is_constant, load, target_of
 from pcbatch.frontend.subset.check import check
 from pcbatch.ir.ops import Prim
 
@@ -115,10 +115,9 @@ def build_yield(b: Builder, node: Node) -> None:
 def build_yield_from(b: Builder, node: Node) -> None:
     """Build a statement `yield from values`."""
     item = load(b.temp(), node)
-    target = gast.copy_location(gast.Name(id=item.id, ctx=gast.Store(), annotation=None, type_comment=None), node)
     value = gast.copy_location(gast.Yield(value=item), node)
     body = [gast.copy_location(gast.Expr(value=value), node)]
-    loop = gast.For(target=target, iter=node.value, body=body, orelse=[], type_comment=None)
+    loop = gast.For(target=target_of(item.id, node), iter=node.value, body=body, orelse=[], type_comment=None)
     b.build([gast.copy_location(loop, node)])
 
 

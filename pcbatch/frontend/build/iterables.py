@@ -29,6 +29,7 @@ from pcbatch.frontend.source.tree import (
     display,
     integer,
     load,
+    one_line,
     subscript,
     supported,
 )
@@ -196,8 +197,8 @@ def _reversed(b: Builder, node: Node) -> Iterable:
 
 def _rows(b: Builder, node: Node) -> Iterable:
     view = viewed(node)
-    if view is not None and view[0] in b.changed and view[1] != "keys":
-        return _live_rows(b, node, b.changed[view[0]], view[1] == "items")
+    if view is not None and view[1] != "keys" and one_line(view[0]) in b.changed:
+        return _live_rows(b, node, b.changed[one_line(view[0])] or view[0], view[1] == "items")
     place = linked_place(b, node)
     if place is not None:
         return _linked_rows(b, node, place)
@@ -223,11 +224,11 @@ def _of_rows(rows: Node, node: Node) -> Iterable:
     return Iterable(length, lambda i: Element(supported("row", [rows, i], node), subscript(rows, i, node)))
 
 
-def _live_rows(b: Builder, node: Node, name: str, items: bool) -> Iterable:
-    """The parts of a view of a dict that the body may change: Python's iterator gives the values of now."""
+def _live_rows(b: Builder, node: Node, source: Node, items: bool) -> Iterable:
+    """The parts of a view of the dict `source` that the body may change: Python's iterator gives the values of now."""
     temp = b.temp()
     b.prim((temp,), supported("live_rows", [lower(b, node)], node), shown=node)
-    rows, source = load(temp, node), load(name, node)
+    rows = load(temp, node)
     length = Element(supported("live_length", [rows], node), call(load("len", node), [rows], node))
 
     def element(i: Node) -> Element:

@@ -6,22 +6,19 @@ what is known about a primitive by its function, such as its traces, stays known
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import CodeType, FunctionType
+
+from pcbatch.contexts import setting
 
 _kept: ContextVar[dict[Hashable, FunctionType] | None] = ContextVar("pcbatch_kept_primitives", default=None)
 
 
-@contextlib.contextmanager
-def keeping_primitives() -> Iterator[None]:
+def keeping_primitives() -> AbstractContextManager[None]:
     """Keep the functions of the primitives that are made within the context."""
-    token = _kept.set({})
-    try:
-        yield
-    finally:
-        _kept.reset(token)
+    return setting(_kept, {})
 
 
 def kept(fn: FunctionType, constants: Collection[str]) -> FunctionType:

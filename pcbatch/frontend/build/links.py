@@ -108,19 +108,19 @@ def _synced_block(block: Block, facts: Facts, linked: frozenset[Loc]) -> Block:
     for op in block.ops:
         facts = _after(op, facts, linked)
         ops.append(op)
-        for name in _same(op):
+        for name in _changed_in_place(op):
             ops += _updates(name, facts, op.loc)
     return replace(block, ops=tuple(ops))
 
 
-def _same(op: Op) -> tuple[str, ...]:
+def _changed_in_place(op: Op) -> tuple[str, ...]:
     """The variables that an operation assigns because it changes their objects in place."""
     match op:
         case Prim(dsts=dsts, expr=expr) if expr.changes and expr.changes[0].sure:
             root = expr.ins[expr.changes[0].position]
             return (root,) if dsts[-1] == root else ()
-        case Call(same=same):
-            return same
+        case Call(changed_args=changed):
+            return changed
     return ()
 
 
@@ -137,10 +137,10 @@ def _after(op: Op, facts: Facts, linked: frozenset[Loc]) -> Facts:
     """The links that hold after an operation."""
     if isinstance(op, Move) and op.dst == op.src:
         return facts
-    same = _same(op)
-    assigned = frozenset(writes(op)).difference(same)
+    changed = _changed_in_place(op)
+    assigned = frozenset(writes(op)).difference(changed)
     kept = {fact for fact in facts if assigned.isdisjoint((fact.child, fact.root, *fact.keys))}
-    for name in same:
+    for name in changed:
         change = op.expr.changes[0] if isinstance(op, Prim) else Change(0)
         if not change.grows:
             depths = _depths(name, kept)
@@ -152,7 +152,7 @@ def _after(op: Op, facts: Facts, linked: frozenset[Loc]) -> Facts:
 
 
 def _depths(name: str, facts: Collection[Fact]) -> dict[str, int]:
-    """How many keys lead from a variable to each that is linked with it; less than zero for what it is a part of."""
+    """The number of keys from a variable to each that is linked with it; less than zero for what it is a part of."""
     depths, waiting, most = {name: 0}, [name], sum(len(fact.keys) for fact in facts)
     while waiting:
         here = waiting.pop()

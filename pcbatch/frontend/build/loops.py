@@ -6,7 +6,8 @@ does not disturb the iteration, and after the loop it holds its last value, as i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import gast
@@ -38,7 +39,7 @@ class Iteration:
 
 def begin(b: Builder, node: Node, fixed: bool = False) -> Iteration:
     """Evaluate the iterable of a loop, once, and return the parts of the loop."""
-    b.stored, b.changed = stored_into(node), {name: name for name in changed_in(b.unit, node)}
+    b.stored, b.changed = stored_into(node), dict.fromkeys(changed_in(b.unit, node))
     try:
         return _begin(b, node, fixed)
     finally:
@@ -80,8 +81,9 @@ def _is_sure(args: list[Node]) -> bool:
 
 def _over_elements(b: Builder, node: Node) -> Iteration:
     at, changed = node.iter, []
-    for name in [name for name in sources(node.iter) if name.id in b.changed]:
-        changed.append(_gone_over(b, name, node))
+    for each in sources(node.iter):
+        if isinstance(each, gast.Name) and each.id in b.changed:
+            changed.append(_gone_over(b, each, node))
     iteration = _over_iterable(b, node.target, iterable(b, node.iter), node.iter)
     sizes = [b.temp() for _ in changed]
     for name, size in zip(changed, sizes, strict=True):
@@ -101,9 +103,10 @@ def _gone_over(b: Builder, name: Node, loop: Node) -> Node:
         b.prim((name.id,), supported("watched", [name], name), shown=name)
     if name.id not in assigned_in(loop):
         return name
-    b.changed[name.id] = kept = b.temp()
+    kept = b.temp()
     b.emit(Move(kept, name.id, b.loc(name)))
-    return b.held(kept, name)
+    b.changed[name.id] = held = b.held(kept, name)
+    return held
 
 
 def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> Iteration:
@@ -113,18 +116,16 @@ def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> It
     position = load(index, node)
 
     def advance() -> None:
-        b.taking = True
-        _assign(b, target, source.element(position))
-        b.taking = False
+        with _taking(b):
+            _assign(b, target, source.element(position))
         _count(b, index, gast.Add(), node)
 
     more = compare(position, gast.Lt(), load(count, node), node)
 
     def test(body: str, leave: str) -> None:
         if source.live:
-            handlers, b.handlers = b.handlers, []
-            b.prim((count,), source.length.value, shown=source.length.shown)
-            b.handlers = handlers
+            with _outside_try(b):
+                b.prim((count,), source.length.value, shown=source.length.shown)
         _test(b, more, body, leave)
 
     return Iteration(test, advance)
@@ -132,9 +133,28 @@ def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> It
 
 def _test(b: Builder, more: Node, body: str, leave: str) -> None:
     """Build the test of a loop, which raises nothing: a loop that may be unrolled has it at its head."""
+    with _outside_try(b):
+        condition(b, more, body, leave)
+
+
+@contextlib.contextmanager
+def _taking(b: Builder) -> Iterator[None]:
+    """Build operations that read the element of a trip, which no other trip reads."""
+    b.taking = True
+    try:
+        yield
+    finally:
+        b.taking = False
+
+
+@contextlib.contextmanager
+def _outside_try(b: Builder) -> Iterator[None]:
+    """Build operations that raise nothing, so that no `try` around them has to ask what they have raised."""
     handlers, b.handlers = b.handlers, []
-    condition(b, more, body, leave)
-    b.handlers = handlers
+    try:
+        yield
+    finally:
+        b.handlers = handlers
 
 
 def _assign(b: Builder, target: Node, element: Element) -> None:
@@ -163,6 +183,5 @@ def _matches(target: Node, element: Element) -> bool:
 
 
 def _count(b: Builder, name: str, op: Node, at: Node) -> None:
-    handlers, b.handlers = b.handlers, []
-    b.prim((name,), binary(load(name, at), op, constant(1, at), at))
-    b.handlers = handlers
+    with _outside_try(b):
+        b.prim((name,), binary(load(name, at), op, constant(1, at), at))

@@ -175,7 +175,7 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         node = _kept_outside(node)
     if isinstance(node, gast.Call) and _on_text(unit, before.func, hidden):
         method = supported("text_method", [node.func.value, constant(node.func.attr, node)], node.func)
-        return gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
+        return _call_of(method, node.args, node)
     if isinstance(node, gast.Attribute) and resolve(unit, before, hidden) is MISSING:
         node = _load_attribute(node)
     if asks_type:
@@ -185,26 +185,33 @@ def _changed(unit: Unit, node: Node, hidden: Names, all_: bool, decides: bool) -
         return _operator(node, all_)
     replacement = _replacement(target, all_)
     if replacement is None and numpy:
-        function = supported("from_numpy", [node.func], node.func)
-        node = gast.copy_location(gast.Call(func=function, args=node.args, keywords=node.keywords), node)
+        node = _call_of(supported("from_numpy", [node.func], node.func), node.args, node)
         return supported("array", [node], node)
     if replacement is None and is_library(target) and str(target.__module__).split(".")[0] != "pcbatch":
         return supported("array", [node], node)
     if replacement is not None or not is_library(target):
-        if replacement is not None:
-            function = support_function(replacement, node.func)
-        elif is_builtin_type(target) or _is_nested(unit, node.func, hidden):
-            function = node.func  # a nested function is rewritten where it is defined
-        elif isinstance(node.func, gast.Attribute) and node.func.attr in METHODS:
-            function = supported("method", [node.func.value, constant(node.func.attr, node.func)], node.func)
-            function = supported("substitute", [function], node.func)
-        else:
-            function = supported("substitute", [node.func], node.func)
         args = [supported("substitute", [arg], arg) if k in functions else arg for k, arg in enumerate(node.args)]
         if all_ and calls_argument(target):
             args[0] = _stand_in(unit, before.args[0], args[0], hidden)
-        node = gast.copy_location(gast.Call(func=function, args=args, keywords=node.keywords), node)
+        node = _call_of(_substituted(unit, node.func, target, replacement, hidden), args, node)
     return _text(node) if all_ else node
+
+
+def _call_of(function: Node, args: list[Node], call: Node) -> Node:
+    """A call of another function with these arguments, and the keywords of `call`."""
+    return gast.copy_location(gast.Call(func=function, args=args, keywords=call.keywords), call)
+
+
+def _substituted(unit: Unit, func: Node, target: object, replacement: str | None, hidden: Names) -> Node:
+    """The function that a call means, by the support function `replacement` if there is one, else as it is copied."""
+    if replacement is not None:
+        return support_function(replacement, func)
+    if is_builtin_type(target) or _is_nested(unit, func, hidden):
+        return func  # a nested function is rewritten where it is defined
+    if isinstance(func, gast.Attribute) and func.attr in METHODS:
+        method = supported("method", [func.value, constant(func.attr, func)], func)
+        return supported("substitute", [method], func)
+    return supported("substitute", [func], func)
 
 
 def _kept_outside(node: Node) -> Node:

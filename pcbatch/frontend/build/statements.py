@@ -71,26 +71,13 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
         case "Continue" if loop is not None:
             leave(b, loop.finals, lambda body: statements(b, body))
             b.jump(loop.on_continue)
-        case "Expr" if isinstance(node.value, gast.Yield) and b.consumer is not None:
-            build_yield(b, node.value)
-        case "Expr" if isinstance(node.value, gast.YieldFrom) and b.consumer is not None:
-            build_yield_from(b, node.value)
-        case "Expr" if isinstance(node.value, gast.NamedExpr):
-            lower(b, node.value)
+        case "Expr":
+            _expression(b, node)
         case "Match":
             match_statement(b, node, lambda body: statements(b, body, loop))
         case "Delete":
             for target in node.targets:
                 delete(b, target)
-        case "Expr" if getattr(node.value, "written_out", False):
-            lower_into(b, b.temp(), node.value)
-        case "Expr" if callee(b.unit, node.value) is not None:
-            lower_into(b, b.temp(), node.value)
-        case "Expr" if (found := mutation(b.unit, node.value, statement=True)) is not None:
-            mutate(b, node.value, found)
-        case "Expr" if is_print(b.unit, node.value):
-            if not b.faults.inside(node):
-                build_print(b, node.value)
         case "Assert" if __debug__:
             build_assert(b, node)
         case "Try":
@@ -108,6 +95,23 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
                 b.define(name)
         case _:
             assert not isinstance(node, FUNCTIONS) or node.name not in b.unit.definitions
+
+
+def _expression(b: Builder, node: Node) -> None:
+    """Build a statement that is an expression; one without an effect builds nothing."""
+    match node.value:
+        case gast.Yield() as value if b.consumer is not None:
+            build_yield(b, value)
+        case gast.YieldFrom() as value if b.consumer is not None:
+            build_yield_from(b, value)
+        case gast.NamedExpr() as value:
+            lower(b, value)
+        case value if getattr(value, "written_out", False) or callee(b.unit, value) is not None:
+            lower_into(b, b.temp(), value)
+        case value if (found := mutation(b.unit, value, statement=True)) is not None:
+            mutate(b, value, found)
+        case value if is_print(b.unit, value) and not b.faults.inside(node):
+            build_print(b, value)
 
 
 def return_none(b: Builder, at: Node) -> None:

@@ -1,4 +1,4 @@
-"""The variables whose objects the body of a loop may change, which an iterator of Python sees."""
+"""The variables, and parts of them, whose objects the body of a loop may change, which an iterator of Python sees."""
 
 from __future__ import annotations
 
@@ -8,22 +8,39 @@ import gast
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import mutation, place_of
-from pcbatch.frontend.source.tree import Node
+from pcbatch.frontend.source.tree import Node, one_line
 
 VIEWS = ("keys", "values", "items")
 KINDS = ("removes", "stores")
 REMOVING = frozenset({"pop", "popitem", "clear", "remove", "discard", "difference_update", "intersection_update"})
 STORING = frozenset({"setdefault", "update", "add"})
 LAZY = ("enumerate", "zip", "reversed")
+PARTS = (gast.Subscript, gast.Attribute)
 
 
 def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
-    """Return the variables whose objects the body of a `for` loop may change, itself or in a call that gets them."""
-    parts = _with_nested(unit, _parts(loop))
-    names = {name for part in parts for name in _changed_by(unit, part)}
-    if names and unit.decisions.linked:  # what is changed may be another name of what the loop goes over
-        names |= {name.id for name in sources(loop.iter)}
-    return frozenset(names)
+    """Return the text of variables, `d`, and parts, `box.counts`, whose objects the body of a `for` loop may change.
+
+    The body does it itself, or in a call that is given them. A part of what the body assigns is left out: it stands for
+    another object then.
+    """
+    inside = _parts(loop)
+    changed = [place for part in _with_nested(unit, inside) for place in _changed_by(unit, part)]
+    if changed and unit.decisions.linked:  # what is changed may be another name of what the loop goes over
+        changed += sources(loop.iter)
+    assigned = {
+        one_line(part) for part in inside if isinstance(part, (gast.Name, *PARTS)) and isinstance(part.ctx, gast.Store)
+    }
+    return frozenset(
+        one_line(place)
+        for place in changed
+        if isinstance(place, gast.Name) or assigned.isdisjoint(map(one_line, _places_in(place)))
+    )
+
+
+def _places_in(place: Node) -> Iterator[Node]:
+    """A place, those that it is a part of, and the variables of its keys."""
+    return (part for part in gast.walk(place) if isinstance(part, (gast.Name, *PARTS)))
 
 
 def assigned_in(loop: Node) -> frozenset[str]:
@@ -38,7 +55,7 @@ def refilled_in(unit: Unit, loop: Node) -> frozenset[str]:
     parts = _with_nested(unit, _parts(loop))
     kinds = {kind: {name for part in parts for name in _taken_or_stored(unit, part, kind)} for kind in KINDS}
     if all(kinds.values()) and unit.decisions.linked:
-        return frozenset(name.id for name in sources(loop.iter))
+        return frozenset(each.id for each in sources(loop.iter) if isinstance(each, gast.Name))
     return frozenset(kinds["stores"] & kinds["removes"])
 
 
@@ -51,7 +68,7 @@ def _taken_or_stored(unit: Unit, part: Node, kind: str) -> Iterator[str]:
     if isinstance(part, gast.Call):
         found = mutation(unit, part, statement=True)
         if found is None:
-            yield from _changed_by(unit, part)
+            yield from (place.id for place in _changed_by(unit, part) if isinstance(place, gast.Name))
         elif found.method not in (REMOVING if kind == "stores" else STORING):
             yield found.place.name
     elif isinstance(part, gast.Subscript):
@@ -75,34 +92,41 @@ def _with_nested(unit: Unit, parts: list[Node]) -> list[Node]:
     return found
 
 
-def _changed_by(unit: Unit, part: Node) -> Iterator[str]:
+def _changed_by(unit: Unit, part: Node) -> Iterator[Node]:
     if isinstance(part, gast.Call):
         found = mutation(unit, part, statement=True)
-        if found is not None and not found.place.keys:
-            yield found.place.name
-        yield from (arg.id for arg in part.args if isinstance(arg, gast.Name))
-        yield from (keyword.value.id for keyword in part.keywords if isinstance(keyword.value, gast.Name))
+        if found is not None:
+            yield found.place.keys[-1] if found.place.keys else found.place.root
+        given = [*part.args, *(keyword.value for keyword in part.keywords)]
+        yield from (value for value in given if place_of(unit, value) is not None)
     elif isinstance(part, gast.Subscript) and not isinstance(part.ctx, gast.Load):
-        place = place_of(unit, part.value)
-        if place is not None and not place.keys:
-            yield place.name
+        if place_of(unit, part.value) is not None:
+            yield part.value
 
 
-def viewed(node: Node) -> tuple[str, str] | None:
-    """The variable and the method of `d.values()` or `d.items()`; None for other expressions."""
+def viewed(node: Node) -> tuple[Node, str] | None:
+    """The dict and the method of `d.values()`, `box.counts.items()`; None for other expressions."""
     match node:
-        case gast.Call(func=gast.Attribute(value=gast.Name(id=name), attr=attr), args=[], keywords=[]) if attr in VIEWS:
-            return name, attr
+        case gast.Call(func=gast.Attribute(value=value, attr=attr), args=[], keywords=[]) if attr in VIEWS:
+            return (value, attr) if _is_place(value) else None
     return None
 
 
+def _is_place(node: Node) -> bool:
+    """Whether an expression is a variable, or a part of one at constant keys or those in variables."""
+    while isinstance(node, PARTS):
+        if isinstance(node, gast.Subscript) and not isinstance(node.slice, gast.Name | gast.Constant):
+            return False
+        node = node.value
+    return isinstance(node, gast.Name)
+
+
 def sources(node: Node) -> list[Node]:
-    """The variables that a loop goes over, also by views and inside of `enumerate`, `zip` and `reversed`."""
+    """The variables and parts that a loop goes over, also by views and inside of `enumerate`, `zip` and `reversed`."""
     match node:
         case gast.Name():
             return [node]
-        case gast.Call(func=gast.Attribute(value=gast.Name() as name)) if viewed(node) is not None:
-            return [name]
         case gast.Call(func=gast.Name(id=function), args=args) if function in LAZY:
-            return [name for arg in args for name in sources(arg)]
-    return []
+            return [source for arg in args for source in sources(arg)]
+    view = viewed(node)
+    return [] if view is None else [view[0]]

@@ -15,7 +15,7 @@ import gast
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import is_generator
-from pcbatch.frontend.source.tree import SCOPES, Node, call, is_none, load, rebuild
+from pcbatch.frontend.source.tree import SCOPES, Node, call, constant, display, load, rebuild, subscript, target_of
 
 
 def collect_yields(unit: Unit) -> Node:
@@ -36,17 +36,21 @@ def collect_yields(unit: Unit) -> Node:
                 return appended(none if value is None else value, node)
             case gast.Expr(value=gast.YieldFrom(value=value)):
                 body = [appended(load(item, node), node)]
-                loop = gast.For(target=_stored(item, node), iter=value, body=body, orelse=[], type_comment=None)
+                loop = gast.For(target=target_of(item, node), iter=value, body=body, orelse=[], type_comment=None)
                 return gast.copy_location(loop, node)
-            case gast.Return(value=value) if value is None or is_none(value):
-                return gast.copy_location(gast.Return(value=load(name, node)), node)
+            case gast.Return(value=value):
+                # A value goes to whoever asks the generator for it, which nobody can here: it is only evaluated.
+                kept = load(name, node)
+                if value is not None and not isinstance(value, gast.Constant):
+                    kept = subscript(display([value, kept], node), constant(1, node), node)
+                return gast.copy_location(gast.Return(value=kept), node)
             case _ if isinstance(node, SCOPES):
                 return node
         return rebuild(node, change)
 
     first = unit.node.body[0]
     start = gast.Assign(
-        targets=[_stored(name, first)],
+        targets=[target_of(name, first)],
         value=gast.copy_location(gast.List(elts=[], ctx=gast.Load()), first),
         type_comment=None,
     )
@@ -61,7 +65,3 @@ def _fresh(unit: Unit, name: str) -> str:
     while name in unit.names or name in unit.bound:
         name += "_"
     return name
-
-
-def _stored(name: str, at: Node) -> Node:
-    return gast.copy_location(gast.Name(id=name, ctx=gast.Store(), annotation=None, type_comment=None), at)

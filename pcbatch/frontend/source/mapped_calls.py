@@ -15,7 +15,7 @@ import jax
 
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.tree import Node, call, constant, load, rewrite_calls, supported
+from pcbatch.frontend.source.tree import Node, call, constant, load, rewrite_calls, supported, target_of
 
 ELEMENT = "__pcbatch_element"
 
@@ -35,7 +35,7 @@ def _written(unit: Unit, node: Node) -> Node | None:
     elements = iter(names)
     args = [arg if axis is None else load(next(elements), node) for arg, axis in zip(node.args, axes, strict=True)]
     element = call(node.func.args[0], args, node)
-    targets = [_store(name, node) for name in names]
+    targets = [target_of(name, node) for name in names]
     target = targets[0] if len(targets) == 1 else gast.copy_location(gast.Tuple(targets, gast.Store()), node)
     source = mapped[0] if len(mapped) == 1 else call(load("zip", node), mapped, node)
     generator = gast.comprehension(target=target, iter=source, ifs=[], is_async=0)
@@ -73,7 +73,3 @@ def _literal(node: Node) -> Any:
         return gast.literal_eval(node)
     except (ValueError, TypeError):
         return MISSING
-
-
-def _store(name: str, at: Node) -> Node:
-    return gast.copy_location(gast.Name(id=name, ctx=gast.Store(), annotation=None, type_comment=None), at)

@@ -22,7 +22,7 @@ import gast
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import place_of
 from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
-from pcbatch.frontend.source.tree import Node, call, constant, display, load, rebuild, subscript, supported
+from pcbatch.frontend.source.tree import Node, call, constant, display, load, rebuild, subscript, supported, target_of
 
 BINARY = {
     gast.Add: "add", gast.Sub: "sub", gast.Mult: "mul", gast.Div: "truediv", gast.FloorDiv: "floordiv", gast.Mod: "mod",
@@ -113,7 +113,7 @@ class _Writer:
         if not _is_simple(self.unit, value):
             self.temps += 1
             temp = f"receiver_{self.temps}_{getattr(node, 'lineno', 0)}_{getattr(node, 'col_offset', 0)}"
-            first = [gast.copy_location(gast.NamedExpr(target=_stored(temp, node), value=value), node)]
+            first = [gast.copy_location(gast.NamedExpr(target=target_of(temp, node), value=value), node)]
             value = load(temp, node)
             node = _with_receiver(node, value)
         out = node
@@ -125,6 +125,8 @@ class _Writer:
             holds = supported("runs", [value, constant(name, node), tests[k], display(tests[:k], node)], node)
             method = gast.copy_location(gast.Attribute(value=cls, attr=name, ctx=gast.Load()), node)
             body = gast.copy_location(gast.Call(func=method, args=[value, *args], keywords=list(keywords)), node)
+            if name == "__contains__":  # the operator `in` gives a bool, whatever the method returns
+                body = supported("bool_", [body], node)
             out = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=out), node)
         if first:
             out = subscript(display([*first, out], node), constant(1, node), node)
@@ -143,17 +145,13 @@ class _Writer:
             return None
         self.temps += 1
         temp = f"made_{self.temps}_{node.lineno}_{node.col_offset}"
-        draft = gast.NamedExpr(target=_stored(temp, node), value=supported("draft", [node.func], node))
+        draft = gast.NamedExpr(target=target_of(temp, node), value=supported("draft", [node.func], node))
         method = gast.copy_location(gast.Attribute(value=node.func, attr="__init__", ctx=gast.Load()), node)
         filled = gast.Call(func=method, args=[load(temp, node), *node.args], keywords=node.keywords)
         made = supported("finished", [load(temp, node)], node)
         done = subscript(display([gast.copy_location(filled, node), made], node), constant(1, node), node)
         begun = supported("begun", [gast.copy_location(draft, node)], node)
         return gast.copy_location(gast.IfExp(test=begun, body=done, orelse=constant(None, node)), node)
-
-
-def _stored(name: str, at: Node) -> Node:
-    return gast.copy_location(gast.Name(id=name, ctx=gast.Store(), annotation=None, type_comment=None), at)
 
 
 def _with_receiver(node: Node, value: Node) -> Node:

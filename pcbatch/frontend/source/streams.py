@@ -22,7 +22,7 @@ from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
 from pcbatch.frontend.source.scope import bindings, free_names
-from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, integer, rebuild
+from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, Node, children, integer, load, rebuild, target_of
 
 CONSUMERS: dict[str, Any] = {
     **{
@@ -190,10 +190,8 @@ def as_list(node: Node) -> Node:
     """A comprehension that makes a list of the elements of a stream."""
     if isinstance(node, gast.GeneratorExp):
         return gast.copy_location(gast.ListComp(elt=node.elt, generators=node.generators), node)
-    element = gast.copy_location(gast.Name(id=ELEMENT, ctx=gast.Load(), annotation=None, type_comment=None), node)
-    target = gast.copy_location(gast.Name(id=ELEMENT, ctx=gast.Store(), annotation=None, type_comment=None), node)
-    generator = gast.comprehension(target=target, iter=node, ifs=[], is_async=0)
-    return gast.copy_location(gast.ListComp(elt=element, generators=[generator]), node)
+    generator = gast.comprehension(target=target_of(ELEMENT, node), iter=node, ifs=[], is_async=0)
+    return gast.copy_location(gast.ListComp(elt=load(ELEMENT, node), generators=[generator]), node)
 
 
 def needs_loop(unit: Unit, node: Node) -> bool:

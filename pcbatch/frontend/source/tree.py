@@ -25,6 +25,11 @@ def load(name: str, at: Node) -> Node:
     return gast.copy_location(gast.Name(id=name, ctx=gast.Load(), annotation=None, type_comment=None), at)
 
 
+def target_of(name: str, at: Node) -> Node:
+    """Make a target that assigns `name`, with the location of `at`."""
+    return gast.copy_location(gast.Name(id=name, ctx=gast.Store(), annotation=None, type_comment=None), at)
+
+
 def no_parameters() -> Node:
     """Return the parameters of a function that has none."""
     return gast.arguments(args=[], posonlyargs=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_reductions
-from pcbatch.containers.aliasing import one_of
+from pcbatch.containers.choices import one_of
 from pcbatch.containers.container import Container
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText

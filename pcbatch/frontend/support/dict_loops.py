@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.checks import require
+from pcbatch.containers.choices import one_of
 from pcbatch.containers.dict_view import DictView
 from pcbatch.containers.entries import Entries
 from pcbatch.containers.keys import hashable
@@ -13,9 +13,7 @@ from pcbatch.containers.lane_deque import LaneDeque
 from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.frontend.support import mappings
-from pcbatch.frontend.support.iteration import iter_length, row, rows
-
-PLAIN_VIEWS: tuple[Any, ...] = (type({}.values()), type({}.items()))
+from pcbatch.frontend.support.iteration import DICT_VIEWS, iter_length, row, rows
 
 
 def watched(value: Any) -> Any:
@@ -62,7 +60,7 @@ def live_rows(view: Any) -> Any:
     """The keys that a loop over the values or items of a dict visits; other values as a loop goes over them."""
     if isinstance(view, DictView):
         return view.source.keys_list()
-    return tuple(view.mapping) if isinstance(view, PLAIN_VIEWS) else rows(view)
+    return tuple(view.mapping) if isinstance(view, DICT_VIEWS) else rows(view)
 
 
 def live_length(kept: Any) -> Any:
@@ -75,7 +73,7 @@ def live_row(kept: Any, value: Any, index: Any, items: bool) -> Any:
     element = row(kept, index)
     if isinstance(value, LaneDict):
         found = _value(value, element)
-    elif type(value) is dict:
+    elif isinstance(value, dict):
         require(element in value, "RuntimeError", "dictionary keys changed during iteration")
         found = value[element]
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import types
 from typing import Any
 
@@ -9,12 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.aliasing import holds_objects
 from pcbatch.containers.capacity import FullError
+from pcbatch.containers.choices import one_of
+from pcbatch.containers.elements import lists_in
 from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import sure
-from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.sequences import len_, list_
@@ -27,6 +30,9 @@ from pcbatch.records.questions import RECORDS
 iinfo: Any = jnp.iinfo  # knows the small integers as well; untyped in some releases of JAX
 
 WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a whole one"
+
+DICT_VIEWS: tuple[Any, ...] = (type({}.values()), type({}.items()))
+"""Views of dicts that are known while compiling, of which values may change while a loop goes over them."""
 
 STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
 
@@ -110,12 +116,15 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 
 def rows(value: Any) -> Any:
-    """The iterable of a `for` loop as an array, a tuple or a list; refuses sets and objects that are not iterable."""
+    """The iterable of a `for` loop as an array, a tuple or a list; refuses objects that are not iterable."""
     value = sure(value, "'NoneType' object is not iterable")
     if isinstance(value, (*ARRAYS, tuple, list, LaneList, LaneRange, LaneText, *RECORDS)):
         return value
     if mappings.is_mapping(value):
         return mappings.gone_over(value)
+    if isinstance(value, DICT_VIEWS):
+        # What shows changes of the dict counts as the dict itself, so that none is overlooked.
+        return one_of(list(value), gc.get_referents(value))
     if isinstance(value, types.GeneratorType):
         title, note = "this generator is made while compiling", "it cannot be written out in the loop that goes over it"
         help = "define it outside of this function, and pass what it reads as arguments"
@@ -194,11 +203,40 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
-def repeated_element(item: Any, count: Any) -> Any:
-    """The list of so many elements that are equal, lists among them new ones each."""
-    if isinstance(count, jax.Array):
-        return LaneList.repeated(item, count)
-    return [keeping_order(lambda leaf: leaf, item) for _ in range(count)]
+def repeated_element(item: Any, depth: int, count: Any) -> Any:
+    """The list of so many elements like `item`: the lists at its first `depth` levels are new ones in each element.
+
+    What lies deeper is one object, as in `[[x] * 2 for _ in range(n)]`.
+    """
+    if not isinstance(count, jax.Array):
+        return [_made_anew(item, depth) for _ in range(count)]
+    shared = _below(item, depth)
+    if lists_in(shared):
+        title = "all elements of `[[xs] * 2 for _ in range(n)]` hold one list, and a change of it would be seen in all"
+        raise Refusal("PCB304", title, helps=("make the list in the comprehension as well: `[[0] for _ in range(2)]`",))
+    new = LaneList.repeated(item, count)
+    if holds_objects(shared):
+        new.held = (shared, shared)
+    return new
+
+
+def _made_anew(item: Any, depth: int) -> Any:
+    if depth == 0:
+        return item
+    if isinstance(item, list):
+        return [_made_anew(part, depth - 1) for part in item]
+    new = jax.tree.map(lambda leaf: leaf, item)
+    new.held = item.held
+    return new
+
+
+def _below(item: Any, depth: int) -> tuple[Any, ...]:
+    """The objects that lie so many lists deep in an item."""
+    if depth == 0:
+        return (item,)
+    if isinstance(item, list):
+        return tuple(found for part in item for found in _below(part, depth - 1))
+    return tuple(item.held)
 
 
 def all_items(value: Any) -> list[Any]:

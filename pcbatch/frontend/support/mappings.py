@@ -115,8 +115,9 @@ def _from_keys(keys: Any, value: Any = None) -> Any:
         title = "all values of `dict.fromkeys` are one object, and a change of one would be seen in all"
         raise Refusal("PCB304", title, helps=("write a comprehension, `{key: [] for key in keys}`",))
     listed = elements(keys) if is_mapping(keys) else as_list(keys)
-    new = LaneDict()
-    new._store_list(listed, LaneList.filled(value, listed.length))
+    new, values = LaneDict(), LaneList.filled(value, listed.length)
+    new._store_list(listed, values)
+    new.held = values.held
     return new
 
 

@@ -233,7 +233,7 @@ def contains(item: Any, container: Any) -> Any:
 def _contains(item: Any, container: Any) -> Any:
     container = sure(container, "argument of type 'NoneType' is not iterable")
     if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
-        return substitute(method)(container, item)
+        return bool_(substitute(method)(container, item))
     if isinstance(container, LaneList | LaneRange | LaneText):
         return container.contains(item)
     if isinstance(item, LaneText) and isinstance(container, str):

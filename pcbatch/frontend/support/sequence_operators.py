@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.containers import list_order
-from pcbatch.containers.aliasing import one_of
 from pcbatch.containers.checks import require
+from pcbatch.containers.choices import one_of
 from pcbatch.containers.optional import Optional
 from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.frontend.support.truth import truth

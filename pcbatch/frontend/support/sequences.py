@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.containers.aliasing import one_of
+from pcbatch.containers.choices import one_of
 from pcbatch.containers.copies import holds_same, note_copy
 from pcbatch.containers.elements import Rows, prepare, stacked
 from pcbatch.containers.indices import checked_index

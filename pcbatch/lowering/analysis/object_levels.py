@@ -8,11 +8,11 @@ from typing import Any
 
 import jax
 
-from pcbatch.containers.aliasing import IMMUTABLE, parts_of
 from pcbatch.containers.columns import Unset
 from pcbatch.containers.container import Container
 from pcbatch.containers.lane_list import LaneList
 from pcbatch.containers.lane_tuple import LaneTuple
+from pcbatch.containers.object_parts import IMMUTABLE, parts_of
 from pcbatch.containers.optional import Optional
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known

@@ -1,4 +1,4 @@
-"""Whose objects the parameters of functions are in the end, and which functions change what is inside of them."""
+"""The parameters of functions that are the caller's objects in the end, and those inside of which objects change."""
 
 from __future__ import annotations
 

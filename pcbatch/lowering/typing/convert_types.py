@@ -52,7 +52,8 @@ def _restructured(value: Any, want: Any) -> Any:
                 return Optional(_restructured(value.value, want.value), value.present)
             return Optional(_restructured(value, want.value), jnp.asarray(True))
         case _, Entries():
-            return with_keys_of(covered(value, _zeros(want)), _zeros(want))
+            zeros = _zeros(want)
+            return with_keys_of(covered(value, zeros), zeros)
         case None, Ref():
             return Ref(jnp.int32(NONE), want.pcbatch_type)
         case Ref(), Ref():

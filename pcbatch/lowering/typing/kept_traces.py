@@ -17,6 +17,7 @@ from typing import Any
 
 from pcbatch.containers.capacity import capacity
 from pcbatch.containers.number_rules import rules
+from pcbatch.contexts import setting
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf
 from pcbatch.lowering.typing.jax_types import settings
 from pcbatch.lowering.typing.objects import registered_classes
@@ -39,12 +40,8 @@ _store: ContextVar[Store | None] = ContextVar("pcbatch_kept_traces", default=Non
 @contextlib.contextmanager
 def keeping_traces() -> Iterator[None]:
     """Keep the traces and joins that type inference makes within the context, for its later runs there."""
-    store, joins = _store.set({}), _joins.set({})
-    try:
+    with setting(_store, {}), setting(_joins, {}):
         yield
-    finally:
-        _store.reset(store)
-        _joins.reset(joins)
 
 
 def forget_traces() -> None:

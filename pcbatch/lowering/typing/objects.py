@@ -19,7 +19,7 @@ from typing import Any
 import jax
 
 from pcbatch.containers.aliasing import Key
-from pcbatch.containers.container import Container as Pytree
+from pcbatch.containers.container import Container as LaneContainer
 
 _registered: list[type] = []
 _INSTALLED = tuple({sysconfig.get_paths()[name] for name in ("purelib", "platlib", "stdlib", "platstdlib")})
@@ -72,7 +72,7 @@ def _parts(value: Any) -> list[Any]:
         return list(value)
     if isinstance(value, dict):
         return list(value.values())
-    simple = isinstance(value, jax.Array | int | float | str | bytes | None | Pytree)
+    simple = isinstance(value, jax.Array | int | float | str | bytes | None | LaneContainer)
     return [] if simple or not is_plain_object(value) else list(_attributes(value).values())
 
 

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from types import TracebackType
 from typing import Any
 
 import jax
 import jax.extend.core as jex
 import numpy as np
 
-from pcbatch.containers.aliasing import Alias, Parts, aliases, noting_choices
+from pcbatch.containers.aliasing import Alias, Parts, aliases
 from pcbatch.containers.checks import Check, collecting
+from pcbatch.containers.choices import noting_choices
 from pcbatch.containers.copies import changed_copy, noting_copies
+from pcbatch.contexts import setting
 from pcbatch.diagnostics.impure_calls import GENERATORS, key_helps
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.ir.types import ArrayType
@@ -28,16 +29,19 @@ from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.make_jaxpr import make_jaxpr
 from pcbatch.lowering.typing.objects import is_plain_object, on_cycle, register_made
 from pcbatch.lowering.typing.pytree import flatten
+from pcbatch.lowering.typing.trace_errors import (
+    COLLECTIVE,
+    ChangedArgument,
+    TraceError,
+    check_not_iterator,
+    check_not_mutated,
+    refuse_effects,
+)
 from pcbatch.lowering.typing.traced_aliases import array_aliases, existing_objects, repeated_arrays
 from pcbatch.origins import Origin, is_firm, note, noting, source_of
 from pcbatch.records.made import WantsRecords
 from pcbatch.records.made_classes import classes_of_objects
 from pcbatch.records.made_fields import NO_USE, HeapUse
-
-COLLECTIVE = (
-    "this is a collective of devices, and each lane runs at its own pace",
-    "call it on the results of all lanes: `jax.lax.psum(f(xs), axis)`",
-)
 
 FUNCTION_MODULES = ("builtins", "functools", "jax", "jaxlib", "numpy")  # of the types of functions
 PLAIN = (str, bytes, type, np.dtype, type(Ellipsis))  # they hold no arrays
@@ -49,17 +53,6 @@ def inside_primitive() -> bool:
     """Return whether a primitive is being traced. A batched function must not be called there: the compiler has not
     seen that call."""
     return _tracing.get()
-
-
-class TraceError(Refusal):
-    """Error of a primitive that lanes cannot compute; `cause` is the text, `helps` say what to write instead."""
-
-    def __init__(self, cause: str, *helps: str) -> None:
-        super().__init__("PCB304", cause, helps=helps)
-
-
-class ChangedArgument(TraceError):
-    """Error of a primitive that changes one of its arguments; as a function of the program it may do so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,50 +182,65 @@ def _may_hold_arrays(leaf: Leaf) -> bool:
     return isinstance(leaf, Known) and not isinstance(leaf.value, bool | int | float | complex | None)
 
 
-def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any]) -> Traced:
-    """Trace `fn`, which stands for the function `written` of the primitive."""
-    # Of each result: structure, leaves (None for an array), their origins, and these if no origin goes in.
-    parts: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = []
-    found: list[TracedCheck] = []
-    ties: set[Alias] = set()
-    repeated: set[int] = set()
-    dynamic = any(value.arrays for value in ins)
-    origins = [v.origin(k) for v in ins for k, leaf in enumerate(v.leaves) if isinstance(leaf, ArrayType)]
+@dataclass(slots=True)
+class _Results:
+    """The results of a primitive, as far as their arrays do not tell them, noted while it is traced.
 
-    def run(*arrays: Any) -> list[Any]:
-        pool = list(arrays)
-        for array, origin in zip(arrays, origins, strict=True):
-            note(array, origin)
-        args = [value.rebuild(pool) for value in ins]
-        before = [flatten(arg) for arg in args]  # a list or dict that the function changes would be lost
-        out = fn(*args)
-        if changed_copy() is not None:
-            raise ChangedArgument(
-                "an object in a list or a dict of this lane is changed in place where it is traced",
-                "change it in a statement of its own, or in a function that is called there",
-            )
-        if objects := on_cycle((out, args)):  # which JAX cannot flatten
-            raise WantsRecords(classes_of_objects(objects))
-        _check_not_mutated(before, [flatten(arg) for arg in args])
-        values = (out,) if results == 1 else tuple(out)
-        for value in values:
-            _check_not_iterator(value)
-        if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
-            register_made(values, existing_objects(written, ins))
-        arrays_out: list[Any] = []
+    Attributes:
+        parts: of each result, structure, leaves (None for an array), their origins, and these if no origin goes in.
+        checks: the checks that it makes.
+        ties: the results and arguments that may hold one object.
+        repeated: the results in which one object stands at several places.
+    """
+
+    parts: list[tuple[Any, list[Leaf | None], list[Origin], list[Origin]]] = field(default_factory=list)
+    checks: list[TracedCheck] = field(default_factory=list)
+    ties: set[Alias] = field(default_factory=set)
+    repeated: set[int] = field(default_factory=set)
+
+    def arrays(self, values: Sequence[Any], dynamic: bool) -> list[Any]:
+        """Note the parts of all results; return their arrays."""
+        arrays: list[Any] = []
         for value in values:
             leaves, tree = flatten(value)
             sources = [source_of(leaf) or Origin.ARRAY for leaf in leaves]
             firm = [one if is_firm(leaf) else Origin.UNKNOWN for one, leaf in zip(sources, leaves, strict=True)]
-            parts.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves], sources, firm))
-            arrays_out.extend(leaf for leaf in leaves if is_array(leaf))
-        ties.update(aliases(list(values), args, written))
-        repeated.update(k for k, value in enumerate(values) if Parts(value).repeated)
-        return arrays_out + _check_outputs(made, found, len(arrays_out))
+            self.parts.append((tree, [_static_leaf(leaf, dynamic) for leaf in leaves], sources, firm))
+            arrays.extend(leaf for leaf in leaves if is_array(leaf))
+        return arrays
 
-    token = _tracing.set(True)
+    def types(self, avals: Iterator[Any]) -> tuple[list[Abstract], list[Abstract]]:
+        """Return the types of the results, and those that they have if no origin goes in."""
+        outs, weak = [], []
+        for tree, static, sources, firm in self.parts:
+            leaves = tuple(leaf if leaf is not None else from_aval(next(avals)) for leaf in static)
+            outs.append(with_origins(tree, leaves, sources))
+            weak.append(with_origins(tree, leaves, firm))
+        return outs, weak
+
+
+def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, written: Callable[..., Any]) -> Traced:
+    """Trace `fn`, which stands for the function `written` of the primitive."""
+    found = _Results()
+    dynamic = any(value.arrays for value in ins)
+    origins = [v.origin(k) for v in ins for k, leaf in enumerate(v.leaves) if isinstance(leaf, ArrayType)]
+
+    def run(*arrays: Any) -> list[Any]:
+        for array, origin in zip(arrays, origins, strict=True):
+            note(array, origin)
+        pool = list(arrays)
+        args = [value.rebuild(pool) for value in ins]
+        values = _called(fn, args, results)
+        if any(is_plain_object(leaf) for leaf in jax.tree.leaves(values)):
+            register_made(values, existing_objects(written, ins))
+        outputs = found.arrays(values, dynamic)
+        found.ties.update(aliases(list(values), args, written))
+        found.repeated.update(k for k, value in enumerate(values) if Parts(value).repeated)
+        return outputs + _check_outputs(made, found.checks, len(outputs))
+
     try:
         with (
+            setting(_tracing, True),
             swallowed_errors.noticed(),
             noting() as notes,
             collecting() as made,
@@ -247,33 +255,30 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
         if "ManualAxisType" in str(failed):  # what JAX says inside a `shard_map` that keeps track of what varies
             raise TraceError(*COLLECTIVE).with_traceback(failed.__traceback__) from None
         raise
-    finally:
-        _tracing.reset(token)
-    # The class of this effect is not public in JAX.
-    if any(type(effect).__name__ == "NamedAxisEffect" for effect in closed.effects):
-        raise TraceError(*COLLECTIVE).with_traceback(_origin(closed))
-    if closed.effects:
-        error = TraceError(
-            "this has a side effect, which would also run for lanes that are elsewhere",
-            "print in a statement of the batched function itself; return what is to be saved",
-        )
-        raise error.with_traceback(_origin(closed))
-    # JAX traces a sort as `np.argsort` asks for it, and fails only when it lowers it, by a raw TypeError.
-    unsorted = next((eqn for eqn in _equations(closed.jaxpr) if eqn.params.get("is_stable", False) is None), None)
-    if unsorted is not None:
-        title = "`argsort` of NumPy hands on to JAX what JAX does not know"
-        help = "write `jnp.argsort` in place of `np.argsort`, also in what is called here"
-        raise Refusal("PCB306", title, helps=(help,)).with_traceback(_traceback(unsorted))
-    avals = iter(closed.out_avals)
-    outs, weak = [], []
-    for tree, static, sources, firm in parts:
-        leaves = tuple(leaf if leaf is not None else from_aval(next(avals)) for leaf in static)
-        outs.append(with_origins(tree, leaves, sources))
-        weak.append(with_origins(tree, leaves, firm))
-    checks = tuple(check for check in found if not _never_fails(closed.jaxpr.outvars[check.failed]))
-    shared = frozenset(ties) | array_aliases(closed, ins, outs)
-    several = frozenset(repeated) | repeated_arrays(closed, outs)
+    refuse_effects(closed)
+    outs, weak = found.types(iter(closed.out_avals))
+    checks = tuple(check for check in found.checks if not _never_fails(closed.jaxpr.outvars[check.failed]))
+    shared = frozenset(found.ties) | array_aliases(closed, ins, outs)
+    several = frozenset(found.repeated) | repeated_arrays(closed, outs)
     return Traced(closed, tuple(outs), notes.asked, tuple(weak), checks, shared, several)
+
+
+def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any, ...]:
+    """The results of a call; refuses one that changes an argument, or gives what cannot be kept."""
+    before = [flatten(arg) for arg in args]  # a list or dict that the function changes would be lost
+    out = fn(*args)
+    if changed_copy() is not None:
+        raise ChangedArgument(
+            "an object in a list or a dict of this lane is changed in place where it is traced",
+            "change it in a statement of its own, or in a function that is called there",
+        )
+    if objects := on_cycle((out, args)):  # which JAX cannot flatten
+        raise WantsRecords(classes_of_objects(objects))
+    check_not_mutated(before, [flatten(arg) for arg in args])
+    values = (out,) if results == 1 else tuple(out)
+    for value in values:
+        check_not_iterator(value)
+    return values
 
 
 def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -> list[Any]:
@@ -299,28 +304,6 @@ def _check_outputs(made: list[Check], found: list[TracedCheck], position: int) -
 
 def _never_fails(out: Any) -> bool:
     return isinstance(out, jex.Literal) and not bool(out.val)
-
-
-def _equations(jaxpr: jex.Jaxpr) -> Iterator[Any]:
-    """Yield the equations of a jaxpr, and those of the jaxprs in their parameters."""
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in jax.tree.leaves(list(eqn.params.values())):
-            if isinstance(inner, jex.ClosedJaxpr | jex.Jaxpr):
-                yield from _equations(inner.jaxpr if isinstance(inner, jex.ClosedJaxpr) else inner)
-
-
-def _origin(closed: jex.ClosedJaxpr) -> TracebackType | None:
-    """The traceback of the first operation with a side effect."""
-    eqn = next((eqn for eqn in closed.jaxpr.eqns if eqn.effects), None)
-    return None if eqn is None else _traceback(eqn)
-
-
-def _traceback(eqn: Any) -> TracebackType | None:
-    """The traceback of the call that recorded an equation."""
-    recorded = eqn.source_info.traceback
-    traceback: TracebackType | None = None if recorded is None else recorded.as_python_traceback()
-    return traceback
 
 
 def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
@@ -350,23 +333,6 @@ def _static_leaf(leaf: Any, dynamic: bool) -> Known | None:
             "keep arrays, numbers and pytrees of them: make the class a `typing.NamedTuple`, or register it with JAX",
         )
     return Known(leaf)
-
-
-def _check_not_iterator(value: Any) -> None:
-    if isinstance(value, Iterator):
-        raise TraceError(
-            f"an iterator ({type(value).__name__}) cannot be kept in a variable of a lane",
-            "make a tuple of it at once, `tuple(...)`, or use it in the expression that makes it",
-        )
-
-
-def _check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[list[Any], Any]]) -> None:
-    for (old, old_tree), (new, new_tree) in zip(before, after, strict=True):
-        if old_tree != new_tree or any(a is not b for a, b in zip(old, new, strict=True)):
-            raise ChangedArgument(
-                "a list, a dict or an object of this lane is changed in place where it is traced",
-                "change it in a statement of its own, or in a function that is called there",
-            )
 
 
 def restrict(closed: jex.ClosedJaxpr, outs: Sequence[int]) -> tuple[jex.ClosedJaxpr, tuple[int, ...]]:

@@ -31,7 +31,9 @@ from pcbatch.runtime.execute.result_reader import ResultReader
 from pcbatch.runtime.execute.stack_depths import StackDepth
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
+from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.vm import layout
+from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.machine import Machine, State
 from pcbatch.runtime.vm.policies import POLICIES, Policy
 from pcbatch.runtime.vm.raw_result import RawResult
@@ -50,6 +52,7 @@ class PcExecutable:
         schedule: the policy, or its name.
         static_depth: the greatest number of nested calls, where the call graph bounds it.
         donated: parameters whose arrays a run may use.
+        tasks: runs the same function by tasks, if independent calls are to run side by side.
         timed: whether it keeps statistics over time.
         tapes: rows of buffers that gradients have needed, by what they were gradients of.
     """
@@ -59,6 +62,7 @@ class PcExecutable:
     schedule: str | Policy
     static_depth: int | None
     donated: frozenset[str] = frozenset()
+    tasks: TaskExecutable | None = None
     machine: Machine = field(init=False)
     costs: plan_modes.Costs = field(init=False)
     memory: Memory = field(init=False)
@@ -144,6 +148,8 @@ class PcExecutable:
             return self.read(state, depth)
         width = through or self.width(lanes)
         width = width if is_symbolic(lanes) else min(width, lanes)
+        if self.tasks is not None and through is None and given.end is None and not is_symbolic(lanes):
+            return self._forked(self.tasks, given, lanes, depth)
         if through is None and (width is lanes or width == lanes):
             out: RawResult = run_whole(self, given, spread=sharding, depth=depth, keep=False, traced=True)[0]
             return out
@@ -151,6 +157,22 @@ class PcExecutable:
         given = replace(given, end=end)
         queue, stored = started(self, given, given.common, sharding, width, lanes, depth)
         return self.drained(refill.run(self.traced_machine, queue, stored), depth)
+
+    def _forked(self, tasks: TaskExecutable, given: ShardedArguments, lanes: int, depth: int) -> RawResult:
+        """Run all inputs by tasks, and then those in lanes that tasks cannot finish."""
+        args = self.natural({**given.mapped, **given.common})
+        by_tasks, todo = tasks.run_traced({v: args[name] for v, name in self.named(tasks).items()}, lanes)
+        machine = self.traced_machine
+        out = self.read(machine.advance(machine.start(args, lanes, depth, None, given.names, todo)), depth)
+        values = tuple(
+            jnp.where(lane_mask(todo, again), again, done)
+            for done, again in zip(by_tasks.values, out.values, strict=True)
+        )
+        return replace(out, values=values, trips=by_tasks.trips + out.trips)
+
+    def named(self, tasks: TaskExecutable) -> dict[str, str]:
+        """The parameters of a program of tasks, each with its name here."""
+        return dict(zip(tasks.program.params, self.params, strict=False))
 
     def map(
         self,

@@ -59,7 +59,15 @@ class Machine:
         """The program that the machine runs."""
         return self.layout.program
 
-    def start(self, args: Mapping[str, Any], lanes: int, depth: int, end: Any = None, names: Any = None) -> State:
+    def start(
+        self,
+        args: Mapping[str, Any],
+        lanes: int,
+        depth: int,
+        end: Any = None,
+        names: Any = None,
+        todo: Any = None,
+    ) -> State:
         """Return the state before the first trip.
 
         Args:
@@ -68,6 +76,7 @@ class Machine:
             depth: The nested calls that there is room for.
             end: int32[]: lanes from this number on have no work; None: all have.
             names: int32[lanes]: the numbers that lanes print; None: their own.
+            todo: bool[lanes]: the lanes that have work; None: all.
         """
         shared, per_lane = self.stored(args, lanes)
         carry = layouts.initial(self.layout, lanes, depth, per_lane)
@@ -76,6 +85,8 @@ class Machine:
         if end is not None:
             done = jnp.full_like(carry["pc"], self.layout.exit)
             carry["pc"] = jnp.where(jnp.arange(lanes, dtype=jnp.int32) < end, carry["pc"], done)
+        if todo is not None:
+            carry["pc"] = jnp.where(todo, carry["pc"], jnp.full_like(carry["pc"], self.layout.exit))
         return State(carry, shared, jnp.zeros((), jnp.int32))
 
     def idle(self, shared: Values, lanes: int, depth: int) -> State:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from pcbatch.contexts import setting
 
 
 @partial(
@@ -60,14 +62,9 @@ def unsought() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def no_donation() -> Iterator[None]:
+def no_donation() -> AbstractContextManager[None]:
     """Return a context in which runs donate no argument."""
-    token = KEEPING.set(True)
-    try:
-        yield
-    finally:
-        KEEPING.reset(token)
+    return setting(KEEPING, True)
 
 
 def is_tracing(args: Any) -> bool:

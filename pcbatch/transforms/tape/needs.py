@@ -23,7 +23,7 @@ _Component = tuple[Any, ...]  # arrays; None: zero
 
 @dataclass(frozen=True)
 class Needs:
-    """What needs are made of: booleans, or numbers whose tangents are needs too if cotangents have `tangents`."""
+    """The kind of needs: booleans, or numbers whose tangents are needs too if cotangents have `tangents`."""
 
     tangents: bool = False
 

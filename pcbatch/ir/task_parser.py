@@ -1,0 +1,177 @@
+"""The parser of the text form of task programs (see `task_text`); `parser.parse_program` calls it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from pcbatch.ir.op_parser import (
+    COMMA,
+    FORK,
+    FUNC,
+    LABEL,
+    NAME,
+    NAMES,
+    PROGRAM,
+    Line,
+    Lines,
+    ParseError,
+    closing,
+    declarations,
+    pure_op,
+    read_fail,
+    read_ops,
+    read_prologue,
+    read_type,
+    split_names,
+)
+from pcbatch.ir.tasks import (
+    Finish,
+    Give,
+    OpenFrame,
+    Spawn,
+    SpawnInto,
+    Start,
+    Sync,
+    TaskBlock,
+    TaskEdge,
+    TaskFork,
+    TaskJump,
+    TaskOp,
+    TaskProgram,
+    TaskTerminator,
+    Way,
+    WayFork,
+)
+from pcbatch.ir.types import ArrayType
+
+_CONSTANTS = re.compile(rf"constants \(({NAMES})\)")
+_SHARED = re.compile(rf"shared \(({NAMES})\)")
+_SUMS = re.compile(rf"sums \(({FUNC}(?:, *{FUNC})*)\)")
+_BLOCK = re.compile(rf"({LABEL})\(((?:{NAMES})?)\)( after sync)?( in frame)?:")
+_SPAWN = re.compile(rf"spawn (?:({NAMES}|return) (\+?=) )?")
+_BINDING = rf"{NAME}={NAME}"
+_START = re.compile(rf"({LABEL})\(((?:{_BINDING}(?:, *{_BINDING})*)?)\)")
+_GIVE = re.compile(rf"give \(((?:{NAMES})?)\)")
+_LEAF = re.compile(r"(jump|sync) ")
+_VALUE = rf"(?!return\b){NAME}(?= *(?:,|\)|$))"  # `jump` in `return a, jump bb1()` begins the next edge
+_FINISH = re.compile(rf"return\b(?: ({_VALUE}(?:, *{_VALUE})*))?")
+
+
+def read_tasks(lines: Lines) -> TaskProgram:
+    """Take the lines of a task program, after its header."""
+    match = lines.match(PROGRAM, "`program entry=label in=(a) out=(r) {`")
+    params, results = split_names(match[2]), split_names(match[3])
+    constants, shared, sums = (_optional_names(lines, pattern) for pattern in (_CONSTANTS, _SHARED, _SUMS))
+    types: dict[str, ArrayType | None] = {}
+    for name, type_text, storage in declarations(lines):
+        if storage:
+            raise ParseError(lines.number, f"no storage classes in a task program: {storage}")
+        types[name] = read_type(lines, type_text)
+    declared = {*params, *results, *types}
+    prologue = read_prologue(lines, declared)
+    blocks: list[TaskBlock] = []
+    while header := lines.optional_after_comments(_BLOCK):
+        ops = _ops(lines, declared)
+        end = _terminator(lines.take("a jump"))
+        names = split_names(header[2])
+        blocks.append(TaskBlock(header[1], names, ops, end, bool(header[3]), bool(header[4]), lines.source))
+    closing(lines)
+    return TaskProgram(match[1], params, results, types, constants, shared, tuple(blocks), prologue, frozenset(sums))
+
+
+def _optional_names(lines: Lines, pattern: re.Pattern[str]) -> tuple[str, ...]:
+    match = lines.optional(pattern)
+    return split_names(match[1]) if match else ()
+
+
+def _ops(lines: Lines, declared: Collection[str]) -> tuple[TaskOp, ...]:
+    ops: list[TaskOp] = []
+    while True:
+        ops += read_ops(lines, declared, pure_op, "a task program")
+        spawn = _optional_spawn(lines)
+        if spawn is None:
+            return tuple(ops)
+        ops.append(spawn)
+
+
+def _optional_spawn(lines: Lines) -> TaskOp | None:
+    """Take the next line if it is `frame` or `spawn ...`."""
+    if lines.done:
+        return None
+    line = lines.next
+    if line.text == "frame":
+        lines.take("frame")
+        return OpenFrame()
+    match = _SPAWN.match(line.text)
+    if match is None:
+        return None
+    lines.take("spawn")
+    way, end = _way(line, match.end())
+    if end != len(line.text):
+        line.fail("nothing after the way of a spawn")
+    adds = match[2] == "+="
+    if match[1] == "return":
+        return SpawnInto(way) if adds else line.fail("`spawn return += way`")
+    return Spawn(split_names(match[1] or ""), way, adds)
+
+
+def _way(line: Line, start: int) -> tuple[Way, int]:
+    """Read a way that begins at a position; return it and the position after it."""
+    if match := FORK.match(line.text, start):
+        on_true, middle = _inner_way(line, match.end())
+        on_false, end = _inner_way(line, _comma(line, middle))
+        return WayFork(match[1], on_true, on_false), end
+    if give := _GIVE.match(line.text, start):
+        return Give(split_names(give[1])), give.end()
+    label, args, end = _start(line, start)
+    return Start(label, args), end
+
+
+def _inner_way(line: Line, start: int) -> tuple[Way, int]:
+    if line.text.startswith("(", start):
+        way, end = _way(line, start + 1)
+        return way, _bracket(line, end)
+    return _way(line, start)
+
+
+def _start(line: Line, start: int) -> tuple[str, tuple[tuple[str, str], ...], int]:
+    match = _START.match(line.text, start) or line.fail("`label(param=variable)`")
+    pairs = (pair.partition("=") for pair in split_names(match[2]))
+    return match[1], tuple((param, source) for param, _, source in pairs), match.end()
+
+
+def _terminator(line: Line) -> TaskTerminator:
+    if fail := read_fail(line):
+        return fail
+    edge, end = _edge(line, 0)
+    return edge if end == len(line.text) else line.fail("nothing after the terminator")
+
+
+def _edge(line: Line, start: int) -> tuple[TaskEdge, int]:
+    """Read an edge that begins at a position; return it and the position after it."""
+    if match := FORK.match(line.text, start):
+        on_true, middle = _inner_edge(line, match.end())
+        on_false, end = _inner_edge(line, _comma(line, middle))
+        return TaskFork(match[1], on_true, on_false), end
+    if finish := _FINISH.match(line.text, start):
+        return Finish(split_names(finish[1] or "")), finish.end()
+    leaf = _LEAF.match(line.text, start) or line.fail("an operation, `jump`, `sync`, `return`, `fail` or `branch`")
+    label, args, end = _start(line, leaf.end())
+    return (TaskJump(label, args) if leaf[1] == "jump" else Sync(label, args)), end
+
+
+def _inner_edge(line: Line, start: int) -> tuple[TaskEdge, int]:
+    if line.text.startswith("(", start):
+        edge, end = _edge(line, start + 1)
+        return edge, _bracket(line, end)
+    return _edge(line, start)
+
+
+def _comma(line: Line, start: int) -> int:
+    match = COMMA.match(line.text, start) or line.fail("a comma between the ways of a branch")
+    return match.end()
+
+
+def _bracket(line: Line, end: int) -> int:
+    return end + 1 if line.text.startswith(")", end) else line.fail("`)` after the inner branch")

@@ -1,0 +1,115 @@
+"""The results that are pending at each point of a task program, over all paths since the frame was opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pcbatch.ir.dataflow import solve
+from pcbatch.ir.message import variables
+from pcbatch.ir.ops import Fail
+from pcbatch.ir.tasks import (
+    Finish,
+    Give,
+    OpenFrame,
+    Spawn,
+    Sync,
+    TaskBlock,
+    TaskFork,
+    TaskJump,
+    TaskOp,
+    TaskProgram,
+    TaskTerminator,
+    leaves,
+    ways,
+)
+
+Names = frozenset[str]
+NONE: Names = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What is known before an operation.
+
+    Attributes:
+        open: whether a frame is open.
+        must: the results that are pending on all paths.
+        may: those that are on some path.
+        given: those that have a value on all paths, by a `give`.
+    """
+
+    open: bool = False
+    must: Names = NONE
+    may: Names = NONE
+    given: Names = NONE
+
+
+def entering(program: TaskProgram) -> dict[str, Point | None]:
+    """The point at the top of each block; None for a block in a frame that no jump leads to."""
+    blocks = {block.label: block for block in program.blocks}
+    sources: dict[str, list[str]] = {label: [] for label in blocks}
+    for label, block in blocks.items():
+        for leaf in leaves(block.terminator):
+            if isinstance(leaf, TaskJump) and blocks[leaf.target].open:
+                sources[leaf.target].append(label)
+
+    def join(label: str, values: list[Point | None]) -> Point | None:
+        if not blocks[label].open:
+            return Point()
+        known = [value for value in values if value is not None]
+        if not known:
+            return None
+        return Point(
+            True,
+            frozenset.intersection(*(point.must for point in known)),
+            frozenset.union(*(point.may for point in known)),
+            frozenset.intersection(*(point.given for point in known)),
+        )
+
+    def transfer(label: str, point: Point | None) -> Point | None:
+        return None if point is None else list(walk(blocks[label], point))[-1][1]
+
+    start: Point | None = None
+    return dict(solve(sources, join=join, transfer=transfer, start=start).entering)
+
+
+def walk(block: TaskBlock, point: Point) -> Iterator[tuple[TaskOp | None, Point]]:
+    """The operations of a block, each with the point before it; at last None, with the point at the terminator."""
+    for op in block.ops:
+        yield op, point
+        match op:
+            case OpenFrame():
+                point = Point(True)
+            case Spawn(dsts=dsts, adds=adds):
+                given = frozenset(dsts) if all(isinstance(way, Give) for way in ways(op.way)) else NONE
+                given = point.given if adds else point.given | given
+                point = Point(point.open, point.must.union(dsts), point.may.union(dsts), given)
+            case _:
+                pass
+    yield None, point
+
+
+def conditions(terminator: TaskTerminator) -> tuple[str, ...]:
+    """The variables that choose among the edges of a terminator, with repetitions."""
+    if not isinstance(terminator, TaskFork):
+        return ()
+    return (terminator.cond, *conditions(terminator.on_true), *conditions(terminator.on_false))
+
+
+def terminator_reads(terminator: TaskTerminator, leaves_too: bool = True) -> tuple[str, ...]:
+    """The variables that a terminator reads: conditions, the message of a failure, and what its leaves hand on."""
+    if isinstance(terminator, Fail):
+        return variables(terminator.message)
+    return (*conditions(terminator), *(_leaf_reads(terminator) if leaves_too else ()))
+
+
+def _leaf_reads(terminator: TaskTerminator) -> Iterator[str]:
+    for leaf in leaves(terminator):
+        match leaf:
+            case TaskJump(args=args) | Sync(args=args):
+                yield from (source for _, source in args)
+            case Finish(values=values):
+                yield from values
+            case _:
+                pass

@@ -1,0 +1,264 @@
+"""Task IR: calls as tasks that run side by side; the values between blocks are records, results meet in frames.
+
+The third form of a program, beside the stack IR, made from the same CFG. An activation of a function is a *task*. A
+block takes a *record*, the values of its parameters, and says at its end where the task goes on: `jump bb4(n=t1)` makes
+a record for bb4. There are no registers and no stacks; a value that two blocks need is a parameter of both.
+
+    bb2(node):
+      t1 = { tree.left[node] }
+      t2 = { tree.right[node] }
+      t3 = { tree.left[t1] < 0 }
+      t4 = { tree.left[t2] < 0 }
+      frame
+      spawn left.h, left.c = branch t3, bb3(node=t1), bb2(node=t1)
+      spawn right.h, right.c = branch t4, bb3(node=t2), bb2(node=t2)
+      sync bb4()
+    bb4(left.h, left.c, right.h, right.c) after sync:
+      r.h, r.c = { compose(w, left, right) }
+      return r.h, r.c
+
+`frame` opens the frame of a task: a place for each result that it waits for. `spawn` starts another task, whose results
+go to these places; nothing may read them before `sync`, which ends the task's visit and goes on, at its target, when
+all that was spawned since `frame` has returned. The target's record is what the frame holds: the results, by the names
+that `spawn` gives them, and what `sync` saves, `sync bb4(k=t3)`. A task has one frame open at a time, and none when it
+returns.
+
+`spawn r += ...` adds to a place whose first number a `give` has set; `spawn return += ...` lets the new task add to the
+destination of this one, which needs no frame. Only sums of integers may be made so, as they do not depend on the order
+of their terms.
+
+A task that fails ends its example, with whatever frames are open. Which failure an example has is decided by the order
+of the plain function, so a machine that runs tasks in another order can tell only that there is one.
+
+The meaning is that of the plain function: `spawn` runs its task to the end at once, `sync` goes on. Since tasks have no
+effect but their results, every other order gives the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.ir.ops import Fail, PureOp
+from pcbatch.ir.types import ArrayType
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A way in which a task begins: at a block, whose parameters are bound by name."""
+
+    label: str
+    args: tuple[tuple[str, str], ...]  # (parameter, variable of the block that spawns)
+
+
+@dataclass(frozen=True, slots=True)
+class Give:
+    """A way without a task: the results are known already, as where the first test of a callee ends it."""
+
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WayFork:
+    """One of two ways, by a condition; it may be read at the end of the block, where a variable has one value."""
+
+    cond: str
+    on_true: Way
+    on_false: Way
+
+
+Way = Start | Give | WayFork
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFrame:
+    """The operation `frame`: the task gets a frame, with a place for each result of what it spawns."""
+
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """The operation `spawn dsts = way`: a task whose results go to places of the open frame; with `adds` they are added
+    to what is there."""
+
+    dsts: tuple[str, ...]
+    way: Way
+    adds: bool = False
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnInto:
+    """The operation `spawn return += way`: a task whose result is added to the destination of the one that spawns."""
+
+    way: Way
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskJump:
+    """A leaf of a terminator: the task goes on at `target`, whose parameters are bound by name."""
+
+    target: str
+    args: tuple[tuple[str, str], ...]  # (parameter, variable)
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A leaf of a terminator: the task goes on at `target` when all that it has spawned has returned.
+
+    `args` are the parameters of the target that the frame saves; the others are results of what was spawned.
+    """
+
+    target: str
+    args: tuple[tuple[str, str], ...]  # (parameter, variable)
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A leaf of a terminator, `return values`: the task ends, its results go to its destination."""
+
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFork:
+    """A terminator that takes one of two edges by a condition; an edge may itself be a fork."""
+
+    cond: str
+    on_true: TaskEdge
+    on_false: TaskEdge
+    loc: Loc | None = field(default=None, compare=False)
+
+
+TaskLeaf = TaskJump | Sync | Finish
+TaskEdge = TaskLeaf | TaskFork
+TaskOp = PureOp | OpenFrame | Spawn | SpawnInto
+TaskTerminator = TaskEdge | Fail
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBlock:
+    """A block of a task program.
+
+    Attributes:
+        label: its name.
+        params: the variables of its record, or, of a block after a `sync`, what its frame holds for it.
+        ops: pure operations first, then `frame` and what is spawned.
+        terminator: where the task goes on.
+        joins: whether it is the target of a `sync`.
+        open: whether a frame is open where it begins; a block after a `sync` begins with none.
+        function: the name of the function that it belongs to.
+    """
+
+    label: str
+    params: tuple[str, ...]
+    ops: tuple[TaskOp, ...]
+    terminator: TaskTerminator
+    joins: bool = False
+    open: bool = False
+    function: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgram:
+    """A program in task IR.
+
+    Attributes:
+        entry: the label of the block at which the task of an example begins.
+        params: the parameters of the program, in order.
+        results: the variables that stand for its results, in order.
+        types: the types of all variables.
+        constants: parameters that no task changes, one value for each example: blocks read them without having them in
+            their records.
+        shared: variables with one value for all examples, parameters or results of the prologue.
+        blocks: the blocks, in the order of control flow.
+        prologue: operations that compute shared variables, once.
+        sums: the functions whose results are added to their destination, which begins at zero.
+    """
+
+    entry: str
+    params: tuple[str, ...]
+    results: tuple[str, ...]
+    types: Mapping[str, ArrayType | None]
+    constants: tuple[str, ...]
+    shared: tuple[str, ...]
+    blocks: tuple[TaskBlock, ...]
+    prologue: tuple[PureOp, ...] = ()
+    sums: frozenset[str] = frozenset()
+
+    def block(self, label: str) -> TaskBlock:
+        """The block called `label`; KeyError if there is none."""
+        for block in self.blocks:
+            if block.label == label:
+                return block
+        raise KeyError(label)
+
+    @property
+    def known_everywhere(self) -> frozenset[str]:
+        """The variables that blocks read without having them in their records."""
+        return frozenset((*self.constants, *self.shared))
+
+
+def leaves(terminator: TaskTerminator) -> tuple[TaskLeaf | Fail, ...]:
+    """The leaves of a terminator, left to right."""
+    match terminator:
+        case TaskFork():
+            return leaves(terminator.on_true) + leaves(terminator.on_false)
+        case _:
+            return (terminator,)
+
+
+def map_leaves(edge: TaskEdge, new: Callable[[TaskLeaf], TaskEdge]) -> TaskEdge:
+    """Replace the leaves of a tree of forks."""
+    if isinstance(edge, TaskFork):
+        return TaskFork(edge.cond, map_leaves(edge.on_true, new), map_leaves(edge.on_false, new), edge.loc)
+    return new(edge)
+
+
+def ways(way: Way) -> tuple[Start | Give, ...]:
+    """The leaves of a way, left to right."""
+    return ways(way.on_true) + ways(way.on_false) if isinstance(way, WayFork) else (way,)
+
+
+def map_ways(way: Way, new: Callable[[Start | Give], Way]) -> Way:
+    """Replace the leaves of a way."""
+    if isinstance(way, WayFork):
+        return WayFork(way.cond, map_ways(way.on_true, new), map_ways(way.on_false, new))
+    return new(way)
+
+
+def way_reads(way: Way) -> Iterator[str]:
+    """The variables that a way uses, with repetitions."""
+    match way:
+        case WayFork():
+            yield way.cond
+            yield from way_reads(way.on_true)
+            yield from way_reads(way.on_false)
+        case Start(args=args):
+            yield from (source for _, source in args)
+        case Give(values=values):
+            yield from values
+        case _:
+            assert_never(way)
+
+
+def spawns(block: TaskBlock) -> tuple[Spawn | SpawnInto, ...]:
+    """The operations of a block that spawn tasks, in order."""
+    return tuple(op for op in block.ops if isinstance(op, Spawn | SpawnInto))
+
+
+def started(program: TaskProgram) -> frozenset[str]:
+    """The labels of the blocks at which tasks begin: the entry, and all that is spawned."""
+    begun = (way for block in program.blocks for op in spawns(block) for way in ways(op.way))
+    return frozenset((program.entry, *(way.label for way in begun if isinstance(way, Start))))
+
+
+def after_jump(block: TaskBlock) -> tuple[str, ...]:
+    """The labels of the blocks that the task of a block may go on at, each once; targets of `sync` among them."""
+    found = (leaf.target for leaf in leaves(block.terminator) if isinstance(leaf, TaskJump | Sync))
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,150 @@
+"""Replace parameters that always are the same integer, and drop terms that are zero.
+
+before:  bb0(n): s = { 0 }; jump bb1(n=n, s=s)         after:  bb0(n): jump bb1(n=n)
+         bb1(n, s): spawn return += f.bb0(n=n)                 bb1(n): spawn return += f.bb0(n=n)
+                    t = { 0 }; s.t0 = { s + t }                        zero = { 0 }
+                    return s.t0                                        return zero
+
+Where the results of calls are added to the destination of their caller, what is left of its sum is often zero. The
+lattice is that of constant propagation, over the parameters of blocks: unknown, an integer, varying.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from pcbatch.ir.ops import Fail, Move, Prim, Select
+from pcbatch.ir.tasks import Start, Sync, TaskBlock, TaskJump, TaskOp, TaskProgram, leaves, spawns, ways
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.cfg_passes.flatten import constant
+from pcbatch.lowering.stack_passes.parallel_moves import Fresh
+from pcbatch.lowering.tasks.linear_results import is_sum_of_two
+from pcbatch.lowering.tasks.rename_tasks import rename_edge, rename_op
+from pcbatch.lowering.typing.abstract_values import Known
+from pcbatch.lowering.typing.trace import JaxprFn
+
+Value = int | None  # an integer; None: it varies
+Known_ = dict[tuple[str, str], Value]  # (block, parameter) -> its value; left out where nothing is known yet
+
+
+def run(program: TaskProgram) -> TaskProgram:
+    """Return the program in which parameters that are the same integer everywhere are computed where they are read."""
+    values = _solve(program)
+    same = {place: value for place, value in values.items() if value is not None}
+    fresh = Fresh(set(program.types))
+    folded = tuple(_folded(block, program, same, fresh) for block in program.blocks)
+    if folded == program.blocks:
+        return program
+    types = {**program.types, **{new: program.types[old] for new, old in fresh.origins.items()}}
+    return replace(program, types=types, blocks=folded)
+
+
+def _solve(program: TaskProgram) -> Known_:
+    """The value of each parameter: the greatest solution over all ways on which a block is reached."""
+    entry = program.block(program.entry)
+    values: Known_ = {(entry.label, p): None for p in entry.params}
+    values |= {(b.label, p): None for b in program.blocks for p in _results(b, program)}
+    changed = True
+    while changed:
+        changed = False
+        for block in program.blocks:
+            known = _values(block, program, values)
+            for label, args in _bindings(block):
+                for param, v in args:
+                    if v not in known:
+                        continue  # nothing is known of the source yet
+                    old = values.get((label, param), known[v])
+                    new = old if old == known[v] else None
+                    if (label, param) not in values or values[label, param] != new:
+                        values[label, param], changed = new, True
+    return values
+
+
+def _results(block: TaskBlock, program: TaskProgram) -> set[str]:
+    """The parameters of a block after a `sync` that are results of calls."""
+    saved = {
+        param
+        for b in program.blocks
+        for leaf in leaves(b.terminator)
+        if isinstance(leaf, Sync) and leaf.target == block.label
+        for param, _ in leaf.args
+    }
+    return set(block.params) - saved if block.joins else set()
+
+
+def _bindings(block: TaskBlock) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """The blocks that a block leads to, with what their parameters are bound to."""
+    for leaf in leaves(block.terminator):
+        if isinstance(leaf, TaskJump | Sync):
+            yield leaf.target, leaf.args
+    for op in spawns(block):
+        for way in ways(op.way):
+            if isinstance(way, Start):
+                yield way.label, way.args
+
+
+def _values(block: TaskBlock, program: TaskProgram, values: Known_) -> dict[str, Value]:
+    """What is known of the variables of a block, given its parameters; those that are left out are not known yet."""
+    found: dict[str, Value] = dict.fromkeys(program.known_everywhere)
+    found |= {p: values[block.label, p] for p in block.params if (block.label, p) in values}
+    for op in block.ops:
+        match op:
+            case Move(dst=dst, src=src):
+                if src in found:
+                    found[dst] = found[src]
+            case Prim() if len(op.dsts) == 1 and all(v in found for v in op.expr.ins):
+                found[op.dsts[0]] = _value(op, found, program.types)
+            case Prim(dsts=dsts):
+                # Optimistic: a value whose operands are not known yet is not known either.
+                if all(v in found for v in op.expr.ins):
+                    found |= dict.fromkeys(dsts)
+            case Select(dst=dst):
+                if {op.cond, op.on_true, op.on_false} <= found.keys():
+                    found[dst] = found[op.on_true] if found[op.on_true] == found[op.on_false] else None
+            case _:
+                pass
+    return found
+
+
+def _value(op: Prim, found: Mapping[str, Value], types: Mapping[str, ArrayType | None]) -> Value:
+    type_ = types.get(op.dsts[0])
+    if type_ is None or type_.shape or not type_.dtype.startswith("int") or not isinstance(op.expr.fn, JaxprFn):
+        return None
+    if not op.expr.ins:
+        return int(op.expr.text) if op.expr.text.lstrip("-").isdigit() else None
+    return 0 if is_sum_of_two(op) and all(found[v] == 0 for v in op.expr.ins) else None
+
+
+def _folded(block: TaskBlock, program: TaskProgram, same: Mapping[tuple[str, str], int], fresh: Fresh) -> TaskBlock:
+    """The block with what is known computed in it; parameters that it does not read then are dropped by others."""
+    if isinstance(block.terminator, Fail):
+        return block
+    given = {p: same[block.label, p] for p in block.params if (block.label, p) in same}
+    values: Known_ = {(block.label, p): given.get(p) for p in block.params}
+    found = _values(block, program, values)
+    names = {p: fresh(p) for p in given}
+    ops: list[TaskOp] = [_constant(names[p], value, program.types[p]) for p, value in given.items()]
+    for op in block.ops:
+        value = found.get(op.dsts[0]) if isinstance(op, Prim) and len(op.dsts) == 1 else None
+        if isinstance(op, Prim) and op.expr.ins and value is not None:
+            ops.append(_constant(op.dsts[0], value, program.types[op.dsts[0]]))
+        elif isinstance(op, Prim) and (term := _only_term(op, found)) is not None:
+            ops.append(Move(op.dsts[0], names.get(term, term), op.loc))
+        else:
+            ops.append(rename_op(op, lambda v: names.get(v, v)))
+    end = rename_edge(block.terminator, lambda v: names.get(v, v))
+    return replace(block, ops=tuple(ops), terminator=end)
+
+
+def _only_term(op: Prim, found: Mapping[str, Value]) -> str | None:
+    """The term of a sum of two of which the other is zero."""
+    if not is_sum_of_two(op):
+        return None
+    a, b = op.expr.ins
+    return a if found.get(b) == 0 else b if found.get(a) == 0 else None
+
+
+def _constant(name: str, value: int, type_: ArrayType | None) -> Prim:
+    assert type_ is not None
+    return constant(name, Known(value), type_, None)

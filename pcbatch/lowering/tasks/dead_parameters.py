@@ -1,0 +1,98 @@
+"""Drop operations whose results nothing reads, and parameters that a block does not need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pcbatch.ir.def_use import reads, writes
+from pcbatch.ir.message import variables
+from pcbatch.ir.ops import Fail, Move, Prim, Select
+from pcbatch.ir.tasks import (
+    Finish,
+    OpenFrame,
+    Spawn,
+    SpawnInto,
+    Start,
+    Sync,
+    TaskBlock,
+    TaskEdge,
+    TaskFork,
+    TaskJump,
+    TaskOp,
+    TaskProgram,
+    Way,
+    map_leaves,
+    map_ways,
+    way_reads,
+)
+
+
+def run(program: TaskProgram) -> TaskProgram:
+    """Return the program with the fewest parameters: the least solution over all blocks."""
+    needed: dict[str, frozenset[str]] = {block.label: frozenset() for block in program.blocks}
+    changed = True
+    while changed:
+        changed = False
+        for block in program.blocks:
+            now = needed[block.label] | (frozenset(block.params) & _used(block, needed)[0])
+            if now != needed[block.label]:
+                needed[block.label], changed = now, True
+    return replace(program, blocks=tuple(_without(block, needed) for block in program.blocks))
+
+
+def _used(block: TaskBlock, needed: Mapping[str, frozenset[str]]) -> tuple[frozenset[str], frozenset[int]]:
+    """The variables that a block reads, given what its successors need, and the operations that it needs for them."""
+    used = set(_terminator_reads(_edge(block.terminator, needed)))
+    kept = set()
+    for k in reversed(range(len(block.ops))):
+        op = block.ops[k]
+        match op:
+            case Prim() | Move() | Select():
+                if not used.isdisjoint(writes(op)):
+                    kept.add(k)
+                    used |= {*reads(op)}
+            case Spawn() | SpawnInto():
+                kept.add(k)
+                used |= {*way_reads(_way(op.way, needed))}
+            case OpenFrame():
+                kept.add(k)
+    return frozenset(used), frozenset(kept)
+
+
+def _without(block: TaskBlock, needed: Mapping[str, frozenset[str]]) -> TaskBlock:
+    kept = _used(block, needed)[1]
+    ops: list[TaskOp] = []
+    for k, op in enumerate(block.ops):
+        if k in kept:
+            ops.append(replace(op, way=_way(op.way, needed)) if isinstance(op, Spawn | SpawnInto) else op)
+    params = tuple(p for p in block.params if p in needed[block.label])
+    return replace(block, params=params, ops=tuple(ops), terminator=_edge(block.terminator, needed))
+
+
+def _way(way: Way, needed: Mapping[str, frozenset[str]]) -> Way:
+    return map_ways(way, lambda w: replace(w, args=_bound(w.args, needed[w.label])) if isinstance(w, Start) else w)
+
+
+def _edge(edge: TaskEdge | Fail, needed: Mapping[str, frozenset[str]]) -> TaskEdge | Fail:
+    if isinstance(edge, Fail):
+        return edge
+    return map_leaves(
+        edge, lambda e: replace(e, args=_bound(e.args, needed[e.target])) if isinstance(e, TaskJump | Sync) else e
+    )
+
+
+def _bound(args: tuple[tuple[str, str], ...], needed: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((param, v) for param, v in args if param in needed)
+
+
+def _terminator_reads(edge: TaskEdge | Fail) -> list[str]:
+    match edge:
+        case TaskFork():
+            return [edge.cond, *_terminator_reads(edge.on_true), *_terminator_reads(edge.on_false)]
+        case TaskJump(args=args) | Sync(args=args):
+            return [v for _, v in args]
+        case Finish(values=values):
+            return [*values]
+        case Fail(message=message):
+            return [*variables(message)]

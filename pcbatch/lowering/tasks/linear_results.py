@@ -1,0 +1,166 @@
+"""Calls whose results are terms of the sum that a function returns: they need no frame.
+
+    return fib(n - 2) + fib(n - 1)                      total = 0
+                                                        while ...: total += queens(...)
+                                                        return total
+
+A backward data-flow problem gives each variable, at each point, its coefficient in the result of the function: 1 at a
+`return` of it, the sum over its uses in additions before that, and none where anything else reads it or where paths
+disagree. A call whose result has the coefficient 1 after it may add its result to where that of its caller goes,
+whenever it is done. Only integers are added up so, whose sum does not depend on the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.extend.core as jex
+import jax.numpy as jnp
+
+from pcbatch.ir.cfg import Call, CfgProgram, Function, Op
+from pcbatch.ir.def_use import predecessors, reads, terminator_reads, writes
+from pcbatch.ir.ops import RETURN, Branch, Jump, Move, Prim, Return
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.trace import JaxprFn
+
+Site = tuple[str, int]  # label of a block, index of the call in it
+NONE = -1  # the coefficient of what is read by other operations than sums
+Coefficients = dict[str, int]  # variables that are not in it have the coefficient 0
+
+
+def linear_calls(program: CfgProgram) -> dict[str, frozenset[Site]]:
+    """Return the calls of each function whose results are terms of its own result."""
+    functions = {f.name: f for f in program.functions}
+    return {f.name: _linear(f, functions) for f in program.functions}
+
+
+def integer_result(function: Function) -> ArrayType | None:
+    """The type of the only result of a function if that is one integer; else None."""
+    if len(function.results) != 1:
+        return None
+    type_ = function.types.get(function.results[0])
+    if type_ is None or type_.shape or type_.dtype.startswith("key<"):
+        return None
+    return type_ if jnp.issubdtype(jnp.dtype(type_.dtype), jnp.integer) else None
+
+
+def _linear(function: Function, functions: Mapping[str, Function]) -> frozenset[Site]:
+    own = integer_result(function)
+    if own is None:
+        return frozenset()
+    found = set()
+    leaving = _solve(function)
+    for block in function.blocks:
+        coefficients = dict(leaving[block.label])
+        for v in terminator_reads(block.terminator):
+            coefficients[v] = NONE
+        for k in reversed(range(len(block.ops))):
+            op = block.ops[k]
+            if isinstance(op, Call) and len(op.dsts) == 1 and coefficients.get(op.dsts[0], 0) == 1:
+                result = integer_result(functions[op.func])
+                if result is not None and result.dtype == own.dtype and op.dsts[0] not in op.args:
+                    found.add((block.label, k))
+            _before(op, coefficients)
+    return frozenset(found)
+
+
+def _solve(function: Function) -> dict[str, Coefficients]:
+    """The coefficients at the end of each block, before its terminator reads anything."""
+    sources = predecessors(function.blocks)
+    entering: dict[str, Coefficients | None] = {block.label: None for block in function.blocks}
+    leaving: dict[str, Coefficients] = {}
+    blocks = {block.label: block for block in function.blocks}
+    work = [*reversed(entering)]
+    while work:
+        label = work.pop(0)
+        block = blocks[label]
+        merged: Coefficients | None = None
+        for successor in _ends(block.terminator):
+            coming = {function.results[0]: 1} if successor == RETURN else entering[successor]
+            merged = coming if merged is None else merged if coming is None else _merged(merged, coming)
+        if merged is None:
+            continue  # nothing is known of what follows yet, or the lane fails, and has no result
+        leaving[label] = merged or {}
+        coefficients = dict(leaving[label])
+        for v in terminator_reads(block.terminator):
+            coefficients[v] = NONE
+        for op in reversed(block.ops):
+            _before(op, coefficients)
+        coefficients = {v: c for v, c in coefficients.items() if c}
+        if coefficients != entering[label]:
+            entering[label] = coefficients
+            work += [source for source in sources[label] if source not in work]
+    return {block.label: leaving.get(block.label, {}) for block in function.blocks}
+
+
+def _ends(terminator: object) -> tuple[str, ...]:
+    match terminator:
+        case Jump(target=target):
+            return (target,)
+        case Branch(on_true=on_true, on_false=on_false):
+            return (on_true, on_false)
+        case Return():
+            return (RETURN,)
+        case _:
+            return ()
+
+
+def _merged(a: Coefficients, b: Coefficients) -> Coefficients:
+    """The coefficients where paths meet."""
+    return {v: a.get(v, 0) if a.get(v, 0) == b.get(v, 0) else NONE for v in {*a, *b}}
+
+
+def _before(op: Op, coefficients: Coefficients) -> None:
+    """Change the coefficients after an operation into those before it."""
+    after = [coefficients.pop(v, 0) for v in writes(op)]
+    linear: Mapping[str, int] = {}
+    match op:
+        case Move(src=src):
+            linear = {src: after[0]}
+        case Prim() if sum(c != 0 for c in after) == 1 and isinstance(op.expr.fn, JaxprFn):
+            k = next(k for k, c in enumerate(after) if c)
+            linear = dict.fromkeys(terms(op, k), after[k]) if after[k] == 1 else {}
+        case _:
+            pass
+    for v in dict.fromkeys(reads(op)):
+        old, new = coefficients.get(v, 0), linear.get(v, NONE)
+        coefficients[v] = NONE if NONE in (old, new) else old + new
+        if coefficients[v] > 1:
+            coefficients[v] = NONE
+
+
+def terms(op: Prim, position: int) -> tuple[str, ...]:
+    """Return the inputs of a primitive that enter one of its results as terms, with the coefficient 1, and no other."""
+    assert isinstance(op.expr.fn, JaxprFn)
+    jaxpr, casts = op.expr.fn.closed.jaxpr, op.expr.fn.casts
+    result: Any = jaxpr.outvars[position]
+    if casts[position] is not None and jnp.dtype(casts[position].dtype) != result.aval.dtype:  # type: ignore[union-attr]
+        return ()
+    coefficients: dict[Any, int] = {v: NONE for k, v in enumerate(jaxpr.outvars) if k != position and _is_var(v)}
+    if _is_var(result):
+        coefficients[result] = NONE if result in coefficients else 1
+    for eqn in reversed(jaxpr.eqns):
+        outs = [coefficients.pop(v, 0) for v in eqn.outvars]
+        keeps = eqn.primitive.name in ("add", "add_any") or (
+            eqn.primitive.name == "convert_element_type" and eqn.invars[0].aval.dtype == eqn.outvars[0].aval.dtype
+        )
+        for v in filter(_is_var, eqn.invars):
+            new = outs[0] if keeps else NONE
+            old = coefficients.get(v, 0)
+            coefficients[v] = NONE if NONE in (old, new) or old + new > 1 else old + new
+    names = zip(jaxpr.invars, op.expr.ins, strict=True)
+    twice = {v for v in op.expr.ins if op.expr.ins.count(v) > 1}
+    return tuple(name for v, name in names if coefficients.get(v, 0) == 1 and name not in twice)
+
+
+def is_sum_of_two(op: Prim) -> bool:
+    """Return whether a primitive is the sum of its two inputs, and nothing else."""
+    if len(op.dsts) != 1 or len(op.expr.ins) != 2 or not isinstance(op.expr.fn, JaxprFn):
+        return False
+    eqns = [eqn for eqn in op.expr.fn.closed.jaxpr.eqns if eqn.primitive.name != "convert_element_type"]
+    return len(eqns) == 1 and set(terms(op, 0)) == set(op.expr.ins)
+
+
+def _is_var(v: object) -> bool:
+    return not isinstance(v, jex.Literal)

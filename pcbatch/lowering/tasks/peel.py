@@ -1,0 +1,88 @@
+"""Peel the first test of what is spawned: the task that spawns makes it.
+
+before:  spawn left = fib.bb0(n=t1)            after:  t0 = { t1 <= 1 }; r = { 1 }
+                                                       spawn left = branch t0, give (r), fib.bb2(n=t1)
+
+Where a call would end at its first test its result is given at once, and no task is made. On the other ways the task
+begins behind the test, so that blocks have lists of their own: the leaves of a tree gather in one, the inner nodes in
+another. The first block must be cheap, as it is computed for all records that spawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pcbatch.ir.ops import Fail
+from pcbatch.ir.tasks import (
+    Finish,
+    Give,
+    Spawn,
+    SpawnInto,
+    Start,
+    TaskBlock,
+    TaskEdge,
+    TaskFork,
+    TaskJump,
+    TaskOp,
+    TaskProgram,
+    Way,
+    WayFork,
+    leaves,
+    map_ways,
+)
+from pcbatch.lowering.stack_passes.parallel_moves import Fresh
+from pcbatch.lowering.tasks.rename_tasks import copied
+from pcbatch.lowering.tasks.tail_duplication import is_cheap_test, without_unreached
+
+PEELED = 32.0  # cost per record of a first test, in about one arithmetic operation each
+
+
+def run(program: TaskProgram) -> TaskProgram:
+    """Return the program in which tasks begin behind cheap first tests."""
+    types = dict(program.types)
+    fresh = Fresh(set(types))
+
+    def new(name: str) -> str:
+        made = fresh(name)
+        types[made] = types[name]
+        return made
+
+    first = {block.label: block for block in program.blocks if _is_peeled(block)}
+    blocks = tuple(replace(block, ops=_peeled(block, first, new)) for block in program.blocks)
+    return without_unreached(replace(program, types=types, blocks=blocks))
+
+
+def _is_peeled(block: TaskBlock) -> bool:
+    """Whether a block is a cheap test, all of whose ways a `spawn` can have."""
+    if not is_cheap_test(block, PEELED) or not isinstance(block.terminator, TaskFork | Finish):
+        return False
+    return all(isinstance(leaf, TaskJump | Finish) for leaf in leaves(block.terminator))
+
+
+def _peeled(block: TaskBlock, first: dict[str, TaskBlock], new: Callable[[str], str]) -> tuple[TaskOp, ...]:
+    """The operations of a block, in which what is spawned begins behind its first test."""
+    ops: list[TaskOp] = []
+
+    def leaf(way: Start | Give) -> Way:
+        if isinstance(way, Give) or way.label not in first:
+            return way
+        tests, terminator = copied(first[way.label], dict(way.args), new)
+        ops.extend(tests)
+        return _way(terminator)
+
+    for op in block.ops:
+        ops.append(replace(op, way=map_ways(op.way, leaf)) if isinstance(op, Spawn | SpawnInto) else op)
+    return tuple(ops)
+
+
+def _way(edge: TaskEdge | Fail) -> Way:
+    match edge:
+        case TaskFork():
+            return WayFork(edge.cond, _way(edge.on_true), _way(edge.on_false))
+        case TaskJump():
+            return Start(edge.target, edge.args)
+        case Finish():
+            return Give(edge.values)
+        case _:
+            raise AssertionError(edge)

@@ -1,0 +1,137 @@
+"""Calls that have not returned yet, at each point of a function, and where they must be waited for.
+
+    left = f(x)                  left is pending
+    right = f(y)                 left, right: both may run
+    return g(left, right)        they are waited for here
+
+A forward data-flow problem. A call need not be waited for before an operation reads or assigns one of its results, a
+condition or a `return` does, or the function returns. As late as possible is best: two calls that are pending together
+run side by side. The state joins by union where paths meet; at the head of a loop, calls stay pending only if they are
+so on all ways to it, as each round would open a frame for them otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pcbatch.ir.cfg import Block, Call, Function, Op
+from pcbatch.ir.dataflow import block_edges, postorder
+from pcbatch.ir.def_use import may_return, predecessors, reads, terminator_reads, writes
+from pcbatch.ir.ops import Return
+
+Site = tuple[str, int]  # label of a block, index of the call in it
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The state at a point: whether a frame is open, and the results of each call that has not been waited for."""
+
+    open: bool = False
+    calls: frozenset[tuple[str, ...]] = frozenset()
+
+    @property
+    def results(self) -> frozenset[str]:
+        """The variables that have no value yet."""
+        return frozenset(v for dsts in self.calls for v in dsts)
+
+
+CLOSED = Pending()
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Where a function waits for calls.
+
+    Attributes:
+        entering: the state at the top of each block.
+        before: the operations before which it waits, by block; the number of operations stands for the terminator.
+        together: whether two calls may be pending at one time.
+    """
+
+    entering: Mapping[str, Pending]
+    before: Mapping[str, frozenset[int]]
+    together: bool
+
+
+def waits(function: Function, summed: Iterable[Site], tails: Iterable[Site]) -> Waits:
+    """Find where a function must wait.
+
+    Args:
+        function: The function.
+        summed: Calls whose results go to the destination of their caller.
+        tails: Calls in tail position, which take the place of their caller.
+    """
+    return _Analysis(function, frozenset(summed), frozenset(tails)).run()
+
+
+class _Analysis:
+    def __init__(self, function: Function, summed: frozenset[Site], tails: frozenset[Site]) -> None:
+        self.function, self.summed, self.tails = function, summed, tails
+        self.sources = predecessors(function.blocks)
+        order = [*reversed(postorder([function.blocks[0].label], block_edges(function.blocks)))]
+        self.number = {label: k for k, label in enumerate(order)}
+        self.closed: set[str] = {function.blocks[0].label}  # blocks that begin with all calls returned
+        self.together = False
+
+    def run(self) -> Waits:
+        while True:
+            entering, leaving = self.solve()
+            mixed = {
+                block.label
+                for block in self.function.blocks
+                if block.label in self.number and self.is_head(block.label) and entering[block.label].open
+                if any(not leaving[s].open for s in self.sources[block.label] if s in leaving)
+            }
+            if not mixed:
+                break
+            self.closed |= mixed
+        self.together = False
+        before = {b.label: self.through(b, entering[b.label])[1] for b in self.function.blocks if b.label in entering}
+        return Waits(entering, before, self.together)
+
+    def is_head(self, label: str) -> bool:
+        """Whether a block is the head of a loop: a later one leads to it."""
+        return any(self.number.get(s, -1) >= self.number[label] for s in self.sources[label])
+
+    def solve(self) -> tuple[dict[str, Pending], dict[str, Pending]]:
+        """States at the top and at the bottom of blocks; they only grow, so that this ends."""
+        blocks = {block.label: block for block in self.function.blocks}
+        entering = dict.fromkeys(self.number, CLOSED)
+        leaving: dict[str, Pending] = {}
+        changed = True
+        while changed:
+            changed = False
+            for label in self.number:
+                coming = [leaving[s] for s in self.sources[label] if s in leaving]
+                state = entering[label]
+                if label not in self.closed:
+                    calls = state.calls.union(*(s.calls for s in coming))
+                    state = Pending(state.open or any(s.open for s in coming), calls)
+                out = self.through(blocks[label], state)[0]
+                if state != entering[label] or leaving.get(label) != out:
+                    entering[label], leaving[label], changed = state, out, True
+        return entering, leaving
+
+    def through(self, block: Block, state: Pending) -> tuple[Pending, frozenset[int]]:
+        """The state after a block, and the operations before which it waits."""
+        waits = set()
+        for k, op in enumerate(block.ops):
+            if state.open and self.must_wait(op, (block.label, k), state.results):
+                waits.add(k)
+                state = CLOSED
+            if isinstance(op, Call) and (block.label, k) not in self.summed | self.tails:
+                self.together = self.together or bool(state.calls)
+                state = Pending(True, state.calls | {op.dsts})
+        end = block.terminator
+        ends = may_return(end) and not self.is_tail(block)
+        if state.open and (ends or not state.results.isdisjoint(terminator_reads(end))):
+            waits.add(len(block.ops))
+            state = CLOSED
+        return state, frozenset(waits)
+
+    def must_wait(self, op: Op, site: Site, pending: frozenset[str]) -> bool:
+        return site in self.tails or not pending.isdisjoint((*reads(op), *writes(op)))
+
+    def is_tail(self, block: Block) -> bool:
+        return isinstance(block.terminator, Return) and (block.label, len(block.ops) - 1) in self.tails

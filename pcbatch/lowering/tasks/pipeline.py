@@ -1,0 +1,53 @@
+"""The passes that make a program of tasks of a CFG, in order."""
+
+from __future__ import annotations
+
+from pcbatch.errors import InternalError
+from pcbatch.ir.cfg import CfgProgram
+from pcbatch.ir.printer import print_program
+from pcbatch.ir.tasks import TaskProgram
+from pcbatch.ir.verifier import verify
+from pcbatch.lowering.tasks import (
+    constant_parameters,
+    dead_parameters,
+    join_spawns,
+    lower_tasks,
+    peel,
+    tail_duplication,
+)
+
+PASSES = (
+    dead_parameters.run,
+    join_spawns.run,
+    constant_parameters.run,
+    dead_parameters.run,
+    tail_duplication.run,
+    dead_parameters.run,
+    peel.run,
+    dead_parameters.run,
+)
+
+
+def run(program: CfgProgram, shared: frozenset[str] = frozenset()) -> TaskProgram | None:
+    """Return the optimised program of tasks; None if no two calls could ever run side by side.
+
+    Args:
+        program: A typed program, optimised, without prints and checks.
+        shared: The parameters of the entry that all examples share.
+    """
+    tasks = lower_tasks.run(program, shared)
+    if tasks is None:
+        return None
+    tasks = checked(tasks, "lower_tasks")
+    for run_pass in PASSES:
+        new = run_pass(tasks)
+        tasks = tasks if new == tasks else checked(new, run_pass.__module__)
+    return tasks
+
+
+def checked(program: TaskProgram, name: str) -> TaskProgram:
+    """Return a program that the verifier accepts; raises InternalError if pass `name` left it invalid."""
+    faults = verify(program)
+    if faults:
+        raise InternalError(f"after {name}:\n" + "\n".join(map(str, faults)) + "\n" + print_program(program))
+    return program

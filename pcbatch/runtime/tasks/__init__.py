@@ -1,0 +1,16 @@
+"""The machine of lists, which runs a program in task IR: independent calls side by side. Its door is `TaskExecutable`.
+
+Each block at which tasks start or go on has a list of records. A visit takes the newest records, computes the block for
+all of them, and puts what follows on other lists. A task that waits for others has a frame of a pool; the last result
+that it waits for puts the frame on the list of the block after the `sync`.
+
+plan.py        what the arrays are and who writes them          sites.py         places of results, cells of frames
+bodies.py      the bodies of blocks as functions                sizes.py         how large the arrays are
+lists.py       records: pop, push                               pool.py          frames: take, give back, deliver
+visit.py       one visit of one block                           trip.py          which blocks run, and how wide
+state.py       the arrays before a run, and larger ones         executable.py    runs on the host's side
+"""
+
+from pcbatch.runtime.tasks.executable import TaskExecutable, TaskOptions
+
+__all__ = ["TaskExecutable", "TaskOptions"]

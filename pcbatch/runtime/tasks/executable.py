@@ -1,0 +1,216 @@
+"""Runs of a task program on the host's side: one compiled program for each number of examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.ir.tasks import TaskProgram
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_type, to_storage
+from pcbatch.runtime.costs import xla_options
+from pcbatch.runtime.tasks import lists, plan, pool, sizes, state
+from pcbatch.runtime.tasks.plan import TaskPlan
+from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.tasks.trip import Trips
+from pcbatch.runtime.tasks.visit import FAILED, Machine
+from pcbatch.runtime.vm.block_body import Values, evaluate
+from pcbatch.runtime.vm.layout import PER_BLOCK
+from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
+from pcbatch.runtime.vm.run_once import run_once
+
+GROWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOptions:
+    """The sizes of a machine of lists; None: chosen by the number of examples.
+
+    Attributes:
+        width: the most records of one visit.
+        frames: frames of the pool, to begin with.
+        reserve: frames that are left to tasks that go on one by one, when nothing else can run.
+        room: records of a list of which frames do not bound the length, to begin with.
+        max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
+        stats: whether visits are counted.
+    """
+
+    width: int | None = None
+    frames: int | None = None
+    reserve: int | None = None
+    room: int | None = None
+    max_bytes: int = 2**28
+    stats: bool = False
+
+
+class Outcome(NamedTuple):
+    """The results of a run, and bool[examples]: those that have none, because a task has failed or had no room."""
+
+    raw: RawResult
+    unfinished: np.ndarray
+
+
+@dataclass(eq=False)
+class TaskExecutable:
+    """A task program with the machine that runs it.
+
+    The arrays of a run are kept for the next one with as many examples, which takes them over.
+    """
+
+    program: TaskProgram
+    options: TaskOptions = TaskOptions()
+    _sizes: dict[int, Sizes] = field(default_factory=dict)  # of the last run, by number of examples
+    _jitted: dict[Any, Any] = field(default_factory=dict)
+    _kept: dict[Sizes, Values] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.plan(single=False)  # refuses what it cannot run
+
+    @cached_property
+    def _several(self) -> TaskPlan:
+        return plan.make(self.program, single=False)
+
+    @cached_property
+    def _single(self) -> TaskPlan:
+        return plan.make(self.program, single=True)
+
+    def plan(self, single: bool) -> TaskPlan:
+        """Return the plan for one example, or for several."""
+        return self._single if single else self._several
+
+    def run(self, args: Mapping[str, Any], lanes: int) -> Outcome:
+        """Run all examples to their end, as far as they have one. Outside traces.
+
+        Args:
+            args: The arguments by parameter: [lanes, ...], or unbatched if all examples share them.
+            lanes: The number of examples.
+        """
+        now, begins = self._sizes.get(lanes) or self.chosen(lanes), True
+        out: RawResult
+        s = self._kept.pop(now, None)
+        if s is None:
+            s = self._jit(self._empty, now)()
+        while True:
+            out, s, stuck, open_examples = self._jit(self._run, now)(s, args, np.bool_(begins))
+            if not bool(stuck):
+                break
+            larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
+            if self._bytes(larger) > max(self.options.max_bytes, GROWN * self._bytes(self.chosen(lanes))):
+                return Outcome(out, np.asarray(open_examples))  # its frames are not free: the arrays are not kept
+            s, now, begins = self._jit(self._grown, now, larger)(s), larger, False
+        self._sizes[lanes] = now
+        if not (debug_checks() or KEEPING.get()):
+            self._kept[now] = s
+        return Outcome(out, np.asarray(open_examples))
+
+    def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
+        """Run inside a trace, where nothing grows.
+
+        Returns:
+            The results, and bool[examples]: those that have none.
+        """
+        now = self.chosen(lanes)
+        raw, _, _, unfinished = self._run(now, self._empty(now), args, jnp.asarray(True), isolate=True)
+        return raw, unfinished
+
+    def chosen(self, lanes: int) -> Sizes:
+        """Return the sizes with which the first run of so many examples begins."""
+        o = self.options
+        return sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room)
+
+    def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
+        """Return `jax.stages.Lowered` of the run of so many examples."""
+        now = self._sizes.get(lanes) or self.chosen(lanes)
+        s = jax.eval_shape(partial(self._empty, now))
+        return self._jit(self._run, now).lower(s, args, np.bool_(True))
+
+    def _jit(self, function: Any, *static: Sizes) -> Any:
+        key = (function.__name__, static)
+        if key not in self._jitted:
+            options = xla_options.compiler_options(self.kernel, static[0].width)
+            bound = partial(function, *static)
+            donated = (0,) if function.__name__ == "_run" and not debug_checks() else ()
+            self._jitted[key] = jax.jit(bound, donate_argnums=donated, compiler_options=options)
+        return self._jitted[key]
+
+    @cached_property
+    def kernel(self) -> float:
+        """The size of a typical kernel, by which XLA's options are chosen."""
+        return xla_options.typical_kernel(self._several.stack)
+
+    # Functions that are compiled
+
+    def _empty(self, now: Sizes) -> Values:
+        return state.empty(self.plan(now.lanes == 1), now, self.options.stats)
+
+    def _grown(self, old: Sizes, new: Sizes, s: Values) -> Values:
+        return state.grown(self.plan(old.lanes == 1), old, new, s, self.options.stats)
+
+    def _bytes(self, now: Sizes) -> int:
+        """The size of all arrays together."""
+        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self._empty, now))))
+
+    def _run(
+        self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array, isolate: bool | None = None
+    ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
+        """Begin a run, or go on with one, until all examples have returned or nothing has room to run.
+
+        Args:
+            now: The sizes of the arrays.
+            s: The state.
+            args: The arguments.
+            begins: bool[]: whether the run begins.
+            isolate: Whether visits read in loops of their own; None: where XLA's options make it necessary.
+
+        Returns:
+            The results; the state; whether the run needs more room; bool[examples]: those that have no result.
+        """
+        prepared = self.plan(now.lanes == 1)
+        fixed, per_example = self._stored(args, now.lanes)
+        s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example), s)
+        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
+        machine = Machine(prepared, now, fixed, self.options.stats, isolate)
+        s, trips = Trips(machine).run(s)
+        left = sum((s[lists.count(block.label)] for block in prepared.blocks), jnp.zeros((), jnp.int32)) > 0
+        failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
+        unfinished = failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
+        # What is left of examples of which some have failed may have no end: lanes find that out.
+        return self._result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
+
+    def _stored(self, args: Mapping[str, Any], lanes: int) -> tuple[Values, Values]:
+        """The values that blocks read without records, and the arguments of each example, in storage form."""
+        program = self.program
+        stored = {v: to_storage(value, self._type(v)) for v, value in args.items()}
+        shared = {v: from_storage(stored[v], self._type(v)) for v in stored if v in program.shared}
+        for op in program.prologue:
+            evaluate(op, shared)
+        fixed = {v: to_storage(value, self._type(v)) for v, value in shared.items()}
+        mapped = {v: self._mapped(v, value, lanes) for v, value in stored.items() if v not in fixed}
+        for v in program.constants:
+            fixed[v] = mapped[v][0] if lanes == 1 else mapped[v]
+        return fixed, mapped
+
+    def _mapped(self, name: str, value: Any, lanes: int) -> Any:
+        shape = storage_type(self._type(name)).shape
+        return jnp.broadcast_to(value, (lanes, *shape)) if value.ndim == len(shape) else value
+
+    def _result(self, prepared: TaskPlan, now: Sizes, s: Values, trips: jax.Array) -> RawResult:
+        keys = prepared.entry.results.keys
+        values = tuple(
+            as_result(s[key][: now.lanes, 0], self._type(v)) for v, key in zip(self.program.results, keys, strict=True)
+        )
+        ended = jnp.zeros(now.lanes, jnp.int32)
+        counts = tuple(s[key] for key in PER_BLOCK) if self.options.stats else ()
+        exit_ = jnp.full(now.lanes, len(prepared.blocks), jnp.int32)
+        return RawResult(values, ended, trips, counts, exit_, None, None, {}, 0)
+
+    def _type(self, name: str) -> ArrayType:
+        type_ = self.program.types[name]
+        assert type_ is not None, name
+        return type_

@@ -1,0 +1,68 @@
+"""Examples that tasks cannot finish are run again by lanes, which know how they end: with which failure, or never.
+
+So the machine of lists need not keep Python's order of failures, nor end what a failed example has started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.runtime.tasks.executable import Outcome
+from pcbatch.runtime.vm.raw_result import RawResult
+
+RunLanes = Callable[[Mapping[str, Any], int], RawResult]
+
+
+def completed(outcome: Outcome, args: Mapping[str, Any], mapped: frozenset[str], run: RunLanes, exit: int) -> RawResult:
+    """Return the results of a run by tasks, with those of unfinished examples by lanes.
+
+    Args:
+        outcome: What tasks have given.
+        args: The arguments, by parameter of the program for lanes.
+        mapped: Those with a value for each example.
+        run: Runs examples by lanes: arguments and their number.
+        exit: The program counter of lanes that have returned.
+    """
+    count = len(outcome.unfinished)
+    which = np.flatnonzero(outcome.unfinished)
+    if not len(which):
+        return replace(outcome.raw, pc=jnp.full(count, exit, jnp.int32))
+    if 2 * len(which) > count:
+        return run(args, count)
+    # The number of lanes is a power of two, so that few programs are compiled; the last example fills up.
+    rows = np.concatenate([which, np.full(_rounded(len(which)) - len(which), which[-1])]).astype(np.int32)
+    given = {v: jnp.take(x, rows, axis=0) if v in mapped else x for v, x in args.items()}
+    return _merged(outcome.raw, run(given, len(rows)), which, count, exit)
+
+
+def _rounded(n: int) -> int:
+    return 1 << (n - 1).bit_length()
+
+
+def _merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, count: int, exit: int) -> RawResult:
+    """The result for all examples: of those in `which` what lanes say, in this order."""
+
+    def spread(x: Any, fill: Any) -> Any:
+        return None if x is None else jnp.full((count, *x.shape[1:]), fill, x.dtype).at[which].set(x[: len(which)])
+
+    values = tuple(
+        done.at[which].set(again[: len(which)]) for done, again in zip(tasks.values, lanes.values, strict=True)
+    )
+    shown = {
+        v: jnp.zeros((count, *x.shape[1:]), x.dtype).at[which].set(x[: len(which)]) for v, x in lanes.shown.items()
+    }
+    return replace(
+        lanes,
+        values=values,
+        status=spread(lanes.status, 0),
+        trips=tasks.trips + lanes.trips,
+        pc=spread(lanes.pc, exit),
+        depths=spread(lanes.depths, 0),
+        back=spread(lanes.back, 0),
+        shown=shown,
+    )

@@ -1,0 +1,269 @@
+"""The plan of a task program: the lists of its blocks, what a record holds, and who pushes on which list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from pcbatch.errors import InternalError
+from pcbatch.ir.ops import Fail
+from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.tasks import (
+    Finish,
+    OpenFrame,
+    Spawn,
+    SpawnInto,
+    Start,
+    Sync,
+    TaskBlock,
+    TaskFork,
+    TaskJump,
+    TaskProgram,
+    TaskTerminator,
+    after_jump,
+    leaves,
+    spawns,
+    way_reads,
+    ways,
+)
+from pcbatch.runtime.tasks import bodies, sites
+from pcbatch.runtime.tasks.sites import Results, Sites
+from pcbatch.runtime.vm.block_body import BlockCode
+
+# Columns besides those of variables; no variable has such a name.
+DEST, ROOT, FRAME, SERIAL = "@dest", "@root", "@frame", "@serial"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockPlan:
+    """One block with its list.
+
+    Attributes:
+        number: that of the block in the program.
+        block: the block.
+        code: its body.
+        columns: the columns of its list, by name: variables, and the columns besides those.
+        takes: whether a visit takes frames from the pool.
+        results: the places of results of the tasks that run it.
+        adds: whether such results are added to what is there.
+        expensive: whether records should gather for it.
+        pushes: by label, how many records a visit may push on a list for each that it pops.
+    """
+
+    number: int
+    block: TaskBlock
+    code: BlockCode
+    columns: tuple[str, ...]
+    takes: bool
+    results: Results
+    adds: bool
+    expensive: bool
+    pushes: Mapping[str, int]
+
+    @property
+    def label(self) -> str:
+        """The label of the block."""
+        return self.block.label
+
+    @property
+    def finishes_only(self) -> bool:
+        """Whether tasks that have waited for nothing always end here, as in the leaves of a tree."""
+        return not self.pushes and not self.block.joins
+
+
+@dataclass(frozen=True, eq=False)
+class TaskPlan:
+    """A task program prepared for emission.
+
+    Attributes:
+        program: the program.
+        stack: its blocks as blocks of the stack IR.
+        blocks: the blocks with their lists, in order.
+        sites: the places of frames.
+        single: whether there is one example.
+        roots: whether records hold the number of their example.
+        fails: whether a task may fail.
+    """
+
+    program: TaskProgram
+    stack: StackProgram
+    blocks: tuple[BlockPlan, ...]
+    sites: Sites
+    single: bool
+    roots: bool
+    fails: bool
+
+    @property
+    def framed(self) -> bool:
+        """Whether tasks have frames; if not, results go to examples alone."""
+        return framed(self.program)
+
+    @property
+    def joins(self) -> tuple[str, ...]:
+        """The labels of the blocks after a `sync`."""
+        return tuple(block.label for block in self.blocks if block.block.joins)
+
+    @property
+    def several(self) -> bool:
+        """Whether several lists take frames, so that records need a serial number."""
+        return sum(block.takes for block in self.blocks) > 1
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the frames bound the number of records that wait: no task starts others but for its frame."""
+        if self.sites.loops or not self.framed:
+            return False
+        into = (op for block in self.program.blocks for op in block.ops if isinstance(op, SpawnInto))
+        return not any(isinstance(way, Start) for op in into for way in ways(op.way))
+
+    def block(self, label: str) -> BlockPlan:
+        """The block of this label."""
+        return next(block for block in self.blocks if block.label == label)
+
+    @cached_property
+    def first(self) -> tuple[BlockPlan, ...]:
+        """The blocks that no record reaches after the first ones have left: they run before all trips, in this order.
+
+        They need neither frames nor more room on lists than there are examples.
+        """
+        before: dict[str, set[str]] = {block.label: set() for block in self.blocks}
+        for block in self.blocks:
+            for label in block.pushes:
+                before[label].add(block.label)
+        calm = [b for b in self.blocks if not (b.block.joins or sites.opens(b.block) or spawns(b.block))]
+        found: dict[str, BlockPlan] = {}
+        while more := [b for b in calm if b.label not in found and before[b.label] <= found.keys()]:
+            found |= {block.label: block for block in more}
+        return tuple(found.values())
+
+    @property
+    def entry(self) -> BlockPlan:
+        """The block at which the tasks of examples begin."""
+        return self.block(self.program.entry)
+
+
+def framed(program: TaskProgram) -> bool:
+    """Whether some task opens a frame."""
+    return any(isinstance(op, OpenFrame) for block in program.blocks for op in block.ops)
+
+
+def make(program: TaskProgram, single: bool) -> TaskPlan:
+    """Prepare a typed task program, for one example (`single`) or any number of them."""
+    _refuse(program)
+    places = sites.plan(program)
+    stack = bodies.stack_program(program, {b.label: sent(b) for b in program.blocks}, single)
+    dear = bodies.expensive(stack)
+    families = _families(program, places)
+    has_frames = framed(program)
+    fails = any(isinstance(leaf, Fail) for block in program.blocks for leaf in leaves(block.terminator))
+    roots = not single and (bool(program.constants) or not has_frames or fails)
+    several = sum(sites.opens(block) and not block.joins for block in program.blocks) > 1
+    blocks = tuple(
+        BlockPlan(
+            number=k,
+            block=block,
+            code=code,
+            columns=_columns(block, has_frames, roots, several),
+            takes=sites.opens(block) and not block.joins,  # else a visit goes on with the frames that it has
+            results=families[block.label],
+            adds=block.function in program.sums,
+            expensive=block.label in dear,
+            pushes=pushes(block),
+        )
+        for k, (block, code) in enumerate(zip(program.blocks, bodies.compile_bodies(stack), strict=True))
+    )
+    return TaskPlan(program, stack, blocks, places, single, roots, fails)
+
+
+def _refuse(program: TaskProgram) -> None:
+    """Raise InternalError for what the machine cannot run."""
+    for block in program.blocks:
+        for op in spawns(block):
+            adds = isinstance(op, SpawnInto) or op.adds
+            begun = (program.block(way.label) for way in ways(op.way) if isinstance(way, Start))
+            if adds and any(target.function not in program.sums for target in begun):
+                raise InternalError(f"{block.label} adds the results of a function that is not in `sums`")
+
+
+def _columns(block: TaskBlock, has_frames: bool, roots: bool, several: bool) -> tuple[str, ...]:
+    """The columns of the list of a block."""
+    if block.joins:
+        return (FRAME,)
+    extra = ((ROOT,) if roots else ()) + ((SERIAL,) if several else ())
+    if block.open:
+        return (*block.params, FRAME, *extra)
+    return (*block.params, *((DEST,) if has_frames else ()), *extra)
+
+
+def sent(block: TaskBlock) -> tuple[str, ...]:
+    """Return the variables that the end of a block uses, each once."""
+
+    def used() -> Iterator[str]:
+        for op in spawns(block):
+            yield from way_reads(op.way)
+        yield from conditions(block.terminator)
+        for leaf in leaves(block.terminator):
+            match leaf:
+                case TaskJump(args=args) | Sync(args=args):
+                    yield from (source for _, source in args)
+                case Finish(values=values):
+                    yield from values
+
+    return tuple(dict.fromkeys(used()))
+
+
+def conditions(terminator: TaskTerminator) -> Iterator[str]:
+    """Yield the conditions of a terminator."""
+    if isinstance(terminator, TaskFork):
+        yield terminator.cond
+        yield from conditions(terminator.on_true)
+        yield from conditions(terminator.on_false)
+
+
+def pushes(block: TaskBlock) -> dict[str, int]:
+    """Return, by label, how many records a visit may push on a list for each that it pops."""
+    found: dict[str, int] = dict.fromkeys(after_jump(block), 1)
+    for op in spawns(block):
+        for label in {way.label for way in ways(op.way) if isinstance(way, Start)}:
+            found[label] = found.get(label, 0) + 1
+    return found
+
+
+def _families(program: TaskProgram, places: Sites) -> dict[str, Results]:
+    """The places to which the results of a block's task go: blocks that go on at one another have the same."""
+    parent = {block.label: block.label for block in program.blocks}
+
+    def find(label: str) -> str:
+        while parent[label] != label:
+            label = parent[label]
+        return label
+
+    for block in program.blocks:
+        into = (way for op in spawns(block) if isinstance(op, SpawnInto) for way in ways(op.way))
+        for label in (*after_jump(block), *(way.label for way in into if isinstance(way, Start))):
+            parent[find(label)] = find(block.label)
+    found: dict[str, sites.Types] = {}
+
+    def note(label: str, names: tuple[str, ...]) -> None:
+        types = sites.storage(program, names)
+        if found.setdefault(find(label), types) != types:
+            raise InternalError(f"{label}: results of different types")
+
+    note(program.entry, program.results)
+    for block in program.blocks:
+        for op in spawns(block):
+            if isinstance(op, Spawn):
+                for way in ways(op.way):
+                    if isinstance(way, Start):
+                        note(way.label, op.dsts)
+        for leaf in leaves(block.terminator):
+            if isinstance(leaf, Finish):
+                note(block.label, leaf.values)
+    families: dict[str, frozenset[bool]] = {}
+    for block in program.blocks:
+        root = find(block.label)
+        families[root] = families.get(root, frozenset()) | {block.function in program.sums}
+        if len(families[root]) > 1:
+            raise InternalError(f"{block.label}: a task of `sums` goes on in another function")
+    return {block.label: places.of(found[find(block.label)]) for block in program.blocks if find(block.label) in found}

@@ -1,0 +1,87 @@
+"""The pool of frames, and the places of results: frames are taken and given back as slices.
+
+Number r below the number of examples is no frame but example r, so that all results have places in the same arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from pcbatch.runtime.vm.block_body import Values
+
+I32 = jnp.int32
+FREE, FREE_COUNT = "free", "free:count"
+DEST, ROOT, NEED, LAST, AFTER = "frame:dest", "frame:root", "frame:need", "frame:last", "frame:after"
+
+
+def take(s: Values, k: jax.Array, width: int) -> jax.Array:
+    """Take k frames: int32[width], of which the first k are theirs."""
+    s[FREE_COUNT] = s[FREE_COUNT] - k
+    return lax.dynamic_slice_in_dim(s[FREE], s[FREE_COUNT], width)
+
+
+def give_back(s: Values, frames: jax.Array, k: jax.Array) -> None:
+    """Give the first k of these frames to the pool."""
+    s[FREE] = lax.dynamic_update_slice_in_dim(s[FREE], frames, s[FREE_COUNT], 0)
+    s[FREE_COUNT] = s[FREE_COUNT] + k
+
+
+def put(array: Any, at: jax.Array, mask: jax.Array, value: Any) -> Any:
+    """Return an array with `value` at the rows `at` of the places in the mask, all different."""
+    nowhere = array.shape[0] + jnp.arange(at.shape[0], dtype=I32)
+    rows = jnp.where(mask, at, nowhere)
+    return array.at[rows].set(value.astype(array.dtype), mode="drop", unique_indices=True)
+
+
+def put_result(s: Values, key: str, dest: jax.Array, mask: jax.Array, value: Any) -> None:
+    """Put results at their places."""
+    s[key] = _as_frames(put(_as_places(s[key]), dest, mask, value), s[key])
+
+
+def add_result(s: Values, key: str, dest: jax.Array, mask: jax.Array, value: Any) -> None:
+    """Add results to what is at their places."""
+    places = _as_places(s[key])
+    zero = jnp.zeros((), places.dtype)
+    value = jnp.where(mask.reshape(-1, *(1,) * (value.ndim - 1)), value.astype(places.dtype), zero)
+    if places.shape[0] == 1:
+        new = places + jnp.sum(value, axis=0, keepdims=True, dtype=places.dtype)
+    else:
+        new = places.at[jnp.where(mask, dest, places.shape[0])].add(value, mode="drop")
+    s[key] = _as_frames(new, s[key])
+
+
+def _as_places(array: Any) -> Any:
+    return array.reshape(-1, *array.shape[2:])
+
+
+def _as_frames(places: Any, like: Any) -> Any:
+    return places.reshape(like.shape)
+
+
+def count_down(s: Values, frames: jax.Array, delta: jax.Array, done: jax.Array, lanes: int) -> jax.Array:
+    """Let frames wait for more or fewer tasks, and return for which the last one has returned.
+
+    Args:
+        s: The state, which is changed.
+        frames: int32[width]: the numbers of frames, or of examples, which wait for nothing.
+        delta: int32[width]: what each place adds to the number of tasks.
+        done: bool[width]: the places whose task has returned.
+        lanes: Examples.
+
+    Returns:
+        bool[width]: the places whose task was the last one, of each frame one.
+    """
+    place = jnp.arange(frames.shape[0], dtype=I32)
+    nowhere = s[NEED].shape[0]
+    s[NEED] = s[NEED].at[jnp.where(delta != 0, frames, nowhere)].add(delta, mode="drop")
+    # Two of one visit may both see that nothing is missing any more: the one that is noted goes on. Both arrays are
+    # written before they are read, so that XLA need not copy them.
+    s[LAST] = s[LAST].at[jnp.where(done, frames, nowhere)].set(place, mode="drop")
+    missing = s[NEED].at[frames].get(mode="clip")
+    noted = s[LAST].at[frames].get(mode="clip")
+    last: jax.Array = done & (frames >= lanes) & (missing == 0) & (noted == place)
+    return last

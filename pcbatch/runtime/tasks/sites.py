@@ -1,0 +1,183 @@
+"""Where the values that a task waits for are kept: slots of results, and cells for what is saved across a `sync`.
+
+A frame has a place for each result that may be missing at one time. Functions whose results have the same types share
+the arrays of these places; a place is the number `frame * slots + slot`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pcbatch.errors import InternalError
+from pcbatch.ir.tasks import OpenFrame, Spawn, Start, Sync, TaskBlock, TaskJump, TaskProgram, leaves, ways
+from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.typing.jax_types import storage_type
+
+Types = tuple[ArrayType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a frame keeps one variable of the block after the `sync`: a result at a slot, or a cell of its own."""
+
+    key: str  # of the state
+    slot: int | None  # None: a cell
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The places of results of the same types: an array for each of them, [frames, slots, ...]."""
+
+    number: int
+    types: Types  # in storage form
+    slots: int
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The state keys of the arrays."""
+        return tuple(f"result:{self.number}.{k}" for k in range(len(self.types)))
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """The places of all frames of a program.
+
+    Attributes:
+        results: the groups of places, by the types of results.
+        slots: the slot of each tuple of destinations.
+        homes: by block after a `sync`, where its frame keeps each variable.
+        cells: the cells of a frame, by state key.
+        most: the most tasks that one frame may wait for, at any time.
+        loops: whether a frame may be open around a loop that spawns, so that there is no such bound.
+    """
+
+    results: tuple[Results, ...]
+    slots: Mapping[tuple[str, ...], int]
+    homes: Mapping[str, Mapping[str, Home]]
+    cells: Mapping[str, ArrayType]
+    most: int
+    loops: bool
+
+    def of(self, types: Types) -> Results:
+        """Return the places of results of these types."""
+        return next(one for one in self.results if one.types == types)
+
+
+def storage(program: TaskProgram, names: tuple[str, ...]) -> Types:
+    """Return the types of variables, in storage form."""
+    found = []
+    for name in names:
+        type_ = program.types[name]
+        if type_ is None:
+            raise InternalError(f"{name} has no type")
+        found.append(storage_type(type_))
+    return tuple(found)
+
+
+def open_parts(program: TaskProgram) -> dict[str, tuple[TaskBlock, ...]]:
+    """Return, by block that opens a frame, the blocks in which that frame is open."""
+    return {block.label: tuple(_open_from(program, block)) for block in program.blocks if opens(block)}
+
+
+def opens(block: TaskBlock) -> bool:
+    """Whether a block has the operation `frame`."""
+    return any(isinstance(op, OpenFrame) for op in block.ops)
+
+
+def _open_from(program: TaskProgram, first: TaskBlock) -> Iterator[TaskBlock]:
+    seen, work = {first.label}, [first]
+    while work:
+        block = work.pop()
+        yield block
+        for target in (leaf.target for leaf in leaves(block.terminator) if isinstance(leaf, TaskJump)):
+            if target not in seen:
+                seen.add(target)
+                work.append(program.block(target))
+
+
+def plan(program: TaskProgram) -> Sites:
+    """Assign slots and cells."""
+    parts = open_parts(program)
+    slots = _slots(program, parts)
+    wide: dict[Types, int] = defaultdict(lambda: 1)
+    for dsts, slot in slots.items():
+        types = storage(program, dsts)
+        wide[types] = max(wide[types], slot + 1)
+    wide[storage(program, program.results)] += 0
+    results = tuple(Results(k, types, n) for k, (types, n) in enumerate(wide.items()))
+    places = {one.types: one for one in results}
+    homes, cells = _homes(program, parts, slots, places)
+    counts = [sum(_starts(op) for block in part for op in block.ops) for part in parts.values()]
+    return Sites(results, slots, homes, cells, max([1, *counts]), any(_spawns_in_loop(part) for part in parts.values()))
+
+
+def _starts(op: object) -> int:
+    """The tasks that an operation may start for the open frame."""
+    return int(isinstance(op, Spawn) and any(isinstance(way, Start) for way in ways(op.way)))
+
+
+def _slots(program: TaskProgram, parts: Mapping[str, tuple[TaskBlock, ...]]) -> dict[tuple[str, ...], int]:
+    """The slot of each tuple of destinations: other than those that may be waited for at the same time."""
+    beside: dict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
+    for part in parts.values():
+        together = dict.fromkeys(op.dsts for block in part for op in block.ops if isinstance(op, Spawn))
+        for dsts in together:
+            beside[dsts] |= {o for o in together if o != dsts and storage(program, o) == storage(program, dsts)}
+    slots: dict[tuple[str, ...], int] = {}
+    for dsts, others in beside.items():
+        taken = {slots[o] for o in others if o in slots}
+        slots[dsts] = next(k for k in range(len(taken) + 1) if k not in taken)
+    return slots
+
+
+def _homes(
+    program: TaskProgram,
+    parts: Mapping[str, tuple[TaskBlock, ...]],
+    slots: Mapping[tuple[str, ...], int],
+    places: Mapping[Types, Results],
+) -> tuple[dict[str, dict[str, Home]], dict[str, ArrayType]]:
+    found: dict[str, dict[str, Home]] = defaultdict(dict)
+    for part in parts.values():
+        spawned = dict.fromkeys(op.dsts for block in part for op in block.ops if isinstance(op, Spawn))
+        result = {
+            v: Home(key, slots[dsts])
+            for dsts in spawned
+            for v, key in zip(dsts, places[storage(program, dsts)].keys, strict=True)
+        }
+        for leaf in (leaf for block in part for leaf in leaves(block.terminator) if isinstance(leaf, Sync)):
+            saved = {v for v, _ in leaf.args}
+            for v in program.block(leaf.target).params:
+                if v not in saved and found[leaf.target].setdefault(v, result[v]) != result[v]:
+                    raise InternalError(f"{leaf.target} finds {v} at two places")
+    cells: dict[str, ArrayType] = {}
+    for block in (block for block in program.blocks if block.joins):
+        used: dict[ArrayType, int] = defaultdict(int)
+        for v in block.params:
+            if v in found[block.label]:
+                continue
+            (type_,) = storage(program, (v,))
+            key = f"cell:{type_}.{used[type_]}"
+            used[type_] += 1
+            cells[key] = type_
+            found[block.label][v] = Home(key, None)
+    return {label: dict(homes) for label, homes in found.items()}, cells
+
+
+def _spawns_in_loop(part: tuple[TaskBlock, ...]) -> bool:
+    """Whether a block that starts tasks for the open frame may run twice for it."""
+    inside = {block.label: block for block in part}
+    for block in part:
+        if not any(map(_starts, block.ops)):
+            continue
+        seen: set[str] = set()
+        work = [block.label]
+        while work:
+            for leaf in leaves(inside[work.pop()].terminator):
+                if isinstance(leaf, TaskJump) and leaf.target not in seen:
+                    seen.add(leaf.target)
+                    work.append(leaf.target)
+        if block.label in seen:
+            return True
+    return False

@@ -1,0 +1,204 @@
+"""One trip: which blocks run, with how many records, and how wide.
+
+Cheap blocks run in the order of the program, those after a `sync` first, because they give frames back. Expensive
+blocks wait until no cheap one can run, so that their records gather: those at which tasks only end run until their list
+is empty, the others once. A block is emitted at several widths, of which the narrowest runs that holds all its records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from pcbatch.runtime.tasks import lists, pool
+from pcbatch.runtime.tasks.plan import SERIAL, BlockPlan
+from pcbatch.runtime.tasks.visit import FAILED, VISITS, Machine
+from pcbatch.runtime.vm.block_body import Values
+
+I32 = jnp.int32
+PARTS, LEAST_CHEAP = 4, 64
+WIDE, NARROWER = 512, 8  # from that width on a cheap block is emitted at such a part of it, too
+MOST, LEAST = 256, 8  # records of the widest and the narrowest visits that expensive blocks are emitted for
+FAILED_AT = "failed:trip"  # key in the loop: the last trip before which no task had failed
+PATIENCE = 1024  # trips, besides as many again as were made, that a run goes on after a task has failed
+SWEEPS = 1024  # visits after which a trip goes on, though cheap blocks still can run
+Body = Callable[[Values], Values]
+
+
+@dataclass(frozen=True, slots=True)
+class Trips:
+    """The trips of a machine: `run` makes them until no record is left, or until no block has room to run."""
+
+    machine: Machine
+
+    def run(self, state: Values) -> tuple[Values, jax.Array]:
+        """Return the state after all trips, and their number, int32[]."""
+
+        def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
+            s, before, trips = c
+            go: jax.Array = (self.waiting(s) > 0) & (s[VISITS] != before)
+            return go & (s[FAILED_AT] * 2 + PATIENCE > trips) if fails else go
+
+        def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
+            s, _, trips = c
+            after = self.trip(s)
+            if fails:
+                after[FAILED_AT] = jnp.where(jnp.any(s[FAILED]), s[FAILED_AT], trips)
+            return after, s[VISITS], trips + 1
+
+        for block in self.machine.plan.first:
+            state = self._drain(state, [block], patience=None)  # they form no loop
+        fails = self.machine.plan.fails
+        first = {FAILED_AT: jnp.zeros((), I32)} if fails else {}
+        start = ({**state, **first}, state[VISITS] - 1, jnp.zeros((), I32))
+        s, _, trips = lax.while_loop(going, trip, start)
+        return {key: s[key] for key in state}, trips
+
+    def waiting(self, s: Values, blocks: Sequence[BlockPlan] | None = None) -> jax.Array:
+        """Return the number of records on the lists of blocks (None: of all), int32[]."""
+        chosen = self.machine.plan.blocks if blocks is None else blocks
+        return sum((s[lists.count(block.label)] for block in chosen), jnp.zeros((), I32))
+
+    def trip(self, s: Values) -> Values:
+        """Return the state after one trip."""
+        blocks = [block for block in self.machine.plan.blocks if block not in self.machine.plan.first]
+        cheap = [block for block in blocks if not block.expensive]
+        cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
+        dear = [block for block in blocks if block.expensive]
+        if not dear:
+            return self._sweep(s, cheap)
+        s = self._drain(s, cheap)
+        for block in sorted(dear, key=lambda block: not block.finishes_only):
+            s = self._drain(s, [block]) if block.finishes_only else self._ladder(s, block)
+        return s
+
+    def _sweep(self, s: Values, blocks: Sequence[BlockPlan]) -> Values:
+        for block in blocks:
+            s = self._ladder(s, block)
+        return s
+
+    def _drain(self, s: Values, blocks: Sequence[BlockPlan], patience: int | None = SWEEPS) -> Values:
+        """Sweep until none of these blocks can run, for so many visits at most."""
+        if not blocks:
+            return s
+        begun = s[VISITS]
+
+        def some(s: Values) -> jax.Array:
+            can = jnp.zeros((), bool)
+            for block in blocks:
+                can = can | (self.available(s, block) > 0)
+            return can if patience is None else can & (s[VISITS] - begun < patience)
+
+        if len(blocks) == 1 and len(self.widths(blocks[0])) == 1:
+            return self._ladder(s, blocks[0], again=some)
+        return guarded(some(s), lambda s: self._sweep(s, blocks), s, some)
+
+    def _ladder(self, s: Values, block: BlockPlan, again: Callable[[Values], jax.Array] | None = None) -> Values:
+        """Visit a block at the narrowest width that holds the records that may run, or at the widest."""
+        widths = self.widths(block)
+        changed = written(lambda s: self.machine.visit(block, s, jnp.zeros((), I32), widths[-1]), s)
+        for width, less in zip(widths, (*widths[1:], 0), strict=True):
+            n = self.available(s, block)
+            fits = n > less if width == widths[0] else (n > less) & (n <= width)
+
+            def visit(s: Values, width: int = width) -> Values:
+                return self.machine.visit(block, s, jnp.minimum(self.available(s, block), width), width)
+
+            s = guarded(fits, visit, s, again, changed)
+        return s
+
+    def widths(self, block: BlockPlan) -> tuple[int, ...]:
+        """Return the widths at which a block is emitted, from wide to narrow."""
+        width = self.machine.sizes.width
+        if block.expensive:
+            return _halves(min(width, MOST), 2, LEAST)
+        if any(other.expensive for other in self.machine.plan.blocks):  # these wait for what cheap visits send them
+            return _halves(width, PARTS, LEAST_CHEAP)
+        return (width, width // NARROWER) if width >= WIDE else (width,)
+
+    # What may run
+
+    def available(self, s: Values, block: BlockPlan) -> jax.Array:
+        """Return how many records of a block may run now, int32[]."""
+        machine = self.machine
+        n: jax.Array = s[lists.count(block.label)]
+        for label, gain in machine.sizes.limited(machine.plan, block).items():
+            capacity = machine.sizes.capacity(machine.plan, machine.plan.block(label))
+            n = jnp.minimum(n, (capacity - s[lists.count(label)]) // gain)
+        if not block.takes:
+            return n
+        free = s[pool.FREE_COUNT]
+        roomy = free > machine.sizes.reserve
+        one = jnp.where(self._alone(s, block), jnp.minimum(free, 1), 0)
+        return jnp.minimum(n, jnp.where(roomy, free - machine.sizes.reserve, one))
+
+    def _alone(self, s: Values, block: BlockPlan) -> jax.Array:
+        """Whether nothing can run but blocks that take frames, and of those this one has the youngest record.
+
+        What goes on one by one, the youngest record first, is what a sequential evaluation does: it needs no more
+        frames than that.
+        """
+        plan = self.machine.plan
+        alone = self.waiting(s, [other for other in plan.blocks if not other.takes]) == 0
+        mine = _top(s, block)
+        for other in plan.blocks:
+            if other.takes and other is not block:
+                theirs = _top(s, other)
+                alone = alone & (mine > theirs if other.number < block.number else mine >= theirs)
+        return alone
+
+
+def _halves(width: int, part: int, least: int) -> tuple[int, ...]:
+    """Return a width and parts of it, down to the least."""
+    found = [width]
+    while found[-1] > least:
+        found.append(max(least, found[-1] // part))
+    return tuple(found)
+
+
+def _top(s: Values, block: BlockPlan) -> jax.Array:
+    """Return the number of the visit that pushed the newest record of a list, or -1, int32[]."""
+    n = s[lists.count(block.label)]
+    if SERIAL not in block.columns:
+        return jnp.zeros((), I32)
+    newest = lax.dynamic_index_in_dim(s[lists.column(block.label, SERIAL)], jnp.maximum(n - 1, 0), keepdims=False)
+    return jnp.where(n > 0, newest, -1)
+
+
+def written(body: Body, s: Values) -> tuple[str, ...]:
+    """Return the state keys that a function writes."""
+    found: list[str] = []
+
+    def probe(s: Values) -> int:
+        out = body(s)
+        found.extend(key for key in s if out[key] is not s[key])
+        return 0
+
+    jax.eval_shape(probe, s)
+    return tuple(found)
+
+
+def guarded(
+    go: jax.Array,
+    body: Body,
+    s: Values,
+    again: Callable[[Values], jax.Array] | None = None,
+    keys: Sequence[str] | None = None,
+) -> Values:
+    """Return the state after a function that runs once if `go`, and then while `again`.
+
+    It is a loop that carries what the function writes (`keys`, None: to be found out): XLA updates that in place, and
+    copies nothing of the rest.
+    """
+    names = written(body, s) if keys is None else keys
+
+    def step(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
+        out = body({**s, **c[1]})
+        more = jnp.zeros((), bool) if again is None else again(out)
+        return more, {key: out[key] for key in names}
+
+    return {**s, **lax.while_loop(lambda c: c[0], step, (go, {key: s[key] for key in names}))[1]}

@@ -1,0 +1,453 @@
+"""One visit of one block: pop records, compute them, open frames, start tasks, go on, deliver results."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, assert_never
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.ir.ops import Fail
+from pcbatch.ir.tasks import (
+    Finish,
+    Give,
+    Spawn,
+    SpawnInto,
+    Start,
+    Sync,
+    TaskFork,
+    TaskJump,
+    TaskTerminator,
+    Way,
+    WayFork,
+)
+from pcbatch.runtime.tasks import lists, pool
+from pcbatch.runtime.tasks.lists import Entry
+from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, SERIAL, BlockPlan, TaskPlan
+from pcbatch.runtime.tasks.sites import opens, storage
+from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.vm import wide_counters
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.lane_window import Window
+from pcbatch.runtime.vm.layout import PER_BLOCK
+from pcbatch.runtime.vm.run_once import isolated
+
+I32 = jnp.int32
+ROW = 8  # elements: a row of a frame's places that is so short is written at once
+VISITS = "serial"  # state key: visits so far, int32[]
+FAILED = "failed"  # state key: bool[examples]: some task of the example has failed
+Mask = jax.Array | None  # None: all places that have popped a record
+
+
+class Read(NamedTuple):
+    """The values that a visit reads and computes before it writes any, [width, ...] each."""
+
+    columns: Values  # of the record besides variables
+    values: Values  # variables that the end of the block uses
+    dest: jax.Array | None  # int32[width]: where the task's results go
+    root: jax.Array | None  # int32[width]: its example
+
+
+class Given(NamedTuple):
+    """A result that is known where a task would be started, for a place of the open frame."""
+
+    key: str
+    slot: int
+    mask: jax.Array
+    value: Any
+    adds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The inputs of a visit besides the state: the same for all visits of a run.
+
+    Attributes:
+        plan: the program.
+        sizes: the sizes of the arrays.
+        fixed: constants of the examples [examples, ...] and shared values, by variable in storage form.
+        stats: whether visits are counted.
+        isolate: whether a visit reads in a loop of its own, where XLA would copy what it also writes.
+    """
+
+    plan: TaskPlan
+    sizes: Sizes
+    fixed: Values
+    stats: bool = False
+    isolate: bool = False
+
+    def visit(self, block: BlockPlan, state: Values, k: jax.Array, width: int) -> Values:
+        """Return the state after a visit of a block that pops k records, at most `width`."""
+        with jax.named_scope(block.code.scope):
+            return _Visit(self, block, dict(state), k, width).run()
+
+
+@dataclass
+class _Visit:
+    """A visit while it is written; `s` is the state, of which entries are replaced."""
+
+    machine: Machine
+    block: BlockPlan
+    s: Values
+    k: jax.Array
+    width: int
+    pushed: dict[str, dict[int, Entry]] = field(default_factory=dict)
+    given: list[Given] = field(default_factory=list)
+    frame: jax.Array | None = None  # int32[width]: the open frame of each place
+    ok: jax.Array = field(init=False)  # bool[width]: the places that have popped a record, those in front
+
+    def __post_init__(self) -> None:
+        self.ok = jnp.arange(self.width, dtype=I32) < self.k
+
+    def run(self) -> Values:
+        self.s[VISITS] = self.s[VISITS] + 1
+        read = self._read()
+        self._frames(read)
+        self._end(read)
+        for target, entries in self.pushed.items():
+            # The jump first: what is started now comes to lie above the rest of the task.
+            ordered = [entries[rank] for rank in sorted(entries)]
+            lists.push(self.s, self.machine.plan.block(target), ordered, self.k, self.ok)
+        self._count()
+        return self.s
+
+    # Reading
+
+    def _read(self) -> Read:
+        before = dict(self.s)
+
+        def compute() -> Read:
+            s = dict(before)
+            return self._computed(s, lists.pop(s, self.block, self.k, self.width))
+
+        read = isolated(compute) if self.machine.isolate else compute()
+        self.s[lists.count(self.block.label)] = self.s[lists.count(self.block.label)] - self.k
+        return read
+
+    def _computed(self, s: Values, record: Values) -> Read:
+        plan, code = self.machine.plan, self.block.code
+        if code.risky:  # inner loops may end only on the values of records
+            source = jnp.where(self.ok, jnp.arange(self.width, dtype=I32), 0)
+            record = {name: x.at[source].get(mode="promise_in_bounds") for name, x in record.items()}
+        frame = record.get(FRAME)
+        dest, root = record.get(DEST), record.get(ROOT)
+        if frame is not None and plan.framed:
+            dest = s[pool.DEST].at[frame].get(mode="clip")
+            if plan.roots and root is None:
+                root = s[pool.ROOT].at[frame].get(mode="clip")
+        if self.block.block.joins:
+            assert frame is not None
+            record = record | self._held(s, frame)
+        dest = root if dest is None else dest  # without frames all results go to examples
+        zeros = jnp.zeros(self.width, I32)
+        window = Window(
+            self.machine.sizes.lanes, self.ok, zeros if root is None else root, zeros, dense=False, borrowed=True
+        )
+        registers, shared = ({v: self.machine.fixed[v] for v in names} for names in (code.reads, code.shared))
+        popped = {v: record[v] for v in code.pops}
+        done = code.run(window, registers, popped, shared, self.ok)
+        columns = {name: x for name, x in record.items() if name in (FRAME, SERIAL)}
+        return Read(columns, done.saved, dest, root)
+
+    def _held(self, s: Values, frame: jax.Array) -> Values:
+        """What frames hold for the block after the `sync`."""
+        homes = self.machine.plan.sites.homes[self.block.label]
+        rows = {home.key: s[home.key].at[frame].get(mode="clip") for home in homes.values()}
+        return {v: rows[home.key] if home.slot is None else rows[home.key][:, home.slot] for v, home in homes.items()}
+
+    # Frames
+
+    def _frames(self, read: Read) -> None:
+        """Open a frame, give one back, or find the one that is open."""
+        block = self.block
+        held = read.columns.get(FRAME)
+        if block.block.joins and not opens(block.block):
+            assert held is not None
+            pool.give_back(self.s, held, self.k)
+        elif block.takes:
+            assert read.dest is not None
+            self.frame = pool.take(self.s, self.k, self.width)
+            self.s[pool.DEST] = pool.put(self.s[pool.DEST], self.frame, self.ok, read.dest)
+            if self.machine.plan.roots:
+                assert read.root is not None
+                self.s[pool.ROOT] = pool.put(self.s[pool.ROOT], self.frame, self.ok, read.root)
+        else:  # of a block after a `sync` that opens a frame: the one that it has, whose destination stays
+            self.frame = held
+
+    # The end of the block
+
+    def _end(self, read: Read) -> None:
+        block = self.block.block
+        started = _Tally(self.width)  # tasks that this one waits for
+        inherited = _Tally(self.width)  # tasks that have its destination
+        added: list[tuple[jax.Array, tuple[Any, ...]]] = []  # sums to its destination
+        spawned = [op for op in block.ops if isinstance(op, Spawn | SpawnInto)]
+        for k, op in enumerate(spawned):
+            rank = len(spawned) - k  # the call that Python makes first comes to lie on top
+            self._spawn(op, rank, read, started if isinstance(op, Spawn) else inherited, added)
+        self._fill()
+        finished: Mask | bool = False
+        synced = _Tally(self.width)
+        for mask, leaf in self._leaves(block.terminator, None, read):
+            match leaf:
+                case TaskJump(target=target, args=args):
+                    self._push(target, 0, mask, {p: read.values[v] for p, v in args}, read.dest, read)
+                case Sync():
+                    self._sync(leaf, mask, read)
+                    synced.add(mask)
+                case Finish(values=values):
+                    results = tuple(read.values[v] for v in values)
+                    if self.block.adds:
+                        added.append((self._mask(mask), results))
+                    else:
+                        self._put_results(read.dest, mask, results)
+                    finished = mask if finished is False else self._mask(_either(mask, finished))
+                case Fail():  # its results come nowhere, so that no frame above it ever goes on
+                    self._fail(mask, read)
+                case _:
+                    assert_never(leaf)
+        self._add_results(read.dest, added)
+        self._deliver(read, inherited, finished)
+        self._wait(started, synced, read)
+
+    def _leaves(self, edge: TaskTerminator, mask: Mask, read: Read) -> list[tuple[Mask, Any]]:
+        if not isinstance(edge, TaskFork):
+            return [(mask, edge)]
+        cond = read.values[edge.cond]
+        on_true = self._leaves(edge.on_true, self._both(mask, cond), read)
+        return on_true + self._leaves(edge.on_false, self._both(mask, ~cond), read)
+
+    def _ways(self, way: Way, mask: Mask, read: Read) -> list[tuple[Mask, Start | Give]]:
+        if not isinstance(way, WayFork):
+            return [(mask, way)]
+        cond = read.values[way.cond]
+        on_true = self._ways(way.on_true, self._both(mask, cond), read)
+        return on_true + self._ways(way.on_false, self._both(mask, ~cond), read)
+
+    def _both(self, mask: Mask, cond: jax.Array) -> jax.Array:
+        return cond & self._mask(mask)
+
+    def _mask(self, mask: Mask) -> jax.Array:
+        return self.ok if mask is None else mask
+
+    def _spawn(
+        self,
+        op: Spawn | SpawnInto,
+        rank: int,
+        read: Read,
+        tally: _Tally,
+        added: list[tuple[jax.Array, tuple[Any, ...]]],
+    ) -> None:
+        for mask, way in self._ways(op.way, None, read):
+            dest = read.dest
+            if isinstance(op, Spawn):
+                dest = self._place(op, mask, way, read)
+            elif isinstance(way, Give):
+                added.append((self._mask(mask), tuple(read.values[v] for v in way.values)))
+            if isinstance(way, Start):
+                tally.add(mask)
+                self._push(way.label, rank, mask, {p: read.values[v] for p, v in way.args}, dest, read)
+
+    def _place(self, op: Spawn, mask: Mask, way: Start | Give, read: Read) -> jax.Array:
+        """Return the place of the open frame for what is spawned, and note what is to be written there at once."""
+        plan = self.machine.plan
+        assert self.frame is not None
+        results, slot = plan.sites.of(storage(plan.program, op.dsts)), plan.sites.slots[op.dsts]
+        if isinstance(way, Give):
+            for key, source in zip(results.keys, way.values, strict=True):
+                self.given.append(Given(key, slot, self._mask(mask), read.values[source], op.adds))
+        elif not op.adds and plan.block(way.label).adds:  # a sum begins at zero
+            for key in results.keys:
+                zero = jnp.zeros((self.width, *self.s[key].shape[2:]), self.s[key].dtype)
+                self.given.append(Given(key, slot, self._mask(mask), zero, False))
+        dest: jax.Array = self.frame * I32(results.slots) + I32(slot)
+        return dest
+
+    def _fill(self) -> None:
+        """Write the results that are known already to the open frame."""
+        for key in dict.fromkeys(one.key for one in self.given):
+            assert self.frame is not None
+            array, mine = self.s[key], [one for one in self.given if one.key == key]
+            set_, added = ([one for one in mine if one.adds is adds] for adds in (False, True))
+            slots = array.shape[1]
+            if opens(self.block.block) and slots > 1 and math.prod(array.shape[1:]) <= ROW:
+                # Nothing is in the frame yet: one row is written sooner than several places.
+                row = [jnp.zeros((self.width, *array.shape[2:]), array.dtype)] * slots
+                for one in set_:
+                    row[one.slot] = jnp.where(_wide(one.mask, one.value), one.value.astype(array.dtype), row[one.slot])
+                self.s[key] = pool.put(array, self.frame, self.ok, jnp.stack(row, axis=1))
+                set_ = []
+            for one in (*set_, *added):
+                write = pool.add_result if one.adds else pool.put_result
+                write(self.s, key, self.frame * I32(slots) + I32(one.slot), one.mask, one.value)
+
+    def _push(self, target: str, rank: int, mask: Mask, values: Values, dest: jax.Array | None, read: Read) -> None:
+        """Note records for a list; those of one rank are pushed in one go, as no place has two of them."""
+        extra = {DEST: dest, ROOT: read.root, FRAME: self.frame, SERIAL: None}
+        columns: Values = {}
+        for name in self.machine.plan.block(target).columns:
+            if name == SERIAL:
+                columns[name] = jnp.broadcast_to(self.s[VISITS], (self.width,))
+            else:
+                columns[name] = extra[name] if name in extra else values[name]
+        entries = self.pushed.setdefault(target, {})
+        if rank not in entries:
+            entries[rank] = Entry(mask, columns)
+            return
+        old = entries[rank]
+        assert mask is not None and old.mask is not None
+        merged = {name: _select(old.mask, old.columns[name], x) for name, x in columns.items()}
+        entries[rank] = Entry(old.mask | mask, merged)
+
+    def _fail(self, mask: Mask, read: Read) -> None:
+        """Note the examples of tasks that fail."""
+        failed = self.s[FAILED]
+        if self.machine.plan.single:
+            self.s[FAILED] = failed | jnp.any(self._mask(mask))
+            return
+        assert read.root is not None
+        at = jnp.where(self._mask(mask), read.root, failed.shape[0])
+        self.s[FAILED] = failed.at[at].set(True, mode="drop")
+
+    def _sync(self, leaf: Sync, mask: Mask, read: Read) -> None:
+        """Save what the block after the `sync` finds in the frame, and note which block that is."""
+        plan, frame = self.machine.plan, self.frame
+        assert frame is not None
+        for v, source in leaf.args:
+            home = plan.sites.homes[leaf.target][v]
+            if home.slot is None:
+                self.s[home.key] = pool.put(self.s[home.key], frame, self._mask(mask), read.values[source])
+            else:  # elsewhere it is a result of what is spawned
+                dest = frame * I32(self.s[home.key].shape[1]) + I32(home.slot)
+                pool.put_result(self.s, home.key, dest, self._mask(mask), read.values[source])
+        if len(plan.joins) > 1:
+            number = jnp.full(self.width, plan.joins.index(leaf.target), I32)
+            self.s[pool.AFTER] = pool.put(self.s[pool.AFTER], frame, self._mask(mask), number)
+
+    # Results
+
+    def _put_results(self, dest: jax.Array | None, mask: Mask, values: tuple[Any, ...]) -> None:
+        dest = jnp.zeros(self.width, I32) if dest is None else dest
+        for key, value in zip(self.block.results.keys, values, strict=True):
+            pool.put_result(self.s, key, dest, self._mask(mask), value)
+
+    def _add_results(self, dest: jax.Array | None, added: list[tuple[jax.Array, tuple[Any, ...]]]) -> None:
+        if not added:
+            return
+        dest = jnp.zeros(self.width, I32) if dest is None else dest
+        anywhere = added[0][0]
+        for mask, _ in added[1:]:
+            anywhere = anywhere | mask
+        for k, key in enumerate(self.block.results.keys):
+            dtype = self.s[key].dtype
+            terms = [jnp.where(_wide(m, v[k]), v[k].astype(dtype), jnp.zeros((), dtype)) for m, v in added]
+            total = terms[0]
+            for term in terms[1:]:
+                total = total | term if dtype == jnp.bool_ else total + term
+            pool.add_result(self.s, key, dest, anywhere, total)
+
+    def _deliver(self, read: Read, inherited: _Tally, finished: Mask | bool) -> None:
+        """Tell the frames of destinations what has returned and what was started, and push those that go on."""
+        plan = self.machine.plan
+        if not plan.framed or (finished is False and not inherited.some):
+            return
+        assert read.dest is not None
+        frame = read.dest // I32(self.block.results.slots)
+        done = jnp.zeros_like(self.ok) if isinstance(finished, bool) else self._mask(finished)
+        delta = jnp.where(self.ok, inherited.total(self.ok), 0) - done.astype(I32)
+        ready = pool.count_down(self.s, frame, delta, done, self.machine.sizes.lanes)
+        if finished is not False:
+            self._push_ready(frame, ready)
+
+    def _push_ready(self, frame: jax.Array, ready: jax.Array) -> None:
+        joins = self.machine.plan.joins
+        if len(joins) == 1:
+            self._push_frame(joins[0], frame, ready)
+            return
+        after = self.s[pool.AFTER].at[frame].get(mode="clip")
+        for k, label in enumerate(joins):
+            self._push_frame(label, frame, ready & (after == k))
+
+    def _push_frame(self, label: str, frame: jax.Array, ready: jax.Array) -> None:
+        entries = self.pushed.setdefault(label, {})
+        entries[len(entries)] = Entry(ready, {FRAME: frame})
+
+    def _wait(self, started: _Tally, synced: _Tally, read: Read) -> None:
+        """Count what the open frame waits for; the task itself is one, until it stands at the `sync`."""
+        if self.frame is None or not (opens(self.block.block) or started.some or synced.some):
+            return
+        waits = started.total(self.ok) - synced.total(self.ok)
+        if opens(self.block.block):
+            waits = waits + 1
+            self.s[pool.NEED] = pool.put(self.s[pool.NEED], self.frame, self.ok, waits)
+            missing = waits
+        else:
+            nowhere = self.s[pool.NEED].shape[0]
+            at = jnp.where(self.ok, self.frame, nowhere)
+            self.s[pool.NEED] = self.s[pool.NEED].at[at].add(waits, mode="drop")
+            missing = self.s[pool.NEED].at[self.frame].get(mode="clip")
+        if started.always and opens(self.block.block):
+            return
+        ready: dict[str, jax.Array] = {}
+        for mask, leaf in self._leaves(self.block.block.terminator, None, read):
+            if isinstance(leaf, Sync):
+                here = self._mask(mask) & (missing == 0)
+                ready[leaf.target] = ready[leaf.target] | here if leaf.target in ready else here
+        for target, here in ready.items():
+            self._push_frame(target, self.frame, here)
+
+    def _count(self) -> None:
+        if not self.machine.stats:
+            return
+        counts = (jnp.uint32(1), self.k.astype(jnp.uint32), jnp.uint32(self.width))
+        for key, n in zip(PER_BLOCK, counts, strict=True):
+            self.s[key] = wide_counters.added(self.s[key], self.block.number, n)
+
+
+@dataclass
+class _Tally:
+    """A number for each place of a visit, the sum of masks."""
+
+    width: int
+    every: int = 0  # masks that are all places
+    masks: list[jax.Array] = field(default_factory=list)
+
+    def add(self, mask: Mask) -> None:
+        if mask is None:
+            self.every += 1
+        else:
+            self.masks.append(mask)
+
+    @property
+    def some(self) -> bool:
+        """Whether there is any mask."""
+        return bool(self.every or self.masks)
+
+    @property
+    def always(self) -> bool:
+        """Whether the number is above zero at every place."""
+        return self.every > 0
+
+    def total(self, ok: jax.Array) -> jax.Array:
+        """int32[width]."""
+        out = jnp.full(self.width, self.every, I32)
+        for mask in self.masks:
+            out = out + mask.astype(I32)
+        return out
+
+
+def _wide(mask: jax.Array, value: Any) -> jax.Array:
+    return mask.reshape(-1, *(1,) * (value.ndim - 1))
+
+
+def _select(mask: jax.Array, a: Any, b: Any) -> Any:
+    return a if a is b else jnp.where(_wide(mask, a), a, b)
+
+
+def _either(a: Mask, b: Mask | bool) -> Mask:
+    if a is None or b is None:
+        return None
+    assert not isinstance(b, bool)
+    return a | b

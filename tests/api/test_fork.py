@@ -1,0 +1,182 @@
+"""The option `fork`: independent calls side by side give what lanes give, failures included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from pcbatch.runtime.tasks.chunks import run_chunks
+from tests.programs.compare import assert_lanes_equal
+
+
+def pairs(n):
+    """Two calls whose results meet."""
+    if n <= 1:
+        return 0.5
+    return pairs(n - 2) * 0.5 + pairs(n - 1)
+
+
+def count(n):
+    """A sum of integers."""
+    if n <= 1:
+        return 1
+    return count(n - 2) + count(n - 1)
+
+
+def picky(n):
+    """Some lanes raise, one call deep or at once."""
+    if n < 0:
+        raise ValueError(f"bad {n}")
+    if n == 0:
+        return 1.5
+    return picky(n - 2) * 0.5 + picky(n - 1)
+
+
+def waiting(n):
+    """Python never comes to the second call, which has no end."""
+    if n == 7:
+        raise KeyError("seven")
+    if n > 7:
+        while n > 0:
+            n = n + 1 - 1
+        return 0.5
+    if n <= 1:
+        return 0.25
+    return waiting(7) - waiting(n + 8)
+
+
+def quicksort(xs):
+    """Lists as arguments and results."""
+    if len(xs) <= 1:
+        return xs
+    pivot = xs[0]
+    return quicksort([x for x in xs[1:] if x < pivot]) + [pivot] + quicksort([x for x in xs[1:] if x >= pivot])
+
+
+def chain(n):
+    """One call waits for the other."""
+    if n <= 0:
+        return 0
+    return chain(chain(n - 2)) * 2
+
+
+def shown(n):
+    """Lines are printed in the order of the calls."""
+    if n <= 0:
+        return 0.5
+    print("at", n)
+    return shown(n - 1) + shown(n - 2) * 0.5
+
+
+N = jnp.array([0, 9, 1, 2, 11, 3, 0], jnp.int32)
+
+
+@pytest.mark.parametrize("fn", [pairs, count])
+def test_calls_side_by_side_give_what_lanes_give(fn: Any) -> None:
+    forked = pcbatch.batch(fn, fork="always")
+    assert_lanes_equal(forked(N), [fn(int(n)) for n in N], rtol=1e-6)
+    assert_lanes_equal(forked(N[:1]), [fn(0)])
+
+
+def test_lanes_that_fail_are_told_as_lanes_tell_them() -> None:
+    """Values, statuses and messages; a batch in which most fail goes to lanes altogether."""
+    few = jnp.array([0, 0, 0, 0, -3, 0, 0, 2], jnp.int32)
+    for values in (few, few[3:6]):
+        want, found = (pcbatch.batch(picky, fork=fork).run(values) for fork in ("never", "always"))
+        assert found.status.tolist() == want.status.tolist()
+        np.testing.assert_array_equal(found.value, want.value)
+    messages = []
+    for fork in ("never", "always"):
+        with pytest.raises(pcbatch.BatchRuntimeError) as caught:
+            pcbatch.batch(picky, fork=fork)(few)
+        messages.append([line for line in str(caught.value).splitlines() if " bad " in line])
+    assert messages[0] == messages[1]
+    assert messages[0]
+
+
+def test_what_has_no_end_does_not_keep_a_failed_example() -> None:
+    result = pcbatch.batch(waiting, fork="always").run(jnp.array([0, 2, 1, 1, 0], jnp.int32))
+    assert [pcbatch.Status(s).name for s in result.status.tolist()] == ["OK", "ERROR", "OK", "OK", "OK"]
+
+
+def test_lists_grow() -> None:
+    """A full list is no result of tasks: lanes tell it, and the program is compiled with more room."""
+    lists = [list(map(int, np.random.default_rng(k).integers(0, 99, n))) for k, n in enumerate((3, 0, 41))]
+    found = pcbatch.batch(quicksort, fork="always")(pcbatch.ragged(lists, jnp.int32))
+    assert found.tolist() == [sorted(xs) for xs in lists]
+
+
+@pytest.mark.parametrize(
+    ("fn", "options", "said"),
+    [
+        (chain, {}, "no two of its calls are ever independent"),
+        (shown, {}, "`shown` prints"),
+        (pairs, {"max_depth": 9}, "the option `max_depth` is for lanes"),
+        (pairs, {"stats": True}, "counts visits of lanes"),
+        (pairs, {"strategy": "local"}, "the strategy is 'local'"),
+    ],
+)
+def test_always_says_why_not(fn: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(pcbatch.UsageError, match=said):
+        pcbatch.batch(fn, fork="always", **options)(N[:2])
+    if fn is not shown:
+        assert pcbatch.batch(fn, fork="auto", **options)(N[:2]).tolist() == [fn(0), fn(9)]
+
+
+def test_a_wrong_choice_is_refused() -> None:
+    with pytest.raises(pcbatch.UsageError, match="unknown fork 'yes'"):
+        pcbatch.batch(pairs, fork="yes")
+
+
+def test_traced_calls_give_the_same() -> None:
+    """In JAX's programs tasks run too, and lanes what they cannot finish; derivatives are those of lanes."""
+    expected = [pairs(int(n)) for n in N]
+    forked = pcbatch.batch(pairs, fork="always")
+    assert_lanes_equal(jax.jit(forked)(N), expected, rtol=1e-6)
+    assert_lanes_equal(jax.vmap(forked)(N[:6].reshape(2, 3)).reshape(6), expected[:6], rtol=1e-6)
+    values = jnp.array([0, 2, 0, -4, 0, 0], jnp.int32)
+    found, want = (jax.jit(pcbatch.batch(picky, fork=fork).run)(values) for fork in ("always", "never"))
+    assert found.status.tolist() == want.status.tolist()
+    np.testing.assert_array_equal(found.value, want.value)
+
+
+def halves(x, n):
+    """A float that is divided among two calls."""
+    if n <= 0:
+        return x * x
+    return halves(x * 0.5, n - 1) + 3.0 * halves(x * 0.25, n - 2)
+
+
+def test_derivatives() -> None:
+    x, n = jnp.array([1.0, 2.0, 0.5]), jnp.array([3, 0, 4], jnp.int32)
+    slopes = [
+        jax.grad(lambda x, fork=fork: jnp.sum(pcbatch.batch(halves, fork=fork)(x, n)))(x)
+        for fork in ("always", "never")
+    ]
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-6)
+
+
+def test_the_schedule_says_how_calls_run() -> None:
+    """And nothing where side by side was not asked for."""
+    example = jax.ShapeDtypeStruct((4,), "int32")
+    assert "  calls    side by side" in str(pcbatch.batch(pairs, fork="auto").explain_schedule(example))
+    assert "  calls    in lanes: `shown` prints" in str(pcbatch.batch(shown, fork="auto").explain_schedule(example))
+    assert "  calls " not in str(pcbatch.batch(pairs).explain_schedule(example))
+
+
+def test_many_examples_run_some_at_a_time() -> None:
+    """Chunks have one size; what fills up the last one is left out."""
+    values = jnp.array([0, 1, 2, 3, 4, 0, 1, 2, 3, -5, 0], jnp.int32)
+    program, given = pcbatch.batch(picky, fork="always")._programs.of_call((values,), {})
+    assert program.tasks is not None
+    (param,) = program.tasks.program.params
+    outcome = run_chunks(program.tasks, {param: values}, frozenset({param}), 11, chunk=4)
+    expected = [None if n in (2, 3, 4, 1, -5) else 1.5 for n in values.tolist()]
+    assert outcome.unfinished.tolist() == [want is None for want in expected]
+    assert_lanes_equal(outcome.raw.values[0][np.array([0, 5, 10])], [1.5] * 3)
+    assert_lanes_equal(pcbatch.batch(pairs, fork="always").map(N).value, [pairs(int(n)) for n in N], rtol=1e-6)
