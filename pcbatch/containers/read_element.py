@@ -26,5 +26,6 @@ def element_at(values: Rows, index: Any) -> Any:
             return Optional(jax.tree.map(lambda part: read(part, origin), leaf.value), leaf_at(leaf.present, place))
         return None if leaf is None else note(leaf_at(leaf, place), origin)
 
-    element = jax.tree.unflatten(tree, [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)])
-    return note_copy(values, plain(element))
+    found = [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)]
+    element = plain(jax.tree.unflatten(tree, found))
+    return note_copy(values, element)

@@ -296,3 +296,13 @@ def test_a_parameter_that_was_assigned_is_not_given_back():
         return digits(s, x) * 10 + len(s)
 
     assert lengths(X).tolist() == [11, 21, 31, 41]
+
+
+def test_two_names_of_a_list_of_the_lane_show_a_change():
+    def lengths(x):
+        a = [k for k in range(x)]
+        b = a
+        b.append(1)
+        return len(a) * 10 + len(b)
+
+    assert pcbatch.batch(lengths)(X).tolist() == [lengths(int(x)) for x in X]

@@ -96,8 +96,9 @@ class Builder:
         self.consumer: Any = None  # of the generator that is written out here (see `generators.Consumer`)
         self._generators = 0
         self.stored = frozenset[str]()  # of the loop that begins here: what its body stores items into
-        # Of the loop that begins here: the text of what its body may change, and what has the object that it goes over.
-        self.changed: dict[str, str] = {}
+        # Of the loop that begins here: what its body may change (`changed_in_loops`), each with a variable that has the
+        # object that the loop goes over, or None for the place itself.
+        self.changed: dict[str, Node | None] = {}
         self.iterated: set[str] = set()  # temporaries that hold what `for` loops go over
         self.taking = False  # while the element of a loop is read, of which each trip has its own
         self.handlers: list[Handlers] = []  # of the `try` statements around, the innermost last

@@ -197,9 +197,8 @@ def _reversed(b: Builder, node: Node) -> Iterable:
 
 def _rows(b: Builder, node: Node) -> Iterable:
     view = viewed(node)
-    if view is not None and view[1] != "keys" and (text := one_line(view[0])) in b.changed:
-        kept = b.changed[text]
-        return _live_rows(b, node, view[0] if kept == text else load(kept, view[0]), view[1] == "items")
+    if view is not None and view[1] != "keys" and one_line(view[0]) in b.changed:
+        return _live_rows(b, node, b.changed[one_line(view[0])] or view[0], view[1] == "items")
     place = linked_place(b, node)
     if place is not None:
         return _linked_rows(b, node, place)

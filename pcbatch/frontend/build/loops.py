@@ -39,7 +39,7 @@ class Iteration:
 
 def begin(b: Builder, node: Node, fixed: bool = False) -> Iteration:
     """Evaluate the iterable of a loop, once, and return the parts of the loop."""
-    b.stored, b.changed = stored_into(node), {name: name for name in changed_in(b.unit, node)}
+    b.stored, b.changed = stored_into(node), dict.fromkeys(changed_in(b.unit, node))
     try:
         return _begin(b, node, fixed)
     finally:
@@ -81,8 +81,9 @@ def _is_sure(args: list[Node]) -> bool:
 
 def _over_elements(b: Builder, node: Node) -> Iteration:
     at, changed = node.iter, []
-    for name in [each for each in sources(node.iter) if isinstance(each, gast.Name) and each.id in b.changed]:
-        changed.append(_gone_over(b, name, node))
+    for each in sources(node.iter):
+        if isinstance(each, gast.Name) and each.id in b.changed:
+            changed.append(_gone_over(b, each, node))
     iteration = _over_iterable(b, node.target, iterable(b, node.iter), node.iter)
     sizes = [b.temp() for _ in changed]
     for name, size in zip(changed, sizes, strict=True):
@@ -102,9 +103,10 @@ def _gone_over(b: Builder, name: Node, loop: Node) -> Node:
         b.prim((name.id,), supported("watched", [name], name), shown=name)
     if name.id not in assigned_in(loop):
         return name
-    b.changed[name.id] = kept = b.temp()
+    kept = b.temp()
     b.emit(Move(kept, name.id, b.loc(name)))
-    return b.held(kept, name)
+    b.changed[name.id] = held = b.held(kept, name)
+    return held
 
 
 def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> Iteration:

@@ -21,8 +21,8 @@ PARTS = (gast.Subscript, gast.Attribute)
 def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
     """Return the text of variables, `d`, and parts, `box.counts`, whose objects the body of a `for` loop may change.
 
-    The body does it itself, or in a call that is given them. Parts of what the body assigns are left out: they stand
-    for other objects then.
+    The body does it itself, or in a call that is given them. A part of what the body assigns is left out: it stands for
+    another object then.
     """
     inside = _parts(loop)
     changed = [place for part in _with_nested(unit, inside) for place in _changed_by(unit, part)]
@@ -55,7 +55,7 @@ def refilled_in(unit: Unit, loop: Node) -> frozenset[str]:
     parts = _with_nested(unit, _parts(loop))
     kinds = {kind: {name for part in parts for name in _taken_or_stored(unit, part, kind)} for kind in KINDS}
     if all(kinds.values()) and unit.decisions.linked:
-        return frozenset(name.id for name in sources(loop.iter) if isinstance(name, gast.Name))
+        return frozenset(each.id for each in sources(loop.iter) if isinstance(each, gast.Name))
     return frozenset(kinds["stores"] & kinds["removes"])
 
 

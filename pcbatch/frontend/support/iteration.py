@@ -18,7 +18,6 @@ from pcbatch.containers.lane_list import LaneList, unpacked
 from pcbatch.containers.lane_range import LaneRange
 from pcbatch.containers.lane_text import LaneText
 from pcbatch.containers.optional import sure
-from pcbatch.containers.ordered_keys import keeping_order
 from pcbatch.errors import NeedsUnrolling, Refusal
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.sequences import len_, list_
@@ -226,7 +225,7 @@ def _made_anew(item: Any, depth: int) -> Any:
         return item
     if isinstance(item, list):
         return [_made_anew(part, depth - 1) for part in item]
-    new = keeping_order(lambda leaf: leaf, item)
+    new = jax.tree.map(lambda leaf: leaf, item)
     new.held = item.held
     return new
 
