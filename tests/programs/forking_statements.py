@@ -203,5 +203,5 @@ class ForkingStatements(ForkingExpressions):
     def change(self, kind: str) -> Lines:
         """A list changes."""
         xs = self.pick(self.variables["list"])
-        return [self.pick((f"{xs}.append({self.int_()})", f"{xs}.append({self.some('int')})",
+        return [self.pick((f"{xs}.append({self.int_()} % 19)", f"{xs}.append(({self.some('int')}) % 19)",
                            f"if {xs}:\n    {xs}[0] = {self.int_()}"))]  # fmt: skip
