@@ -14,8 +14,8 @@ from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import Finish, TaskBlock, TaskFork, TaskProgram
 from pcbatch.ir.verifier import verify
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions, lists, state
+from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.trip import Trips
-from pcbatch.runtime.tasks.visit import Machine
 from tests.runtime import task_programs as programs
 
 N = np.array([0, 9, 1, 2, 14, 3, 0], np.int32)

@@ -7,8 +7,10 @@ that it waits for puts the frame on the list of the block after the `sync`.
 plan.py        what the arrays are and who writes them          sites.py         places of results, cells of frames
 bodies.py      the bodies of blocks as functions                sizes.py         how large the arrays are
 lists.py       records: pop, push                               pool.py          frames: take, give back, deliver
-visit.py       one visit of one block                           trip.py          which blocks run, and how wide
+reading.py     a visit: records popped and computed             visit.py         a visit: what is written after that
+trip.py        which blocks run, and how wide                   masks.py         places of a visit
 state.py       the arrays before a run, and larger ones         executable.py    runs on the host's side
+chunks.py      many examples, some at a time                    fallback.py      examples that lanes run again
 """
 
 from pcbatch.runtime.tasks.executable import TaskExecutable, TaskOptions

@@ -17,9 +17,10 @@ from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_t
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.tasks import lists, plan, pool, sizes, state
 from pcbatch.runtime.tasks.plan import TaskPlan
+from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips
-from pcbatch.runtime.tasks.visit import FAILED, Machine
+from pcbatch.runtime.tasks.visit import FAILED
 from pcbatch.runtime.vm.block_body import Values, evaluate
 from pcbatch.runtime.vm.layout import PER_BLOCK
 from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks

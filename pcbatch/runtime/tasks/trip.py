@@ -16,7 +16,8 @@ from jax import lax
 
 from pcbatch.runtime.tasks import lists, pool
 from pcbatch.runtime.tasks.plan import SERIAL, BlockPlan
-from pcbatch.runtime.tasks.visit import FAILED, VISITS, Machine
+from pcbatch.runtime.tasks.reading import Machine
+from pcbatch.runtime.tasks.visit import FAILED, VISITS, visit
 from pcbatch.runtime.vm.block_body import Values
 
 I32 = jnp.int32
@@ -100,15 +101,15 @@ class Trips:
     def _ladder(self, s: Values, block: BlockPlan, again: Callable[[Values], jax.Array] | None = None) -> Values:
         """Visit a block at the narrowest width that holds the records that may run, or at the widest."""
         widths = self.widths(block)
-        changed = written(lambda s: self.machine.visit(block, s, jnp.zeros((), I32), widths[-1]), s)
+        changed = written(lambda s: visit(self.machine, block, s, jnp.zeros((), I32), widths[-1]), s)
         for width, less in zip(widths, (*widths[1:], 0), strict=True):
             n = self.available(s, block)
             fits = n > less if width == widths[0] else (n > less) & (n <= width)
 
-            def visit(s: Values, width: int = width) -> Values:
-                return self.machine.visit(block, s, jnp.minimum(self.available(s, block), width), width)
+            def body(s: Values, width: int = width) -> Values:
+                return visit(self.machine, block, s, jnp.minimum(self.available(s, block), width), width)
 
-            s = guarded(fits, visit, s, again, changed)
+            s = guarded(fits, body, s, again, changed)
         return s
 
     def widths(self, block: BlockPlan) -> tuple[int, ...]:

@@ -23,31 +23,20 @@ from pcbatch.ir.tasks import (
     Way,
     WayFork,
 )
-from pcbatch.runtime.tasks import lists, pool
+from pcbatch.runtime.tasks import lists, pool, reading
 from pcbatch.runtime.tasks.lists import Entry
-from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, SERIAL, BlockPlan, TaskPlan
+from pcbatch.runtime.tasks.masks import Mask, Tally, either, select, wide
+from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, SERIAL, BlockPlan
+from pcbatch.runtime.tasks.reading import Machine, Read
 from pcbatch.runtime.tasks.sites import opens, storage
-from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values
-from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.runtime.vm.layout import PER_BLOCK
-from pcbatch.runtime.vm.run_once import isolated
 
 I32 = jnp.int32
 ROW = 8  # elements: a row of a frame's places that is so short is written at once
 VISITS = "serial"  # state key: visits so far, int32[]
 FAILED = "failed"  # state key: bool[examples]: some task of the example has failed
-Mask = jax.Array | None  # None: all places that have popped a record
-
-
-class Read(NamedTuple):
-    """The values that a visit reads and computes before it writes any, [width, ...] each."""
-
-    columns: Values  # of the record besides variables
-    values: Values  # variables that the end of the block uses
-    dest: jax.Array | None  # int32[width]: where the task's results go
-    root: jax.Array | None  # int32[width]: its example
 
 
 class Given(NamedTuple):
@@ -60,28 +49,10 @@ class Given(NamedTuple):
     adds: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The inputs of a visit besides the state: the same for all visits of a run.
-
-    Attributes:
-        plan: the program.
-        sizes: the sizes of the arrays.
-        fixed: constants of the examples [examples, ...] and shared values, by variable in storage form.
-        stats: whether visits are counted.
-        isolate: whether a visit reads in a loop of its own, where XLA would copy what it also writes.
-    """
-
-    plan: TaskPlan
-    sizes: Sizes
-    fixed: Values
-    stats: bool = False
-    isolate: bool = False
-
-    def visit(self, block: BlockPlan, state: Values, k: jax.Array, width: int) -> Values:
-        """Return the state after a visit of a block that pops k records, at most `width`."""
-        with jax.named_scope(block.code.scope):
-            return _Visit(self, block, dict(state), k, width, jnp.arange(width, dtype=I32) < k).run()
+def visit(machine: Machine, block: BlockPlan, state: Values, k: jax.Array, width: int) -> Values:
+    """Return the state after a visit of a block that pops k records, at most `width`."""
+    with jax.named_scope(block.code.scope):
+        return _Visit(machine, block, dict(state), k, width, jnp.arange(width, dtype=I32) < k).run()
 
 
 @dataclass
@@ -100,7 +71,7 @@ class _Visit:
 
     def run(self) -> Values:
         self.s[VISITS] = self.s[VISITS] + 1
-        read = self._read()
+        read = reading.read(self.machine, self.block, self.s, self.k, self.ok)
         self._frames(read)
         self._end(read)
         for target, entries in self.pushed.items():
@@ -110,56 +81,12 @@ class _Visit:
         self._count()
         return self.s
 
-    # Reading
-
-    def _read(self) -> Read:
-        before = dict(self.s)
-
-        def compute() -> Read:
-            s = dict(before)
-            return self._computed(s, lists.pop(s, self.block, self.k, self.width))
-
-        read = isolated(compute) if self.machine.isolate else compute()
-        self.s[lists.count(self.block.label)] = self.s[lists.count(self.block.label)] - self.k
-        return read
-
-    def _computed(self, s: Values, record: Values) -> Read:
-        plan, code = self.machine.plan, self.block.code
-        if code.risky:  # inner loops may end only on the values of records
-            source = jnp.where(self.ok, jnp.arange(self.width, dtype=I32), 0)
-            record = {name: x.at[source].get(mode="promise_in_bounds") for name, x in record.items()}
-        frame = record.get(FRAME)
-        dest, root = record.get(DEST), record.get(ROOT)
-        if frame is not None and plan.framed:
-            dest = s[pool.DEST].at[frame].get(mode="clip")
-            if plan.roots and root is None:
-                root = s[pool.ROOT].at[frame].get(mode="clip")
-        if self.block.block.joins:
-            assert frame is not None
-            record = record | self._held(s, frame)
-        dest = root if dest is None else dest  # without frames all results go to examples
-        zeros = jnp.zeros(self.width, I32)
-        window = Window(
-            self.machine.sizes.lanes, self.ok, zeros if root is None else root, zeros, dense=False, borrowed=True
-        )
-        registers, shared = ({v: self.machine.fixed[v] for v in names} for names in (code.reads, code.shared))
-        popped = {v: record[v] for v in code.pops}
-        done = code.run(window, registers, popped, shared, self.ok)
-        columns = {name: x for name, x in record.items() if name in (FRAME, SERIAL)}
-        return Read(columns, done.saved, dest, root)
-
-    def _held(self, s: Values, frame: jax.Array) -> Values:
-        """What frames hold for the block after the `sync`."""
-        homes = self.machine.plan.sites.homes[self.block.label]
-        rows = {home.key: s[home.key].at[frame].get(mode="clip") for home in homes.values()}
-        return {v: rows[home.key] if home.slot is None else rows[home.key][:, home.slot] for v, home in homes.items()}
-
     # Frames
 
     def _frames(self, read: Read) -> None:
         """Open a frame, give one back, or find the one that is open."""
         block = self.block
-        held = read.columns.get(FRAME)
+        held = read.frame
         if block.block.joins and not opens(block.block):
             assert held is not None
             pool.give_back(self.s, held, self.k)
@@ -177,8 +104,8 @@ class _Visit:
 
     def _end(self, read: Read) -> None:
         block = self.block.block
-        started = _Tally(self.width)  # tasks that this one waits for
-        inherited = _Tally(self.width)  # tasks that have its destination
+        started = Tally(self.width)  # tasks that this one waits for
+        inherited = Tally(self.width)  # tasks that have its destination
         added: list[tuple[jax.Array, tuple[Any, ...]]] = []  # sums to its destination
         spawned = [op for op in block.ops if isinstance(op, Spawn | SpawnInto)]
         for k, op in enumerate(spawned):
@@ -186,7 +113,7 @@ class _Visit:
             self._spawn(op, rank, read, started if isinstance(op, Spawn) else inherited, added)
         self._fill()
         finished: Mask | bool = False
-        synced = _Tally(self.width)
+        synced = Tally(self.width)
         for mask, leaf in self._leaves(block.terminator, None, read):
             match leaf:
                 case TaskJump(target=target, args=args):
@@ -200,7 +127,7 @@ class _Visit:
                         added.append((self._mask(mask), results))
                     else:
                         self._put_results(read.dest, mask, results)
-                    finished = mask if finished is False else self._mask(_either(mask, finished))
+                    finished = mask if finished is False else self._mask(either(mask, finished))
                 case Fail():  # its results come nowhere, so that no frame above it ever goes on
                     self._fail(mask, read)
                 case _:
@@ -234,7 +161,7 @@ class _Visit:
         op: Spawn | SpawnInto,
         rank: int,
         read: Read,
-        tally: _Tally,
+        tally: Tally,
         added: list[tuple[jax.Array, tuple[Any, ...]]],
     ) -> None:
         for mask, way in self._ways(op.way, None, read):
@@ -273,7 +200,7 @@ class _Visit:
                 # Nothing is in the frame yet: one row is written sooner than several places.
                 row = [jnp.zeros((self.width, *array.shape[2:]), array.dtype)] * slots
                 for one in set_:
-                    row[one.slot] = jnp.where(_wide(one.mask, one.value), one.value.astype(array.dtype), row[one.slot])
+                    row[one.slot] = jnp.where(wide(one.mask, one.value), one.value.astype(array.dtype), row[one.slot])
                 self.s[key] = pool.put(array, self.frame, self.ok, jnp.stack(row, axis=1))
                 set_ = []
             for one in (*set_, *added):
@@ -295,7 +222,7 @@ class _Visit:
             return
         old = entries[rank]
         assert mask is not None and old.mask is not None
-        merged = {name: _select(old.mask, old.columns[name], x) for name, x in columns.items()}
+        merged = {name: select(old.mask, old.columns[name], x) for name, x in columns.items()}
         entries[rank] = Entry(old.mask | mask, merged)
 
     def _fail(self, mask: Mask, read: Read) -> None:
@@ -339,13 +266,13 @@ class _Visit:
             anywhere = anywhere | mask
         for k, key in enumerate(self.block.results.keys):
             dtype = self.s[key].dtype
-            terms = [jnp.where(_wide(m, v[k]), v[k].astype(dtype), jnp.zeros((), dtype)) for m, v in added]
+            terms = [jnp.where(wide(m, v[k]), v[k].astype(dtype), jnp.zeros((), dtype)) for m, v in added]
             total = terms[0]
             for term in terms[1:]:
                 total = total | term if dtype == jnp.bool_ else total + term
             pool.add_result(self.s, key, dest, anywhere, total)
 
-    def _deliver(self, read: Read, inherited: _Tally, finished: Mask | bool) -> None:
+    def _deliver(self, read: Read, inherited: Tally, finished: Mask | bool) -> None:
         """Tell the frames of destinations what has returned and what was started, and push those that go on."""
         plan = self.machine.plan
         if not plan.framed or (finished is False and not inherited.some):
@@ -371,7 +298,7 @@ class _Visit:
         entries = self.pushed.setdefault(label, {})
         entries[len(entries)] = Entry(ready, {FRAME: frame})
 
-    def _wait(self, started: _Tally, synced: _Tally, read: Read) -> None:
+    def _wait(self, started: Tally, synced: Tally, read: Read) -> None:
         """Count what the open frame waits for; the task itself is one, until it stands at the `sync`."""
         if self.frame is None or not (opens(self.block.block) or started.some or synced.some):
             return
@@ -401,50 +328,3 @@ class _Visit:
         counts = (jnp.uint32(1), self.k.astype(jnp.uint32), jnp.uint32(self.width))
         for key, n in zip(PER_BLOCK, counts, strict=True):
             self.s[key] = wide_counters.added(self.s[key], self.block.number, n)
-
-
-@dataclass
-class _Tally:
-    """A number for each place of a visit, the sum of masks."""
-
-    width: int
-    every: int = 0  # masks that are all places
-    masks: list[jax.Array] = field(default_factory=list)
-
-    def add(self, mask: Mask) -> None:
-        if mask is None:
-            self.every += 1
-        else:
-            self.masks.append(mask)
-
-    @property
-    def some(self) -> bool:
-        """Whether there is any mask."""
-        return bool(self.every or self.masks)
-
-    @property
-    def always(self) -> bool:
-        """Whether the number is above zero at every place."""
-        return self.every > 0
-
-    def total(self, ok: jax.Array) -> jax.Array:
-        """int32[width]."""
-        out = jnp.full(self.width, self.every, I32)
-        for mask in self.masks:
-            out = out + mask.astype(I32)
-        return out
-
-
-def _wide(mask: jax.Array, value: Any) -> jax.Array:
-    return mask.reshape(-1, *(1,) * (value.ndim - 1))
-
-
-def _select(mask: jax.Array, a: Any, b: Any) -> Any:
-    return a if a is b else jnp.where(_wide(mask, a), a, b)
-
-
-def _either(a: Mask, b: Mask | bool) -> Mask:
-    if a is None or b is None:
-        return None
-    assert not isinstance(b, bool)
-    return a | b

@@ -1,0 +1,97 @@
+"""The first half of a visit: records are popped and their block is computed, before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.runtime.tasks import lists, pool
+from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, BlockPlan, TaskPlan
+from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.lane_window import Window
+from pcbatch.runtime.vm.run_once import isolated
+
+I32 = jnp.int32
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The inputs of a visit besides the state: the same for all visits of a run.
+
+    Attributes:
+        plan: the program.
+        sizes: the sizes of the arrays.
+        fixed: constants of the examples [examples, ...] and shared values, by variable in storage form.
+        stats: whether visits are counted.
+        isolate: whether a visit reads in a loop of its own, where XLA would copy what it also writes.
+    """
+
+    plan: TaskPlan
+    sizes: Sizes
+    fixed: Values
+    stats: bool = False
+    isolate: bool = False
+
+
+class Read(NamedTuple):
+    """The values that a visit reads and computes before it writes any, [width, ...] each."""
+
+    frame: jax.Array | None  # int32[width]: the frame in the record
+    values: Values  # variables that the end of the block uses
+    dest: jax.Array | None  # int32[width]: where the task's results go
+    root: jax.Array | None  # int32[width]: its example
+
+
+def read(machine: Machine, block: BlockPlan, s: Values, k: jax.Array, ok: jax.Array) -> Read:
+    """Take the newest k records off the list of a block, and compute it for them.
+
+    Args:
+        machine: The machine.
+        block: The block.
+        s: The state; the list's count is changed.
+        k: int32[]: how many records are popped.
+        ok: bool[width]: the same as a mask.
+    """
+    before = dict(s)
+
+    def compute() -> Read:
+        scratch = dict(before)
+        return _computed(machine, block, scratch, lists.pop(scratch, block, k, ok.shape[0]), ok)
+
+    found = isolated(compute) if machine.isolate else compute()
+    s[lists.count(block.label)] = s[lists.count(block.label)] - k
+    return found
+
+
+def _computed(machine: Machine, block: BlockPlan, s: Values, record: Values, ok: jax.Array) -> Read:
+    plan, code, width = machine.plan, block.code, ok.shape[0]
+    if code.risky:  # inner loops may end only on the values of records
+        source = jnp.where(ok, jnp.arange(width, dtype=I32), 0)
+        record = {name: x.at[source].get(mode="promise_in_bounds") for name, x in record.items()}
+    frame = record.get(FRAME)
+    dest, root = record.get(DEST), record.get(ROOT)
+    if frame is not None and plan.framed:
+        dest = s[pool.DEST].at[frame].get(mode="clip")
+        if plan.roots and root is None:
+            root = s[pool.ROOT].at[frame].get(mode="clip")
+    if block.block.joins:
+        assert frame is not None
+        record = record | _held(plan, block, s, frame)
+    dest = root if dest is None else dest  # without frames all results go to examples
+    zeros = jnp.zeros(width, I32)
+    source = zeros if root is None else root
+    window = Window(machine.sizes.lanes, ok, source, zeros, dense=False, borrowed=True)
+    registers, shared = ({v: machine.fixed[v] for v in names} for names in (code.reads, code.shared))
+    done = code.run(window, registers, {v: record[v] for v in code.pops}, shared, ok)
+    return Read(frame, done.saved, dest, root)
+
+
+def _held(plan: TaskPlan, block: BlockPlan, s: Values, frame: jax.Array) -> Values:
+    """What frames hold for the block after the `sync`."""
+    homes = plan.sites.homes[block.label]
+    rows = {home.key: s[home.key].at[frame].get(mode="clip") for home in homes.values()}
+    return {v: rows[home.key] if home.slot is None else rows[home.key][:, home.slot] for v, home in homes.items()}
