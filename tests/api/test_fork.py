@@ -58,6 +58,13 @@ def quicksort(xs):
     return quicksort([x for x in xs[1:] if x < pivot]) + [pivot] + quicksort([x for x in xs[1:] if x >= pivot])
 
 
+def doubled(n):
+    """A list that is longer than those of the callees."""
+    if n <= 0:
+        return [n]
+    return doubled(n - 1) + doubled(n - 1)
+
+
 def chain(n):
     """One call waits for the other."""
     if n <= 0:
@@ -106,6 +113,13 @@ def test_what_has_no_end_does_not_keep_a_failed_example() -> None:
 
 def test_lists_grow() -> None:
     """A full list is no result of tasks: lanes tell it, and the program is compiled with more room."""
+    found = pcbatch.batch(doubled, fork="always")(jnp.array([6, 0, 1], jnp.int32))
+    assert found.tolist() == [doubled(n) for n in (6, 0, 1)]
+
+
+@pytest.mark.full_only
+def test_quicksort() -> None:
+    """Loops, lists as arguments and results, one of them longer than there is room for at first."""
     lists = [list(map(int, np.random.default_rng(k).integers(0, 99, n))) for k, n in enumerate((3, 0, 41))]
     found = pcbatch.batch(quicksort, fork="always")(pcbatch.ragged(lists, jnp.int32))
     assert found.tolist() == [sorted(xs) for xs in lists]
