@@ -43,6 +43,7 @@ LARGEST = 1024
 SECONDS = 0.5  # of plain Python; what takes longer need not end
 RAISED = (
     LookupError, ArithmeticError, ValueError, TypeError, RuntimeError, AssertionError, AttributeError, NameError,
+    StopIteration,
 )  # fmt: skip
 
 KEYS_CHANGED = "keys changed during iteration"
