@@ -240,6 +240,17 @@ def f0(a, b):
     return t, list(q)
 """
 
+# An element was one of several objects, of which it was one: the compiler looked at them again and again.
+ROWS_OF_A_KNOWN_DICT_CHANGE = """\
+def f0(a, b):
+    m = {1: [3, 4]}
+    if a > 2:
+        for row in m.values():
+            row.append(b)
+    m = {0: [], 1: [b]}
+    return [k + sum(v) for k, v in m.items()]
+"""
+
 # Python's own dict decides whether it raises where the size is the same again; lanes raise.
 KEYS_GO_AND_COME_AGAIN = """\
 def f0(a, b):
@@ -284,6 +295,7 @@ PROGRAMS = {
     "parameter is changed and assigned": PythonProgram(PARAMETER_IS_CHANGED_AND_ASSIGNED, INTEGERS),
     "loop over what its body assigns": PythonProgram(LOOP_OVER_WHAT_ITS_BODY_ASSIGNS, INTEGERS),
     "deque moves in a loop": PythonProgram(DEQUE_MOVES_IN_A_LOOP, INTEGERS),
+    "rows of a known dict change": PythonProgram(ROWS_OF_A_KNOWN_DICT_CHANGE, INTEGERS),
     "keys go and come again": PythonProgram(KEYS_GO_AND_COME_AGAIN, INTEGERS),
     "known to raise": PythonProgram(KNOWN_TO_RAISE, INTEGERS),
     "unrolled loop in try": PythonProgram(UNROLLED_LOOP_IN_TRY, INTEGERS),
