@@ -41,6 +41,9 @@ def one_of(made: Any, objects: Sequence[Any], group: object = None) -> Any:
     choices = _choices.get()
     if choices is None or made is None or isinstance(made, IMMUTABLE):
         return made
+    objects = [each for each in objects if each is not made]  # it is itself, whatever else it may be
+    if not objects:
+        return made
     choices[id(made)] = Choice(made, tuple(objects), object() if group is None else group)
     found = parts_of(made)
     if found is not None and not isinstance(made, Container | Optional):

@@ -201,7 +201,41 @@ def f0(a, b):
         return 2
 """
 
+# Calls are taken out of an expression, and what stands in front of them was evaluated after them.
+OPERANDS_RAISE_IN_TRY = """\
+def f0(a, b):
+    d = {1: 2, 7: 3}
+    xs = [1, 2]
+    t = 0
+    try:
+        t = d[a] + f(b)
+    except KeyError:
+        t = 100
+    except ValueError:
+        t = 200
+    try:
+        t += xs[a] < d[b] < f(a)
+        g([xs[a], min([v for v in xs if v > b])], b)
+        xs.append(xs[a] + d.pop(b))
+    except IndexError:
+        t += 1000
+    except KeyError:
+        t += 2000
+    except ValueError:
+        t += 3000
+    return t, xs, d
+
+def f(x):
+    if x > 2:
+        raise ValueError("no")
+    return x
+
+def g(xs, b):
+    return 3 if b > 2 else 4
+"""
+
 PROGRAMS = {
+    "operands raise in try": PythonProgram(OPERANDS_RAISE_IN_TRY, INTEGERS),
     "augmented element raises first": PythonProgram(AUGMENTED_ELEMENT_RAISES_FIRST, INTEGERS),
     "augmented key raises first": PythonProgram(AUGMENTED_KEY_RAISES_FIRST, INTEGERS),
     "augmented row raises first": PythonProgram(AUGMENTED_ROW_RAISES_FIRST, INTEGERS),

@@ -216,6 +216,41 @@ def f0(a, b):
     return d, sorted(s)
 """
 
+# Neither its length nor where it starts tells that a deque has been moved.
+DEQUE_MOVES_IN_A_LOOP = """\
+from collections import deque
+
+def f0(a, b):
+    q = deque([a] * (b % 3))
+    t = 0
+    for v in q:
+        q[0] = 5
+        t += v
+    for v in q:
+        t += v
+        if t > 9:
+            q.append(1)
+            q.pop()
+    for v in q:
+        t += v
+        q.rotate(a)
+    for v in q:
+        q.append(v)
+        break
+    return t, list(q)
+"""
+
+# An element was one of several objects, of which it was one: the compiler looked at them again and again.
+ROWS_OF_A_KNOWN_DICT_CHANGE = """\
+def f0(a, b):
+    m = {1: [3, 4]}
+    if a > 2:
+        for row in m.values():
+            row.append(b)
+    m = {0: [], 1: [b]}
+    return [k + sum(v) for k, v in m.items()]
+"""
+
 # Python's own dict decides whether it raises where the size is the same again; lanes raise.
 KEYS_GO_AND_COME_AGAIN = """\
 def f0(a, b):
@@ -259,6 +294,8 @@ PROGRAMS = {
     "known to raise at first": PythonProgram(KNOWN_TO_RAISE_AT_FIRST, INTEGERS),
     "parameter is changed and assigned": PythonProgram(PARAMETER_IS_CHANGED_AND_ASSIGNED, INTEGERS),
     "loop over what its body assigns": PythonProgram(LOOP_OVER_WHAT_ITS_BODY_ASSIGNS, INTEGERS),
+    "deque moves in a loop": PythonProgram(DEQUE_MOVES_IN_A_LOOP, INTEGERS),
+    "rows of a known dict change": PythonProgram(ROWS_OF_A_KNOWN_DICT_CHANGE, INTEGERS),
     "keys go and come again": PythonProgram(KEYS_GO_AND_COME_AGAIN, INTEGERS),
     "known to raise": PythonProgram(KNOWN_TO_RAISE, INTEGERS),
     "unrolled loop in try": PythonProgram(UNROLLED_LOOP_IN_TRY, INTEGERS),

@@ -117,6 +117,13 @@ def frozen(b: Builder, node: Node, names: frozenset[str]) -> Node:
     return rebuild(node, lambda child: frozen(b, child, names))
 
 
+def settled(b: Builder, node: Node) -> Node:
+    """An expression that raises nothing any more in the body of a `try`, where handlers tell what was raised first."""
+    if not b.handlers or isinstance(node, gast.Name) or not may_raise(node, True):
+        return node
+    return frozen(b, node, frozenset(lane_reads(b.unit, node, b.variables)))
+
+
 def store(b: Builder, dst: str, node: Node) -> None:
     """Build `dst = node` for an expression without control flow."""
     if isinstance(node, gast.Name) and node.id in b.variables:

@@ -16,7 +16,7 @@ import gast
 
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changed_arguments import given_places
-from pcbatch.frontend.build.evaluation_order import assigned, check_apart, copied, frozen, rebound_by, store
+from pcbatch.frontend.build.evaluation_order import assigned, check_apart, copied, frozen, rebound_by, settled, store
 from pcbatch.frontend.build.mutations import call_mutation
 from pcbatch.frontend.build.primitives import default_expr, lane_reads
 from pcbatch.frontend.source.bind_call import bind, starred
@@ -140,6 +140,8 @@ def in_order(b: Builder, nodes: Sequence[Node], fixed: Callable[[Node], Node] = 
         names = assigned(b, node)
         # The parts before this one read their variables first, so this one must not change what they read.
         lowered = [frozen(b, part, names) for part in lowered] if names else lowered
+        if b.handlers and has_control(b, node):
+            lowered = [settled(b, part) for part in lowered]
         lowered.append(lower(b, fixed(node)))
     return lowered
 
@@ -217,7 +219,7 @@ def condition(b: Builder, node: Node, on_true: str, on_false: str) -> None:
         left = node.left
         for op, right in zip(links, node.comparators, strict=False):
             left, right = in_order(b, [left, right])
-            right = atom(b, right)
+            left, right = settled(b, left), atom(b, right)
             _then(b, compare(left, op, right, node), on_false)
             left = right
         left, right = in_order(b, [left, node.comparators[-1]])
@@ -385,7 +387,7 @@ def _chain_into(b: Builder, dst: str, node: Node) -> None:
     left = node.left
     for op, comparator in zip(node.ops[:-1], node.comparators, strict=False):
         left, right = in_order(b, [left, comparator])
-        right = atom(b, right)
+        left, right = settled(b, left), atom(b, right)
         b.prim((dst,), compare(left, op, right, node))
         following = b.label()
         _branch(b, load(dst, node), following, after)

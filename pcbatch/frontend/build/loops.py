@@ -17,7 +17,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import store
 from pcbatch.frontend.build.expressions import condition
 from pcbatch.frontend.build.iterables import Element, Iterable, fixed_range, iterable, kept, range_bounds, range_count
-from pcbatch.frontend.source.changed_in_loops import assigned_in, changed_in, refilled_in, sources
+from pcbatch.frontend.source.changed_in_loops import assigned_in, changed_in, moved_in, refilled_in, sources
 from pcbatch.frontend.source.resolve import is_builtin
 from pcbatch.frontend.source.stored_items import stored_into
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, integer, load, supported
@@ -85,13 +85,13 @@ def _over_elements(b: Builder, node: Node) -> Iteration:
         if isinstance(each, gast.Name) and each.id in b.changed:
             changed.append(_gone_over(b, each, node))
     iteration = _over_iterable(b, node.target, iterable(b, node.iter), node.iter)
-    sizes = [b.temp() for _ in changed]
+    sizes, moved = [b.temp() for _ in changed], [_flag(b, name, node) for name in changed]
     for name, size in zip(changed, sizes, strict=True):
         b.prim((size,), supported("entries_of", [name], at), shown=name)
 
     def test(body: str, leave: str) -> None:
-        for name, size in zip(changed, sizes, strict=True):
-            b.prim((b.temp(),), supported("same_size", [name, load(size, at)], at), shown=name, at=at)
+        for name, size, flag in zip(changed, sizes, moved, strict=True):
+            b.prim((b.temp(),), supported("same_size", [name, load(size, at), *flag], at), shown=name, at=at)
         iteration.test(body, leave)
 
     return Iteration(test, iteration.step)
@@ -107,6 +107,16 @@ def _gone_over(b: Builder, name: Node, loop: Node) -> Node:
     b.emit(Move(kept, name.id, b.loc(name)))
     b.changed[name.id] = held = b.held(kept, name)
     return held
+
+
+def _flag(b: Builder, name: Node, loop: Node) -> list[Node]:
+    """Build a variable that says whether methods have moved the elements of a deque since the loop over it began."""
+    if name.id not in moved_in(b.unit, loop):
+        return []
+    flag = b.temp()
+    b.prim((flag,), constant(False, name))
+    b.flags.setdefault(name.id, []).append(flag)
+    return [load(flag, name)]
 
 
 def _over_iterable(b: Builder, target: Node, source: Iterable, node: Node) -> Iteration:

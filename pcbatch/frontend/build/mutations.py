@@ -77,6 +77,9 @@ def call_mutation(b: Builder, found: Mutation, operands: Sequence[Node], node: N
     removes, depth = found.method in REMOVING, len(place.keys) + 1
     change = Change(0, bool(place.keys), removes=removes, depth=depth, grows=found.method in GROWING)
     b.prim((result, place.name), changed, shown=node, at=node, changes=(place.name, change))
+    for flag in () if place.keys else b.flags.get(place.name, ()):
+        moved = supported("moved", [load(flag, node), load(place.name, node), constant(found.method, node)], node)
+        b.plain_prim((flag,), moved, shown=load(place.name, node), at=node)
     return result
 
 

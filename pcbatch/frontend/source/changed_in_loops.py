@@ -13,6 +13,7 @@ from pcbatch.frontend.source.tree import Node, one_line
 VIEWS = ("keys", "values", "items")
 KINDS = ("removes", "stores")
 REMOVING = frozenset({"pop", "popitem", "clear", "remove", "discard", "difference_update", "intersection_update"})
+MOVING = frozenset("append appendleft extend extendleft insert pop popleft remove rotate clear".split())
 STORING = frozenset({"setdefault", "update", "add"})
 LAZY = ("enumerate", "zip", "reversed")
 PARTS = (gast.Subscript, gast.Attribute)
@@ -57,6 +58,13 @@ def refilled_in(unit: Unit, loop: Node) -> frozenset[str]:
     if all(kinds.values()) and unit.decisions.linked:
         return frozenset(each.id for each in sources(loop.iter) if isinstance(each, gast.Name))
     return frozenset(kinds["stores"] & kinds["removes"])
+
+
+def moved_in(unit: Unit, loop: Node) -> frozenset[str]:
+    """Return the variables with methods of a deque that the body of a `for` loop calls, after which a loop raises."""
+    calls = (part for part in _with_nested(unit, _parts(loop)) if isinstance(part, gast.Call))
+    found = (mutation(unit, part, statement=True) for part in calls)
+    return frozenset(one.place.name for one in found if one is not None and not one.place.keys and one.method in MOVING)
 
 
 def _parts(loop: Node) -> list[Node]:

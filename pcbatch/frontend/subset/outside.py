@@ -6,6 +6,7 @@ import gast
 
 from pcbatch.frontend.source.faults import Faults
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.places import place_of
 from pcbatch.frontend.source.tree import Node, one_line
 
 SHARED = "all lanes, and all later calls, would share the change"
@@ -14,6 +15,7 @@ NAMELESS = "no variable holds the object that this changes"
 
 def refuse_change(unit: Unit, faults: Faults, node: Node, changed: Node) -> None:
     """Record that `node` changes the object `changed`, which is no part of a variable of the lane."""
+    helps: tuple[str, ...]
     root = changed
     while isinstance(root, gast.Subscript | gast.Attribute):
         root = root.value
@@ -26,7 +28,21 @@ def refuse_change(unit: Unit, faults: Faults, node: Node, changed: Node) -> None
             if known
             else (f"make a copy in the function, `own = {name}.copy()`, or pass `{name}` as an argument and return it",)
         )
+    elif (found := _taken_from_dict(unit, root)) is not None:
+        place, key = found
+        title, label = f"a change of what `{place}.get` gives", "the object in the dict, or another one"
+        by_key = f"change it by its key where that is there, `if {key} in {place}:` and then `{place}[{key}]`"
+        stored = f"`{place}.setdefault` stores the default as well, and then `{place}[{key}]` is there"
+        helps = (by_key, stored) if len(root.args) == 2 else (by_key,)
     else:
         title, label = "a change of an object without a name", NAMELESS
         helps = (f"assign it to a variable first: `value = {one_line(root)}`",)
     faults.add("PCB117", title, node, label, helps=helps)
+
+
+def _taken_from_dict(unit: Unit, node: Node) -> tuple[str, str] | None:
+    """The text of the dict and of the key of `d.get(k)` or `d.get(k, default)`; None for other expressions."""
+    match node:
+        case gast.Call(func=gast.Attribute(value=value, attr="get"), args=[key, *_], keywords=[]):
+            return None if place_of(unit, value) is None else (one_line(value), one_line(key))
+    return None

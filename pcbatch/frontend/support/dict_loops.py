@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
+
 from pcbatch.containers.checks import require
 from pcbatch.containers.choices import one_of
 from pcbatch.containers.dict_view import DictView
@@ -14,6 +16,7 @@ from pcbatch.containers.lane_dict import LaneDict
 from pcbatch.containers.lane_set import LaneSet
 from pcbatch.frontend.support import mappings
 from pcbatch.frontend.support.iteration import DICT_VIEWS, iter_length, row, rows
+from pcbatch.origins import number
 
 
 def watched(value: Any) -> Any:
@@ -37,7 +40,14 @@ def entries_of(value: Any) -> Any:
     return value.length() if isinstance(value, Entries) else len(value) if isinstance(value, dict | set) else 0
 
 
-def same_size(value: Any, before: Any) -> Any:
+def moved(already: Any, value: Any, method: str) -> Any:
+    """Whether the elements of a deque have moved, after a call of a method; no other object has such methods."""
+    if not isinstance(value, LaneDeque):
+        return already
+    return already | number(value.length > 1) if method == "rotate" else True
+
+
+def same_size(value: Any, before: Any, has_moved: Any = False) -> Any:
     """Let the lane raise where a dict or set has changed its size, or its keys, in a loop over it.
 
     If the size is the same again, what Python does follows from its own table, which is not made here: it raises, or
@@ -51,7 +61,7 @@ def same_size(value: Any, before: Any) -> Any:
         if clock is not None and isinstance(value, LaneDict | LaneSet) and value.table is not None:
             require(value.table.clock == clock, "RuntimeError", f"{kind} keys changed during iteration")
     if isinstance(value, LaneDeque) and clock is not None:
-        same = (value.length == size) & (value.start == clock)
+        same = (value.length == size) & (value.start == clock) & jnp.logical_not(has_moved)
         require(same, "RuntimeError", "deque mutated during iteration")
     return 0
 

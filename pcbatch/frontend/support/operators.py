@@ -50,6 +50,7 @@ from pcbatch.frontend.support.dict_loops import entries_of as entries_of
 from pcbatch.frontend.support.dict_loops import live_length as live_length
 from pcbatch.frontend.support.dict_loops import live_row as live_row
 from pcbatch.frontend.support.dict_loops import live_rows as live_rows
+from pcbatch.frontend.support.dict_loops import moved as moved
 from pcbatch.frontend.support.dict_loops import same_size as same_size
 from pcbatch.frontend.support.dict_loops import watched as watched
 from pcbatch.frontend.support.drafts import begun as begun
