@@ -1,14 +1,22 @@
-"""Independent calls as tasks or in turn, on one CPU: `python -m benchmarks.tasks [--repeats 25]`
+"""Independent calls side by side, against lanes: `python -m benchmarks.tasks [--only recursions trees] [--repeats 15]`
 
-Fibonacci is called for one example and for 1024; `fork="always"` runs the calls of an activation side by side. CPU
-seconds of the process, medians, all ways in turn. "sums" is the program whose results are added up without frames.
+Recursions, of one example and of 1,024, with `fork="always"` and `fork="never"`; queens also against C, compiled with
+`cc -O2` where there is one. And the TreeLSTM of `examples.treelstm`, against batches by hand and against a ceiling: all
+leaves in one product and all other nodes in another, as if none needed another. Results are compared before anything is
+timed. CPU seconds of the process, medians, all ways in turn; XLA gets one thread with NPROC=1.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import shutil
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,51 +25,156 @@ import numpy as np
 
 import pcbatch
 from benchmarks.common import cpu_seconds
-from benchmarks.recursions import fib
-from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
-from tests.runtime import task_programs
+from benchmarks.recursions import fib, queens
+from examples.treelstm import by_hand
+from examples.treelstm.data import generate
+from examples.treelstm.model import initial_weights, sentiment
 
-Ways = Mapping[str, Callable[[], Any]]
+Ways = dict[str, Callable[[], Any]]
+LANES, TASKS = "lanes", "tasks"
+DEEPEST, EPS = 24, 1e-7
+QUEENS_IN_C = """
+int queens(int board, int columns, int left, int right) {
+  if (columns == board) return 1;
+  int solutions = 0;
+  for (int free = board & ~(columns | left | right); free; ) {
+    int queen = free & -free;
+    free ^= queen;
+    solutions += queens(board, columns | queen, (left | queen) << 1, (right | queen) >> 1);
+  }
+  return solutions;
+}
+"""
 
 
-def ways(n: jax.Array, widths: Sequence[int | None]) -> dict[str, Callable[[], Any]]:
-    """The ways to compute Fibonacci's numbers."""
-    lanes = pcbatch.batch(fib, max_depth=32, fork="never")
-    found: dict[str, Callable[[], Any]] = {"in turn": lambda: lanes(n)}
-    for name, program in {"frames": task_programs.fib_frames(), "sums": task_programs.fib_sums()}.items():
-        for width in widths:
-            run = TaskExecutable(program, TaskOptions(width=width)).run
-            label = name if width is None else f"{name}, {width} wide"
-            found[label] = lambda run=run: run({"n": n}, n.shape[0]).raw.values[0]
+def halves(n):
+    """Fibonacci in floats: sums that are made in the order of the source, so that each call has a frame."""
+    if n <= 1:
+        return 1.0
+    return halves(n - 2) + halves(n - 1)
+
+
+def integrand(x):
+    """A function that wiggles at one end, with a kink."""
+    return jnp.sin(1.0 / (x + 0.005)) + jnp.sqrt(jnp.abs(x - 0.3))
+
+
+def simpson(a, b, fa, fm, fb):
+    """Simpson's rule."""
+    return (b - a) / 6 * (fa + 4 * fm + fb)
+
+
+def quadrature(a, b, fa, fm, fb, whole, eps, deep):
+    """Adaptive quadrature by halving."""
+    m = (a + b) / 2
+    flm, frm = integrand((a + m) / 2), integrand((m + b) / 2)
+    left, right = simpson(a, m, fa, flm, fm), simpson(m, b, fm, frm, fb)
+    delta = left + right - whole
+    if abs(delta) <= 15 * eps or deep >= DEEPEST:
+        return left + right + delta / 15
+    one = quadrature(a, m, fa, flm, fm, left, eps / 2, deep + 1)
+    return one + quadrature(m, b, fm, frm, fb, right, eps / 2, deep + 1)
+
+
+def both(fn: Any, *args: Any) -> Ways:
+    """A function in lanes and by tasks."""
+    f = fn if isinstance(fn, pcbatch.Batched) else pcbatch.batch(fn)
+    lanes, tasks = f.with_options(fork="never"), f.with_options(fork="always")
+    return {LANES: partial(lanes, *args), TASKS: partial(tasks, *args)}
+
+
+def in_c(size: int) -> Ways:
+    """Queens by a C compiler, if there is one."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        return {}
+    folder = Path(tempfile.mkdtemp())
+    (folder / "queens.c").write_text(QUEENS_IN_C)
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", folder / "queens.so", folder / "queens.c"], check=True)
+    function = ctypes.CDLL(str(folder / "queens.so")).queens
+    return {"C": lambda: np.array([function((1 << size) - 1, 0, 0, 0)])}
+
+
+def recursions() -> Mapping[str, Ways]:
+    """The cases without arrays."""
+    zero, none = jnp.zeros(1, jnp.int32), jnp.zeros(1)
+    many = jnp.asarray(np.random.default_rng(0).integers(0, 16, 1024), jnp.int32)
+    a, m, b = none, none + 0.5, none + 1
+    fa, fm, fb = integrand(a), integrand(m), integrand(b)
+    start = (a, b, fa, fm, fb, simpson(a, b, fa, fm, fb), none + EPS, zero)
+    found = {
+        "Fibonacci of 24, sums": both(fib, zero + 24),
+        "1,024 Fibonaccis, sums": both(fib, many),
+        "1,024 Fibonaccis, frames": both(halves, many),
+        "adaptive quadrature, one example": both(quadrature, *start),
+    }
+    for size in (8, 10):
+        ways = both(queens, zero + ((1 << size) - 1), zero, zero, zero) | in_c(size)
+        found[f"{size} queens, one example"] = ways
     return found
 
 
+def cell(z: Any, *cs: Any) -> Any:
+    """The state of a node from its gates and its children's cells."""
+    i, *forget, o, u = jnp.split(z, 3 + len(cs), -1)
+    c = jax.nn.sigmoid(i) * jnp.tanh(u) + sum(jax.nn.sigmoid(f) * c for f, c in zip(forget, cs, strict=True))
+    return jax.nn.sigmoid(o) * jnp.tanh(c), c
+
+
+def ceiling(w: Any, word: Any, x: Any) -> Any:
+    """All leaves in one product, all other nodes in another."""
+    hidden = w["leaf"].shape[0]
+    h, c = cell(w["embedding"][word] @ w["leaf"] + w["leaf_bias"])
+    node = cell(x[:, : 2 * hidden] @ w["node"] + w["node_bias"], x[:, 2 * hidden : 3 * hidden], x[:, 3 * hidden :])
+    return h, c, *node
+
+
+def trees(hidden: int, batch: int) -> Ways:
+    """TreeLSTM on so many sentences."""
+    host, w = generate(batch, 1), initial_weights(hidden, 0)
+    given = jax.device_put(host)
+    ways = both(sentiment, w, given)
+    for width in (16, 64) if batch > 1 else ():
+        level, plan = jax.jit(by_hand.sentiments), jax.device_put(by_hand.plan(host, width, multiple=8))
+        ways[f"by hand, rows of {width}"] = partial(level, w, plan)
+    inner = int(host.inner.sum())
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(inner, 4 * hidden)), jnp.float32)
+    ways["ceiling"] = partial(jax.jit(ceiling), w, jnp.zeros(inner + batch, jnp.int32), x)
+    return ways
+
+
 def table(title: str, ways: Ways, repeats: int) -> None:
-    """Print the medians; all ways must agree."""
-    wanted = np.asarray(ways["in turn"]())
+    """Compare the results of all ways, then print the medians."""
+    wanted = np.asarray(ways[LANES]())
     for name, call in ways.items():
-        assert np.array_equal(np.asarray(call()), wanted), name
+        if name != "ceiling":
+            np.testing.assert_allclose(np.asarray(call()), wanted, rtol=2e-3, atol=1e-4, err_msg=name)
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(repeats):
         for name, call in ways.items():
             times[name].append(cpu_seconds(call))
-    base = statistics.median(times["in turn"])
-    print(f"\n{title}\n| way | ms | times as fast as in turn |\n|---|---|---|")
+    base = statistics.median(times[LANES])
+    print(f"\n{title}\n\n| way | ms | times as fast as lanes |\n|---|---|---|")
     for name, some in times.items():
         median = statistics.median(some)
-        print(f"| {name} | {1e3 * median:.2f} | {base / median:.1f} |")
+        print(f"| {name} | {1e3 * median:.2f} | {base / median:.2f} |", flush=True)
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=25)
-    parser.add_argument("--widths", type=int, nargs="*", default=[256, 1024])
+    parser.add_argument("--only", nargs="*", choices=("recursions", "trees"), default=["recursions", "trees"])
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--hidden", type=int, nargs="*", default=[64])
+    parser.add_argument("--trees", type=int, nargs="*", default=[8, 64, 256])
     options = parser.parse_args()
-    widths = (None, *options.widths)
-    table("fib(24), one example", ways(jnp.array([24], jnp.int32), widths), options.repeats)
-    many = jnp.asarray(np.random.default_rng(0).integers(0, 16, 1024), jnp.int32)
-    table("fib, 1024 examples of 0 to 15", ways(many, widths), options.repeats)
+    if "recursions" in options.only:
+        for title, ways in recursions().items():
+            table(title, ways, options.repeats)
+    if "trees" in options.only:
+        for hidden in options.hidden:
+            for batch in options.trees:
+                table(f"TreeLSTM, hidden {hidden}, {batch} trees", trees(hidden, batch), options.repeats)
 
 
 if __name__ == "__main__":
