@@ -9,7 +9,6 @@ from pcbatch.call.usage import usage
 from pcbatch.compiler.pipeline import Stages
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.tasks import TaskProgram
-from pcbatch.lowering.cfg_passes.flatten import array_leaves
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import pipeline, qualify
 from pcbatch.lowering.tasks.worth import worth
@@ -75,5 +74,4 @@ def _against(options: Options) -> str | None:
 def _shared_leaves(stages: Stages, cfg: CfgProgram, shared: frozenset[str]) -> frozenset[str]:
     """The leaves of shared parameters, by their names in the entry."""
     params = cfg.function(cfg.entry).params
-    owners = [name for name, type_ in stages.params.items() for _ in array_leaves(name, type_)]
-    return frozenset(leaf for leaf, owner in zip(params, owners, strict=False) if owner in shared)
+    return frozenset(leaf for leaf, owner in zip(params, stages.owners, strict=False) if owner in shared)

@@ -125,6 +125,11 @@ class Stages:
     captures: Mapping[str, Any] = field(default_factory=dict)  # further parameters of `opt`, of an outer trace
     along: tuple[Reason, ...] = ()  # the functions without a decorator that were compiled along
 
+    @property
+    def owners(self) -> list[str]:
+        """The parameter of the function that each argument of a program, captured ones excepted, is a leaf of."""
+        return [name for name, type_ in self.params.items() for _ in flatten.array_leaves(name, type_)]
+
 
 def checked(program: ProgramT, name: str, user_faults: tuple[str, ...] = ()) -> ProgramT:
     """Return a program that the verifier accepts; raises InternalError if pass `name` left it invalid.

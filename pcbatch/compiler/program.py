@@ -34,7 +34,6 @@ from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail, Print
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.cfg_passes.flatten import array_leaves
 from pcbatch.lowering.typing.abstract_values import Known, array_type
 from pcbatch.lowering.typing.jax_types import as_result, is_symbolic, storage_type, zeros
 from pcbatch.lowering.typing.trace import is_key_array
@@ -76,7 +75,7 @@ class Recompile:
     def __call__(self, program: Program, names: frozenset[str]) -> Program:
         """Return the program for lanes that share none of these arguments of `program`, captured ones included."""
         stages = program.stages
-        owner = dict(zip(program.params, _owners(stages), strict=False))
+        owner = dict(zip(program.params, stages.owners, strict=False))
         shared = self.types.shared - {owner[v] for v in names if v in owner}
         apart = self.captured | (names & set(stages.captures))
         return self.compile(replace(self.types, shared=shared), apart, self.capacity)
@@ -116,7 +115,7 @@ class Program:
 
     @property
     def tasks(self) -> TaskExecutable | None:
-        """What runs independent calls side by side."""
+        """The executable that runs independent calls side by side; None where lanes run alone."""
         return self.executable.tasks if isinstance(self.executable, PcExecutable) else None
 
     @property
@@ -353,14 +352,9 @@ def _complete(program: Program) -> Program:
     return replace(program, may_be_full=any(isinstance(end, Fail) and end.kind == CAPACITY for end in program.ends))
 
 
-def _owners(stages: Stages) -> list[str]:
-    """The parameter of the function that each argument of the executable is a leaf of."""
-    return [name for name, type_ in stages.params.items() for _ in array_leaves(name, type_)]
-
-
 def _leaves(stages: Stages, names: tuple[str, ...]) -> Iterator[str]:
     """The names of the array leaves of these parameters in the program."""
-    for param, owner in zip(stages.opt.params, _owners(stages), strict=False):
+    for param, owner in zip(stages.opt.params, stages.owners, strict=False):
         if owner in names:
             yield param
 

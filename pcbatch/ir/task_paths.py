@@ -30,7 +30,7 @@ NONE: Names = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What is known before an operation.
+    """The state of the results that a task waits for, before an operation.
 
     Attributes:
         open: whether a frame is open.

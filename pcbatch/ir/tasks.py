@@ -258,6 +258,15 @@ def started(program: TaskProgram) -> frozenset[str]:
     return frozenset((program.entry, *(way.label for way in begun if isinstance(way, Start))))
 
 
+def bindings(block: TaskBlock) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """The blocks that a block mentions, with repetitions, each with what its parameters are bound to."""
+    for leaf in leaves(block.terminator):
+        if isinstance(leaf, TaskJump | Sync):
+            yield leaf.target, leaf.args
+    for op in spawns(block):
+        yield from ((way.label, way.args) for way in ways(op.way) if isinstance(way, Start))
+
+
 def after_jump(block: TaskBlock) -> tuple[str, ...]:
     """The labels of the blocks that the task of a block may go on at, each once; targets of `sync` among them."""
     found = (leaf.target for leaf in leaves(block.terminator) if isinstance(leaf, TaskJump | Sync))

@@ -11,11 +11,11 @@ lattice is that of constant propagation, over the parameters of blocks: unknown,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pcbatch.ir.ops import Fail, Move, Prim, Select
-from pcbatch.ir.tasks import Start, Sync, TaskBlock, TaskJump, TaskOp, TaskProgram, leaves, spawns, ways
+from pcbatch.ir.tasks import Sync, TaskBlock, TaskOp, TaskProgram, bindings, leaves
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.flatten import constant
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
@@ -25,7 +25,7 @@ from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.trace import JaxprFn
 
 Value = int | None  # an integer; None: it varies
-Known_ = dict[tuple[str, str], Value]  # (block, parameter) -> its value; left out where nothing is known yet
+Integers = dict[tuple[str, str], Value]  # (block, parameter) -> its value; left out where nothing is known yet
 
 
 def run(program: TaskProgram) -> TaskProgram:
@@ -40,17 +40,17 @@ def run(program: TaskProgram) -> TaskProgram:
     return replace(program, types=types, blocks=folded)
 
 
-def _solve(program: TaskProgram) -> Known_:
+def _solve(program: TaskProgram) -> Integers:
     """The value of each parameter: the greatest solution over all ways on which a block is reached."""
     entry = program.block(program.entry)
-    values: Known_ = {(entry.label, p): None for p in entry.params}
+    values: Integers = {(entry.label, p): None for p in entry.params}
     values |= {(b.label, p): None for b in program.blocks for p in _results(b, program)}
     changed = True
     while changed:
         changed = False
         for block in program.blocks:
             known = _values(block, program, values)
-            for label, args in _bindings(block):
+            for label, args in bindings(block):
                 for param, v in args:
                     if v not in known:
                         continue  # nothing is known of the source yet
@@ -73,19 +73,8 @@ def _results(block: TaskBlock, program: TaskProgram) -> set[str]:
     return set(block.params) - saved if block.joins else set()
 
 
-def _bindings(block: TaskBlock) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """The blocks that a block leads to, with what their parameters are bound to."""
-    for leaf in leaves(block.terminator):
-        if isinstance(leaf, TaskJump | Sync):
-            yield leaf.target, leaf.args
-    for op in spawns(block):
-        for way in ways(op.way):
-            if isinstance(way, Start):
-                yield way.label, way.args
-
-
-def _values(block: TaskBlock, program: TaskProgram, values: Known_) -> dict[str, Value]:
-    """What is known of the variables of a block, given its parameters; those that are left out are not known yet."""
+def _values(block: TaskBlock, program: TaskProgram, values: Integers) -> dict[str, Value]:
+    """The values of the variables of a block, given its parameters; of those that are left out nothing is known yet."""
     found: dict[str, Value] = dict.fromkeys(program.known_everywhere)
     found |= {p: values[block.label, p] for p in block.params if (block.label, p) in values}
     for op in block.ops:
@@ -93,12 +82,8 @@ def _values(block: TaskBlock, program: TaskProgram, values: Known_) -> dict[str,
             case Move(dst=dst, src=src):
                 if src in found:
                     found[dst] = found[src]
-            case Prim() if len(op.dsts) == 1 and all(v in found for v in op.expr.ins):
-                found[op.dsts[0]] = _value(op, found, program.types)
-            case Prim(dsts=dsts):
-                # Optimistic: a value whose operands are not known yet is not known either.
-                if all(v in found for v in op.expr.ins):
-                    found |= dict.fromkeys(dsts)
+            case Prim(dsts=dsts) if all(v in found for v in op.expr.ins):  # else nothing is known of the results yet
+                found |= dict.fromkeys(dsts, _value(op, found, program.types) if len(dsts) == 1 else None)
             case Select(dst=dst):
                 if {op.cond, op.on_true, op.on_false} <= found.keys():
                     found[dst] = found[op.on_true] if found[op.on_true] == found[op.on_false] else None
@@ -121,7 +106,7 @@ def _folded(block: TaskBlock, program: TaskProgram, same: Mapping[tuple[str, str
     if isinstance(block.terminator, Fail):
         return block
     given = {p: same[block.label, p] for p in block.params if (block.label, p) in same}
-    values: Known_ = {(block.label, p): given.get(p) for p in block.params}
+    values: Integers = {(block.label, p): given.get(p) for p in block.params}
     found = _values(block, program, values)
     names = {p: fresh(p) for p in given}
     ops: list[TaskOp] = [_constant(names[p], value, program.types[p]) for p, value in given.items()]

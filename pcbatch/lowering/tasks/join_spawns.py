@@ -41,7 +41,7 @@ COMPUTED = 32.0  # cost per record of the operations of both arms
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """What one side of a branch does: pure operations, spawns into an open frame, and a jump."""
+    """One side of a branch: pure operations, spawns into an open frame, and a jump."""
 
     pure: tuple[PureOp, ...]
     opens: bool

@@ -47,7 +47,7 @@ CLOSED = Pending()
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Where a function waits for calls.
+    """The places at which a function waits for calls.
 
     Attributes:
         entering: the state at the top of each block.

@@ -15,19 +15,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.ops import Fail, Move, Prim, Select
 from pcbatch.ir.tasks import (
-    Start,
-    Sync,
     TaskBlock,
     TaskEdge,
     TaskFork,
     TaskJump,
     TaskOp,
     TaskProgram,
+    bindings,
     leaves,
-    spawns,
-    ways,
 )
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
@@ -46,26 +44,15 @@ def run(program: TaskProgram) -> TaskProgram:
 
 def without_unreached(program: TaskProgram) -> TaskProgram:
     """Return the program without blocks that no task reaches."""
-    blocks = {block.label: block for block in program.blocks}
-    reached: dict[str, None] = {}
-    work = [program.entry]
-    while work:
-        label = work.pop()
-        if label not in reached:
-            reached[label] = None
-            work += references(blocks[label])
-    if len(reached) == len(blocks):
+    reached = reachable([program.entry], {block.label: [*references(block)] for block in program.blocks})
+    if len(reached) == len(program.blocks):
         return program
     return replace(program, blocks=tuple(block for block in program.blocks if block.label in reached))
 
 
 def references(block: TaskBlock) -> Iterator[str]:
     """The labels that a block mentions, with repetitions."""
-    for leaf in leaves(block.terminator):
-        if isinstance(leaf, TaskJump | Sync):
-            yield leaf.target
-    for op in spawns(block):
-        yield from (way.label for way in ways(op.way) if isinstance(way, Start))
+    return (label for label, _ in bindings(block))
 
 
 def cost(block: TaskBlock) -> float:

@@ -15,7 +15,7 @@ from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_type, to_storage
 from pcbatch.runtime.costs import xla_options
-from pcbatch.runtime.tasks import lists, plan, pool, sizes, state
+from pcbatch.runtime.tasks import plan, pool, sizes, state
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.sizes import Sizes
@@ -177,8 +177,9 @@ class TaskExecutable:
         s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example), s)
         isolate = not xla_options.keeps_in_place() if isolate is None else isolate
         machine = Machine(prepared, now, fixed, self.options.stats, isolate)
-        s, trips = Trips(machine).run(s)
-        left = sum((s[lists.count(block.label)] for block in prepared.blocks), jnp.zeros((), jnp.int32)) > 0
+        loop = Trips(machine)
+        s, trips = loop.run(s)
+        left = loop.waiting(s) > 0
         failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
         unfinished = failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
         # What is left of examples of which some have failed may have no end: lanes find that out.

@@ -12,6 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.containers.capacity import rounded
 from pcbatch.runtime.tasks.executable import Outcome
 from pcbatch.runtime.vm.raw_result import RawResult
 
@@ -35,13 +36,9 @@ def completed(outcome: Outcome, args: Mapping[str, Any], mapped: frozenset[str],
     if 2 * len(which) > count:
         return run(args, count)
     # The number of lanes is a power of two, so that few programs are compiled; the last example fills up.
-    rows = np.concatenate([which, np.full(_rounded(len(which)) - len(which), which[-1])]).astype(np.int32)
+    rows = np.concatenate([which, np.full(rounded(len(which)) - len(which), which[-1])]).astype(np.int32)
     given = {v: jnp.take(x, rows, axis=0) if v in mapped else x for v, x in args.items()}
     return _merged(outcome.raw, run(given, len(rows)), which, count, exit)
-
-
-def _rounded(n: int) -> int:
-    return 1 << (n - 1).bit_length()
 
 
 def _merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, count: int, exit: int) -> RawResult:

@@ -91,7 +91,7 @@ def _computed(machine: Machine, block: BlockPlan, s: Values, record: Values, ok:
 
 
 def _held(plan: TaskPlan, block: BlockPlan, s: Values, frame: jax.Array) -> Values:
-    """What frames hold for the block after the `sync`."""
+    """Return the values that frames hold for the block after the `sync`."""
     homes = plan.sites.homes[block.label]
     rows = {home.key: s[home.key].at[frame].get(mode="clip") for home in homes.values()}
     return {v: rows[home.key] if home.slot is None else rows[home.key][:, home.slot] for v, home in homes.items()}

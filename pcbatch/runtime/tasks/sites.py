@@ -1,4 +1,4 @@
-"""Where the values that a task waits for are kept: slots of results, and cells for what is saved across a `sync`.
+"""The places of the values that a task waits for: slots of results, and cells for what is saved across a `sync`.
 
 A frame has a place for each result that may be missing at one time. Functions whose results have the same types share
 the arrays of these places; a place is the number `frame * slots + slot`.
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pcbatch.errors import InternalError
+from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.tasks import OpenFrame, Spawn, Start, Sync, TaskBlock, TaskJump, TaskProgram, leaves, ways
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import storage_type
@@ -20,7 +21,7 @@ Types = tuple[ArrayType, ...]
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where a frame keeps one variable of the block after the `sync`: a result at a slot, or a cell of its own."""
+    """The place in a frame of one variable of the block after the `sync`: a result at a slot, or a cell of its own."""
 
     key: str  # of the state
     slot: int | None  # None: a cell
@@ -181,17 +182,6 @@ def _spawned(part: tuple[TaskBlock, ...]) -> Iterator[tuple[TaskBlock, tuple[tup
 
 def _spawns_in_loop(part: tuple[TaskBlock, ...]) -> bool:
     """Whether a block that starts tasks for the open frame may run twice for it."""
-    inside = {block.label: block for block in part}
-    for block in part:
-        if not any(map(_starts, block.ops)):
-            continue
-        seen: set[str] = set()
-        work = [block.label]
-        while work:
-            for leaf in leaves(inside[work.pop()].terminator):
-                if isinstance(leaf, TaskJump) and leaf.target not in seen:
-                    seen.add(leaf.target)
-                    work.append(leaf.target)
-        if block.label in seen:
-            return True
-    return False
+    jumps = {b.label: [leaf.target for leaf in leaves(b.terminator) if isinstance(leaf, TaskJump)] for b in part}
+    starting = (block.label for block in part if any(map(_starts, block.ops)))
+    return any(label in reachable(jumps[label], jumps) for label in starting)

@@ -1,4 +1,4 @@
-"""How large the arrays of a machine of lists are: the width of visits, the pool, the lists."""
+"""The sizes of the arrays of a machine of lists: the width of visits, the pool, the lists."""
 
 from __future__ import annotations
 
