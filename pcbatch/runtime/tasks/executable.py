@@ -18,6 +18,7 @@ from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.tasks import plan, pool, sizes, state
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.reading import Machine
+from pcbatch.runtime.tasks.recording import Recorder
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.tasks.visit import FAILED
@@ -101,14 +102,20 @@ class TaskExecutable:
             out, s, stuck, open_examples = self._jit(self._run, now)(s, args, np.bool_(begins))
             if not bool(stuck):
                 break
-            larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
-            if self._bytes(larger) > max(self.options.max_bytes, GROWN * self._bytes(self.chosen(lanes))):
+            larger = self.larger(now, s)
+            if larger is None:
                 return Outcome(out, np.asarray(open_examples))  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self._grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
         return Outcome(out, np.asarray(open_examples))
+
+    def larger(self, now: Sizes, s: Values) -> Sizes | None:
+        """Return the sizes with which a run goes on that is stuck; None if these were too large."""
+        larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
+        most = max(self.options.max_bytes, GROWN * self._bytes(self.chosen(now.lanes)))
+        return None if self._bytes(larger) > most else larger
 
     def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
         """Run inside a trace, where nothing grows.
@@ -173,7 +180,7 @@ class TaskExecutable:
             The results; the state; whether the run needs more room; bool[examples]: those that have no result.
         """
         prepared = self.plan(now.lanes == 1)
-        fixed, per_example = self._stored(args, now.lanes)
+        fixed, per_example = self.stored(args, now.lanes, now.lanes == 1)
         s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example), s)
         isolate = not xla_options.keeps_in_place() if isolate is None else isolate
         machine = Machine(prepared, now, fixed, self.options.stats, isolate)
@@ -185,8 +192,22 @@ class TaskExecutable:
         # What is left of examples of which some have failed may have no end: lanes find that out.
         return self._result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
 
-    def _stored(self, args: Mapping[str, Any], lanes: int) -> tuple[Values, Values]:
-        """The values that blocks read without records, and the arguments of each example, in storage form."""
+    def run_recorded(
+        self, now: Sizes, s: Values, args: Mapping[str, Any], recorder: Recorder, isolate: bool | None = None
+    ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
+        """Run from the beginning, and record; see `_run`. What is recorded is in the state."""
+        fixed, per_example = self.stored(args, now.lanes, single=False)
+        s = state.begin(recorder.plan, now, s, per_example)
+        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
+        loop = Trips(Machine(recorder.plan, now, fixed, False, isolate, recorder))
+        s, trips = loop.run(s)
+        left = loop.waiting(s) > 0
+        failed = s[FAILED] if recorder.plan.fails else jnp.zeros(now.lanes, bool)
+        unfinished = failed | (s[pool.NEED][: now.lanes] != 0)
+        return self._result(recorder.plan, now, s, trips), s, left & ~jnp.any(failed), unfinished
+
+    def stored(self, args: Mapping[str, Any], lanes: int, single: bool) -> tuple[Values, Values]:
+        """Return the values that blocks read without records, and the arguments of each example, in storage form."""
         program = self.program
         stored = {v: to_storage(value, self._type(v)) for v, value in args.items()}
         shared = {v: from_storage(stored[v], self._type(v)) for v in stored if v in program.shared}
@@ -195,7 +216,7 @@ class TaskExecutable:
         fixed = {v: to_storage(value, self._type(v)) for v, value in shared.items()}
         mapped = {v: self._mapped(v, value, lanes) for v, value in stored.items() if v not in fixed}
         for v in program.constants:
-            fixed[v] = mapped[v][0] if lanes == 1 else mapped[v]
+            fixed[v] = mapped[v][0] if single else mapped[v]
         return fixed, mapped
 
     def _mapped(self, name: str, value: Any, lanes: int) -> Any:

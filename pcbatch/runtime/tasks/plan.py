@@ -32,7 +32,7 @@ from pcbatch.runtime.tasks.sites import Results, Sites
 from pcbatch.runtime.vm.block_body import BlockCode
 
 # Columns besides those of variables; no variable has such a name.
-DEST, ROOT, FRAME, SERIAL = "@dest", "@root", "@frame", "@serial"
+DEST, ROOT, FRAME, SERIAL, FROM = "@dest", "@root", "@frame", "@serial", "@from"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ from jax import lax
 
 from pcbatch.lowering.typing.jax_types import storage_type, zeros
 from pcbatch.runtime.tasks import lists, pool
-from pcbatch.runtime.tasks.plan import DEST, ROOT, TaskPlan
+from pcbatch.runtime.tasks.plan import DEST, FROM, ROOT, TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.visit import FAILED, VISITS
 from pcbatch.runtime.vm import wide_counters
@@ -75,7 +75,7 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any]) -> V
     s = dict(s)
     entry, number = plan.entry, jnp.arange(sizes.lanes, dtype=I32)
     slots = entry.results.slots
-    first = {DEST: number * I32(slots), ROOT: number}
+    first = {DEST: number * I32(slots), ROOT: number, FROM: number}
     for name in entry.columns:
         key = lists.column(entry.label, name)
         values = first[name] if name in first else args.get(name)
