@@ -200,7 +200,9 @@ class Taped:
 
     def _backward(self, moved: Sequence[bool]) -> Backward:
         if isinstance(self.tape, TaskTape):
-            return TaskBackward(self.run, tuple(moved), self.tape, again=tape_of(self.run.program, wanted(self.run, moved)))
+            return TaskBackward(
+                self.run, tuple(moved), self.tape, again=tape_of(self.run.program, wanted(self.run, moved))
+            )
         return Backward(self.run, tuple(moved), self.tape, remat=isinstance(self._recorder, RematRun))
 
     def _notifying(self, cotangents: list[Any]) -> list[Any]:

@@ -11,9 +11,7 @@ from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import Body, Load, LoadedPart, Node, PoppedSlot, ReadRegister, SharedValue
 
 
-def active_parameters(
-    plan: TaskPlan, bodies: Mapping[str, Body], moved: Collection[str]
-) -> dict[str, frozenset[str]]:
+def active_parameters(plan: TaskPlan, bodies: Mapping[str, Body], moved: Collection[str]) -> dict[str, frozenset[str]]:
     """Return, by label, the floating parameters of blocks that depend on the variables `moved`."""
     found: dict[str, frozenset[str]] = {block.label: frozenset() for block in plan.blocks}
     floats = {v for v, t in plan.program.types.items() if t is not None and is_float(t)}
@@ -90,5 +88,3 @@ def _filled(plan: TaskPlan, block: BlockPlan, sent: Collection[str]) -> Iterator
                 for key, v in zip(keys, way.values, strict=True):
                     if v in sent:
                         yield key, plan.sites.slots[op.dsts]
-
-

@@ -1,7 +1,7 @@
 """The backward machine of tasks: the log of visits, read backwards. There are no lists, and nothing waits.
 
-Blocks of which no other needs cotangents, such as the leaves of a tree, are not in the log: all their rows are undone at
-the end, in wide slices. So are the products that give the cotangents of shared values.
+Blocks of which no other needs cotangents, such as the leaves of a tree, are not in the log: all their rows are undone
+at the end, in wide slices. So are the products that give the cotangents of shared values.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ def _undo_log(u: Undoing, c: Values) -> Values:
         return c
 
     def entry(s: Values) -> jax.Array:
-        return lax.dynamic_index_in_dim(u.parts[LOG], jnp.maximum(s[NEXT], 0), keepdims=False)
+        found: jax.Array = lax.dynamic_index_in_dim(u.parts[LOG], jnp.maximum(s[NEXT], 0), keepdims=False)
+        return found
 
     def trip(s: Values) -> Values:
         for block in blocks:
@@ -188,7 +189,8 @@ def _in_slices(
     for width, least in zip(widths, (MANY, 1), strict=True):
 
         def go(s: tuple[jax.Array, Values], least: int = least) -> jax.Array:
-            return s[0] + least <= n
+            more: jax.Array = s[0] + least <= n
+            return more
 
         def some(s: tuple[jax.Array, Values], width: int = width) -> tuple[jax.Array, Values]:
             rows = Rows(u.pad + s[0], jnp.arange(width, dtype=I32) < n - s[0], none)

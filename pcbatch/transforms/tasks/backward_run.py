@@ -21,7 +21,6 @@ from pcbatch.transforms.primitive.batching import fold_lanes, unfolded_outs
 from pcbatch.transforms.primitive.derived import at_once, one_by_one
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, bind
 from pcbatch.transforms.recorded_run import RecordedRun, Room, run_compiled, traced_rows
-from pcbatch.transforms.remat_run import recorder_of
 from pcbatch.transforms.tape.block_vjp import zero_where_inactive
 from pcbatch.transforms.tape.plan import Tape
 from pcbatch.transforms.tasks.backward import argument_cotangents, shared_cotangents
@@ -89,7 +88,9 @@ class TaskBackward(Backward):
         entering = [_spread(ct, roots, recorded) if ct is not None else None for ct in results]
         each, sums = argument_cotangents(self.tape, fixed, recorded, parts, entering)
         by_name = {name: v for v, name in named.items()}
-        shared = [by_name[n] for k, n in enumerate(run.names) if self.moved[k] and by_name.get(n) in tasks.program.shared]
+        shared = [
+            by_name[n] for k, n in enumerate(run.names) if self.moved[k] and by_name.get(n) in tasks.program.shared
+        ]
         of_shared = shared_cotangents(tasks.program, given, sums, shared)
         out = []
         for k, name in enumerate(run.names):
@@ -125,7 +126,7 @@ class TaskBackward(Backward):
         given = [x[filled] if m else x for x, m in zip(args[:count], run.mapped, strict=True)]
         first = jnp.arange(len(filled)) < len(which)
         cts = [zero_where_inactive(first, ct[filled]) for ct in args[count + len(self.keys) :]]
-        recorder = replace(recorder_of(run, self.again), silent=True)
+        recorder = RecordedRun(run, self.again, silent=True)
         parts = recorder.split(bind(recorder, *given))[1]
         outs = bind(Backward(run, self.moved, self.again), *given, *parts.values(), *cts)
         moved = [k for k, is_moved in enumerate(self.moved) if is_moved]

@@ -55,7 +55,7 @@ EXAMPLES = "tape:examples"  # bool[examples that were recorded together]
 TRIAL = 2  # records that pullbacks are traced for
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class TaskBlockTape:
     """The rows of one block.
 
@@ -95,7 +95,7 @@ class TaskBlockTape:
         """Whether a row has the results of a frame."""
         return self.block.block.joins
 
-    @property
+    @cached_property
     def layout(self) -> RecordLayout:
         """The columns of a row."""
         types: dict[str, tuple[tuple[int, ...], Any]] = {s.key: _stored(s.type) for s in self.recorded}
@@ -110,7 +110,7 @@ class TaskBlockTape:
         """The state key of the number of rows."""
         return self.key("n")
 
-    @property
+    @cached_property
     def keys(self) -> tuple[str, ...]:
         """The state keys of the count and of the buffers."""
         return (self.count, *(self.key(name) for name in self.layout.buffers))
@@ -157,7 +157,7 @@ class TaskTape:
         """The block of this label, if cotangents of its records are looked for."""
         return next((b for b in self.blocks if b.block.label == label and label in self.links), None)
 
-    @property
+    @cached_property
     def keys(self) -> tuple[str, ...]:
         """The state keys of the parts of the tape, in order."""
         fixed = (LOG, VISITS, SERIALS, JOINS, FRAMES, TODO, ROOTS, FULL, WIDTH, EXAMPLES)
@@ -179,9 +179,7 @@ def plan_task_tape(plan: TaskPlan, params: frozenset[str]) -> TaskTape:
     )
     numbers = {tape.block.number for tape in blocks}
     links = {b.block.label: links for b in blocks if b.fed and (links := tuple(_links(plan, b.block, numbers)))}
-    blocks = tuple(
-        replace(b, numbers=(*b.numbers, FROM)) if b.block.label in links else b for b in blocks
-    )
+    blocks = tuple(replace(b, numbers=(*b.numbers, FROM)) if b.block.label in links else b for b in blocks)
     codes = tuple(
         replace(
             block,

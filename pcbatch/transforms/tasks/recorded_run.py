@@ -14,7 +14,6 @@ import numpy as np
 from pcbatch.lowering.tasks.worth import worth
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.runtime.costs import xla_options
-from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.tasks import TaskExecutable, state
 from pcbatch.runtime.tasks.chunks import CHUNK
 from pcbatch.runtime.tasks.executable import Outcome

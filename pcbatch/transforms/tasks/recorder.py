@@ -143,7 +143,8 @@ class TaskRecorder:
         found = [at for link, at in self._offsets[target].items() if (link.source, link.rank) == (block.number, rank)]
         if not found:
             return jnp.full(width, -1, I32)
-        return found[0] + s[self.tape.by_number[block.number].count] + jnp.arange(width, dtype=I32)
+        places: jax.Array = found[0] + s[self.tape.by_number[block.number].count] + jnp.arange(width, dtype=I32)
+        return places
 
     def append(self, s: Values, block: BlockPlan, rows: Values, k: jax.Array) -> None:
         """Append the rows of a visit, and the visit to the log."""
@@ -187,7 +188,8 @@ class TaskRecorder:
 
     def _open_frame(self, tape: TaskBlockTape, s: Values, seen: Seen, width: int) -> jax.Array:
         if opens(tape.block.block):
-            return s[FRAMES] + jnp.arange(width, dtype=I32)
+            new: jax.Array = s[FRAMES] + jnp.arange(width, dtype=I32)
+            return new
         assert seen.frame is not None
         found: jax.Array = s[SERIAL_OF].at[seen.frame].get(mode="clip")
         return found
@@ -231,5 +233,3 @@ def traced_room(tape: TaskTape, lanes: int, visits: int) -> TapeRoom:
     """Return the room of a tape that cannot grow: so many rows of each block for each example, on average."""
     most = lanes * visits
     return TapeRoom((most,) * len(tape.blocks), most, 2 * most + 64)
-
-
