@@ -178,21 +178,29 @@ class Program:
             program = self._operation(args)
             if program is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
-            if self.tasks is not None and where is None and (given.lanes > 1 or self.forked.for_one):
-                return self._run_tasks(self.tasks, args, given)
+            if self.tasks is not None and (given.lanes > 1 or self.forked.for_one):
+                return self._run_tasks(self.tasks, args, given, where)
             outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
         return self._execute(given, where, run)
 
-    def _run_tasks(self, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments) -> RawResult:
+    def _run_tasks(
+        self, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments, where: Devices = None
+    ) -> RawResult:
         """Run a call by tasks, and what they cannot finish by lanes."""
         assert isinstance(self.executable, PcExecutable)
+        over = without_explicit_axes(where)
+        if LaneSharding(over, 0).far:
+            return self.executable.run(args, given.lanes, over)
         named = self.executable.named(tasks)
         mapped = frozenset(self.mapped(given))
         by_task = frozenset(v for v, name in named.items() if name in mapped)
-        outcome = run_chunks(tasks, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
-        return completed(outcome, args, mapped, self.executable.run, self.executable.machine.layout.exit)
+        runs = tasks if over is None else self.executable.tasks_on(tasks, over)
+        outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
+        return completed(
+            outcome, args, mapped, partial(self.executable.run, mesh=over), self.executable.machine.layout.exit
+        )
 
     def _operation(self, args: Any) -> UnsharingProgram | None:
         """The program that a run is an operation of, if JAX traces it."""
@@ -211,8 +219,8 @@ class Program:
 
         def run(args: Any) -> RawResult:
             program = self._operation(args)
-            if program is None and self.tasks is not None and where is None and lanes is None:
-                return self._run_tasks(self.tasks, args, given)
+            if program is None and self.tasks is not None and lanes is None:
+                return self._run_tasks(self.tasks, args, given, where)
             if program is None:
                 return self.executable.map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)
