@@ -150,8 +150,8 @@ class PcExecutable:
             return self.read(state, depth)
         width = through or self.width(lanes)
         width = width if is_symbolic(lanes) else min(width, lanes)
-        if self.tasks is not None and through is None and given.end is None and not is_symbolic(lanes):
-            return self._forked(self.tasks, given, lanes, depth)
+        if through is None and given.end is None and self._by_tasks(lanes):
+            return self._forked(given, lanes, depth)
         if through is None and (width is lanes or width == lanes):
             out: RawResult = run_whole(self, given, spread=sharding, depth=depth, keep=False, traced=True)[0]
             return out
@@ -160,8 +160,14 @@ class PcExecutable:
         queue, stored = started(self, given, given.common, sharding, width, lanes, depth)
         return self.drained(refill.run(self.traced_machine, queue, stored), depth)
 
-    def _forked(self, tasks: TaskExecutable, given: ShardedArguments, lanes: int, depth: int) -> RawResult:
+    def _by_tasks(self, lanes: int) -> bool:
+        """Whether so many inputs run by tasks inside a trace."""
+        return self.tasks is not None and not is_symbolic(lanes) and self.tasks.takes(lanes)
+
+    def _forked(self, given: ShardedArguments, lanes: int, depth: int) -> RawResult:
         """Run all inputs by tasks, and then those in lanes that tasks cannot finish."""
+        tasks = self.tasks
+        assert tasks is not None
         args = self.natural({**given.mapped, **given.common})
         by_tasks, todo = tasks.run_traced({v: args[name] for v, name in self.named(tasks).items()}, lanes)
         machine = self.traced_machine

@@ -39,7 +39,9 @@ class TaskOptions:
         reserve: frames that are left to tasks that go on one by one, when nothing else can run.
         room: records of a list of which frames do not bound the length, to begin with.
         max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
+        limit: how large they may be in any case; None: as large as that.
         stats: whether visits are counted.
+        for_one: whether one example is to run so.
     """
 
     width: int | None = None
@@ -47,7 +49,9 @@ class TaskOptions:
     reserve: int | None = None
     room: int | None = None
     max_bytes: int = 2**28
+    limit: int | None = None
     stats: bool = False
+    for_one: bool = True
 
 
 class Outcome(NamedTuple):
@@ -127,7 +131,16 @@ class TaskExecutable:
 
     def may_have(self, larger: Sizes, lanes: int) -> bool:
         """Whether the arrays of a run of so many examples may become so large."""
-        return self._bytes(larger) <= max(self.options.max_bytes, GROWN * self._bytes(self.chosen(lanes)))
+        size, o = self._bytes(larger), self.options
+        return size <= max(o.max_bytes, GROWN * self._bytes(self.chosen(lanes))) and (
+            o.limit is None or size <= o.limit
+        )
+
+    def takes(self, lanes: int) -> bool:
+        """Whether so many examples are to run by tasks: more than one, or one that pays, and as the memory allows."""
+        if lanes == 1 and not self.options.for_one:
+            return False
+        return self.options.limit is None or self._bytes(self.chosen(lanes)) <= self.options.limit
 
     def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
         """Return `jax.stages.Lowered` of the run of so many examples."""
