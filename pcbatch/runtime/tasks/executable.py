@@ -98,17 +98,18 @@ class TaskExecutable:
         if s is None:
             s = self._jit(self._empty, now)()
         while True:
-            out, s, stuck, open_examples = self._jit(self._run, now)(s, args, np.bool_(begins))
-            if not bool(stuck):
+            out, s, flags = self._jit(self._run, now)(s, args, np.bool_(begins))
+            stuck, open_examples = _taken_apart(flags)
+            if not stuck:
                 break
             larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
             if self._bytes(larger) > max(self.options.max_bytes, GROWN * self._bytes(self.chosen(lanes))):
-                return Outcome(out, np.asarray(open_examples))  # its frames are not free: the arrays are not kept
+                return Outcome(out, open_examples)  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self._grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
-        return Outcome(out, np.asarray(open_examples))
+        return Outcome(out, open_examples)
 
     def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
         """Run inside a trace, where nothing grows.
@@ -117,8 +118,8 @@ class TaskExecutable:
             The results, and bool[examples]: those that have none.
         """
         now = self.chosen(lanes)
-        raw, _, _, unfinished = self._run(now, self._empty(now), args, jnp.asarray(True), isolate=True)
-        return raw, unfinished
+        raw, _, flags = self._run(now, self._empty(now), args, jnp.asarray(True), isolate=True)
+        return raw, flags[1:]
 
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
@@ -159,7 +160,7 @@ class TaskExecutable:
 
     def _run(
         self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array, isolate: bool | None = None
-    ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
+    ) -> tuple[RawResult, Values, jax.Array]:
         """Begin a run, or go on with one, until all examples have returned or nothing has room to run.
 
         Args:
@@ -170,7 +171,8 @@ class TaskExecutable:
             isolate: Whether visits read in loops of their own; None: where XLA's options make it necessary.
 
         Returns:
-            The results; the state; whether the run needs more room; bool[examples]: those that have no result.
+            The results; the state; bool[1 + examples]: whether the run needs more room, and which examples have no
+            result.
         """
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self._stored(args, now.lanes)
@@ -183,7 +185,8 @@ class TaskExecutable:
         failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
         unfinished = failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
         # What is left of examples of which some have failed may have no end: lanes find that out.
-        return self._result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
+        stuck = left & ~jnp.any(failed)
+        return self._result(prepared, now, s, trips), s, jnp.append(stuck, unfinished)
 
     def _stored(self, args: Mapping[str, Any], lanes: int) -> tuple[Values, Values]:
         """The values that blocks read without records, and the arguments of each example, in storage form."""
@@ -216,3 +219,9 @@ class TaskExecutable:
         type_ = self.program.types[name]
         assert type_ is not None, name
         return type_
+
+
+def _taken_apart(flags: jax.Array) -> tuple[bool, np.ndarray]:
+    """Return whether a run needs more room, and which examples have no result; one array is sooner on the host."""
+    fetched = np.asarray(flags)
+    return bool(fetched[0]), fetched[1:]
