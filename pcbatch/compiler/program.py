@@ -198,7 +198,7 @@ class Program:
         if LaneSharding(over, 0).far:
             return self.executable.run(args, given.lanes, over)
         named = self.executable.named(tasks)
-        mapped = frozenset(self.mapped(given))
+        mapped = frozenset(self._mapped(args))
         by_task = frozenset(v for v, name in named.items() if name in mapped)
         runs = tasks if over is None else self.executable.tasks_on(tasks, over)
         outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
@@ -264,15 +264,17 @@ class Program:
 
     def mapped(self, given: Arguments) -> dict[str, Any]:
         """The arguments with a value per input."""
+        return self._mapped(self.args(given))
+
+    def _mapped(self, args: Mapping[str, Any]) -> dict[str, Any]:
         types = self.stages.opt.vars
-        args = self.args(given)
         return {v: x for v, x in args.items() if (t := types[v].type) is not None and np.ndim(x) > len(t.shape)}
 
     def _execute(self, given: Arguments, where: Devices, run: Callable[[Any], RawResult]) -> RawResult:
         if given.lanes == 0:
             return self.empty()
         args = self.args(given)
-        attempt = self._attempt(given, partial(run, args))
+        attempt = self._attempt(given, partial(run, args), args)
         usual = where is None and ambient_mesh().empty and not self.prints  # nothing to ask, which costs time
         if usual or is_tracing(args):
             return attempt.run()
@@ -295,8 +297,10 @@ class Program:
         """Turn errors of JAX about this program into errors at the user's line."""
         return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).mapping_errors()
 
-    def _attempt(self, given: Arguments, run: Callable[[], RawResult]) -> ErrorMapper:
-        args, lanes = self.args(given), given.lanes
+    def _attempt(
+        self, given: Arguments, run: Callable[[], RawResult], args: Mapping[str, Any] | None = None
+    ) -> ErrorMapper:
+        args, lanes = self.args(given) if args is None else args, given.lanes
         lower = partial(self.executable.lower, args, lanes)
         return ErrorMapper(
             self.stages.cfg, run, lambda: lower().compile(), args, lanes, partial(describe_lane, given=given)
@@ -314,6 +318,8 @@ class Program:
     @property
     def prints(self) -> bool:
         """Whether a lane may print."""
+        if isinstance(self.executable, PcExecutable):
+            return self.executable.prints
         return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
     def value(self, outcome: RawResult, given: Arguments | None = None) -> Any:

@@ -102,17 +102,18 @@ class TaskExecutable:
         if s is None:
             s = state.on_device(self.plan(lanes == 1), now, self.options.stats)
         while True:
-            out, s, stuck, open_examples = self._jit(self.advance, now)(s, args, np.bool_(begins))
-            if not bool(stuck):
+            out, s, flags = self._jit(self.advance, now)(s, args, np.bool_(begins))
+            stuck, open_examples = taken_apart(flags)
+            if not stuck:
                 break
             larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
             if not self.may_have(larger, lanes):
-                return Outcome(out, np.asarray(open_examples))  # its frames are not free: the arrays are not kept
+                return Outcome(out, open_examples)  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self.grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
-        return Outcome(out, np.asarray(open_examples))
+        return Outcome(out, open_examples)
 
     def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
         """Run inside a trace, where nothing grows.
@@ -121,8 +122,8 @@ class TaskExecutable:
             The results, and bool[examples]: those that have none.
         """
         now = self.chosen(lanes)
-        raw, _, _, unfinished = self.advance(now, self.empty(now), args, jnp.asarray(True), isolate=True)
-        return raw, unfinished
+        raw, _, flags = self.advance(now, self.empty(now), args, jnp.asarray(True), isolate=True)
+        return raw, flags[1:]
 
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
@@ -184,7 +185,7 @@ class TaskExecutable:
         begins: jax.Array,
         isolate: bool | None = None,
         end: jax.Array | None = None,
-    ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
+    ) -> tuple[RawResult, Values, jax.Array]:
         """Begin a run, or go on with one, until all examples have returned or nothing has room to run.
 
         Args:
@@ -196,7 +197,8 @@ class TaskExecutable:
             end: int32[]: the number of examples that are not copies to fill up; None: all.
 
         Returns:
-            The results; the state; whether the run needs more room; bool[examples]: those that have no result.
+            The results; the state; bool[1 + examples]: whether the run needs more room, and which examples have no
+            result.
         """
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self.stored(args, now.lanes)
@@ -206,7 +208,7 @@ class TaskExecutable:
         left = loop.waiting(s) > 0
         failed, unfinished = self.unfinished(prepared, now, s, left)
         # What is left of examples of which some have failed may have no end: lanes find that out.
-        return self.result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
+        return self.result(prepared, now, s, trips), s, jnp.append(left & ~jnp.any(failed), unfinished)
 
     def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> Machine:
         """Return the machine of these sizes; `fixed`: what `stored` gives first; `isolate`: see `advance`."""
@@ -253,3 +255,9 @@ class TaskExecutable:
         type_ = self.program.types[name]
         assert type_ is not None, name
         return type_
+
+
+def taken_apart(flags: jax.Array) -> tuple[bool, np.ndarray]:
+    """Return whether a run needs more room, and which examples have no result; one array is sooner on the host."""
+    fetched = np.asarray(flags)
+    return bool(fetched[0]), fetched[1:]
