@@ -56,8 +56,6 @@ class TaskBackward(Backward):
             return by_tasks
         lanes = self._lanes()
         left = [zero_where_inactive(todo, ct) for ct in cts]
-        # One after the other, so that they may have the same memory.
-        by_tasks, left = jax.lax.optimization_barrier((by_tasks, left))
 
         def again(operands: Sequence[Any]) -> list[Any]:
             return list(lanes.lower(*operands)[len(left) :])

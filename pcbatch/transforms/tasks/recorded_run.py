@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.lowering.tasks.worth import worth
 from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
 from pcbatch.runtime.costs import xla_options
 from pcbatch.runtime.tasks import TaskExecutable, state
@@ -42,13 +41,12 @@ def by_tasks(run: Run) -> bool:
     """Whether the gradient of a run is that of a run by tasks."""
     executable = run.program.executable
     tasks = executable.tasks
-    if tasks is None or executable.prints or executable.options.checkpoints is not None or debug_checks():
+    options = executable.options
+    if tasks is None or options.fork != "always" or options.checkpoints is not None or debug_checks():
         return False
     if run.through is not None or run.ends or is_symbolic(run.lanes) or not 0 < run.lanes <= CHUNK:
         return False
-    if run.lanes == 1 and executable.options.fork != "always" and not worth(tasks.program).for_one:
-        return False
-    return tapeable(tasks.plan(single=False))
+    return tasks.takes(run.lanes) and tapeable(tasks.plan(single=False))
 
 
 def task_tape_of(run: Run, moved: Sequence[bool]) -> TaskTape:
@@ -101,7 +99,8 @@ class TaskRecordedRun(RunOperation):
         now = tasks.chosen(lanes)
         recorder = TaskRecorder(self.tape, traced_room(self.tape, lanes, self._visits(lanes)), lanes, now.width)
         s = _empty(recorder, now) | recorder.empty()
-        done, s, _, todo = tasks.run_recorded(now, s, self.task_arguments(*args), recorder, isolate=True)
+        done, s, flags = tasks.run_recorded(now, s, self.task_arguments(*args), recorder, isolate=True)
+        todo = flags[1:]
         parts = recorder.parts(s, todo)
         machine, depth, given = executable.traced_machine, executable.traced_depth(), self.run.arguments(*args)
         natural = executable.natural({**given.mapped, **given.common})
@@ -255,5 +254,5 @@ class Recording:
     def _run(self, now: Sizes, room: TapeRoom, s: Values, args: Mapping[str, Any]) -> Any:
         recorder = TaskRecorder(self.tape, room, now.lanes, now.width)
         taped = recorder.empty()
-        raw, after, stuck, todo = self.tasks.run_recorded(now, s | taped, args, recorder)
-        return raw, {key: after[key] for key in s}, stuck, recorder.parts(after, todo)
+        raw, after, flags = self.tasks.run_recorded(now, s | taped, args, recorder)
+        return raw, {key: after[key] for key in s}, flags[0], recorder.parts(after, flags[1:])
