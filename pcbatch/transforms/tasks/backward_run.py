@@ -63,7 +63,9 @@ class TaskBackward(Backward):
         def nothing(_: Sequence[Any]) -> list[Any]:
             return [jnp.zeros_like(x) for x in by_tasks]
 
-        by_lanes = jax.lax.cond(jnp.any(todo), again, nothing, [*given, *left])
+        # The condition waits for the other part, so that both may have the same memory; nothing is above infinity.
+        after = sum((jnp.any(x > jnp.inf) for x in by_tasks if not jnp.iscomplexobj(x)), jnp.zeros((), bool))
+        by_lanes = jax.lax.cond(jnp.any(todo) | (after > 0), again, nothing, [*given, *left])
         return [a + b for a, b in zip(by_tasks, by_lanes, strict=True)]
 
     def _lanes(self) -> GradientRun:
