@@ -243,7 +243,8 @@ class TaskExecutable:
         """Return the results of all examples."""
         keys = prepared.entry.results.keys
         values = tuple(
-            as_result(s[key][: now.lanes, 0], self._type(v)) for v, key in zip(self.program.results, keys, strict=True)
+            as_result(pool.rows(s[key], prepared.entry.results.slots)[: now.lanes, 0], self._type(v))
+            for v, key in zip(self.program.results, keys, strict=True)
         )
         ended = jnp.zeros(now.lanes, jnp.int32)
         counts = tuple(s[key] for key in PER_BLOCK) if self.options.stats else ()
