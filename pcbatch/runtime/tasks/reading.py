@@ -76,9 +76,9 @@ def _computed(machine: Machine, block: BlockPlan, s: Values, record: Values, ok:
     frame = record.get(FRAME)
     dest, root = record.get(DEST), record.get(ROOT)
     if frame is not None and plan.framed:
-        dest = s[pool.DEST].at[frame].get(mode="clip")
+        dest = s[pool.DEST].at[frame].get(mode="promise_in_bounds")
         if plan.roots and root is None:
-            root = s[pool.ROOT].at[frame].get(mode="clip")
+            root = s[pool.ROOT].at[frame].get(mode="promise_in_bounds")
     if block.block.joins:
         assert frame is not None
         record = record | _held(plan, block, s, frame)
@@ -93,8 +93,10 @@ def _computed(machine: Machine, block: BlockPlan, s: Values, record: Values, ok:
 
 def _held(plan: TaskPlan, block: BlockPlan, s: Values, frame: jax.Array) -> Values:
     """Return the values that frames hold for the block after the `sync`."""
-    homes = plan.sites.homes[block.label]
-    rows = {home.key: s[home.key].at[frame].get(mode="clip") for home in homes.values()}
+    homes, slots = plan.sites.homes[block.label], plan.sites.slots_of
+    arrays = {home.key: pool.rows(s[home.key], slots[home.key]) for home in homes.values() if home.slot is not None}
+    arrays |= {home.key: s[home.key] for home in homes.values() if home.slot is None}
+    rows = {key: array.at[frame].get(mode="promise_in_bounds") for key, array in arrays.items()}
     return {v: _at_home(rows[home.key], home) for v, home in homes.items()}
 
 

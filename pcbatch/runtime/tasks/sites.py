@@ -35,11 +35,15 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The places of results of the same types: an array for each of them, [frames, slots, ...]."""
+    """The places of results of the same types: an array for each of them, [rows * slots, ...].
+
+    A row is an example or a frame. (XLA may choose a layout for an axis of slots that has it copy the whole array.)
+    """
 
     number: int
     types: Types  # in storage form
     slots: int
+    framed: bool  # whether frames wait for such results; else rows are examples alone
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -68,6 +72,11 @@ class Sites:
     cells: Mapping[str, ArrayType]
     most: int
     loops: bool
+
+    @property
+    def slots_of(self) -> dict[str, int]:
+        """The slots of a row, by state key of an array of places."""
+        return {key: one.slots for one in self.results for key in one.keys}
 
     def of(self, program: TaskProgram, dsts: tuple[str, ...]) -> Results:
         """Return the places of what goes to these destinations."""
@@ -134,7 +143,8 @@ def plan(program: TaskProgram) -> Sites:
         types = place_types(program, dsts, rows)
         wide[types] = max(wide[types], slot + _width(dsts, rows))
     wide[storage(program, program.results)] += 0
-    results = tuple(Results(k, types, n) for k, (types, n) in enumerate(wide.items()))
+    waited = {place_types(program, dsts, rows) for dsts in slots}
+    results = tuple(Results(k, types, n, types in waited) for k, (types, n) in enumerate(wide.items()))
     places = {one.types: one for one in results}
     homes, cells = _homes(program, parts, slots, rows, places)
     counts = [sum(_starts(op) for block in part for op in block.ops) for part in parts.values()]

@@ -188,7 +188,7 @@ class _Visit:
                 self.given.append(Given(key, slot, self._mask(mask), read.values[source], op.adds, row, whole))
         elif not op.adds and plan.block(way.label).adds:  # a sum begins at zero
             for key in results.keys:
-                zero = jnp.zeros((self.width, *self.s[key].shape[2:]), self.s[key].dtype)
+                zero = jnp.zeros((self.width, *self.s[key].shape[1:]), self.s[key].dtype)
                 self.given.append(Given(key, slot, self._mask(mask), zero, False, row))
         dest: jax.Array = self.frame * I32(results.slots) + (I32(slot) if row is None else row)
         return dest
@@ -207,18 +207,21 @@ class _Visit:
             assert self.frame is not None
             array, mine = self.s[key], [one for one in self.given if one.key == key]
             set_, added = ([one for one in mine if one.adds is adds] for adds in (False, True))
-            slots = array.shape[1]
-            if opens(self.block.block) and slots > 1 and math.prod(array.shape[1:]) <= ROW:
+            slots = self.machine.plan.sites.slots_of[key]
+            if opens(self.block.block) and slots > 1 and slots * math.prod(array.shape[1:]) <= ROW:
                 # Nothing is in the frame yet: one row is written sooner than several places.
-                row = [jnp.zeros((self.width, *array.shape[2:]), array.dtype)] * slots
+                row = [jnp.zeros((self.width, *array.shape[1:]), array.dtype)] * slots
                 fixed = [one for one in set_ if one.row is None and not one.rows]
                 for one in fixed:
                     row[one.slot] = jnp.where(wide(one.mask, one.value), one.value.astype(array.dtype), row[one.slot])
-                self.s[key] = pool.put(array, self.frame, self.ok, jnp.stack(row, axis=1))
+                filled = pool.put(pool.rows(array, slots), self.frame, self.ok, jnp.stack(row, axis=1))
+                self.s[key] = filled.reshape(array.shape)
                 set_ = [one for one in set_ if one.row is not None or one.rows]
             for one in (*set_, *added):
                 if one.rows:
-                    self.s[key] = pool.put_rows(self.s[key], self.frame, one.slot, one.mask, one.value)
+                    frames = pool.rows(self.s[key], slots)
+                    filled = pool.put_rows(frames, self.frame, one.slot, one.mask, one.value)
+                    self.s[key] = filled.reshape(array.shape)
                     continue
                 write = pool.add_result if one.adds else pool.put_result
                 slot = I32(one.slot) if one.row is None else one.row
@@ -261,7 +264,7 @@ class _Visit:
             if home.slot is None:
                 self.s[home.key] = pool.put(self.s[home.key], frame, self._mask(mask), read.values[source])
             else:  # elsewhere it is a result of what is spawned
-                dest = frame * I32(self.s[home.key].shape[1]) + I32(home.slot)
+                dest = frame * I32(plan.sites.slots_of[home.key]) + I32(home.slot)
                 pool.put_result(self.s, home.key, dest, self._mask(mask), read.values[source])
         if len(plan.joins) > 1:
             number = jnp.full(self.width, plan.joins.index(leaf.target), I32)
@@ -307,7 +310,7 @@ class _Visit:
         if len(joins) == 1:
             self._push_frame(joins[0], frame, ready)
             return
-        after = self.s[pool.AFTER].at[frame].get(mode="clip")
+        after = self.s[pool.AFTER].at[frame].get(mode="promise_in_bounds")
         for k, label in enumerate(joins):
             self._push_frame(label, frame, ready & (after == k))
 
@@ -328,7 +331,7 @@ class _Visit:
             nowhere = self.s[pool.NEED].shape[0]
             at = jnp.where(self.ok, self.frame, nowhere)
             self.s[pool.NEED] = self.s[pool.NEED].at[at].add(waits, mode="drop")
-            missing = self.s[pool.NEED].at[self.frame].get(mode="clip")
+            missing = self.s[pool.NEED].at[self.frame].get(mode="promise_in_bounds")
         if started.always and opens(self.block.block):
             return
         ready: dict[str, jax.Array] = {}
