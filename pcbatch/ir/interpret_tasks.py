@@ -111,7 +111,7 @@ class _Destination:
         for dst, value in zip(self.dsts, values, strict=True):
             known = dst in places
             if self.row is not None:
-                places[dst] = with_row(places[dst], self.row, value)
+                places[dst] = with_row(places[dst], self.row, value, adds=self.filled)
                 continue
             if known and not (self.adds or self.filled or is_term):
                 raise InternalError(f"{dst}: returned twice")
@@ -119,10 +119,11 @@ class _Destination:
         self.filled = True
 
 
-def with_row(array: Any, row: int, value: Any) -> Any:
-    """Return an array with another row; with the old ones if it has no such row."""
+def with_row(array: Any, row: int, value: Any, adds: bool) -> Any:
+    """Return an array with another row, or with one to which a value is added; the array if it has no such row."""
     if not 0 <= row < array.shape[0]:
         return array
+    value = array[row] + value if adds else value
     if not isinstance(array, np.ndarray):
         return array.at[row].set(value)
     new = array.copy()

@@ -148,7 +148,12 @@ def _without(op: Prim, fn: JaxprFn, outs: set[str], ins: set[str]) -> Prim | Non
     if not kept or any(eqn.effects for eqn in jaxpr.eqns):
         return None
     used = [(name, v) for name, v in zip(op.expr.ins, jaxpr.invars, strict=True) if v in needed]
-    smaller = jex.Jaxpr(jaxpr.constvars, [v for _, v in used], [jaxpr.outvars[k] for k in kept], eqns)
+    smaller = jaxpr.replace(
+        invars=[v for _, v in used],
+        outvars=[jaxpr.outvars[k] for k in kept],
+        eqns=eqns,
+        debug_info=jaxpr.debug_info.with_unknown_names(),
+    )
     names = tuple(name for name, _ in used)
     made = JaxprFn(jex.ClosedJaxpr(smaller, fn.closed.consts), [fn.casts[k] for k in kept])
     expr = replace(op.expr, ins=names, fn=made)
