@@ -40,7 +40,7 @@ def layer(w, x):
 def predict(w, words):
     """A number for each class, and how many layers it took."""
     x = w["embedding"][words]
-    for depth in range(1, LAYERS + 1):
+    for depth in range(1, LAYERS + 1):  # noqa: B007 - it is returned
         x = layer(w, x)
         scores = x[0] @ w["head"] + w["head_bias"]
         if jnp.max(jax.nn.softmax(scores)) > SURE:

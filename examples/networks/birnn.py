@@ -24,14 +24,14 @@ def predict(w, words):
     vectors = [w["embedding"][word] for word in words]
     before = read(w["forward"], vectors)
     after = read(w["backward"], vectors[::-1])[::-1]
-    return [jnp.concatenate([a, b]) @ w["head"] + w["head_bias"] for a, b in zip(before, after)]
+    return [jnp.concatenate([a, b]) @ w["head"] + w["head_bias"] for a, b in zip(before, after, strict=False)]
 
 
 @pcbatch.batch(in_axes=(None, 0, 0))
 def loss(w, words, tags):
     """The mean cross entropy of the tags."""
     total = 0.0
-    for scores, tag in zip(predict(w, words), tags):
+    for scores, tag in zip(predict(w, words), tags, strict=False):
         total = total - jax.nn.log_softmax(scores)[tag]
     return total / len(words)
 

@@ -1,7 +1,7 @@
 """A doubly recurrent network (Alvarez-Melis and Jaakkola, ICLR 2017), which grows a tree from a vector, from the top.
 
-A node's state comes from its parent and from the sibling before it. Whether it has children, and whether another sibling
-follows, the network decides itself.
+A node's state comes from its parent and from the sibling before it. Whether it has children, and whether another
+sibling follows, the network decides itself.
 """
 
 from __future__ import annotations
@@ -34,15 +34,14 @@ def cell(w, parent, sibling):
 def grow(w, parent, sibling, levels, more):
     """What all nodes say that grow here: this one, those below it and the siblings that follow; and their number."""
     h = cell(w, parent, sibling)
-    said, nodes = h @ w["head"] + w["head_bias"], 1
     below, after = h @ w["stop"] + w["stop_bias"]
+    children = siblings = (jnp.zeros_like(w["head_bias"]), 0)
     if below > 0 and levels > 0:
-        some, number = grow(w, h, jnp.zeros_like(h), levels - 1, SIBLINGS - 1)
-        said, nodes = said + some, nodes + number
+        children = grow(w, h, jnp.zeros_like(h), levels - 1, SIBLINGS - 1)
     if after > 0 and more > 0:
-        some, number = grow(w, parent, h, levels, more - 1)
-        said, nodes = said + some, nodes + number
-    return said, nodes
+        siblings = grow(w, parent, h, levels, more - 1)
+    said = h @ w["head"] + w["head_bias"]
+    return said + children[0] + siblings[0], 1 + children[1] + siblings[1]
 
 
 @pcbatch.batch(in_axes=(None, 0))

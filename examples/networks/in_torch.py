@@ -133,7 +133,7 @@ def early_exit(w: Weights, words: np.ndarray) -> tuple[Tensor, int]:
     x = w["embedding"][torch.as_tensor(words)]
     length, hidden = x.shape
     heads = hidden // min(berxit.WIDTH, hidden)
-    for depth in range(1, berxit.LAYERS + 1):
+    for depth in range(1, berxit.LAYERS + 1):  # noqa: B007 - it is returned
         q, k, v = (x @ w["attend"]).reshape(length, heads, -1).chunk(3, -1)
         seen = (torch.einsum("qhd,khd->hqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
         x = normal(x + torch.einsum("hqk,khd->qhd", seen, v).reshape(length, hidden) @ w["project"])

@@ -1,4 +1,4 @@
-"""The lattice LSTM of Zhang and Yang (ACL 2018): characters in a chain, and words that jump from character to character."""
+"""The lattice LSTM of Zhang and Yang (ACL 2018): a chain of characters, and words that jump along it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MV-RNN of Socher et al. (EMNLP 2012): every word and phrase has a vector and a matrix, which acts on its neighbour."""
+"""The MV-RNN of Socher et al. (EMNLP 2012): words and phrases have a matrix besides, which acts on the neighbour."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def encode(w, tree):
         case Word(index):
             return w["vectors"][index], w["matrices"][index]
         case _:
-            a, A = encode(w, tree.left)  # noqa: N806 - matrices
-            b, B = encode(w, tree.right)  # noqa: N806
+            a, A = encode(w, tree.left)
+            b, B = encode(w, tree.right)
             vector = jnp.tanh(jnp.concatenate([b @ A, a @ B]) @ w["compose"] + w["bias"])
             return vector, jnp.concatenate([A, B]).T @ w["compose_matrix"]
 

@@ -19,18 +19,15 @@ class Node(NamedTuple):
 
 
 def encode(w, node):
-    """The state of a node: h and c."""
+    """The state of a node: h and c. Each child has a forget gate of its own."""
     x = w["embedding"][node.word]
-    states = []
+    below = kept = jnp.zeros_like(x)
     for child in node.children:
-        states.append(encode(w, child))
-    below = jnp.zeros_like(x)
-    for h, _ in states:
+        h, c = encode(w, child)
         below = below + h
+        kept = kept + jax.nn.sigmoid(x @ w["forget_input"] + h @ w["forget"] + w["forget_bias"]) * c
     i, o, u = jnp.split(x @ w["input"] + below @ w["below"] + w["bias"], 3)
-    c = jax.nn.sigmoid(i) * jnp.tanh(u)
-    for h_child, c_child in states:
-        c = c + jax.nn.sigmoid(x @ w["forget_input"] + h_child @ w["forget"] + w["forget_bias"]) * c_child
+    c = jax.nn.sigmoid(i) * jnp.tanh(u) + kept
     return jax.nn.sigmoid(o) * jnp.tanh(c), c
 
 

@@ -24,7 +24,7 @@ def encode(w, words):
     """The vector of a sentence, and the errors of all merges."""
     parts, total = [w["embedding"][word] for word in words], 0.0
     while len(parts) > 1:
-        errors = [error(w, left, right) for left, right in zip(parts, parts[1:])]
+        errors = [error(w, left, right) for left, right in zip(parts, parts[1:], strict=False)]
         best = errors.index(min(errors))
         total = total + errors[best]
         parts[best : best + 2] = [code(w, parts[best], parts[best + 1])]
