@@ -3,7 +3,8 @@
 Recursions, of one example and of 1,024, with `fork="always"` and `fork="never"`; queens also against C, compiled with
 `cc -O2` where there is one. And the TreeLSTM of `examples.treelstm`, against batches by hand and against a ceiling: all
 leaves in one product and all other nodes in another, as if none needed another. The gradient of its loss is compared
-with those by hand: by JAX, and with a backward pass by hand too. Results are compared before anything is timed. CPU seconds of the process, medians, all ways in turn; XLA gets one thread with NPROC=1.
+with those by hand: by JAX, and with a backward pass by hand too. Results are compared before anything is timed. CPU
+seconds of the process, medians, all ways in turn; XLA gets one thread with NPROC=1.
 """
 
 from __future__ import annotations

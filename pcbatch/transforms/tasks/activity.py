@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, leaves, spawns, ways
 from pcbatch.runtime.tasks.plan import BlockPlan, TaskPlan
-from pcbatch.runtime.tasks.sites import storage
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_ssa import Body, Load, LoadedPart, Node, PoppedSlot, ReadRegister, SharedValue
 
@@ -84,7 +83,7 @@ def _filled(plan: TaskPlan, block: BlockPlan, sent: Collection[str]) -> Iterator
     for op in spawns(block.block):
         for way in ways(op.way):
             if isinstance(op, Spawn) and isinstance(way, Give):
-                keys = plan.sites.of(storage(plan.program, op.dsts)).keys
+                keys = plan.sites.of(plan.program, op.dsts).keys
                 for key, v in zip(keys, way.values, strict=True):
                     if v in sent:
                         yield key, plan.sites.slots[op.dsts]

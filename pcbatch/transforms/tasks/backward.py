@@ -110,13 +110,14 @@ def _start(u: Undoing, cotangents: Sequence[Any]) -> Values:
     for results in plan.sites.results:
         for key, type_ in zip(results.keys, results.types, strict=True):
             if is_float(type_) and (key in used or results is plan.entry.results):
-                c[of_place(key)] = jnp.zeros((rows, results.slots, *type_.shape), jnp.dtype(type_.dtype))
+                c[of_place(key)] = jnp.zeros((rows * results.slots, *type_.shape), jnp.dtype(type_.dtype))
     for key, type_ in plan.sites.cells.items():
         if is_float(type_) and key in used:
             c[of_place(key)] = jnp.zeros((rows, *type_.shape), jnp.dtype(type_.dtype))
     for key, ct in zip(plan.entry.results.keys, cotangents, strict=True):
         if ct is not None and of_place(key) in c:
-            c[of_place(key)] = c[of_place(key)].at[: u.lanes, 0].set(ct.astype(c[of_place(key)].dtype))
+            array, slots = c[of_place(key)], plan.entry.results.slots
+            c[of_place(key)] = array.at[: u.lanes * slots : slots].set(ct.astype(array.dtype))
     for block in u.tape.blocks:
         length = _length(u.parts, block)
         if block.block.label in u.tape.links:

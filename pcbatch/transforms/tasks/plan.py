@@ -192,8 +192,8 @@ def plan_task_tape(plan: TaskPlan, params: frozenset[str]) -> TaskTape:
 
 
 def tapeable(plan: TaskPlan) -> bool:
-    """Whether tasks can be undone: their results come to frames, and none writes a part of a constant."""
-    return plan.framed and not any(block.code.stores for block in plan.blocks)
+    """Whether tasks can be undone: results come to frames, none is a row, and none writes a part of a constant."""
+    return plan.framed and not plan.sites.rows and not any(block.code.stores for block in plan.blocks)
 
 
 def moved_variables(program: TaskProgram, params: frozenset[str]) -> frozenset[str]:

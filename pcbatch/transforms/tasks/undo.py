@@ -15,7 +15,6 @@ import jax.numpy as jnp
 from jax import lax
 
 from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, leaves, spawns, ways
-from pcbatch.runtime.tasks.sites import storage
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import Window
 from pcbatch.transforms.tape.block_ssa import Load, PoppedSlot, ReadRegister, SharedValue, Store
@@ -190,7 +189,7 @@ def _outputs(u: Undoing, tape: TaskBlockTape, c: Values, values: Mapping[str, An
             if isinstance(way, Start):
                 found.of_push(way.label, len(begun) - q, way.args, here)
             elif isinstance(way, Give) and isinstance(op, Spawn):
-                keys = u.tape.plan.sites.of(storage(u.tape.plan.program, op.dsts)).keys
+                keys = u.tape.plan.sites.of(u.tape.plan.program, op.dsts).keys
                 for key, v in zip(keys, way.values, strict=True):
                     found.of_frame(key, u.tape.plan.sites.slots[op.dsts], v, here)
     outputs: dict[int, Any] = {}
@@ -229,9 +228,8 @@ class _Found:
         if v not in self.tape.sent or of_place(key) not in self.c:
             return
         place = self.u.places.at[self.values["frame"]].get(mode="clip")
-        array = self.c[of_place(key)]
-        slots = 1 if slot is None else array.shape[1]
-        self._add(v, _flat(array, slot), place * slots + (slot or 0), here & (place >= 0))
+        slots = 1 if slot is None else self.u.tape.plan.sites.slots_of[key]
+        self._add(v, self.c[of_place(key)], place * slots + (slot or 0), here & (place >= 0))
 
     def of_destination(self, key: str, v: str, here: jax.Array) -> None:
         """Add the cotangents of results."""
@@ -240,15 +238,11 @@ class _Found:
         slots = I32(self.tape.block.results.slots)
         place = self.u.places.at[self.values["to"] // slots].get(mode="clip")
         at = place * slots + self.values["to"] % slots
-        self._add(v, _flat(self.c[of_place(key)], 0), at, here & (place >= 0))
+        self._add(v, self.c[of_place(key)], at, here & (place >= 0))
 
     def _add(self, v: str, array: Any, at: jax.Array, mask: jax.Array) -> None:
         ct = zero_where_inactive(mask, array.at[jnp.where(mask, at, 0)].get(mode="clip"))
         self.cts[v] = self.cts[v] + ct if v in self.cts else ct
-
-
-def _flat(array: Any, slot: int | None) -> Any:
-    return array if slot is None else array.reshape(-1, *array.shape[2:])
 
 
 # Cotangents of what records held
@@ -269,9 +263,9 @@ def _of_frames(u: Undoing, tape: TaskBlockTape, c: Values, cts: Mapping[str, Any
         if None in mine:
             out[of_place(key)] = _put(array, at, mine[None])
             continue
-        nothing = jnp.zeros((rows.width, *array.shape[2:]), array.dtype)
-        row = jnp.stack([mine.get(slot, nothing).astype(array.dtype) for slot in range(array.shape[1])], axis=1)
-        out[of_place(key)] = _put(array, at, row)
+        slots, nothing = u.tape.plan.sites.slots_of[key], jnp.zeros((rows.width, *array.shape[1:]), array.dtype)
+        row = jnp.stack([mine.get(slot, nothing).astype(array.dtype) for slot in range(slots)], axis=1)
+        out[of_place(key)] = _put(array, at * slots, row.reshape(-1, *array.shape[1:]))
     return out
 
 
