@@ -156,7 +156,7 @@ def _undo_log(u: Undoing, c: Values) -> Values:
 
     def trip(s: Values) -> Values:
         for block in blocks:
-            widths = trips.widths(block.block)
+            widths = _fewer(trips.widths(block.block))
             keys = written(lambda s, b=block, w=widths[-1]: undo(s, b, w), s)  # type: ignore[misc]
             for width, less in zip(widths, (*widths[1:], 0), strict=True):
 
@@ -179,6 +179,11 @@ def _undo_log(u: Undoing, c: Values) -> Values:
 
     ended: Values = lax.while_loop(lambda s: s[NEXT] >= 0, trip, c)
     return ended
+
+
+def _fewer(widths: Sequence[int]) -> Sequence[int]:
+    """Return every second of many widths: each is one more pullback to compile."""
+    return widths if len(widths) < 3 else widths[::2]
 
 
 def _in_slices(
