@@ -13,6 +13,7 @@ from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import pipeline, qualify
 from pcbatch.lowering.tasks.worth import worth
 from pcbatch.options import Options
+from pcbatch.runtime.learned.policy import TASKS, Learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ def forked(name: str, stages: Stages, options: Options, shared: Iterable[str]) -
     pays = worth(program)
     if options.fork == "always":
         return Forked(program, 'the option is `fork="always"`')
+    if isinstance(options.schedule, Learned):
+        return Forked(program, "the schedule was learned for them")
     return Forked(program if pays.pays else None, pays.reason, pays.for_one)
 
 
@@ -66,7 +69,7 @@ def _against(options: Options) -> str | None:
     for option in ("max_steps", "max_depth", "modes"):
         if getattr(options, option) is not None:
             return f"the option `{option}` is for lanes"
-    if options.schedule != "auto":
+    if options.schedule != "auto" and not (isinstance(options.schedule, Learned) and options.schedule.machine == TASKS):
         return "the option `schedule` is for lanes"
     return "the option `stats` counts visits of lanes" if options.stats else None
 

@@ -23,6 +23,7 @@ from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.executable import Executable
 from pcbatch.compiler.fork import NOT_FORKED, Forked, forked
 from pcbatch.compiler.jax_errors import ErrorMapper
+from pcbatch.compiler.learned import schedules
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.compiler.result_axes import OutAxes
 from pcbatch.containers import dict_forms as dict_forms
@@ -45,7 +46,7 @@ from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
 from pcbatch.runtime.tasks.chunks import run_chunks
-from pcbatch.runtime.tasks.executable import TaskExecutable
+from pcbatch.runtime.tasks.executable import TaskExecutable, TaskOptions
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult, is_tracing, replaying
@@ -340,9 +341,9 @@ def compile_signature(
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
-    policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
+    policy, task_policy = schedules(fn.__name__, stages, options, fork)
     donated = frozenset(_leaves(stages, options.donate_argnames))
-    tasks = None if fork.program is None else TaskExecutable(fork.program)
+    tasks = None if fork.program is None else TaskExecutable(fork.program, TaskOptions(policy=task_policy))
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, tasks)
     program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
     return _complete(replace(program, forked=fork))

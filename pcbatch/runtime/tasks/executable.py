@@ -15,7 +15,9 @@ from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_type, to_storage
 from pcbatch.runtime.costs import xla_options
+from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.tasks import plan, pool, sizes, state
+from pcbatch.runtime.tasks.by_policy import PolicyTrips
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.sizes import Sizes
@@ -40,6 +42,7 @@ class TaskOptions:
         room: records of a list of which frames do not bound the length, to begin with.
         max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
         stats: whether visits are counted.
+        policy: the learned schedule; None: the order of the machine itself.
     """
 
     width: int | None = None
@@ -48,6 +51,7 @@ class TaskOptions:
     room: int | None = None
     max_bytes: int = 2**28
     stats: bool = False
+    policy: Learned | None = None
 
 
 class Outcome(NamedTuple):
@@ -177,7 +181,8 @@ class TaskExecutable:
         s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example), s)
         isolate = not xla_options.keeps_in_place() if isolate is None else isolate
         machine = Machine(prepared, now, fixed, self.options.stats, isolate)
-        loop = Trips(machine)
+        policy = self.options.policy
+        loop = Trips(machine) if policy is None else PolicyTrips(machine, policy)
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
         failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
