@@ -15,7 +15,9 @@ def depth_based(graph: TaskGraph) -> int:
     """Return the visits where each holds executions of one block and one depth, as in TensorFlow Fold."""
     pairs = graph.depths * len(graph.labels) + graph.types
     kinds, numbers = np.unique(pairs, return_counts=True)
-    return sum(-(-int(n) // graph.widths[int(pair) % len(graph.labels)]) for pair, n in zip(kinds, numbers, strict=True))
+    return sum(
+        -(-int(n) // graph.widths[int(pair) % len(graph.labels)]) for pair, n in zip(kinds, numbers, strict=True)
+    )
 
 
 def agenda(run: Simulation) -> int:
@@ -44,7 +46,7 @@ def sweep(order: Sequence[int]) -> Choose:
 
 
 def drain(cheap: Sequence[int], dear: Sequence[int], ends: frozenset[int]) -> Choose:
-    """Sweep over cheap blocks until none is left; then visit each expensive one once, those in `ends` until all is done.
+    """Sweep over cheap blocks until none is left; then visit each expensive one, those in `ends` again and again.
 
     That is what the machine of lists does by itself.
     """

@@ -49,9 +49,7 @@ def _one_at_a_time(machine: Machine) -> Machine:
     return replace(machine, layout=layout, emitter=Guard(), schedule=Largest(), modes=lambda lanes: modes)
 
 
-def _run(
-    machine: Machine, args: Mapping[str, Any], lanes: int, depth: int, most: int
-) -> tuple[list[list[int]], bool]:
+def _run(machine: Machine, args: Mapping[str, Any], lanes: int, depth: int, most: int) -> tuple[list[list[int]], bool]:
     """Return the blocks of each lane, and whether a lane had no room for a call."""
     state = jax.jit(lambda args: machine.start(args, lanes, depth))(args)
     advance = jax.jit(lambda state: _logged(machine, state))

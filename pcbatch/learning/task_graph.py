@@ -117,7 +117,9 @@ def _followers(needs: Sequence[tuple[int, ...]]) -> Ints:
 
 def of_chains(labels: tuple[str, ...], chains: Sequence[Sequence[int]]) -> TaskGraph:
     """Return the graph of lanes that run these blocks, one after the other."""
-    types, examples, needs = [], [], []
+    types: list[int] = []
+    examples: list[int] = []
+    needs: list[tuple[int, ...]] = []
     for lane, chain in enumerate(chains):
         for k, kind in enumerate(chain):
             needs.append((len(types) - 1,) if k else ())

@@ -17,6 +17,7 @@ from pcbatch.options import Dense, Mode
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
+from pcbatch.runtime.learned.policy import TASKS, Learned
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
 from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import FAIR, is_ours
@@ -162,7 +163,7 @@ def explain_call(
     executable = compiled.with_pc("explain_schedule")
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
-    chosen = compiled.options.schedule != "auto"
+    chosen = compiled.options.schedule != "auto" and not _learned_for_tasks(compiled)
     explained = _explain(name, executable.machine, executable.costs, compiled.infos, each, width, chosen)
     return replace(explained, along=tuple(map(str, compiled.stages.along)), calls=_calls(compiled))
 
@@ -176,8 +177,15 @@ def _calls(compiled: Program) -> str:
         return f"in lanes: {compiled.forked.reason}"
     joins = sum(block.joins for block in tasks.blocks)
     how = f"{len(tasks.blocks)} lists of tasks, {joins} of them behind a wait"
+    how += f", {compiled.options.schedule.brief()}" if _learned_for_tasks(compiled) else ""
     how += "" if compiled.forked.for_one else ", but for a single example"
     return f"side by side, {how}; the blocks below are those of lanes, for derivatives and examples that fail"
+
+
+def _learned_for_tasks(compiled: Program) -> bool:
+    """Whether the schedule is a learned one that tasks follow."""
+    schedule = compiled.options.schedule
+    return isinstance(schedule, Learned) and schedule.machine == TASKS
 
 
 def _explain(
@@ -228,6 +236,8 @@ def _reason(machine: Machine, rows: Sequence[BlockPlan], chosen: bool) -> str:
     """The reason for the policy of a machine."""
     if not is_ours(machine.schedule):
         return f"a policy of yours; every {FAIR}th trip is followed by a sweep"
+    if isinstance(machine.schedule, Learned):
+        return machine.schedule.brief()
     if chosen:
         return "as `schedule` says"
     expensive = [row.label for row in rows if row.expensive]

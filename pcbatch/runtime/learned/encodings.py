@@ -1,8 +1,8 @@
 """Encodings of what waits: a digit for each block, from the numbers of lanes or records that wait for it.
 
-The encodings are those of ED-Batch (ICML 2023): "base" says which blocks something waits for, "max" also for which block
-most waits, "sort" the order of the blocks by how much waits. Of equal numbers the block that comes first counts as the
-larger one.
+The encodings are those of ED-Batch (ICML 2023): "base" says which blocks something waits for, "max" also for which
+block most waits, "sort" the order of the blocks by how much waits. Of equal numbers the block that comes first counts
+as the larger one.
 """
 
 from __future__ import annotations

@@ -69,13 +69,13 @@ class Learned:
         """Return the number of the block that runs next, int32[], for what waits, int32[blocks]. Inside a trace."""
         is_cheap = np.ones(len(self.labels), np.int32)
         is_cheap[list(self.expensive)] = 0
-        cheap = waiting * is_cheap
+        cheap = waiting * jnp.asarray(is_cheap)
         best = jnp.argmax(jnp.where(jnp.any(cheap > 0), cheap, waiting)).astype(jnp.int32)
         for table in reversed(self.tables):
             if not table.states:
                 continue
             state = encodings.traced_digits(table.encoding, waiting).astype(jnp.int8)
-            same = jnp.all(jnp.asarray(table.states, jnp.int8) == state, axis=1)
+            same = jnp.all(jnp.asarray(table.states, jnp.int8) == state[None, :], axis=1)
             action = jnp.asarray(table.actions, jnp.int32)[jnp.argmax(same)]
             best = jnp.where(jnp.any(same) & (waiting[action] > 0), action, best)
         return best
@@ -114,6 +114,13 @@ class Learned:
         """The number of states that the tables have."""
         return sum(len(table.states) for table in self.tables)
 
+    def brief(self) -> str:
+        """Return a line about what was learned."""
+        if self.summary is None:
+            return f"a learned schedule of {self.states} states"
+        made, bound = self.summary.policies["learned"], self.summary.bound
+        return f"a learned schedule: {made} visits on {self.summary.samples} samples, and {bound} are needed at least"
+
     def report(self) -> str:
         """Return a text with the visits that the policy makes, beside those of fixed policies and the lower bound."""
         made = "no counts are known" if self.summary is None else self.summary.text()
@@ -147,7 +154,9 @@ class Learned:
             UsageError: the file holds no policy, or one of another version.
         """
         found = policy_file.of_json(Path(path).read_text(encoding="utf-8"), str(path))
-        tables = tuple(StateTable(e, tuple(map(tuple, states)), tuple(actions)) for e, states, actions in found["tables"])
+        tables = tuple(
+            StateTable(e, tuple(map(tuple, states)), tuple(actions)) for e, states, actions in found["tables"]
+        )
         summary = None if found["summary"] is None else Summary.of_fields(found["summary"])
         labels, expensive = tuple(found["labels"]), tuple(found["expensive"])
         return cls(found["machine"], labels, expensive, found["fingerprint"], tables, summary)
