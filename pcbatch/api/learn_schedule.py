@@ -61,8 +61,9 @@ def learn_schedule(
         [8, 111, 0]
     """
     if not isinstance(f, Batched):
+        shown = getattr(f, "__name__", None) or type(f).__name__
         help = "decorate the function with `@pcbatch.batch`"
-        raise usage("PCB426", f"a schedule is learned for a batched function, not for {short(f)}", help=help)
+        raise usage("PCB426", f"a schedule is learned for a batched function, and `{shown}` is none", help=help)
     _one_of("encoding", encoding, ENCODINGS)
     _one_of("weights", weights, WEIGHTS)
     _whole("episodes", episodes)

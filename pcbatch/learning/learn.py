@@ -92,7 +92,7 @@ def learn_task(name: str, task: Task, training: Training, weights: str = "visits
     """Learn the schedule of a machine from the graph of its samples."""
     graph, default = task.graph, _default(task)
     if not _has_choices(graph, default):
-        what = "one block" if len(graph.labels) < 2 else "never more than one block at a time"
+        what = "no more than one block" if len(graph.labels) < 2 else "never more than one block at a time"
         title = f"`{name}` leaves a schedule nothing to choose: on these samples {what} can run"
         raise usage("PCB426", title, help="leave `schedule` out: every schedule makes the same visits")
     learner = Learner(graph, _weights(task, weights), default.choose, training)
