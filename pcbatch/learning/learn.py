@@ -67,6 +67,11 @@ def learn(name: str, program: Program, given: Arguments, training: Training, wei
     Raises:
         UsageError: There is nothing to learn from, or nothing to choose. (PCB426)
     """
+    return learn_task(name, task_of(name, program, given), training, weights)
+
+
+def task_of(name: str, program: Program, given: Arguments) -> Task:
+    """Return what there is to learn about a program, by running the samples."""
     executable = program.with_pc("learn_schedule")
     if is_tracing(given.arrays):
         raise usage("PCB426", "a schedule cannot be learned inside of a transformation of JAX", help=_CALL_OUTSIDE)
@@ -75,13 +80,11 @@ def learn(name: str, program: Program, given: Arguments, training: Training, wei
     try:
         if program.tasks is not None:
             named = executable.named(program.tasks)
-            task = of_tasks(program.tasks, _examples(program, program.tasks, given, named))
-        else:
-            task = of_lanes(program, given)
+            return of_tasks(program.tasks, _examples(program, program.tasks, given, named))
+        return of_lanes(program, given)
     except TooLong:
         title = f"these samples of `{name}` run more than {MOST:,} blocks"
         raise usage("PCB426", title, help="give fewer or smaller samples: 32 are enough as a rule") from None
-    return learn_task(name, task, training, weights)
 
 
 _CALL_OUTSIDE = "call `pcbatch.learn_schedule` outside of `jit`, `vmap` and `grad`, with arrays that have values"
