@@ -1,8 +1,8 @@
 """Learned schedules against fixed ones: `python -m benchmarks.policies [--episodes 300] [--encoding sort]`
 
 The table of ED-Batch (ICML 2023): visits ("batches") on inputs that nothing was learned from, for the policy by depth
-(TensorFlow Fold), the agenda (DyNet), our own and the learned one, beside the lower bound. Once for graphs like those of
-the paper, and once for programs, in tasks or in lanes. Nothing is timed.
+(TensorFlow Fold), the agenda (DyNet), our own and the learned one, beside the lower bound. Once for graphs like those
+of the paper, and once for programs, in tasks or in lanes. Nothing is timed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def abstract(name: str, count: int, seed: int) -> Task:
     graph = GRAPHS[name](count, seed)
     order = range(len(graph.labels))
     sweep = {"sweep": lambda: fixed.sweep(order)}
-    return Task("tasks", graph, ("",) * len(graph.labels), (), (1.0,) * len(graph.labels), name, sweep)
+    return Task("tasks", graph, ("",) * len(graph.labels), (), (1.0,) * len(graph.labels), name, "", count, sweep)
 
 
 def graphs(training: Training) -> list[Row]:
@@ -56,7 +56,7 @@ def programs(training: Training) -> list[Row]:
 
 def task(f: Any, args: tuple[Any, ...]) -> Task:
     """What there is to learn about a call."""
-    return learn.task_of(f.__name__, *f._programs.of_call(args, {}))
+    return learn.task_of(f.fn, *f._programs.of_call(args, {}))
 
 
 def table(rows: list[Row]) -> str:

@@ -44,21 +44,21 @@ def tree(count: int, seed: int, kinds: int = 1, matrices: bool = False) -> TaskG
     rng, trees = np.random.default_rng(seed), generate(count, seed)
     inner = [f"inner{k}" for k in range(kinds)]
     made = Builder("leaf", *inner, *(["matrix leaf", "matrix"] if matrices else []), "output", "sum")
+
+    def node(k: int, outputs: list[int]) -> tuple[int, ...]:
+        left, right = (int(x[made.example, k]) for x in (trees.left, trees.right))
+        if left < 0:
+            state = (made.add("leaf"), *([made.add("matrix leaf")] if matrices else []))
+        else:
+            a, b = node(left, outputs), node(right, outputs)
+            state = (made.add(inner[int(rng.integers(kinds))], *a, *b),)
+            state += (made.add("matrix", *a[1:], *b[1:]),) if matrices else ()
+        outputs.append(made.add("output", state[0]))
+        return state
+
     for made.example in range(count):
-        left, right = trees.left[made.example], trees.right[made.example]
         outputs: list[int] = []
-
-        def node(k: int) -> tuple[int, ...]:
-            if left[k] < 0:
-                state = (made.add("leaf"), *([made.add("matrix leaf")] if matrices else []))
-            else:
-                a, b = node(left[k]), node(right[k])
-                state = (made.add(inner[int(rng.integers(kinds))], *a, *b),)
-                state += (made.add("matrix", *a[1:], *b[1:]),) if matrices else ()
-            outputs.append(made.add("output", state[0]))
-            return state
-
-        node(0)
+        node(0, outputs)
         made.add("sum", *outputs)
     return made.graph()
 

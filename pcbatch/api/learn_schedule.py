@@ -13,6 +13,7 @@ from pcbatch.learning.learn import WEIGHTS, learn
 from pcbatch.learning.q_learning import Training
 from pcbatch.runtime.learned.encodings import ENCODINGS
 from pcbatch.runtime.learned.policy import Learned
+from pcbatch.runtime.vm.raw_result import is_tracing
 
 
 @public
@@ -70,7 +71,10 @@ def learn_schedule(
     _whole("seed", seed)
     plain = f if isinstance(f.options.schedule, str) else f.with_options(schedule="auto")
     program, given = plain._programs.of_call(args, kwargs)
-    return learn(f.__name__, program, given, Training(encoding, episodes, seed), weights)
+    if program.may_be_full and given.lanes and not is_tracing(given.arrays):
+        plain.run(*args, **kwargs)  # containers get the room that they need
+        program, given = plain._programs.of_call(args, kwargs)
+    return learn(f.fn, program, given, Training(encoding, episodes, seed), weights)
 
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:

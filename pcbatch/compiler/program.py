@@ -341,7 +341,7 @@ def compile_signature(
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
-    policy, task_policy = schedules(fn.__name__, stages, options, fork)
+    policy, task_policy = schedules(fn, stages, options, fork)
     donated = frozenset(_leaves(stages, options.donate_argnames))
     tasks = None if fork.program is None else TaskExecutable(fork.program, TaskOptions(policy=task_policy))
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, tasks)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import FunctionType
 
 import numpy as np
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.usage import usage
+from pcbatch.compiler.learned import source_of
 from pcbatch.compiler.program import Program
 from pcbatch.ir.stack import StackProgram
 from pcbatch.learning import fixed, lane_trace
@@ -41,7 +43,8 @@ class Task:
         functions: the function of each block.
         expensive: the numbers of expensive blocks.
         costs: the estimated cost of each block, for one execution.
-        fingerprint: what identifies the program.
+        source, blocks: what identifies the source of the program, and its blocks.
+        samples: the number of examples.
         policies: those of the machine itself, by name.
     """
 
@@ -50,15 +53,17 @@ class Task:
     functions: tuple[str, ...]
     expensive: tuple[int, ...]
     costs: tuple[float, ...]
-    fingerprint: str
+    source: str
+    blocks: str
+    samples: int
     policies: Mapping[str, Callable[[], Choose]]
 
 
-def learn(name: str, program: Program, given: Arguments, training: Training, weights: str) -> Learned:
+def learn(fn: FunctionType, program: Program, given: Arguments, training: Training, weights: str) -> Learned:
     """Learn the schedule of a program from sample inputs.
 
     Args:
-        name: The name of the function.
+        fn: The function.
         program: The program.
         given: The samples.
         training: How it is learned.
@@ -67,11 +72,12 @@ def learn(name: str, program: Program, given: Arguments, training: Training, wei
     Raises:
         UsageError: There is nothing to learn from, or nothing to choose. (PCB426)
     """
-    return learn_task(name, task_of(name, program, given), training, weights)
+    return learn_task(fn.__name__, task_of(fn, program, given), training, weights)
 
 
-def task_of(name: str, program: Program, given: Arguments) -> Task:
+def task_of(fn: FunctionType, program: Program, given: Arguments) -> Task:
     """Return what there is to learn about a program, by running the samples."""
+    name, source = fn.__name__, source_of(fn)
     executable = program.with_pc("learn_schedule")
     if is_tracing(given.arrays):
         raise usage("PCB426", "a schedule cannot be learned inside of a transformation of JAX", help=_CALL_OUTSIDE)
@@ -80,8 +86,8 @@ def task_of(name: str, program: Program, given: Arguments) -> Task:
     try:
         if program.tasks is not None:
             named = executable.named(program.tasks)
-            return of_tasks(program.tasks, _examples(program, program.tasks, given, named))
-        return of_lanes(program, given)
+            return of_tasks(program.tasks, _examples(program, program.tasks, given, named), source)
+        return of_lanes(program, given, source)
     except TooLong:
         title = f"these samples of `{name}` run more than {MOST:,} blocks"
         raise usage("PCB426", title, help="give fewer or smaller samples: 32 are enough as a rule") from None
@@ -118,7 +124,7 @@ def _table(encoding: str, table: dict[State, int]) -> StateTable:
 
 def _default(task: Task) -> Learned:
     """The policy without a table."""
-    return Learned(task.machine, task.graph.labels, task.expensive, task.fingerprint, ())
+    return Learned(task.machine, task.graph.labels, task.expensive, task.source, task.blocks, ())
 
 
 def _has_choices(graph: TaskGraph, policy: Learned) -> bool:
@@ -154,15 +160,14 @@ def summary(name: str, task: Task, policy: Learned, encoding: str) -> Summary:
         BlockVisits(label, function, int(n), bound)
         for label, function, n, bound in zip(graph.labels, task.functions, made.visits, bounds, strict=True)
     )
-    samples = len(np.unique(graph.examples))
     share = unknown[0] / max(1, made.total)
-    return Summary(name, encoding, samples, len(graph), counts, sum(bounds), made.sufficient, share, blocks)
+    return Summary(name, encoding, task.samples, len(graph), counts, sum(bounds), made.sufficient, share, blocks)
 
 
 # The two machines
 
 
-def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]]) -> Task:
+def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]], source: str = "") -> Task:
     """Return what there is to learn about a program of tasks; its examples are given by parameter."""
     plan, sizes = tasks.plan(single=len(examples) == 1), tasks.chosen(len(examples))
     trips = Trips(Machine(plan, sizes, {}))
@@ -187,7 +192,9 @@ def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]]) ->
         functions=tuple(block.block.function for block in chosen),
         expensive=tuple(sorted(dear)),
         costs=tuple(costs[block.label] for block in chosen),
-        fingerprint=fingerprint.of_tasks(tasks.program),
+        source=source,
+        blocks=fingerprint.of_tasks(tasks.program),
+        samples=len(examples),
         policies=policies,
     )
 
@@ -207,7 +214,7 @@ def _examples(
     return [{v: one(v, k) for v in named} for k in range(given.lanes)]
 
 
-def of_lanes(program: Program, given: Arguments) -> Task:
+def of_lanes(program: Program, given: Arguments, source: str) -> Task:
     """Return what there is to learn about a program of lanes."""
     executable = program.with_pc("learn_schedule")
     graph = lane_trace.trace(executable, program.args(given), given.lanes, MOST)
@@ -223,7 +230,9 @@ def of_lanes(program: Program, given: Arguments) -> Task:
         functions=tuple(block.function for block in executable.program.blocks),
         expensive=tuple(expensive),
         costs=tuple(costs[label] for label in graph.labels),
-        fingerprint=fingerprint.of_lanes(executable.program),
+        source=source,
+        blocks=fingerprint.of_lanes(executable.program),
+        samples=given.lanes,
         policies=policies,
     )
 

@@ -23,6 +23,7 @@ from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import FAIR, is_ours
 
 TEXT = 44  # characters of a block's text
+OTHER_BLOCKS = "the schedule was learned for other blocks of this function: learn it again with inputs of these types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +164,11 @@ def explain_call(
     executable = compiled.with_pc("explain_schedule")
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
-    chosen = compiled.options.schedule != "auto" and not _learned_for_tasks(compiled)
+    chosen = compiled.options.schedule != "auto" and not isinstance(compiled.options.schedule, Learned)
     explained = _explain(name, executable.machine, executable.costs, compiled.infos, each, width, chosen)
+    if isinstance(compiled.options.schedule, Learned) and not _learned_for_tasks(compiled):
+        if not isinstance(executable.machine.schedule, Learned):
+            explained = replace(explained, reason=OTHER_BLOCKS)
     return replace(explained, along=tuple(map(str, compiled.stages.along)), calls=_calls(compiled))
 
 
@@ -177,7 +181,10 @@ def _calls(compiled: Program) -> str:
         return f"in lanes: {compiled.forked.reason}"
     joins = sum(block.joins for block in tasks.blocks)
     how = f"{len(tasks.blocks)} lists of tasks, {joins} of them behind a wait"
-    how += f", {compiled.options.schedule.brief()}" if _learned_for_tasks(compiled) else ""
+    if _learned_for_tasks(compiled):
+        assert compiled.tasks is not None
+        follows = compiled.tasks.options.policy is not None
+        how += f", {compiled.options.schedule.brief()}" if follows else f", {OTHER_BLOCKS}"
     how += "" if compiled.forked.for_one else ", but for a single example"
     return f"side by side, {how}; the blocks below are those of lanes, for derivatives and examples that fail"
 

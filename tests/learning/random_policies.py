@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pcbatch
+from pcbatch.compiler.learned import source_of
 from pcbatch.runtime.learned import fingerprint
 from pcbatch.runtime.learned.policy import LANES, TASKS, Learned, StateTable
 from pcbatch.runtime.tasks.plan import TaskPlan
@@ -35,26 +36,27 @@ def _sorted(blocks: int, rng: random.Random) -> tuple[int, ...]:
     return tuple(places[some.index(k)] if k in some else 0 for k in range(blocks))
 
 
-def random_policy(machine: str, labels: Sequence[str], digest: str, seed: int) -> Learned:
+def random_policy(machine: str, labels: Sequence[str], blocks: str, seed: int, source: str = "") -> Learned:
     """A policy with tables at random."""
     rng = random.Random(seed)
     encodings = rng.choice((("base",), ("sort", "base"), ("sort",), ()))
     tables = tuple(random_table(len(labels), encoding, seed) for encoding in encodings)
     expensive = tuple(k for k in range(len(labels)) if rng.random() < 0.3)
-    return Learned(machine, tuple(labels), expensive, digest, tables)
+    return Learned(machine, tuple(labels), expensive, source, blocks, tables)
 
 
-def of_plan(plan: TaskPlan, seed: int) -> Learned:
+def of_plan(plan: TaskPlan, seed: int, source: str = "") -> Learned:
     """A policy at random for a program of tasks."""
     labels = [block.label for block in plan.blocks if block not in plan.first]
-    return random_policy(TASKS, labels, fingerprint.of_tasks(plan.program), seed)
+    return random_policy(TASKS, labels, fingerprint.of_tasks(plan.program), seed, source)
 
 
 def of_call(f: Any, args: Sequence[Any], seed: int) -> Learned:
     """A policy at random for a batched function and a call of it."""
     assert isinstance(f, pcbatch.Batched)
     program, _ = f._programs.of_call(tuple(args), {})
+    source = source_of(f.fn)
     if program.tasks is not None:
-        return of_plan(program.tasks.plan(single=False), seed)
+        return of_plan(program.tasks.plan(single=False), seed, source)
     stack = program.stages.opt
-    return random_policy(LANES, [block.label for block in stack.blocks], fingerprint.of_lanes(stack), seed)
+    return random_policy(LANES, [block.label for block in stack.blocks], fingerprint.of_lanes(stack), seed, source)

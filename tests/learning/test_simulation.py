@@ -123,7 +123,7 @@ def test_a_machine_of_lanes_makes_the_visits_that_are_simulated() -> None:
     f = pcbatch.batch(slow).with_options(modes=pcbatch.Dense(), stats=True, emitter="guard")
     n, k = jnp.array([3, 9, 1, 7, 4]), jnp.array([10, 3, 17, 9, 30])
     program, given = f._programs.of_call((n, k), {})
-    task = learn.of_lanes(program, given)
+    task = learn.of_lanes(program, given, "")
     want = f(n, k)
     np.testing.assert_array_equal(want, [slow(int(a), int(b)) for a, b in zip(n, k, strict=True)])
     for seed in range(3):

@@ -1,12 +1,14 @@
-"""What identifies the program of a learned policy: its blocks, the functions they are of, how they follow one another.
+"""What identifies the program of a learned policy: the source, and the blocks with how they follow one another.
 
-Shapes, constants and what blocks compute do not count: a policy serves arguments of other sizes and other weights, and
-the programs that transformations of JAX make of a function.
+A policy of another source is refused. One source may have several sets of blocks: containers that have grown, arguments
+that `vmap` maps and other sizes may lead to other blocks. A policy is that of one of them, and others run without it.
+Shapes, constants and what blocks compute do not count.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import assert_never
 
 from pcbatch.ir.ops import Fail, Jump, Return
@@ -27,14 +29,20 @@ from pcbatch.ir.tasks import (
 )
 
 
+def of_text(name: str, lines: Iterable[str]) -> str:
+    """Return the digest of the source of a function; layout and comments of whole lines do not count."""
+    stripped = (line.strip() for line in lines)
+    return _digest([name, *(line for line in stripped if line and not line.startswith("#"))])
+
+
 def of_lanes(program: StackProgram) -> str:
-    """Return the digest of a program of lanes."""
+    """Return the digest of the blocks of a program of lanes."""
     lines = [f"{b.label} {b.function} {_stack_end(b.terminator)}" for b in program.blocks]
     return _digest([f"lanes {program.entry}", *lines])
 
 
 def of_tasks(program: TaskProgram) -> str:
-    """Return the digest of a program of tasks."""
+    """Return the digest of the blocks of a program of tasks."""
     lines = []
     for block in program.blocks:
         begun = [f"{'for' if isinstance(op, Spawn) else 'into'} {_way(op.way)}" for op in spawns(block)]

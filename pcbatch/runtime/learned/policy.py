@@ -42,7 +42,8 @@ class Learned:
         machine: "tasks" if calls run side by side, "lanes" if not.
         labels: the labels of the blocks, in the order of the digits of a state.
         expensive: the numbers of the blocks that the default rule leaves for last.
-        fingerprint: what identifies the program.
+        source: what identifies the source of the function.
+        blocks: what identifies the blocks.
         tables: from fine to coarse.
         summary: the visits that it made when it was learned, beside those of fixed policies and the lower bound.
 
@@ -54,7 +55,8 @@ class Learned:
     machine: str
     labels: tuple[str, ...]
     expensive: tuple[int, ...]
-    fingerprint: str
+    source: str
+    blocks: str
     tables: tuple[StateTable, ...]
     summary: Summary | None = field(default=None, compare=False)
 
@@ -141,7 +143,8 @@ class Learned:
             "machine": self.machine,
             "labels": self.labels,
             "expensive": self.expensive,
-            "fingerprint": self.fingerprint,
+            "source": self.source,
+            "blocks": self.blocks,
             "tables": [[t.encoding, t.states, t.actions] for t in self.tables],
             "summary": None if self.summary is None else self.summary.fields(),
         }
@@ -157,6 +160,9 @@ class Learned:
         tables = tuple(
             StateTable(e, tuple(map(tuple, states)), tuple(actions)) for e, states, actions in found["tables"]
         )
-        summary = None if found["summary"] is None else Summary.of_fields(found["summary"])
+        try:
+            summary = None if found["summary"] is None else Summary.of_fields(found["summary"])
+        except (KeyError, TypeError):
+            raise policy_file.damaged(str(path)) from None
         labels, expensive = tuple(found["labels"]), tuple(found["expensive"])
-        return cls(found["machine"], labels, expensive, found["fingerprint"], tables, summary)
+        return cls(found["machine"], labels, expensive, found["source"], found["blocks"], tables, summary)

@@ -36,8 +36,13 @@ def of_json(text: str, path: str) -> Mapping[str, Any]:
         title = f"{short(path)} holds a learned schedule of version {short(found.get('version'))}, not {VERSION}"
         raise _refused(title, "learn it again with `pcbatch.learn_schedule`")
     if not _is_whole(found):
-        raise _refused(f"the learned schedule in {short(path)} is damaged", "learn it again, or copy the file again")
+        raise damaged(path)
     return found
+
+
+def damaged(path: str) -> UsageError:
+    """Return the error about a file whose fields are not those of a policy."""
+    return _refused(f"the learned schedule in {short(path)} is damaged", "learn it again, or copy the file again")
 
 
 def _is_whole(found: Mapping[str, Any]) -> bool:
@@ -47,7 +52,10 @@ def _is_whole(found: Mapping[str, Any]) -> bool:
         return False
     if not (_are_blocks(expensive, labels) and isinstance(tables, list) and found.get("machine") in MACHINES):
         return False
-    if not (isinstance(found.get("fingerprint"), str) and isinstance(found.get("summary"), dict | None)):
+    if not (
+        all(isinstance(found.get(key), str) for key in ("source", "blocks"))
+        and isinstance(found.get("summary"), dict | None)
+    ):
         return False
     return all(_is_table(table, labels) for table in tables)
 
