@@ -10,8 +10,8 @@ import numpy as np
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.usage import usage
-from pcbatch.compiler.learned import source_of
 from pcbatch.compiler.program import Program
+from pcbatch.compiler.schedules import source_of
 from pcbatch.ir.stack import StackProgram
 from pcbatch.learning import fixed, lane_trace
 from pcbatch.learning.q_learning import Learner, State, Training, in_order

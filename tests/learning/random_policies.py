@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pcbatch
-from pcbatch.compiler.learned import source_of
+from pcbatch.compiler.schedules import source_of
 from pcbatch.runtime.learned import fingerprint
 from pcbatch.runtime.learned.policy import LANES, TASKS, Learned, StateTable
 from pcbatch.runtime.tasks.plan import TaskPlan

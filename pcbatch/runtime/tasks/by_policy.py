@@ -18,11 +18,12 @@ from pcbatch.runtime.vm.block_body import Values
 class PolicyTrips(Trips):
     """The trips of a machine with a learned schedule."""
 
-    policy: Learned
+    policy: Learned | None = None
 
     def trip(self, s: Values) -> Values:
         """Return the state after one trip; a trip in which nothing has room to run changes nothing."""
         plan = self.machine.plan
+        assert self.policy is not None
         blocks = [block for block in plan.blocks if block not in plan.first]
         waiting = jnp.stack([self.available(s, block) for block in blocks])
         chosen = self.policy.chosen(waiting)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pcbatch.errors import InternalError
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.tasks import (
@@ -28,7 +27,7 @@ from pcbatch.ir.tasks import (
     ways,
 )
 from pcbatch.runtime.tasks import bodies, sites
-from pcbatch.runtime.tasks.sites import Results, Sites
+from pcbatch.runtime.tasks.sites import CannotRun, Results, Sites
 from pcbatch.runtime.vm.block_body import BlockCode
 
 # Columns besides those of variables; no variable has such a name.
@@ -149,7 +148,11 @@ def framed(program: TaskProgram) -> bool:
 
 
 def make(program: TaskProgram, single: bool) -> TaskPlan:
-    """Prepare a typed task program, for one example (`single`) or any number of them."""
+    """Prepare a typed task program, for one example (`single`) or any number of them.
+
+    Raises:
+        CannotRun: The machine of lists cannot run it.
+    """
     _refuse(program)
     places = sites.plan(program)
     stack = bodies.stack_program(program, {b.label: sent(b) for b in program.blocks}, single)
@@ -177,13 +180,13 @@ def make(program: TaskProgram, single: bool) -> TaskPlan:
 
 
 def _refuse(program: TaskProgram) -> None:
-    """Raise InternalError for what the machine cannot run."""
+    """Raise `CannotRun` for what the machine cannot run."""
     for block in program.blocks:
         for op in spawns(block):
             adds = isinstance(op, SpawnInto) or op.adds
             begun = (program.block(way.label) for way in ways(op.way) if isinstance(way, Start))
             if adds and any(target.function not in program.sums for target in begun):
-                raise InternalError(f"{block.label} adds the results of a function that is not in `sums`")
+                raise CannotRun(f"{block.label} adds the results of a function that is not in `sums`")
 
 
 def _columns(block: TaskBlock, has_frames: bool, roots: bool, several: bool) -> tuple[str, ...]:
@@ -248,7 +251,7 @@ def _families(program: TaskProgram, places: Sites) -> dict[str, Results]:
     def note(label: str, names: tuple[str, ...]) -> None:
         types = sites.storage(program, names)
         if found.setdefault(find(label), types) != types:
-            raise InternalError(f"{label}: results of different types")
+            raise CannotRun(f"{label}: results of different types")
 
     note(program.entry, program.results)
     for block in program.blocks:
@@ -265,5 +268,5 @@ def _families(program: TaskProgram, places: Sites) -> dict[str, Results]:
         root = find(block.label)
         families[root] = families.get(root, frozenset()) | {block.function in program.sums}
         if len(families[root]) > 1:
-            raise InternalError(f"{block.label}: a task of `sums` goes on in another function")
+            raise CannotRun(f"{block.label}: a task of `sums` goes on in another function")
     return {block.label: places.of(found[find(block.label)]) for block in program.blocks if find(block.label) in found}

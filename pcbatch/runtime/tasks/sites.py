@@ -19,6 +19,10 @@ from pcbatch.lowering.typing.jax_types import storage_type
 Types = tuple[ArrayType, ...]
 
 
+class CannotRun(Exception):
+    """A task program is valid, but the machine of lists has no places for its results: lanes run the function."""
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """The place in a frame of one variable of the block after the `sync`: a result at a slot, or a cell of its own."""
@@ -147,7 +151,7 @@ def _homes(
             for dsts in spawned:
                 for v, key in zip(dsts, places[storage(program, dsts)].keys, strict=True):
                     if v in waited and homes.setdefault(v, Home(key, slots[dsts])) != Home(key, slots[dsts]):
-                        raise InternalError(f"{target} finds {v} at two places")
+                        raise CannotRun(f"{target} finds {v} at two places")
     cells: dict[str, ArrayType] = {}
     for block in (block for block in program.blocks if block.joins):
         used: dict[ArrayType, int] = defaultdict(int)

@@ -32,9 +32,15 @@ Body = Callable[[Values], Values]
 
 @dataclass(frozen=True, slots=True)
 class Trips:
-    """The trips of a machine: `run` makes them until no record is left, or until no block has room to run."""
+    """The trips of a machine: `run` makes them until no record is left, or until no block has room to run.
+
+    Attributes:
+        machine: the machine.
+        stop: tells of a state, bool[], whether the run is to end before that; it may be asked within a trip.
+    """
 
     machine: Machine
+    stop: Callable[[Values], jax.Array] | None = None
 
     def run(self, state: Values) -> tuple[Values, jax.Array]:
         """Return the state after all trips, and their number, int32[]."""
@@ -127,6 +133,8 @@ class Trips:
         """Return how many records of a block may run now, int32[]."""
         machine = self.machine
         n: jax.Array = s[lists.count(block.label)]
+        if self.stop is not None:
+            n = jnp.where(self.stop(s), 0, n)
         for label, gain in machine.sizes.limited(machine.plan, block).items():
             capacity = machine.sizes.capacity(machine.plan, machine.plan.block(label))
             n = jnp.minimum(n, (capacity - s[lists.count(label)]) // gain)

@@ -1,4 +1,4 @@
-"""The schedules of a program: that of its lanes, and one that was learned for its tasks; a wrong one is refused."""
+"""The schedule of the lanes of a program, and the check of a learned one: that of another function is refused."""
 
 from __future__ import annotations
 
@@ -22,32 +22,31 @@ def source_of(fn: FunctionType) -> str:
     return fingerprint.of_text(fn.__name__, located.source.lines[node.lineno - 1 : node.end_lineno])
 
 
-def schedules(fn: FunctionType, stages: Stages, options: Options, fork: Forked) -> tuple[str | Policy, Learned | None]:
-    """Return the schedule of lanes, and that of tasks; None for the order of the machine itself.
+def lane_schedule(fn: FunctionType, stages: Stages, options: Options, fork: Forked) -> str | Policy:
+    """Return the schedule of lanes, and check a learned one; tasks have theirs in `fork`.
 
     Other blocks of the same source, as where containers have grown, run without the learned schedule.
 
     Raises:
-        UsageError: A learned schedule is that of another program. (PCB426)
+        UsageError: A learned schedule is that of another function. (PCB426)
     """
     chosen, name = options.schedule, fn.__name__
     if isinstance(chosen, str):
-        return stages.schedule, None
+        return stages.schedule
     if not isinstance(chosen, Learned):
-        return chosen, None
+        policy: Policy = chosen
+        return policy
     if options.strategy != "pc":
-        return stages.schedule, None
+        return stages.schedule
     if source_of(fn) != chosen.source:
         raise _of_another(name, chosen)
     if chosen.machine != TASKS:
-        fits = fingerprint.of_lanes(stages.opt) == chosen.blocks
-        return chosen if fits else stages.schedule, None
-    if fork.program is None:
+        return chosen if fingerprint.of_lanes(stages.opt) == chosen.blocks else stages.schedule
+    if fork.tasks is None:
         title = f"the schedule was learned for calls side by side, and `{name}` runs in lanes: {fork.reason}"
         help = 'write `fork="auto"`, or learn it again with the options that the function has now'
         raise usage("PCB426", title, help=help)
-    fits = fingerprint.of_tasks(fork.program) == chosen.blocks
-    return stages.schedule, chosen if fits else None
+    return stages.schedule
 
 
 def _of_another(name: str, policy: Learned) -> UsageError:
@@ -58,3 +57,8 @@ def _of_another(name: str, policy: Learned) -> UsageError:
         f"it knows {len(policy.labels)} blocks{learned}; a change of the source makes another program",
         help="learn it again: `policy = pcbatch.learn_schedule(f, *samples)`",
     )
+
+
+def order_for(options: Options) -> str:
+    """The schedule that blocks are ordered for; a policy of the user's gets the order that ours would have."""
+    return options.schedule if isinstance(options.schedule, str) else "auto"
