@@ -43,8 +43,8 @@ class Simulation:
     def share(self, block: int) -> float:
         """Return the share that waits, of the executions of a block that need no more of the same block.
 
-        If it is 1 some shortest run begins with a visit of this block: the first visit of the block in a shortest run
-        holds nothing that does not wait already, so that it may as well be made now.
+        If it is 1, and a visit has room for all of it, some shortest run begins with a visit of this block: the first
+        visit of the block in a shortest run holds nothing that does not wait already, so it may as well be made now.
         """
         return float(self.waiting[block] / self.front[block])
 
@@ -84,7 +84,7 @@ Choose = Callable[[Simulation], int]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The visits of a run of each block, and the share of the visits at which `Simulation.share` was 1."""
+    """The visits of a run of each block, and the share of the visits that took all of what could wait."""
 
     visits: Ints
     sufficient: float
@@ -101,7 +101,7 @@ def simulate(graph: TaskGraph, choose: Choose, examples: Ints | None = None) -> 
     whole = 0
     while run.live:
         block = choose(run)
-        whole += run.waiting[block] == run.front[block]
+        whole += run.waiting[block] == run.front[block] <= graph.widths[block]
         run.visit(block)
     total = int(run.visits.sum())
     return Outcome(run.visits, whole / total if total else 1.0)
