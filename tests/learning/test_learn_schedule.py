@@ -193,6 +193,11 @@ def test_a_schedule_is_refused_for_another_function() -> None:
         pcbatch.batch(picky).with_options(schedule=policy)(jnp.arange(3))
 
 
+def test_the_class_is_no_schedule() -> None:
+    with pytest.raises(pcbatch.UsageError, match="`pcbatch.learn_schedule"):
+        pcbatch.batch(picky).with_options(schedule=pcbatch.Learned)
+
+
 def test_options_that_ask_for_lanes() -> None:
     f = pcbatch.batch(kinds).with_options(fork="always")
     some = trees(3, 0)

@@ -23,8 +23,9 @@ class PolicyTrips(Trips):
     def trip(self, s: Values) -> Values:
         """Return the state after one trip; a trip in which nothing has room to run changes nothing."""
         plan = self.machine.plan
-        assert self.policy is not None
         blocks = [block for block in plan.blocks if block not in plan.first]
+        if self.policy is None or tuple(block.label for block in blocks) != self.policy.labels:
+            return Trips.trip(self, s)
         waiting = jnp.stack([self.available(s, block) for block in blocks])
         chosen = self.policy.chosen(waiting)
         for k, block in enumerate(blocks):
