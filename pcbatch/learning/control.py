@@ -100,6 +100,8 @@ class _Slice:
         for op in spawns(block):
             yield from _conditions(op.way)
             needed = [k for k, dst in enumerate(op.dsts) if dst in awaited] if isinstance(op, Spawn) else results
+            if isinstance(op, Spawn) and op.row is not None and needed:
+                yield op.row
             for way in ways(op.way):
                 if isinstance(way, Give):
                     yield from (way.values[k] for k in sorted(needed))

@@ -23,6 +23,7 @@ from pcbatch.lowering.typing.jax_types import from_storage, to_storage
 from pcbatch.runtime.learned import fingerprint
 from pcbatch.runtime.learned.policy import LANES, TASKS, Learned, StateTable
 from pcbatch.runtime.learned.summary import BlockVisits, Summary
+from pcbatch.runtime.tasks.by_policy import chosen_among
 from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.trip import Trips
@@ -175,7 +176,7 @@ def of_tasks(tasks: TaskExecutable, examples: Sequence[Mapping[str, object]], so
     for k, args in enumerate(examples):
         tracer.trace(k, args)
     whole = tracer.graph(tuple(trips.widths(block)[0] for block in plan.blocks))
-    chosen = [block for block in plan.blocks if block not in plan.first]
+    chosen = chosen_among(plan)
     graph = without(whole, [block.number for block in chosen])
     costs = block_costs(plan.stack)
     dear = [k for k, block in enumerate(chosen) if block.expensive]
@@ -244,7 +245,7 @@ def block_costs(program: StackProgram) -> Mapping[str, float]:
 
 
 def without(graph: TaskGraph, kept: Sequence[int]) -> TaskGraph:
-    """Return the graph of some blocks; the others run before all of them."""
+    """Return the graph of some blocks; the others run before all of them, or after."""
     new = {kind: k for k, kind in enumerate(kept)}
     places: dict[int, int] = {}
     for v, kind in enumerate(graph.types.tolist()):

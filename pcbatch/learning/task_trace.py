@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from pcbatch.ir.interpret_tasks import with_row
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import (
     Finish,
@@ -51,12 +52,14 @@ class _Frame:
     sync: tuple[str, Values] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Place:
-    """Where the results of a task go."""
+    """Where the results of a task go: places of a frame, or a row of arrays there."""
 
     frame: _Frame
     dsts: tuple[str, ...]
+    row: int | None = None
+    filled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +118,10 @@ class Tracer:
             match op:
                 case OpenFrame():
                     frame = _Frame(task.place.frame, task.place.dsts)
-                case Spawn(dsts=dsts, way=way):
+                case Spawn(dsts=dsts, way=way, row=row):
                     assert frame is not None
-                    self._begin(_Place(frame, dsts), way, values, me)
+                    at = int(values[row]) if row in values else None
+                    self._begin(_Place(frame, dsts, at), way, values, me)
                 case SpawnInto(way=way):
                     self._begin(task.place, way, values, me)
         self._end(task, block, frame, values, me)
@@ -177,8 +181,13 @@ def _give(place: _Place, values: Sequence[Any]) -> None:
     """Put results at their places; a second one is a term of a sum. None: a value that decides nothing."""
     places = place.frame.places
     for dst, value in zip(place.dsts, values, strict=False):  # those of the example itself have no names
-        if value is not None:
+        if value is None:
+            continue
+        if place.row is not None:
+            places[dst] = with_row(places[dst], place.row, value, adds=place.filled)
+        else:
             places[dst] = places[dst] + value if dst in places else value
+    place.filled = True
 
 
 def _body(part: Control, record: Values, known: Values) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ import pcbatch
 from pcbatch.compiler.schedules import source_of
 from pcbatch.runtime.learned import fingerprint
 from pcbatch.runtime.learned.policy import LANES, TASKS, Learned, StateTable
+from pcbatch.runtime.tasks.by_policy import chosen_among
 from pcbatch.runtime.tasks.plan import TaskPlan
 
 MOST = 8  # blocks of which all states of "base" are in a table
@@ -47,7 +48,7 @@ def random_policy(machine: str, labels: Sequence[str], blocks: str, seed: int, s
 
 def of_plan(plan: TaskPlan, seed: int, source: str = "") -> Learned:
     """A policy at random for a program of tasks."""
-    labels = [block.label for block in plan.blocks if block not in plan.first]
+    labels = [block.label for block in chosen_among(plan)]
     return random_policy(TASKS, labels, fingerprint.of_tasks(plan.program), seed, source)
 
 

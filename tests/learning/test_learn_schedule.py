@@ -58,6 +58,17 @@ def picky(n):
     return picky(n - 2) * 0.5 + picky(n - 1)
 
 
+def branches(n):
+    """Calls whose results a loop appends to a list, and whose number is such a result."""
+    if n <= 1:
+        return n + 1
+    found = [branches(k) for k in range(n)]
+    total = branches(found[-1] % 3)
+    for x in found:
+        total = total + x % 7
+    return total
+
+
 LOOPS = (jnp.linspace(0.1, 1, 6), jnp.array([3, 7, 2, 9, 4, 12]))
 
 
@@ -143,6 +154,14 @@ def test_lists_that_grow_and_lanes_that_raise() -> None:
     assert result.status.tolist() == want.status.tolist()
     policy = pcbatch.learn_schedule(g, n, episodes=5)
     assert g.with_options(schedule=policy).run(n).status.tolist() == want.status.tolist()
+
+
+def test_results_that_a_loop_appends_to_a_list() -> None:
+    f = pcbatch.batch(branches).with_options(fork="always")
+    n = jnp.array([3, 1, 5, 4])
+    policy = pcbatch.learn_schedule(f, n, episodes=5)
+    assert f.with_options(schedule=policy)(n).tolist() == [branches(k) for k in n.tolist()]
+    assert policy.machine == "tasks"
 
 
 def test_shared_arguments_that_a_transformation_maps() -> None:

@@ -18,6 +18,7 @@ from pcbatch.learning.simulation import simulate
 from pcbatch.runtime.learned import encodings
 from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions
+from pcbatch.runtime.tasks.by_policy import chosen_among
 from pcbatch.runtime.vm import wide_counters
 from tests.learning import random_policies
 from tests.runtime import task_programs as programs
@@ -75,7 +76,7 @@ def machine_visits(
     outcome = tasks.run(args, lanes)
     plan = tasks.plan(single=False)
     counts = wide_counters.value(outcome.raw.counts[0])
-    chosen = [block.number for block in plan.blocks if block not in plan.first]
+    chosen = [block.number for block in chosen_among(plan)]
     return [int(counts[k]) for k in chosen], [np.asarray(x) for x in outcome.raw.values]
 
 

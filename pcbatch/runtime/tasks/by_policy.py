@@ -8,10 +8,15 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.learned.policy import Learned
-from pcbatch.runtime.tasks.plan import BlockPlan
+from pcbatch.runtime.tasks.plan import BlockPlan, TaskPlan
 from pcbatch.runtime.tasks.trip import I32, Trips, guarded, written
 from pcbatch.runtime.tasks.visit import visit
 from pcbatch.runtime.vm.block_body import Values
+
+
+def chosen_among(plan: TaskPlan) -> list[BlockPlan]:
+    """Return the blocks that a schedule chooses among; the others run before and after all trips."""
+    return [block for block in plan.blocks if block not in plan.first and block not in plan.last]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +27,7 @@ class PolicyTrips(Trips):
 
     def trip(self, s: Values) -> Values:
         """Return the state after one trip; a trip in which nothing has room to run changes nothing."""
-        plan = self.machine.plan
-        blocks = [block for block in plan.blocks if block not in plan.first]
+        blocks = chosen_among(self.machine.plan)
         if self.policy is None or tuple(block.label for block in blocks) != self.policy.labels:
             return Trips.trip(self, s)
         waiting = jnp.stack([self.available(s, block) for block in blocks])
