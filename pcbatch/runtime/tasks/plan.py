@@ -22,8 +22,8 @@ from pcbatch.ir.tasks import (
     TaskTerminator,
     after_jump,
     leaves,
+    spawn_reads,
     spawns,
-    way_reads,
     ways,
 )
 from pcbatch.runtime.tasks import bodies, sites
@@ -242,7 +242,7 @@ def sent(block: TaskBlock) -> tuple[str, ...]:
 
     def used() -> Iterator[str]:
         for op in spawns(block):
-            yield from way_reads(op.way)
+            yield from spawn_reads(op)
         yield from conditions(block.terminator)
         for leaf in leaves(block.terminator):
             match leaf:
@@ -286,25 +286,26 @@ def _families(program: TaskProgram, places: Sites) -> dict[str, Results]:
             parent[find(label)] = find(block.label)
     found: dict[str, sites.Types] = {}
 
-    def note(label: str, names: tuple[str, ...]) -> None:
-        types = sites.storage(program, names)
+    def note(label: str, names: tuple[str, ...], rows: Mapping[tuple[str, ...], int]) -> None:
+        types = sites.place_types(program, names, rows)
         if found.setdefault(find(label), types) != types:
             raise CannotRun(f"{label}: results of different types")
 
-    note(program.entry, program.results)
+    note(program.entry, program.results, {})
     for block in program.blocks:
         for op in spawns(block):
             if isinstance(op, Spawn):
                 for way in ways(op.way):
                     if isinstance(way, Start):
-                        note(way.label, op.dsts)
+                        note(way.label, op.dsts, places.rows)
         for leaf in leaves(block.terminator):
             if isinstance(leaf, Finish):
-                note(block.label, leaf.values)
+                note(block.label, leaf.values, {})
     families: dict[str, frozenset[bool]] = {}
     for block in program.blocks:
         root = find(block.label)
         families[root] = families.get(root, frozenset()) | {block.function in program.sums}
         if len(families[root]) > 1:
             raise CannotRun(f"{block.label}: a task of `sums` goes on in another function")
-    return {block.label: places.of(found[find(block.label)]) for block in program.blocks if find(block.label) in found}
+    by_types = {one.types: one for one in places.results}
+    return {block.label: by_types[found[find(block.label)]] for block in program.blocks if find(block.label) in found}

@@ -37,6 +37,14 @@ def put(array: Any, at: jax.Array, mask: jax.Array, value: Any) -> Any:
     return array.at[rows].set(value.astype(array.dtype), mode="drop", unique_indices=True)
 
 
+def put_rows(array: Any, at: jax.Array, slot: int, mask: jax.Array, value: Any) -> Any:
+    """Return an array [frames, slots, ...] with the rows of `value`, [width, rows, ...], from a slot on."""
+    nowhere = array.shape[0] + jnp.arange(at.shape[0], dtype=I32)
+    rows = jnp.where(mask, at, nowhere)
+    behind = slot + value.shape[1]
+    return array.at[rows, slot:behind].set(value.astype(array.dtype), mode="drop", unique_indices=True)
+
+
 def put_result(s: Values, key: str, dest: jax.Array, mask: jax.Array, value: Any) -> None:
     """Put results at their places."""
     s[key] = put(s[key], dest, mask, value)
