@@ -13,6 +13,7 @@ from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import pipeline, qualify
 from pcbatch.lowering.tasks.worth import Worth, worth
 from pcbatch.options import Options
+from pcbatch.runtime.costs import memory
 from pcbatch.runtime.learned import fingerprint
 from pcbatch.runtime.learned.policy import TASKS, Learned
 from pcbatch.runtime.tasks import CannotRun, TaskExecutable, TaskOptions
@@ -79,7 +80,8 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
         return None, pays.reason
     if learned is not None and fingerprint.of_tasks(program) != learned.blocks:
         learned = None  # other blocks of the same source
-    chosen = TaskOptions(limit=options.memory, for_one=pays.for_one, policy=learned)
+    limit = memory.share_of_device() if options.memory is None else options.memory
+    chosen = TaskOptions(limit=limit, for_one=pays.for_one, policy=learned)
     return TaskExecutable(program, chosen), pays.reason
 
 
