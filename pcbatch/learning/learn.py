@@ -204,7 +204,8 @@ def _examples(
     program: Program, tasks: TaskExecutable, given: Arguments, named: Mapping[str, str]
 ) -> list[dict[str, object]]:
     """The arguments of each example, by parameter of the tasks."""
-    args, mapped, types = program.args(given), program.mapped(given), tasks.program.types
+    args, types = program.args(given), tasks.program.types
+    mapped = program.mapped(args)
 
     def one(v: str, k: int) -> object:
         type_ = types[v]
