@@ -1,10 +1,11 @@
 """Networks of `examples.networks` in DyNet 2.2, with its automatic batching; a script for an environment without JAX.
 
-`build/dynet/bin/python benchmarks/networks_dynet.py FOLDER --autobatch 1 --repeats 5`: the folder holds `weights.npz` and
-`task.json`, as `benchmarks.networks` writes them; what is measured goes to `dynet.json` there.
+`build/dynet/bin/python benchmarks/networks_dynet.py FOLDER --autobatch 1 --repeats 5`: the folder holds `weights.npz`
+and `task.json`, as `benchmarks.networks` writes them; what is measured goes to `dynet.json` there.
 
-An example is a generator that yields where the network has to know a number. All examples go on to there, their questions
-are computed together, and they go on: so DyNet's batches are those of all examples, also where it has to decide.
+An example is a generator that yields where the network has to know a number. All examples go on to there, their
+questions are computed together, and they go on: so DyNet's batches are those of all examples, also where it has to
+decide.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def birnn(w, words):
 
     vectors = [w["embedding"][word] for word in words]
     before, after = read("forward", vectors), read("backward", vectors[::-1])[::-1]
-    return dy.concatenate([w.head(dy.concatenate([a, b])) for a, b in zip(before, after)])
+    return dy.concatenate([w.head(dy.concatenate([a, b])) for a, b in zip(before, after, strict=True)])
     yield
 
 
@@ -160,7 +161,7 @@ def drnn(w, seed):
         said += [w.head(h) for h in states]
         answers = yield dy.concatenate([w.layer(h, "stop", "stop_bias") for h in states])
         following = []
-        for k, (h, (parent, _, levels, more)) in enumerate(zip(states, wave)):
+        for k, (h, (parent, _, levels, more)) in enumerate(zip(states, wave, strict=True)):
             if answers[2 * k] > 0 and levels > 0:
                 following.append((h, zero, levels - 1, SIBLINGS - 1))
             if answers[2 * k + 1] > 0 and more > 0:
@@ -224,7 +225,7 @@ def graph(network, w, examples):
         if live:
             numbers = dy.concatenate(list(asked.values())).npvalue()
             sizes = np.cumsum([question.dim()[0][0] for question in asked.values()])[:-1]
-            for k, answer in zip(live, np.split(numbers, sizes)):
+            for k, answer in zip(live, np.split(numbers, sizes), strict=True):
                 answers[k] = answer.tolist()
     return results
 
@@ -239,10 +240,11 @@ def train(network, w, examples, labels):
     """The mean loss, and its gradient, which stays in the parameters."""
     dy.renew_cg()
     losses = []
-    for scores, label in zip(graph(network, w, examples), labels):
+    for scores, label in zip(graph(network, w, examples), labels, strict=True):
         if isinstance(label, list):
             rows = parts(scores, len(label))
-            surprise = dy.esum([dy.pickneglogsoftmax(row, tag) for row, tag in zip(rows, label)]) * (1 / len(label))
+            of_tags = [dy.pickneglogsoftmax(row, tag) for row, tag in zip(rows, label, strict=True)]
+            surprise = dy.average(of_tags)
         else:
             surprise = dy.pickneglogsoftmax(scores, label)
         losses.append(surprise)
