@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("NPROC", "1")
-
 import jax
 import numpy as np
 
@@ -151,7 +149,7 @@ def row(name: str, settings: Settings, found: Mapping[str, Measured], ways: Sequ
         if way not in found:
             return "-"
         ms, batches = 1e3 * found[way].seconds, found[way].batches
-        return f"{ms:.3g}" + (f" ({batches:,})" if batches is not None else "")
+        return f"{ms:.{1 if ms >= 10 else 2}f}" + (f" ({batches:,})" if batches is not None else "")
 
     return f"| {name}, {settings.hidden}, {settings.batch} | " + " | ".join(map(cell, ways)) + " |"
 
@@ -166,6 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--training", action="store_true", help="the mean loss and its gradient")
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args(arguments)
+    os.environ.setdefault("NPROC", "1")  # before the first computation
     ways = [LANES, TASKS, *WAYS_OF_DYNET, TORCH]
     print(f"device {jax.devices()[0].device_kind}; milliseconds, and batches in brackets")
     print("| network, hidden, batch | " + " | ".join(ways) + " |\n|" + "---|" * (1 + len(ways)), flush=True)
