@@ -22,6 +22,7 @@ from pcbatch.runtime.vm.block_body import Values
 
 I32 = jnp.int32
 PARTS, LEAST_CHEAP = 4, 64
+MOST_LARGE = 64  # records of the widest visits of blocks of which each record is much work
 WIDE, NARROWER = 512, 8  # from that width on a cheap block is emitted at such a part of it, too
 MOST, LEAST = 256, 8  # records of the widest and the narrowest visits that expensive blocks are emitted for
 FAILED_AT = "failed:trip"  # key in the loop: the last trip before which no task had failed
@@ -47,7 +48,7 @@ class Trips:
 
         def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
             s, before, trips = c
-            go: jax.Array = (self.waiting(s) > 0) & (s[VISITS] != before)
+            go: jax.Array = (self.waiting(s, self._of_trips) > 0) & (s[VISITS] != before)
             return go & (s[FAILED_AT] * 2 + PATIENCE > trips) if fails else go
 
         def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
@@ -63,7 +64,15 @@ class Trips:
         first = {FAILED_AT: jnp.zeros((), I32)} if fails else {}
         start = ({**state, **first}, state[VISITS] - 1, jnp.zeros((), I32))
         s, _, trips = lax.while_loop(going, trip, start)
-        return {key: s[key] for key in state}, trips
+        s = {key: s[key] for key in state}
+        for block in self.machine.plan.last:
+            s = self._drain(s, [block], patience=None)
+        return s, trips
+
+    @property
+    def _of_trips(self) -> list[BlockPlan]:
+        """The blocks that trips run."""
+        return [block for block in self.machine.plan.blocks if block not in self.machine.plan.last]
 
     def waiting(self, s: Values, blocks: Sequence[BlockPlan] | None = None) -> jax.Array:
         """Return the number of records on the lists of blocks (None: of all), int32[]."""
@@ -72,7 +81,7 @@ class Trips:
 
     def trip(self, s: Values) -> Values:
         """Return the state after one trip."""
-        blocks = [block for block in self.machine.plan.blocks if block not in self.machine.plan.first]
+        blocks = [block for block in self._of_trips if block not in self.machine.plan.first]
         cheap = [block for block in blocks if not block.expensive]
         cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
         dear = [block for block in blocks if block.expensive]
@@ -121,6 +130,8 @@ class Trips:
     def widths(self, block: BlockPlan) -> tuple[int, ...]:
         """Return the widths at which a block is emitted, from wide to narrow."""
         width = self.machine.sizes.width
+        if block.expensive and block.large:
+            return _halves(min(width, MOST_LARGE), PARTS, 1)
         if block.expensive:
             return _halves(min(width, MOST), 2, LEAST)
         if any(other.expensive for other in self.machine.plan.blocks):  # these wait for what cheap visits send them
@@ -152,10 +163,10 @@ class Trips:
         frames than that.
         """
         plan = self.machine.plan
-        alone = self.waiting(s, [other for other in plan.blocks if not other.takes]) == 0
+        alone = self.waiting(s, [other for other in self._of_trips if not other.takes]) == 0
         mine = _top(s, block)
         for other in plan.blocks:
-            if other.takes and other is not block:
+            if other.takes and other is not block and other not in plan.first:
                 theirs = _top(s, other)
                 alone = alone & (mine > theirs if other.number < block.number else mine >= theirs)
         return alone
