@@ -214,7 +214,9 @@ def _bind_run(
     names = (*mapped, *shared)
     run = Run(program, names, tuple(v in mapped for v in names), lanes, through, end is not None, spread=spread)
     operands = [*mapped.values(), *shared.values(), *([] if end is None else [end])]
-    raw: RawResult = jax.tree.unflatten(run.structure(), bind(run, *map(jnp.asarray, operands)))
+    # JAX would differentiate what `asarray` does to an array, too, where there is no `jit` around.
+    arrays = (x if isinstance(x, jax.Array) else jnp.asarray(x) for x in operands)
+    raw: RawResult = jax.tree.unflatten(run.structure(), bind(run, *arrays))
     return raw
 
 
