@@ -25,7 +25,7 @@ from pcbatch.transforms.primitive.batching import unfolded_outs
 from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
 from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation
-from pcbatch.transforms.recorded_run import TRACED_BYTES, TRACED_VISITS, RunOperation, leaves_like
+from pcbatch.transforms.recorded_run import TRACED_VISITS, RunOperation, leaves_like
 from pcbatch.transforms.tape.recorder import round_up
 from pcbatch.transforms.tasks.plan import FRAMES, FULL, JOINS, ROOTS, TODO, VISITS, TaskTape, plan_task_tape, tapeable
 from pcbatch.transforms.tasks.recorder import SERIAL_OF, TapeRoom, TaskRecorder, traced_room
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 FIRST_ROWS = 32  # rows of a block for each example that a tape which can grow has room for at first
 LEAST_ROWS = 1024
+TRACED_BYTES = 2**23  # of a tape that cannot grow, unless there are no more rows for each example than `USUAL_ROWS`
+USUAL_ROWS = 48
 
 
 def by_tasks(run: Run) -> bool:
@@ -111,11 +113,10 @@ class TaskRecordedRun(RunOperation):
 
     def _visits(self, lanes: int) -> int:
         """Rows of each block for each example, where the tape cannot grow."""
-        visits = self.executable.options.max_tape
-        if visits is None:
-            size = max(1, sum(block.bytes() for block in self.tape.blocks))
-            visits = max(16, min(TRACED_VISITS, TRACED_BYTES // (lanes * size)))
-        return visits
+        visits = self.executable.options.max_tape or TRACED_VISITS
+        size = max(1, sum(block.bytes() for block in self.tape.blocks))
+        # Lanes have the gradient where that is too little; to fill much more takes longer than to undo what is recorded.
+        return min(visits, max(USUAL_ROWS, TRACED_BYTES // (lanes * size)))
 
     def impl(self, *args: Any) -> Sequence[Any]:
         raw, parts = recording(self.tasks, self.tape).run(self.task_arguments(*args), self.run.lanes)
