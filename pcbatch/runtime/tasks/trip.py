@@ -128,10 +128,14 @@ class Trips:
 
     def widths(self, block: BlockPlan) -> tuple[int, ...]:
         """Return the widths at which a block is emitted, from wide to narrow."""
-        width = self.machine.sizes.width
+        width, plan = self.machine.sizes.width, self.machine.plan
+        if block in plan.first or block in plan.last:  # all examples have come when it runs
+            return (min(width, max(LEAST, 1 << (self.machine.sizes.lanes - 1).bit_length())),)
+        if block.expensive and block.finishes_only:  # only the last of several visits in a row is narrow
+            return _halves(min(width, MOST), 4, LEAST)
         if block.expensive:
             return _halves(min(width, MOST), 2, LEAST)
-        if any(other.expensive for other in self.machine.plan.blocks):  # these wait for what cheap visits send them
+        if any(other.expensive for other in plan.blocks):  # these wait for what cheap visits send them
             return _halves(width, PARTS, LEAST_CHEAP)
         return (width, width // NARROWER) if width >= WIDE else (width,)
 
