@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -15,7 +15,9 @@ from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_type, to_storage
 from pcbatch.runtime.costs import xla_options
+from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.tasks import plan, pool, sizes, state
+from pcbatch.runtime.tasks.by_policy import PolicyTrips
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.sizes import Sizes
@@ -27,6 +29,7 @@ from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
 from pcbatch.runtime.vm.run_once import run_once
 
 GROWN = 8
+BEGINNING = 2**26  # bytes of all arrays, above which a machine begins with fewer frames and narrower visits
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class TaskOptions:
         max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
         limit: how large they may be in any case; None: as large as that.
         stats: whether visits are counted.
+        policy: the learned schedule; None: the order of the machine itself.
         for_one: whether one example is to run so.
     """
 
@@ -51,6 +55,7 @@ class TaskOptions:
     max_bytes: int = 2**28
     limit: int | None = None
     stats: bool = False
+    policy: Learned | None = None
     for_one: bool = True
 
 
@@ -71,6 +76,7 @@ class TaskExecutable:
     program: TaskProgram
     options: TaskOptions = TaskOptions()
     _sizes: dict[int, Sizes] = field(default_factory=dict)  # of the last run, by number of examples
+    _chosen: dict[int, Sizes] = field(default_factory=dict)
     _jitted: dict[Any, Any] = field(default_factory=dict)
     _kept: dict[Sizes, Values] = field(default_factory=dict)
 
@@ -128,7 +134,14 @@ class TaskExecutable:
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
         o = self.options
-        return sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room)
+        now = sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room)
+        if (o.width, o.frames, o.reserve, o.room) != (None,) * 4:
+            return now
+        if lanes not in self._chosen:
+            while self._bytes(now) > BEGINNING and now.smaller() != now:
+                now = now.smaller()
+            self._chosen[lanes] = now
+        return self._chosen[lanes]
 
     def may_have(self, larger: Sizes, lanes: int) -> bool:
         """Whether the arrays of a run of so many examples may become so large."""
@@ -202,12 +215,17 @@ class TaskExecutable:
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self.stored(args, now.lanes)
         s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example, end), s)
-        loop = Trips(self.machine(now, fixed, isolate))
+        loop = self.trips(self.machine(now, fixed, isolate))
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
         failed, unfinished = self.unfinished(prepared, now, s, left)
         # What is left of examples of which some have failed may have no end: lanes find that out.
         return self.result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
+
+    def trips(self, machine: Machine, stop: Callable[[Values], jax.Array] | None = None) -> Trips:
+        """Return the trips of a machine, by the learned schedule if there is one; `stop`: see `Trips`."""
+        policy = self.options.policy
+        return Trips(machine, stop) if policy is None else PolicyTrips(machine, stop, policy)
 
     def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> Machine:
         """Return the machine of these sizes; `fixed`: what `stored` gives first; `isolate`: see `advance`."""
