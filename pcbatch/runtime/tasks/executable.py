@@ -78,6 +78,7 @@ class TaskExecutable:
     options: TaskOptions = TaskOptions()
     _sizes: dict[int, Sizes] = field(default_factory=dict)  # of the last run, by number of examples
     _chosen: dict[int, Sizes] = field(default_factory=dict)
+    _in_bytes: dict[Sizes, int] = field(default_factory=dict)
     _jitted: dict[Any, Any] = field(default_factory=dict)
     _kept: dict[Sizes, Values] = field(default_factory=dict)
 
@@ -193,8 +194,11 @@ class TaskExecutable:
         return state.grown(self.plan(old.lanes == 1), old, new, s, self.options.stats)
 
     def _bytes(self, now: Sizes) -> int:
-        """The size of all arrays together."""
-        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self.empty, now))))
+        """The size of all arrays together; asked for in every call."""
+        if now not in self._in_bytes:
+            arrays = jax.eval_shape(partial(self.empty, now))
+            self._in_bytes[now] = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(arrays))
+        return self._in_bytes[now]
 
     def advance(
         self,
