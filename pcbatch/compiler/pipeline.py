@@ -47,7 +47,8 @@ from pcbatch.lowering.cfg_passes import (
     wrap_entry,
 )
 from pcbatch.lowering.diagnose import check_ownership, check_types
-from pcbatch.lowering.jaxpr_passes import rng_by_lane, unroll_threefry
+from pcbatch.lowering.left_out import runs
+from pcbatch.lowering.jaxpr_passes import fuse_products, rng_by_lane, unroll_threefry
 from pcbatch.lowering.stack_passes import (
     block_layout,
     hoist_uniform,
@@ -239,6 +240,8 @@ def _compile(
     # Decided on the program as it was before reordering, and once: the estimate may depend on the order.
     schedule = block_layout.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(block_layout.run(opt, schedule), "order")
+    if runs("fuse_products"):
+        opt = _after(opt, fuse_products.run(opt), "fuse_products")
     # Last, because it makes draws look more expensive than they are. It changes only the jaxprs of primitives.
     for draws in (unroll_threefry, rng_by_lane):
         optimised, opt = draws.run_cfg(optimised), draws.run(opt)
