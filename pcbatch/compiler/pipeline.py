@@ -29,6 +29,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.cfg_passes import (
     auto_inline,
+    clone_shared,
     copy_propagation,
     dead_code,
     enter_loops,
@@ -232,7 +233,10 @@ def _compile(
     optimised = cfg
     for run in CFG_PASSES:
         optimised = _after(optimised, run(optimised), run.__module__)
-    inlined = _inlined(optimised)
+    cloned = optimised
+    if args is not None and runs("clone_shared"):
+        cloned = _after(optimised, clone_shared.run(optimised, shared_leaves), "clone_shared")
+    inlined = _inlined(cloned)
     stack = checked(storage_classes.run(lower_calls.run(inlined)), "lower_calls")
     qualified = _qualified(cfg, stack, shared_leaves)
     opened, captures = lift_captures.run(stack)
