@@ -86,7 +86,7 @@ class Options:
     schedule: Any = "auto"
     emitter: str = "auto"
     modes: Any = None
-    fork: str = "never"
+    fork: str = "auto"
     max_depth: int | None = None
     max_steps: int | None = None
     max_length: int | None = None

@@ -63,8 +63,8 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         emitter: "auto", "guard", "port" or "mask": how blocks are dispatched.
         modes: how blocks are computed (by "guard"): None (chosen by cost), a `pcbatch.Dense()`, `Few(width)` or
             `Strips(width)` for all, or a dict from a text in a block's source, or its label, to one of these.
-        fork: whether independent calls of one example run side by side, as in `f(left) + f(right)`: "never", "auto"
-            (where that is possible) or "always" (UsageError where it is not).
+        fork: whether independent calls of one example run side by side, as in `f(left) + f(right)`: "auto" (where that
+            is possible and estimated to pay), "always" (UsageError where it is impossible) or "never".
         max_depth: frames that a lane may have open. A lane may make at least as many nested calls; a call that returns
             at once, or whose body was copied to where it is called, opens none. None: stacks grow as needed (inside
             `jit`: 64).

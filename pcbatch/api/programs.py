@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from pcbatch.api.repeated_calls import RepeatedCalls, key_of
 from pcbatch.call.arguments import Arguments, prepare, types_of_fixed
 from pcbatch.call.placement import requested_devices
 from pcbatch.call.signature import checked_names, signature
@@ -44,6 +45,7 @@ class Programs:
     methods: dict[str, Programs] = field(default_factory=dict)  # by what the object is to the program
     compiling: RLock = field(default_factory=RLock)  # a second thread waits for the first
     capacities: dict[Any, int] = field(default_factory=dict)  # of containers, that runs of a signature have needed
+    repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
 
     @property
     def name(self) -> str:
@@ -73,7 +75,9 @@ class Programs:
                 self.methods[kind] = self.with_options(**_method_options(self.fn, self.options, kind))
             m = self.methods[kind]
         # Not by `dataclasses.replace`, which is slower: every call of a method comes by here.
-        return Programs(m.fn, m.options, m.is_batched, (instance,), m.cache, m.methods, m.compiling, m.capacities)
+        return Programs(
+            m.fn, m.options, m.is_batched, (instance,), m.cache, m.methods, m.compiling, m.capacities, m.repeated
+        )
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
         """Take `devices=` and `mesh=` out of the keyword arguments of a call, unless the function has such parameters.
@@ -103,8 +107,18 @@ class Programs:
 
     def of_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], repeats: bool = True) -> tuple[Program, Arguments]:
         """The program that a call runs, and the call's arguments as leaves; see `program`."""
+        if inside_primitive() or self.options.max_length is not None or self.capacities:  # a run may need another one
+            call = self.prepare(args, kwargs)
+            return self.program(call, repeats), call
+        leaves, key = key_of((*self.fixed, *args), kwargs, (settings(), self.fn.__code__))
+        plan = None if key is None else self.repeated.find(key, leaves)
+        if plan is not None:
+            return plan.program, plan.arguments(leaves)
         call = self.prepare(args, kwargs)
-        return self.program(call, repeats), call
+        program = self.program(call, repeats)
+        if key is not None:
+            self.repeated.remember(key, leaves, call, program)
+        return program, call
 
     def program(self, call: Arguments, repeats: bool = True) -> Program:
         """The program for the signature of a call; compiles it if it is new.

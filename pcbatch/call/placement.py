@@ -51,7 +51,7 @@ def _refuse_inside_shard_map() -> None:
 
 def placement_of(wanted: Devices, given: Arguments) -> Devices:
     """The devices that the lanes of a call run on. `wanted`: those that the call asks for."""
-    sharding = _sharding_of_lanes(given)
+    sharding = None if given.on_one_device else _sharding_of_lanes(given)
     if wanted is None or (sharding is None and is_default(wanted)):
         return sharding
     return _in_trace(wanted, given) if is_tracing(given.arrays) else wanted

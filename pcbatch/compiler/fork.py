@@ -1,4 +1,4 @@
-"""Whether a function runs as tasks: its program of tasks, or the reason why it has none."""
+"""Whether a function runs as tasks: the executable of its tasks, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from dataclasses import dataclass
 
 from pcbatch.call.usage import usage
 from pcbatch.compiler.pipeline import Stages
+from pcbatch.errors import InternalError
 from pcbatch.ir.cfg import CfgProgram
-from pcbatch.ir.tasks import TaskProgram
 from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import pipeline, qualify
-from pcbatch.lowering.tasks.worth import worth
+from pcbatch.lowering.tasks.worth import Worth, worth
 from pcbatch.options import Options
+from pcbatch.runtime.tasks import CannotRun, TaskExecutable, TaskOptions
 
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The outcome of the option `fork`: a program or the reason why there is none, and whether one example runs so."""
+    """The outcome of the option `fork`: a program of tasks, or none, and the reason."""
 
-    program: TaskProgram | None
+    tasks: TaskExecutable | None
     reason: str
-    for_one: bool = True
 
 
+ALWAYS = Worth(True, 'the option is `fork="always"`', True)
 NOT_FORKED = Forked(None, 'the option is `fork="never"`')
 
 
@@ -43,20 +44,37 @@ def forked(name: str, stages: Stages, options: Options, shared: Iterable[str]) -
         return NOT_FORKED
     captured = "it captures values of a function that JAX traces" if stages.captures else None
     reason = _against(options) or captured or qualify.why_not(stages.inlined_cfg)
-    program = None
+    tasks = None
     if reason is None:
-        cfg = rng_by_lane.run_cfg(stages.inlined_cfg)
-        program = pipeline.run(cfg, _shared_leaves(stages, cfg, frozenset(shared)))
-        reason = "no two of its calls are ever independent of each other"
-    if program is None and options.fork == "always":
+        tasks, reason = _attempt(stages, options, frozenset(shared))
+    if tasks is None and options.fork == "always":
         title = f'`{name}` cannot run with `fork="always"`: {reason}'
         raise usage("PCB401", title, help='write `fork="auto"`, which runs calls side by side where that is possible')
+    return Forked(tasks, reason)
+
+
+def _attempt(stages: Stages, options: Options, shared: frozenset[str]) -> tuple[TaskExecutable | None, str]:
+    """The executable of tasks, or why there is none; with "auto" a fault of ours is such a reason, as lanes can run."""
+    try:
+        return _executable(stages, options, shared)
+    except CannotRun as error:
+        return None, f"the machine of lists has no place for its results: {error}"
+    except InternalError as error:
+        if options.fork == "always":
+            raise
+        return None, f"a fault of pcbatch, please report it: {str(error).splitlines()[0]}"
+
+
+def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tuple[TaskExecutable | None, str]:
+    """The executable of tasks of a function that may have one, or why it has none."""
+    cfg = rng_by_lane.run_cfg(stages.inlined_cfg)
+    program = pipeline.run(cfg, _shared_leaves(stages, cfg, shared))
     if program is None:
-        return Forked(None, reason or "")
-    pays = worth(program)
-    if options.fork == "always":
-        return Forked(program, 'the option is `fork="always"`')
-    return Forked(program if pays.pays else None, pays.reason, pays.for_one)
+        return None, "no two of its calls are ever independent of each other"
+    pays = worth(program) if options.fork == "auto" else ALWAYS
+    if not pays.pays:
+        return None, pays.reason
+    return TaskExecutable(program, TaskOptions(limit=options.memory, for_one=pays.for_one)), pays.reason
 
 
 def _against(options: Options) -> str | None:

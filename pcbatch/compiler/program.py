@@ -44,7 +44,7 @@ from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.local_strategy.executor import LocalExecutable, needs_pc
 from pcbatch.runtime.sharding.ambient_mesh import ambient_mesh, run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, partition_spec
-from pcbatch.runtime.tasks.chunks import run_chunks
+from pcbatch.runtime.tasks.chunks import CHUNK, run_chunks
 from pcbatch.runtime.tasks.executable import TaskExecutable
 from pcbatch.runtime.tasks.fallback import completed
 from pcbatch.runtime.vm import wide_counters
@@ -178,21 +178,33 @@ class Program:
             program = self._operation(args)
             if program is not None:
                 return traced_run(program, args, given.lanes, mesh=without_explicit_axes(where))
-            if self.tasks is not None and where is None and (given.lanes > 1 or self.forked.for_one):
-                return self._run_tasks(self.tasks, args, given)
+            if (tasks := self._tasks_for(given)) is not None:
+                return self._run_tasks(tasks, args, given, where)
             outcome = self.executable.run(args, given.lanes, without_explicit_axes(where))
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
         return self._execute(given, where, run)
 
-    def _run_tasks(self, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments) -> RawResult:
+    def _tasks_for(self, given: Arguments) -> TaskExecutable | None:
+        """The executable of tasks, if it is to run a call outside traces."""
+        return self.tasks if self.tasks is not None and self.tasks.takes(min(given.lanes, CHUNK)) else None
+
+    def _run_tasks(
+        self, tasks: TaskExecutable, args: Mapping[str, Any], given: Arguments, where: Devices = None
+    ) -> RawResult:
         """Run a call by tasks, and what they cannot finish by lanes."""
         assert isinstance(self.executable, PcExecutable)
+        over = without_explicit_axes(where)
+        if LaneSharding(over, 0).far:
+            return self.executable.run(args, given.lanes, over)
         named = self.executable.named(tasks)
-        mapped = frozenset(self.mapped(given))
+        mapped = frozenset(self._mapped(args))
         by_task = frozenset(v for v, name in named.items() if name in mapped)
-        outcome = run_chunks(tasks, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
-        return completed(outcome, args, mapped, self.executable.run, self.executable.machine.layout.exit)
+        runs = tasks if over is None else self.executable.tasks_on(tasks, over)
+        outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
+        return completed(
+            outcome, args, mapped, partial(self.executable.run, mesh=over), self.executable.machine.layout.exit
+        )
 
     def _operation(self, args: Any) -> UnsharingProgram | None:
         """The program that a run is an operation of, if JAX traces it."""
@@ -211,8 +223,13 @@ class Program:
 
         def run(args: Any) -> RawResult:
             program = self._operation(args)
-            if program is None and self.tasks is not None and where is None and lanes is None:
-                return self._run_tasks(self.tasks, args, given)
+            if (
+                program is None
+                and lanes is None
+                and self.tasks is not None
+                and self.tasks.takes(min(given.lanes, CHUNK))
+            ):
+                return self._run_tasks(self.tasks, args, given, where)
             if program is None:
                 return self.executable.map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)
@@ -247,15 +264,17 @@ class Program:
 
     def mapped(self, given: Arguments) -> dict[str, Any]:
         """The arguments with a value per input."""
+        return self._mapped(self.args(given))
+
+    def _mapped(self, args: Mapping[str, Any]) -> dict[str, Any]:
         types = self.stages.opt.vars
-        args = self.args(given)
         return {v: x for v, x in args.items() if (t := types[v].type) is not None and np.ndim(x) > len(t.shape)}
 
     def _execute(self, given: Arguments, where: Devices, run: Callable[[Any], RawResult]) -> RawResult:
         if given.lanes == 0:
             return self.empty()
         args = self.args(given)
-        attempt = self._attempt(given, partial(run, args))
+        attempt = self._attempt(given, partial(run, args), args)
         usual = where is None and ambient_mesh().empty and not self.prints  # nothing to ask, which costs time
         if usual or is_tracing(args):
             return attempt.run()
@@ -278,8 +297,10 @@ class Program:
         """Turn errors of JAX about this program into errors at the user's line."""
         return self._attempt(given, partial(self.executable.run, self.args(given), given.lanes)).mapping_errors()
 
-    def _attempt(self, given: Arguments, run: Callable[[], RawResult]) -> ErrorMapper:
-        args, lanes = self.args(given), given.lanes
+    def _attempt(
+        self, given: Arguments, run: Callable[[], RawResult], args: Mapping[str, Any] | None = None
+    ) -> ErrorMapper:
+        args, lanes = self.args(given) if args is None else args, given.lanes
         lower = partial(self.executable.lower, args, lanes)
         return ErrorMapper(
             self.stages.cfg, run, lambda: lower().compile(), args, lanes, partial(describe_lane, given=given)
@@ -297,6 +318,8 @@ class Program:
     @property
     def prints(self) -> bool:
         """Whether a lane may print."""
+        if isinstance(self.executable, PcExecutable):
+            return self.executable.prints
         return any(isinstance(op, Print) for block in self.stages.opt.blocks for op in block.ops)
 
     def value(self, outcome: RawResult, given: Arguments | None = None) -> Any:
@@ -342,8 +365,7 @@ def compile_signature(
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
     policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
     donated = frozenset(_leaves(stages, options.donate_argnames))
-    tasks = None if fork.program is None else TaskExecutable(fork.program)
-    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, tasks)
+    executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, fork.tasks)
     program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
     return _complete(replace(program, forked=fork))
 

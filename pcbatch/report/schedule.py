@@ -13,6 +13,7 @@ from pcbatch.diagnostics.tables import number, ranges, shortened, table, time
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackBlock
 from pcbatch.lowering.analysis.cost import op_cost
+from pcbatch.lowering.tasks.qualify import NO_RECURSION
 from pcbatch.options import Dense, Mode
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
@@ -168,15 +169,16 @@ def explain_call(
 
 
 def _calls(compiled: Program) -> str:
-    """Whether independent calls run side by side; nothing where that was not asked for."""
-    if compiled.options.fork == "never":
+    """Whether independent calls run side by side; nothing where that was not asked for, or where there are none."""
+    fork = compiled.forked
+    if compiled.options.fork == "never" or (fork.tasks is None and fork.reason in NO_RECURSION):
         return ""
-    tasks = compiled.forked.program
-    if tasks is None:
-        return f"in lanes: {compiled.forked.reason}"
+    if fork.tasks is None:
+        return f"in lanes: {fork.reason}"
+    tasks = fork.tasks.program
     joins = sum(block.joins for block in tasks.blocks)
     how = f"{len(tasks.blocks)} lists of tasks, {joins} of them behind a wait"
-    how += "" if compiled.forked.for_one else ", but for a single example"
+    how += "" if fork.tasks.options.for_one else ", but for a single example"
     return f"side by side, {how}; the blocks below are those of lanes, for derivatives and examples that fail"
 
 

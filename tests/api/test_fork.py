@@ -180,7 +180,7 @@ def test_the_schedule_says_how_calls_run() -> None:
     example = jax.ShapeDtypeStruct((4,), "int32")
     assert "  calls    side by side" in str(pcbatch.batch(pairs, fork="auto").explain_schedule(example))
     assert "  calls    in lanes: `shown` prints" in str(pcbatch.batch(shown, fork="auto").explain_schedule(example))
-    assert "  calls " not in str(pcbatch.batch(pairs).explain_schedule(example))
+    assert "  calls " not in str(pcbatch.batch(pairs, fork="never").explain_schedule(example))
 
 
 def test_many_examples_run_some_at_a_time() -> None:

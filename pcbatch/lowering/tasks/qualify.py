@@ -8,14 +8,17 @@ from pcbatch.ir.callgraph import recursive
 from pcbatch.ir.cfg import Call, CfgProgram
 from pcbatch.ir.ops import Check, Print
 
+NO_CALLS, NOT_RECURSIVE = "no function is called that was not inlined", "no function calls itself"
+NO_RECURSION = (NO_CALLS, NOT_RECURSIVE)
+
 
 def reasons_against(program: CfgProgram) -> Iterator[str]:
     """Yield what keeps the calls of a program from running side by side, in a few words each."""
     if not any(isinstance(op, Call) for f in program.functions for block in f.blocks for op in block.ops):
-        yield "no function is called that was not inlined"
+        yield NO_CALLS
         return
     if not recursive(program):
-        yield "no function calls itself"
+        yield NOT_RECURSIVE
     for f in program.functions:
         for block in f.blocks:
             if any(isinstance(op, Print) for op in block.ops):

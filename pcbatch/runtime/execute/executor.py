@@ -32,6 +32,7 @@ from pcbatch.runtime.execute.stack_depths import StackDepth
 from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
+from pcbatch.runtime.tasks.devices import DeviceTasks
 from pcbatch.runtime.vm import layout
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.machine import Machine, State
@@ -75,6 +76,7 @@ class PcExecutable:
     _smooth: Machine | None = None
     _profiling: PcExecutable | None = None
     _paces: dict[Any, TripBudget] = field(default_factory=dict)
+    _task_devices: dict[Devices, DeviceTasks] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.costs = plan_modes.costs(self.program, self.options.modes, self.schedule == "drain")
@@ -148,8 +150,8 @@ class PcExecutable:
             return self.read(state, depth)
         width = through or self.width(lanes)
         width = width if is_symbolic(lanes) else min(width, lanes)
-        if self.tasks is not None and through is None and given.end is None and not is_symbolic(lanes):
-            return self._forked(self.tasks, given, lanes, depth)
+        if through is None and given.end is None and self._by_tasks(lanes):
+            return self._forked(given, lanes, depth)
         if through is None and (width is lanes or width == lanes):
             out: RawResult = run_whole(self, given, spread=sharding, depth=depth, keep=False, traced=True)[0]
             return out
@@ -158,8 +160,14 @@ class PcExecutable:
         queue, stored = started(self, given, given.common, sharding, width, lanes, depth)
         return self.drained(refill.run(self.traced_machine, queue, stored), depth)
 
-    def _forked(self, tasks: TaskExecutable, given: ShardedArguments, lanes: int, depth: int) -> RawResult:
+    def _by_tasks(self, lanes: int) -> bool:
+        """Whether so many inputs run by tasks inside a trace."""
+        return self.tasks is not None and not is_symbolic(lanes) and self.tasks.takes(lanes)
+
+    def _forked(self, given: ShardedArguments, lanes: int, depth: int) -> RawResult:
         """Run all inputs by tasks, and then those in lanes that tasks cannot finish."""
+        tasks = self.tasks
+        assert tasks is not None
         args = self.natural({**given.mapped, **given.common})
         by_tasks, todo = tasks.run_traced({v: args[name] for v, name in self.named(tasks).items()}, lanes)
         machine = self.traced_machine
@@ -173,6 +181,21 @@ class PcExecutable:
     def named(self, tasks: TaskExecutable) -> dict[str, str]:
         """The parameters of a program of tasks, each with its name here."""
         return dict(zip(tasks.program.params, self.params, strict=False))
+
+    def tasks_on(self, tasks: TaskExecutable, over: Devices) -> DeviceTasks:
+        """The executable of a program of tasks on several devices."""
+
+        def place(args: Mapping[str, Any], sharding: LaneSharding) -> ShardedArguments:
+            given = self.placed({names[v]: x for v, x in args.items()}, sharding)
+            mapped, common = (
+                {v: part[names[v]] for v in args if names[v] in part} for part in (given.mapped, given.common)
+            )
+            return replace(given, mapped=mapped, common=common)
+
+        names = self.named(tasks)
+        if over not in self._task_devices:
+            self._task_devices[over] = DeviceTasks(tasks, over, place, self.gathered)
+        return self._task_devices[over]
 
     def map(
         self,

@@ -239,7 +239,8 @@ def to_host(array: Any) -> Any:
 
     Each of several processes gets all of it.
     """
-    array = jax.lax.stop_gradient(array)  # where JAX differentiates outside `jit`, this gives the concrete value
+    if isinstance(array, jax.core.Tracer):
+        array = jax.lax.stop_gradient(array)  # where JAX differentiates outside `jit`, this gives the concrete value
     if isinstance(array, jax.Array) and not (array.is_fully_addressable or array.is_fully_replicated):
         everywhere = NamedSharding(array.sharding.mesh, partition_spec())  # type: ignore[attr-defined]
         array = jax.jit(lambda x: x, out_shardings=everywhere)(array)

@@ -9,10 +9,12 @@ bodies.py      the bodies of blocks as functions                sizes.py        
 lists.py       records: pop, push                               pool.py          frames: take, give back, deliver
 reading.py     a visit: records popped and computed             visit.py         a visit: what is written after that
 trip.py        which blocks run, and how wide                   masks.py         places of a visit
+devices.py     runs on several devices                          spread.py        one example's tasks dealt to devices
 state.py       the arrays before a run, and larger ones         executable.py    runs on the host's side
 chunks.py      many examples, some at a time                    fallback.py      examples that lanes run again
 """
 
 from pcbatch.runtime.tasks.executable import TaskExecutable, TaskOptions
+from pcbatch.runtime.tasks.sites import CannotRun
 
-__all__ = ["TaskExecutable", "TaskOptions"]
+__all__ = ["CannotRun", "TaskExecutable", "TaskOptions"]

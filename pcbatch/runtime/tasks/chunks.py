@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime.tasks.executable import Outcome, TaskExecutable
+from pcbatch.runtime.tasks.executable import Outcome
 
 CHUNK = 4096  # examples; more side by side gain nothing, and each needs frames
 
 
-def run_chunks(
-    tasks: TaskExecutable, args: Mapping[str, Any], mapped: frozenset[str], lanes: int, chunk: int = CHUNK
-) -> Outcome:
+class Runs(Protocol):
+    """A program of tasks on some devices."""
+
+    def run(self, args: Mapping[str, Any], lanes: int) -> Outcome:
+        """Run all examples to their end, as far as they have one."""
+
+
+def run_chunks(tasks: Runs, args: Mapping[str, Any], mapped: frozenset[str], lanes: int, chunk: int = CHUNK) -> Outcome:
     """Run examples by tasks.
 
     Args:

@@ -39,7 +39,9 @@ class TaskOptions:
         reserve: frames that are left to tasks that go on one by one, when nothing else can run.
         room: records of a list of which frames do not bound the length, to begin with.
         max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
+        limit: how large they may be in any case; None: as large as that.
         stats: whether visits are counted.
+        for_one: whether one example is to run so.
     """
 
     width: int | None = None
@@ -47,7 +49,9 @@ class TaskOptions:
     reserve: int | None = None
     room: int | None = None
     max_bytes: int = 2**28
+    limit: int | None = None
     stats: bool = False
+    for_one: bool = True
 
 
 class Outcome(NamedTuple):
@@ -96,19 +100,20 @@ class TaskExecutable:
         out: RawResult
         s = self._kept.pop(now, None)
         if s is None:
-            s = self._jit(self._empty, now)()
+            s = state.on_device(self.plan(lanes == 1), now, self.options.stats)
         while True:
-            out, s, stuck, open_examples = self._jit(self._run, now)(s, args, np.bool_(begins))
-            if not bool(stuck):
+            out, s, stuck, unfinished = self._jit(self.advance, now)(s, args, np.bool_(begins))
+            open_examples = np.asarray(unfinished)
+            if not open_examples.any() or not bool(stuck):  # usually one array comes to the host
                 break
             larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
-            if self._bytes(larger) > max(self.options.max_bytes, GROWN * self._bytes(self.chosen(lanes))):
-                return Outcome(out, np.asarray(open_examples))  # its frames are not free: the arrays are not kept
-            s, now, begins = self._jit(self._grown, now, larger)(s), larger, False
+            if not self.may_have(larger, lanes):
+                return Outcome(out, open_examples)  # its frames are not free: the arrays are not kept
+            s, now, begins = self._jit(self.grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
-        return Outcome(out, np.asarray(open_examples))
+        return Outcome(out, open_examples)
 
     def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
         """Run inside a trace, where nothing grows.
@@ -117,7 +122,7 @@ class TaskExecutable:
             The results, and bool[examples]: those that have none.
         """
         now = self.chosen(lanes)
-        raw, _, _, unfinished = self._run(now, self._empty(now), args, jnp.asarray(True), isolate=True)
+        raw, _, _, unfinished = self.advance(now, self.empty(now), args, jnp.asarray(True), isolate=True)
         return raw, unfinished
 
     def chosen(self, lanes: int) -> Sizes:
@@ -125,18 +130,31 @@ class TaskExecutable:
         o = self.options
         return sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room)
 
+    def may_have(self, larger: Sizes, lanes: int) -> bool:
+        """Whether the arrays of a run of so many examples may become so large."""
+        size, o = self._bytes(larger), self.options
+        return size <= max(o.max_bytes, GROWN * self._bytes(self.chosen(lanes))) and (
+            o.limit is None or size <= o.limit
+        )
+
+    def takes(self, lanes: int) -> bool:
+        """Whether so many examples are to run by tasks: more than one, or one that pays, and as the memory allows."""
+        if lanes == 1 and not self.options.for_one:
+            return False
+        return self.options.limit is None or self._bytes(self.chosen(lanes)) <= self.options.limit
+
     def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
         """Return `jax.stages.Lowered` of the run of so many examples."""
         now = self._sizes.get(lanes) or self.chosen(lanes)
-        s = jax.eval_shape(partial(self._empty, now))
-        return self._jit(self._run, now).lower(s, args, np.bool_(True))
+        s = jax.eval_shape(partial(self.empty, now))
+        return self._jit(self.advance, now).lower(s, args, np.bool_(True))
 
     def _jit(self, function: Any, *static: Sizes) -> Any:
         key = (function.__name__, static)
         if key not in self._jitted:
             options = xla_options.compiler_options(self.kernel, static[0].width)
             bound = partial(function, *static)
-            donated = (0,) if function.__name__ == "_run" and not debug_checks() else ()
+            donated = (0,) if function.__name__ == "advance" and not debug_checks() else ()
             self._jitted[key] = jax.jit(bound, donate_argnums=donated, compiler_options=options)
         return self._jitted[key]
 
@@ -147,18 +165,26 @@ class TaskExecutable:
 
     # Functions that are compiled
 
-    def _empty(self, now: Sizes) -> Values:
+    def empty(self, now: Sizes) -> Values:
+        """Return the arrays of a machine that has not run."""
         return state.empty(self.plan(now.lanes == 1), now, self.options.stats)
 
-    def _grown(self, old: Sizes, new: Sizes, s: Values) -> Values:
+    def grown(self, old: Sizes, new: Sizes, s: Values) -> Values:
+        """Return larger arrays, in which a run goes on."""
         return state.grown(self.plan(old.lanes == 1), old, new, s, self.options.stats)
 
     def _bytes(self, now: Sizes) -> int:
         """The size of all arrays together."""
-        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self._empty, now))))
+        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self.empty, now))))
 
-    def _run(
-        self, now: Sizes, s: Values, args: Mapping[str, Any], begins: jax.Array, isolate: bool | None = None
+    def advance(
+        self,
+        now: Sizes,
+        s: Values,
+        args: Mapping[str, Any],
+        begins: jax.Array,
+        isolate: bool | None = None,
+        end: jax.Array | None = None,
     ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
         """Begin a run, or go on with one, until all examples have returned or nothing has room to run.
 
@@ -168,25 +194,36 @@ class TaskExecutable:
             args: The arguments.
             begins: bool[]: whether the run begins.
             isolate: Whether visits read in loops of their own; None: where XLA's options make it necessary.
+            end: int32[]: the number of examples that are not copies to fill up; None: all.
 
         Returns:
             The results; the state; whether the run needs more room; bool[examples]: those that have no result.
         """
         prepared = self.plan(now.lanes == 1)
-        fixed, per_example = self._stored(args, now.lanes)
-        s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example), s)
-        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
-        machine = Machine(prepared, now, fixed, self.options.stats, isolate)
-        loop = Trips(machine)
+        fixed, per_example = self.stored(args, now.lanes)
+        s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example, end), s)
+        loop = Trips(self.machine(now, fixed, isolate))
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
-        failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
-        unfinished = failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
+        failed, unfinished = self.unfinished(prepared, now, s, left)
         # What is left of examples of which some have failed may have no end: lanes find that out.
-        return self._result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
+        return self.result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
 
-    def _stored(self, args: Mapping[str, Any], lanes: int) -> tuple[Values, Values]:
-        """The values that blocks read without records, and the arguments of each example, in storage form."""
+    def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> Machine:
+        """Return the machine of these sizes; `fixed`: what `stored` gives first; `isolate`: see `advance`."""
+        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
+        return Machine(self.plan(now.lanes == 1), now, fixed, self.options.stats, isolate)
+
+    def unfinished(self, prepared: TaskPlan, now: Sizes, s: Values, left: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Return bool[examples] twice: those of which a task has failed, and those that have no result.
+
+        `left`: bool[]: whether records are left.
+        """
+        failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
+        return failed, failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
+
+    def stored(self, args: Mapping[str, Any], lanes: int) -> tuple[Values, Values]:
+        """Return the values that blocks read without records, and the arguments of each example, in storage form."""
         program = self.program
         stored = {v: to_storage(value, self._type(v)) for v, value in args.items()}
         shared = {v: from_storage(stored[v], self._type(v)) for v in stored if v in program.shared}
@@ -202,10 +239,12 @@ class TaskExecutable:
         shape = storage_type(self._type(name)).shape
         return jnp.broadcast_to(value, (lanes, *shape)) if value.ndim == len(shape) else value
 
-    def _result(self, prepared: TaskPlan, now: Sizes, s: Values, trips: jax.Array) -> RawResult:
+    def result(self, prepared: TaskPlan, now: Sizes, s: Values, trips: jax.Array) -> RawResult:
+        """Return the results of all examples."""
         keys = prepared.entry.results.keys
         values = tuple(
-            as_result(s[key][: now.lanes, 0], self._type(v)) for v, key in zip(self.program.results, keys, strict=True)
+            as_result(pool.rows(s[key], prepared.entry.results.slots)[: now.lanes, 0], self._type(v))
+            for v, key in zip(self.program.results, keys, strict=True)
         )
         ended = jnp.zeros(now.lanes, jnp.int32)
         counts = tuple(s[key] for key in PER_BLOCK) if self.options.stats else ()

@@ -8,7 +8,7 @@
 | `free`, `free:count` | int32[frames + width], int32[]: numbers of frames that nobody has | with frames |
 | `frame:dest`, `frame:need`, ... | int32[examples + frames], see `pool.py` | with frames |
 | `cell:type.k` | [examples + frames, ...]: what is saved across a `sync` | with frames |
-| `result:c.k` | [examples + frames, slots, ...]: the places of results | always |
+| `result:c.k` | [(examples + frames) * slots, ...]: the places of results | always |
 | `failed` | bool[examples]: some task of the example has failed | with failures |
 | `visits`, `active`, `offered` | uint32[blocks, 2] | with statistics |
 """
@@ -16,9 +16,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from pcbatch.lowering.typing.jax_types import storage_type, zeros
@@ -46,7 +49,7 @@ def empty(plan: TaskPlan, sizes: Sizes, stats: bool) -> Values:
     rows = sizes.lanes + sizes.frames
     for results in plan.sites.results:
         for key, type_ in zip(results.keys, results.types, strict=True):
-            s[key] = zeros(type_, (rows, results.slots))
+            s[key] = zeros(type_, ((rows if results.framed else sizes.lanes) * results.slots,))
     if plan.framed:
         s[pool.FREE] = jnp.arange(sizes.lanes, sizes.lanes + sizes.frames + sizes.width, dtype=I32)
         s[pool.FREE_COUNT] = jnp.full((), sizes.frames, I32)
@@ -63,7 +66,19 @@ def empty(plan: TaskPlan, sizes: Sizes, stats: bool) -> Values:
     return s
 
 
-def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any]) -> Values:
+def on_device(plan: TaskPlan, sizes: Sizes, stats: bool) -> Values:
+    """Return what `empty` does, outside traces, without a program that XLA would compile for it."""
+    arrays: dict[str, Any] = {
+        key: np.zeros(x.shape, x.dtype) for key, x in jax.eval_shape(partial(empty, plan, sizes, stats)).items()
+    }
+    if plan.framed:
+        arrays[pool.FREE] = np.arange(sizes.lanes, sizes.lanes + len(arrays[pool.FREE]), dtype=np.int32)
+        arrays[pool.FREE_COUNT] = np.int32(sizes.frames)
+    placed: Values = jax.device_put(arrays)
+    return placed
+
+
+def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any], end: jax.Array | None = None) -> Values:
     """Return the state before the first trip: a record for each example, and all frames free.
 
     Args:
@@ -71,8 +86,10 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any]) -> V
         sizes: The sizes of the arrays.
         s: A state without records, after a run or before the first.
         args: The arguments by parameter, in storage form, [examples, ...] each.
+        end: int32[]: the number of examples that run, those in front; None: all.
     """
     s = dict(s)
+    end = jnp.full((), sizes.lanes, I32) if end is None else end
     entry, number = plan.entry, jnp.arange(sizes.lanes, dtype=I32)
     slots = entry.results.slots
     first = {DEST: number * I32(slots), ROOT: number}
@@ -84,10 +101,11 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any]) -> V
         else:
             s[key] = lax.dynamic_update_slice_in_dim(s[key], jnp.zeros(sizes.lanes, s[key].dtype), 0, 0)
     for block in plan.blocks:
-        s[lists.count(block.label)] = jnp.full((), sizes.lanes if block is entry else 0, I32)
+        s[lists.count(block.label)] = end if block is entry else jnp.zeros((), I32)
     s[VISITS] = jnp.zeros((), I32)
     if plan.framed:  # each example waits for its own task
-        s[pool.NEED] = lax.dynamic_update_slice_in_dim(s[pool.NEED], jnp.ones(sizes.lanes, I32), 0, 0)
+        waits = (number < end).astype(I32)
+        s[pool.NEED] = lax.dynamic_update_slice_in_dim(s[pool.NEED], waits, 0, 0)
     if plan.fails:
         s[FAILED] = jnp.zeros_like(s[FAILED])
     if plan.framed and plan.fails:  # of examples that failed some frames have not come back
@@ -95,7 +113,7 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any]) -> V
         s[pool.FREE_COUNT] = jnp.full((), sizes.frames, I32)
     if entry.adds:
         for key in entry.results.keys:
-            nothing = jnp.zeros((sizes.lanes, *s[key].shape[1:]), s[key].dtype)
+            nothing = jnp.zeros((sizes.lanes * slots, *s[key].shape[1:]), s[key].dtype)
             s[key] = lax.dynamic_update_slice_in_dim(s[key], nothing, 0, 0)
     for key in PER_BLOCK:
         if key in s:

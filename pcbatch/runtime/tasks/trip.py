@@ -32,16 +32,22 @@ Body = Callable[[Values], Values]
 
 @dataclass(frozen=True, slots=True)
 class Trips:
-    """The trips of a machine: `run` makes them until no record is left, or until no block has room to run."""
+    """The trips of a machine: `run` makes them until no record is left, or until no block has room to run.
+
+    Attributes:
+        machine: the machine.
+        stop: tells of a state, bool[], whether the run is to end before that; it may be asked within a trip.
+    """
 
     machine: Machine
+    stop: Callable[[Values], jax.Array] | None = None
 
     def run(self, state: Values) -> tuple[Values, jax.Array]:
         """Return the state after all trips, and their number, int32[]."""
 
         def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
             s, before, trips = c
-            go: jax.Array = (self.waiting(s) > 0) & (s[VISITS] != before)
+            go: jax.Array = (self.waiting(s, self._of_trips) > 0) & (s[VISITS] != before)
             return go & (s[FAILED_AT] * 2 + PATIENCE > trips) if fails else go
 
         def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
@@ -57,7 +63,15 @@ class Trips:
         first = {FAILED_AT: jnp.zeros((), I32)} if fails else {}
         start = ({**state, **first}, state[VISITS] - 1, jnp.zeros((), I32))
         s, _, trips = lax.while_loop(going, trip, start)
-        return {key: s[key] for key in state}, trips
+        s = {key: s[key] for key in state}
+        for block in self.machine.plan.last:
+            s = self._drain(s, [block], patience=None)
+        return s, trips
+
+    @property
+    def _of_trips(self) -> list[BlockPlan]:
+        """The blocks that trips run."""
+        return [block for block in self.machine.plan.blocks if block not in self.machine.plan.last]
 
     def waiting(self, s: Values, blocks: Sequence[BlockPlan] | None = None) -> jax.Array:
         """Return the number of records on the lists of blocks (None: of all), int32[]."""
@@ -66,7 +80,7 @@ class Trips:
 
     def trip(self, s: Values) -> Values:
         """Return the state after one trip."""
-        blocks = [block for block in self.machine.plan.blocks if block not in self.machine.plan.first]
+        blocks = [block for block in self._of_trips if block not in self.machine.plan.first]
         cheap = [block for block in blocks if not block.expensive]
         cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
         dear = [block for block in blocks if block.expensive]
@@ -127,6 +141,8 @@ class Trips:
         """Return how many records of a block may run now, int32[]."""
         machine = self.machine
         n: jax.Array = s[lists.count(block.label)]
+        if self.stop is not None:
+            n = jnp.where(self.stop(s), 0, n)
         for label, gain in machine.sizes.limited(machine.plan, block).items():
             capacity = machine.sizes.capacity(machine.plan, machine.plan.block(label))
             n = jnp.minimum(n, (capacity - s[lists.count(label)]) // gain)
@@ -144,10 +160,10 @@ class Trips:
         frames than that.
         """
         plan = self.machine.plan
-        alone = self.waiting(s, [other for other in plan.blocks if not other.takes]) == 0
+        alone = self.waiting(s, [other for other in self._of_trips if not other.takes]) == 0
         mine = _top(s, block)
         for other in plan.blocks:
-            if other.takes and other is not block:
+            if other.takes and other is not block and other not in plan.first:
                 theirs = _top(s, other)
                 alone = alone & (mine > theirs if other.number < block.number else mine >= theirs)
         return alone
