@@ -48,8 +48,8 @@ from pcbatch.lowering.cfg_passes import (
     wrap_entry,
 )
 from pcbatch.lowering.diagnose import check_ownership, check_types
-from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.jaxpr_passes import fuse_products, rng_by_lane, unroll_threefry
+from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes import (
     block_layout,
     hoist_uniform,

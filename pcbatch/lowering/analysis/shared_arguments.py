@@ -6,8 +6,8 @@ A parameter is tracked if a product reads it, or something that is computed of i
 its own recursion hand it on as it is. The context of a call says of each tracked parameter which shared value it gets:
 the name of the variable that has it, or `VARYING`. What is computed of shared values alone is one, too.
 
-Values are told apart by the place where they are computed, not by what a function was called with there. That may take
-two values for one, so contexts say what is worth a copy of a function, and nothing else.
+Values are told apart by the place where they are computed and the context of the function there. Contexts say what is
+worth a copy of a function; whether a variable is the same in all lanes is for others to prove.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def contexts(program: CfgProgram, shared: Collection[str], most: int) -> Context
     while work:
         name, context, roots_in = work.pop()
         function = functions[name]
-        roots = _roots(function, roots_in)
+        roots = _roots(function, roots_in, context)
         sites = result.calls.setdefault((name, context), {})
         for block in function.blocks:
             for k, op in enumerate(block.ops):
@@ -79,7 +79,7 @@ def contexts(program: CfgProgram, shared: Collection[str], most: int) -> Context
     return result
 
 
-def _roots(function: Function, given: Mapping[str, str]) -> dict[str, str]:
+def _roots(function: Function, given: Mapping[str, str], context: Context = ()) -> dict[str, str]:
     """The shared values of the variables of a function that have one definition."""
     written = Counter(v for op in _ops(function) for v in writes(op))
     roots = {p: root for p, root in given.items() if not written[p]}
@@ -92,7 +92,7 @@ def _roots(function: Function, given: Mapping[str, str]) -> dict[str, str]:
                 case Move(dst=dst, src=src) if src in roots:
                     new = {dst: roots[src]}
                 case Prim(dsts=dsts, expr=expr) if not _unsafe(op) and all(v in roots for v in expr.ins):
-                    new = {dst: f"{function.name}: {dst}" for dst in dsts}
+                    new = {dst: f"{function.name}({', '.join(context)}): {dst}" for dst in dsts}
                 case _:
                     pass
             for v, root in new.items():

@@ -13,6 +13,7 @@ shared_arguments.py`). Lanes in two copies do not run together, which costs less
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -25,6 +26,9 @@ MOST_OPERATIONS = 512  # in all copies of a function together
 
 def run(program: CfgProgram, shared: Collection[str]) -> CfgProgram:
     """Copy functions in every program; `shared` are the parameters of the entry that all lanes share."""
+    sites = Counter(op.func for f in program.functions for b in f.blocks for op in b.ops if isinstance(op, Call))
+    if max(sites.values(), default=0) < 2:
+        return program
     found = contexts(program, shared, MOST)
     taken = {f.name for f in program.functions}
     names: dict[tuple[str, Context], str] = {}

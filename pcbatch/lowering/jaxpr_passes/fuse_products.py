@@ -35,7 +35,7 @@ from pcbatch.lowering.analysis.value_numbers import Inside, Numbering
 from pcbatch.lowering.jaxpr_passes.parts import part
 from pcbatch.lowering.stack_passes import storage_classes
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
-from pcbatch.lowering.typing.jax_types import from_aval
+from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
 SMALLEST = 64  # elements of a weight: smaller products are no kernel, but loops that XLA writes out
@@ -53,7 +53,10 @@ def run(program: StackProgram) -> StackProgram:
     )
     if not fusing.types:
         return program
-    vars = {**program.vars, **{v: Var(t, Storage.SHARED if v in fusing.ahead else None) for v, t in fusing.types.items()}}
+    vars = {
+        **program.vars,
+        **{v: Var(t, Storage.SHARED if v in fusing.ahead else None) for v, t in fusing.types.items()},
+    }
     prologue = (*program.prologue, *fusing.prologue)
     return storage_classes.run(replace(program, vars=vars, blocks=blocks, prologue=prologue))
 
@@ -195,13 +198,12 @@ class _Fusing:
         if key not in self._weights:
             names = [self._weight(p, ops, inside) for p in products]
             axes = [p.axis for p in products]
-            avals = [p.weight.aval for p in products]
 
             def fn(*weights: Any) -> Any:
                 rows = [w.T if axis else w for w, axis in zip(weights, axes, strict=True)]
                 return jnp.concatenate(rows, 1) if len(rows) > 1 else rows[0]
 
-            closed = jax.make_jaxpr(fn)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals))
+            closed = jax.make_jaxpr(fn)(*(to_aval(from_aval(p.weight.aval)) for p in products))
             rows = [f"{name}.T" if axis else name for name, axis in zip(names, axes, strict=True)]
             text = f"jnp.concatenate([{', '.join(rows)}], 1)" if len(rows) > 1 else rows[0]
             self._weights[key] = self._ahead("weights", Expr(text, tuple(names), JaxprFn(closed, [None])))
@@ -289,8 +291,8 @@ def _product_op(dsts: tuple[str, ...], operand: str, weights: str, products: lis
         all_ = first.primitive.bind(x, w, **params)
         return [jax.lax.slice(all_, (end - size,), (end,)) for size, end in zip(sizes, ends, strict=True)]
 
-    matrix = jax.ShapeDtypeStruct((x.shape[0], ends[-1]), x.dtype)
-    closed = jax.make_jaxpr(fn)(jax.ShapeDtypeStruct(x.shape, x.dtype), matrix)
+    matrix = ArrayType(str(x.dtype), (x.shape[0], ends[-1]))
+    closed = jax.make_jaxpr(fn)(to_aval(ArrayType(str(x.dtype), x.shape)), to_aval(matrix))
     text = f"{operand} @ {weights}"
     if len(dsts) > 1:
         text = f"jnp.split({text}, {tuple(ends[:-1])})"

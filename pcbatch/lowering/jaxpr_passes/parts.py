@@ -29,7 +29,10 @@ def part(
     consts = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True) if v in needed]
     invars = [v for v in (*jaxpr.invars, *given) if v in needed]
     new = jaxpr.replace(
-        constvars=[v for v, _ in consts], invars=invars, outvars=list(outvars), eqns=eqns[::-1],
+        constvars=[v for v, _ in consts],
+        invars=invars,
+        outvars=list(outvars),
+        eqns=eqns[::-1],
         debug_info=jaxpr.debug_info.with_unknown_names(),
     )
     return jex.ClosedJaxpr(new, [c for _, c in consts]), tuple(invars)
