@@ -358,8 +358,11 @@ def _qualified(cfg: CfgProgram, stack: StackProgram, leaves: frozenset[str]) -> 
 
 
 def _optimise(program: StackProgram, shared_params: frozenset[str]) -> StackProgram:
-    program = checked(storage_classes.run(hoist_uniform.run(program, shared_params)), "shared")
+    shared = shared_params if runs("hoist_uniform") else frozenset[str]()
+    program = checked(storage_classes.run(hoist_uniform.run(program, shared)), "shared")
     for run in STACK_PASSES:
+        if run is superblocks.run and not runs("superblocks"):
+            continue
         program = _after(program, storage_classes.run(run(program)), f"{run.__module__}.{run.__name__}")
     return program
 

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 from pcbatch.contexts import setting
 
-PASSES = frozenset(("clone_shared", "compute_ahead", "fuse_products", "shared_values"))
+PASSES = frozenset(("clone_shared", "fuse_products", "hoist_uniform", "shared_values", "superblocks"))
 
 _left_out: ContextVar[frozenset[str]] = ContextVar("pcbatch_passes_left_out", default=frozenset())
 
