@@ -122,8 +122,6 @@ def test_a_block_that_is_visited_once_stays() -> None:
     """Putting weights together costs as much as it gains there."""
     looping = LOOP % "  a = { v @ x }\n  b = { w @ x }\n  update x = { a + b }"
     text = looping.replace("branch more, bb1, return\n}", "return\n}")
-        "branch more, bb1, return\n}", "return\n}"
-    )
     old = typed(stack(text))
     assert fuse_products.run(old) is old
 
