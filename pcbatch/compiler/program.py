@@ -25,6 +25,7 @@ from pcbatch.compiler.fork import NOT_FORKED, Forked, forked
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.compiler.result_axes import OutAxes
+from pcbatch.compiler.schedules import lane_schedule, order_for
 from pcbatch.containers import dict_forms as dict_forms
 from pcbatch.containers.host_forms import in_host_form
 from pcbatch.containers.number_rules import NumberRules
@@ -198,7 +199,7 @@ class Program:
         if LaneSharding(over, 0).far:
             return self.executable.run(args, given.lanes, over)
         named = self.executable.named(tasks)
-        mapped = frozenset(self._mapped(args))
+        mapped = frozenset(self.mapped(args))
         by_task = frozenset(v for v, name in named.items() if name in mapped)
         runs = tasks if over is None else self.executable.tasks_on(tasks, over)
         outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
@@ -256,17 +257,14 @@ class Program:
         if given.lanes == 0:
             empty: RawResult = jax.tree.map(_on_host, self.empty())
             return empty
-        mapped = self.mapped(given)
+        mapped = self.mapped(self.args(given))
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
         outcome = self._attempt(given, lambda: self.executable.map_chunks(pieces(), common, flow, mesh)).run()
         self.flush()
         return outcome
 
-    def mapped(self, given: Arguments) -> dict[str, Any]:
-        """The arguments with a value per input."""
-        return self._mapped(self.args(given))
-
-    def _mapped(self, args: Mapping[str, Any]) -> dict[str, Any]:
+    def mapped(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with a value per input, of those of a run (see `args`)."""
         types = self.stages.opt.vars
         return {v: x for v, x in args.items() if (t := types[v].type) is not None and np.ndim(x) > len(t.shape)}
 
@@ -363,7 +361,7 @@ def compile_signature(
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
-    policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
+    policy = lane_schedule(fn, stages, options, fork)
     donated = frozenset(_leaves(stages, options.donate_argnames))
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, fork.tasks)
     program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
@@ -396,8 +394,3 @@ def _home(outcome: RawResult, where: Devices) -> RawResult:
 
 def _on_host(leaf: Any) -> Any:
     return leaf if is_key_array(leaf) else np.asarray(leaf)
-
-
-def order_for(options: Options) -> str:
-    """The schedule that blocks are ordered for; a policy of the user's gets the order that ours would have."""
-    return options.schedule if isinstance(options.schedule, str) else "auto"

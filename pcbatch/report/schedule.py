@@ -11,18 +11,21 @@ from pcbatch.call.results import BlockStats
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import number, ranges, shortened, table, time
 from pcbatch.ir.ops import Prim
-from pcbatch.ir.stack import StackBlock
+from pcbatch.ir.stack import StackBlock, Storage
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.tasks.qualify import NO_RECURSION
 from pcbatch.options import Dense, Mode
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
+from pcbatch.runtime.learned.policy import TASKS, Learned
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
 from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import FAIR, is_ours
 
 TEXT = 44  # characters of a block's text
+SHOWN = 64  # elements of a shared value from which on it is named
+OTHER_BLOCKS = "the schedule was learned for other blocks of this function: learn it again with inputs of these types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class Explanation:
         map_lanes: the lanes that `f.map` would use for many inputs.
         rows: the plan of each block, in order of the program.
         along: a line for each function without a decorator that is compiled along, with the reason.
+        shared: the large values that all lanes share, of which there is one.
         calls: with the option `fork`, whether independent calls run side by side, and why not.
 
     Example:
@@ -96,6 +100,7 @@ class Explanation:
     rows: tuple[BlockPlan, ...] = field(repr=False)
     along: tuple[str, ...] = ()
     calls: str = ""
+    shared: tuple[str, ...] = ()
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -121,6 +126,7 @@ class Explanation:
             f"  map      {self.map_lanes} lanes for many inputs",
             *(f"  along    {line}" for line in self.along),
             *([f"  calls    {self.calls}"] if self.calls else []),
+            *([f"  shared   {', '.join(self.shared)}"] if self.shared else []),
             "",
             self._table(),
         ]
@@ -163,9 +169,20 @@ def explain_call(
     executable = compiled.with_pc("explain_schedule")
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
-    chosen = compiled.options.schedule != "auto"
+    chosen = compiled.options.schedule != "auto" and not isinstance(compiled.options.schedule, Learned)
     explained = _explain(name, executable.machine, executable.costs, compiled.infos, each, width, chosen)
-    return replace(explained, along=tuple(map(str, compiled.stages.along)), calls=_calls(compiled))
+    if isinstance(compiled.options.schedule, Learned) and not _learned_for_tasks(compiled):
+        if not isinstance(executable.machine.schedule, Learned):
+            explained = replace(explained, reason=OTHER_BLOCKS)
+    along = tuple(map(str, compiled.stages.along))
+    return replace(explained, along=along, calls=_calls(compiled), shared=_shared(compiled))
+
+
+def _shared(compiled: Program) -> tuple[str, ...]:
+    """The values of some size that all lanes share, those that passes have put together included."""
+    variables = compiled.stages.opt.vars.items()
+    shared = [(v, var.type) for v, var in variables if var.storage is Storage.SHARED]
+    return tuple(f"{v}: {type_}" for v, type_ in shared if type_ is not None and type_.size >= SHOWN)
 
 
 def _calls(compiled: Program) -> str:
@@ -178,8 +195,17 @@ def _calls(compiled: Program) -> str:
     tasks = fork.tasks.program
     joins = sum(block.joins for block in tasks.blocks)
     how = f"{len(tasks.blocks)} lists of tasks, {joins} of them behind a wait"
+    if _learned_for_tasks(compiled):
+        follows = fork.tasks.options.policy is not None
+        how += f", {compiled.options.schedule.brief()}" if follows else f", {OTHER_BLOCKS}"
     how += "" if fork.tasks.options.for_one else ", but for a single example"
     return f"side by side, {how}; the blocks below are those of lanes, for derivatives and examples that fail"
+
+
+def _learned_for_tasks(compiled: Program) -> bool:
+    """Whether the schedule is a learned one that tasks follow."""
+    schedule = compiled.options.schedule
+    return isinstance(schedule, Learned) and schedule.machine == TASKS
 
 
 def _explain(
@@ -230,6 +256,8 @@ def _reason(machine: Machine, rows: Sequence[BlockPlan], chosen: bool) -> str:
     """The reason for the policy of a machine."""
     if not is_ours(machine.schedule):
         return f"a policy of yours; every {FAIR}th trip is followed by a sweep"
+    if isinstance(machine.schedule, Learned):
+        return machine.schedule.brief()
     if chosen:
         return "as `schedule` says"
     expensive = [row.label for row in rows if row.expensive]

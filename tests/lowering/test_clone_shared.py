@@ -165,3 +165,10 @@ def test_a_program_without_shared_values_stays() -> None:
     with without("clone_shared"):
         program = pcbatch.batch(two).lower(*(jnp.broadcast_to(a, (3, *a.shape[-2:])) for a in ARGS[:2]), *ARGS[2:])
     assert clone_shared.run(program.stages.inlined_cfg, ()) is program.stages.inlined_cfg
+
+
+def test_explanations_name_what_is_shared() -> None:
+    """Weights of functions that were copied, too."""
+    plan = pcbatch.batch(two, in_axes=AXES).explain_schedule(*ARGS)
+    assert plan.shared == ("two.v: f32[16,16]", "two.w: f32[16,16]")
+    assert "  shared   two.v: f32[16,16], two.w: f32[16,16]\n" in str(plan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -15,9 +15,12 @@ from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_type, to_storage
 from pcbatch.runtime.costs import xla_options
+from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.tasks import plan, pool, sizes, state
+from pcbatch.runtime.tasks.by_policy import PolicyTrips
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.reading import Machine
+from pcbatch.runtime.tasks.recording import Recorder
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.tasks.visit import FAILED
@@ -27,6 +30,7 @@ from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
 from pcbatch.runtime.vm.run_once import run_once
 
 GROWN = 8
+BEGINNING = 2**26  # bytes of all arrays, above which a machine begins with fewer frames and narrower visits
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class TaskOptions:
         max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
         limit: how large they may be in any case; None: as large as that.
         stats: whether visits are counted.
+        policy: the learned schedule; None: the order of the machine itself.
         for_one: whether one example is to run so.
     """
 
@@ -51,6 +56,7 @@ class TaskOptions:
     max_bytes: int = 2**28
     limit: int | None = None
     stats: bool = False
+    policy: Learned | None = None
     for_one: bool = True
 
 
@@ -71,6 +77,7 @@ class TaskExecutable:
     program: TaskProgram
     options: TaskOptions = TaskOptions()
     _sizes: dict[int, Sizes] = field(default_factory=dict)  # of the last run, by number of examples
+    _chosen: dict[int, Sizes] = field(default_factory=dict)
     _jitted: dict[Any, Any] = field(default_factory=dict)
     _kept: dict[Sizes, Values] = field(default_factory=dict)
 
@@ -106,14 +113,19 @@ class TaskExecutable:
             open_examples = np.asarray(unfinished)
             if not open_examples.any() or not bool(stuck):  # usually one array comes to the host
                 break
-            larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
-            if not self.may_have(larger, lanes):
+            larger = self.larger(now, s)
+            if larger is None:
                 return Outcome(out, open_examples)  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self.grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
         return Outcome(out, open_examples)
+
+    def larger(self, now: Sizes, s: Values) -> Sizes | None:
+        """Return the sizes with which a run goes on that is stuck; None if these were too large."""
+        larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
+        return larger if self.may_have(larger, now.lanes) else None
 
     def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
         """Run inside a trace, where nothing grows.
@@ -128,7 +140,14 @@ class TaskExecutable:
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
         o = self.options
-        return sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room)
+        now = sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room)
+        if (o.width, o.frames, o.reserve, o.room) != (None,) * 4:
+            return now
+        if lanes not in self._chosen:
+            while self._bytes(now) > BEGINNING and now.smaller() != now:
+                now = now.smaller()
+            self._chosen[lanes] = now
+        return self._chosen[lanes]
 
     def may_have(self, larger: Sizes, lanes: int) -> bool:
         """Whether the arrays of a run of so many examples may become so large."""
@@ -202,12 +221,30 @@ class TaskExecutable:
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self.stored(args, now.lanes)
         s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example, end), s)
-        loop = Trips(self.machine(now, fixed, isolate))
+        loop = self.trips(self.machine(now, fixed, isolate))
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
         failed, unfinished = self.unfinished(prepared, now, s, left)
         # What is left of examples of which some have failed may have no end: lanes find that out.
         return self.result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
+
+    def run_recorded(
+        self, now: Sizes, s: Values, args: Mapping[str, Any], recorder: Recorder, isolate: bool | None = None
+    ) -> tuple[RawResult, Values, jax.Array]:
+        """Run from the beginning, and record; see `advance`. What is recorded is in the state."""
+        fixed, per_example = self.stored(args, now.lanes, single=False)
+        s = state.begin(recorder.plan, now, s, per_example)
+        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
+        loop = self.trips(Machine(recorder.plan, now, fixed, False, isolate, recorder))
+        s, trips = loop.run(s)
+        left = loop.waiting(s) > 0
+        failed, unfinished = self.unfinished(recorder.plan, now, s, left)
+        return self.result(recorder.plan, now, s, trips), s, jnp.append(left & ~jnp.any(failed), unfinished)
+
+    def trips(self, machine: Machine, stop: Callable[[Values], jax.Array] | None = None) -> Trips:
+        """Return the trips of a machine, by the learned schedule if there is one; `stop`: see `Trips`."""
+        policy = self.options.policy
+        return Trips(machine, stop) if policy is None else PolicyTrips(machine, stop, policy)
 
     def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> Machine:
         """Return the machine of these sizes; `fixed`: what `stored` gives first; `isolate`: see `advance`."""
@@ -222,9 +259,12 @@ class TaskExecutable:
         failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
         return failed, failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
 
-    def stored(self, args: Mapping[str, Any], lanes: int) -> tuple[Values, Values]:
-        """Return the values that blocks read without records, and the arguments of each example, in storage form."""
-        program = self.program
+    def stored(self, args: Mapping[str, Any], lanes: int, single: bool | None = None) -> tuple[Values, Values]:
+        """Return the values that blocks read without records, and the arguments of each example, in storage form.
+
+        `single`: whether constants have one value, as in the plan for one example; None: if there is one.
+        """
+        program, single = self.program, lanes == 1 if single is None else single
         stored = {v: to_storage(value, self._type(v)) for v, value in args.items()}
         shared = {v: from_storage(stored[v], self._type(v)) for v in stored if v in program.shared}
         for op in program.prologue:
@@ -232,7 +272,7 @@ class TaskExecutable:
         fixed = {v: to_storage(value, self._type(v)) for v, value in shared.items()}
         mapped = {v: self._mapped(v, value, lanes) for v, value in stored.items() if v not in fixed}
         for v in program.constants:
-            fixed[v] = mapped[v][0] if lanes == 1 else mapped[v]
+            fixed[v] = mapped[v][0] if single else mapped[v]
         return fixed, mapped
 
     def _mapped(self, name: str, value: Any, lanes: int) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -32,13 +33,19 @@ def completed(outcome: Outcome, args: Mapping[str, Any], mapped: frozenset[str],
     count = len(outcome.unfinished)
     which = np.flatnonzero(outcome.unfinished)
     if not len(which):
-        return replace(outcome.raw, pc=np.full(count, exit, np.int32))  # no operation of JAX, which takes its time
+        return replace(outcome.raw, pc=_all_at(exit, count))
     if 2 * len(which) > count:
         return run(args, count)
     # The number of lanes is a power of two, so that few programs are compiled; the last example fills up.
     rows = np.concatenate([which, np.full(rounded(len(which)) - len(which), which[-1])]).astype(np.int32)
     given = {v: jnp.take(x, rows, axis=0) if v in mapped else x for v, x in args.items()}
     return _merged(outcome.raw, run(given, len(rows)), which, count, exit)
+
+
+@lru_cache(maxsize=256)
+def _all_at(exit: int, count: int) -> np.ndarray:
+    """Return the program counters of lanes that have all returned; no operation of JAX, which takes its time."""
+    return np.full(count, exit, np.int32)
 
 
 def _merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, count: int, exit: int) -> RawResult:
