@@ -4,8 +4,8 @@ Models as in figure 5 of ACRoBat (Fegade, Chen, Gibbons, Mowry, MLSys 2024): a T
 BiRNN and a StackRNN on sentences, and a stack of equal layers with an early exit. Each is compiled with all passes, and
 then with one of them left out (`pcbatch.lowering.left_out`), in lanes and, where it has calls side by side, by tasks.
 Numbers are CPU seconds of the process, medians, all ways in turn, as multiples of the time with all passes: 1.30 means
-that without the pass a call takes 1.3 times as long. The column "again", the same program once more, shows how far numbers
-can be trusted. Results are compared before anything is timed. XLA gets one thread unless NPROC says otherwise.
+that without the pass a call takes 1.3 times as long. The column "again", the same program once more, shows how far the
+numbers can be trusted. Results are compared before anything is timed. XLA gets one thread unless NPROC says otherwise.
 """
 
 from __future__ import annotations
