@@ -44,7 +44,7 @@ def by_tasks(run: Run) -> bool:
     options = executable.options
     if tasks is None or options.fork != "always" or options.checkpoints is not None or debug_checks():
         return False
-    if run.through is not None or run.ends or is_symbolic(run.lanes) or not 0 < run.lanes <= CHUNK:
+    if run.through is not None or run.ends or run.spread or is_symbolic(run.lanes) or not 0 < run.lanes <= CHUNK:
         return False
     return tasks.takes(run.lanes) and tapeable(tasks.plan(single=False))
 
