@@ -25,7 +25,7 @@ from pcbatch.runs.run_handle import Machine, checkpointing, traced
 from pcbatch.runs.run_options import RunOptions, deadline
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import HostLoop, TripBudget
-from pcbatch.runtime.execute.run_state import begin, like
+from pcbatch.runtime.execute.run_kinds import begin, like
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding

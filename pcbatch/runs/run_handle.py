@@ -24,7 +24,8 @@ from pcbatch.runs.interrupts import Interrupted, interruptible
 from pcbatch.runs.progress import reporting
 from pcbatch.runs.run_options import deadline, whole_number
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
-from pcbatch.runtime.execute.run_state import QueueRun, RunState, begin, shape_of
+from pcbatch.runtime.execute.run_kinds import begin, shape_of
+from pcbatch.runtime.execute.run_state import QueueRun, RunState
 from pcbatch.runtime.execute.state_arrays import named
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, is_tracing

@@ -96,7 +96,7 @@ class TaskExecutable:
             args: The arguments by parameter: [lanes, ...], or unbatched if all examples share them.
             lanes: The number of examples.
         """
-        now, begins = self._sizes.get(lanes) or self.chosen(lanes), True
+        now, begins = self.begins_with(lanes), True
         out: RawResult
         s = self._kept.pop(now, None)
         if s is None:
@@ -110,7 +110,7 @@ class TaskExecutable:
             if not self.may_have(larger, lanes):
                 return Outcome(out, open_examples)  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self.grown, now, larger)(s), larger, False
-        self._sizes[lanes] = now
+        self.remember(now)
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
         return Outcome(out, open_examples)
@@ -130,6 +130,14 @@ class TaskExecutable:
         o = self.options
         return sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room)
 
+    def begins_with(self, lanes: int) -> Sizes:
+        """Return the sizes with which the next run of so many examples begins."""
+        return self._sizes.get(lanes) or self.chosen(lanes)
+
+    def remember(self, now: Sizes) -> None:
+        """Let the next run of so many examples begin with these sizes."""
+        self._sizes[now.lanes] = now
+
     def may_have(self, larger: Sizes, lanes: int) -> bool:
         """Whether the arrays of a run of so many examples may become so large."""
         size, o = self._bytes(larger), self.options
@@ -145,7 +153,7 @@ class TaskExecutable:
 
     def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
         """Return `jax.stages.Lowered` of the run of so many examples."""
-        now = self._sizes.get(lanes) or self.chosen(lanes)
+        now = self.begins_with(lanes)
         s = jax.eval_shape(partial(self.empty, now))
         return self._jit(self.advance, now).lower(s, args, np.bool_(True))
 
@@ -206,9 +214,8 @@ class TaskExecutable:
         loop = Trips(self.machine(now, fixed, isolate))
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
-        failed, unfinished = self.unfinished(prepared, now, s, left)
-        # What is left of examples of which some have failed may have no end: lanes find that out.
-        return self.result(prepared, now, s, trips), s, jnp.append(left & ~jnp.any(failed), unfinished)
+        unfinished = self.unfinished(prepared, now, s, left)[1]
+        return self.result(prepared, now, s, trips), s, jnp.append(left, unfinished)
 
     def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> Machine:
         """Return the machine of these sizes; `fixed`: what `stored` gives first; `isolate`: see `advance`."""
