@@ -16,10 +16,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.runtime.execute import task_programs
+from pcbatch.runtime.execute import task_places, task_programs
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
 from pcbatch.runtime.execute.run_state import Running, RunState, begin, like, shape_of
 from pcbatch.runtime.execute.state_arrays import placed, trips_array
+from pcbatch.runtime.execute.task_places import Waiting
 from pcbatch.runtime.execute.task_programs import Chunk, TaskBuffers, TaskProgress
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.tasks import TaskExecutable, state
@@ -69,25 +70,21 @@ class TaskRun(RunState):
         counts = RunCounts(inputs, waiting=inputs)
         buffers = task_programs.empty_buffers(executable, task_programs.stored_args(executable, args), inputs)
         sizes = executable.tasks.begins_with(lanes)
-        return TaskRun(
-            executable, LaneSharding(None, inputs), lanes, 0, True, counts, buffers, sizes, by_tasks=counts
-        )
+        return TaskRun(executable, LaneSharding(None, inputs), lanes, 0, True, counts, buffers, sizes, by_tasks=counts)
 
     @staticmethod
     def described(executable: PcExecutable, args: Any, inputs: int, shape: Mapping[str, Any]) -> TaskRun:
         """Return a run of this shape (see `shape`) with the types of its arrays."""
         found, sizes = shape["tasks"], Sizes(**shape["tasks"]["sizes"])
         state = jax.eval_shape(
-            lambda args: task_programs.empty_buffers(
-                executable, task_programs.stored_args(executable, args), inputs
-            ),
+            lambda args: task_programs.empty_buffers(executable, task_programs.stored_args(executable, args), inputs),
             args,
         )
         if found["begun"]:
             state = state._replace(machine=task_programs.described_machine(executable, sizes))
         by_lanes = None
         if found["again"] is not None:
-            rows = jax.ShapeDtypeStruct((found["rows"],), jnp.int32)
+            rows = np.zeros(found["rows"], np.int32)
             given = jax.eval_shape(partial(_natural_rows, executable), state.args, rows)
             by_lanes = like(executable, given, found["rows"], None, found["again"])
             state = state._replace(lanes=by_lanes.state)
@@ -144,7 +141,7 @@ class TaskRun(RunState):
             s, seen = program(
                 machine, buffers.args, self.chunk, np.bool_(not self.begun), np.int32(run.budget), now=self.sizes
             )
-            seen = TaskProgress(*map(np.asarray, seen))
+            seen = jax.device_get(seen)
             run.made = int(seen.trips)
         later = replace(self, state=buffers._replace(machine=s), begun=True)._counted(seen)
         if not seen.left or seen.stuck:
@@ -183,9 +180,7 @@ class TaskRun(RunState):
         standing = replace(self.by_tasks, live=live)
         buffers = self.state._replace(machine={}, values=values, todo=todo, counts=counts)
         done = standing.finished
-        return replace(
-            self, state=buffers, first=first, begun=False, done=done, counts=standing, by_tasks=standing
-        )
+        return replace(self, state=buffers, first=first, begun=False, done=done, counts=standing, by_tasks=standing)
 
     def _kept(self) -> tuple[Any, Any, Any]:
         keep = self.executable.jitted(task_programs.keep_chunk, self.sizes.width)
@@ -215,9 +210,7 @@ class TaskRun(RunState):
     def _together(self, lanes: RunCounts) -> RunCounts:
         tasks = self.by_tasks
         sums = {name: getattr(tasks, name) + getattr(lanes, name) for name in ("trips", "busy", "offered")}
-        return replace(
-            lanes, total=self.sharding.inputs, finished=self.done + lanes.finished, **sums
-        )
+        return replace(lanes, total=self.sharding.inputs, finished=self.done + lanes.finished, **sums)
 
     def restored(self, arrays: Mapping[str, np.ndarray]) -> RunState:
         run = replace(self, state=placed(self.state, arrays, None))
@@ -242,12 +235,25 @@ class TaskRun(RunState):
         status = jnp.asarray(np.where(open_, int(Status.RUNNING), 0).astype(np.int32))
         types = task_programs.result_types(self.executable)
         finals = tuple(final(x, type_, status) for x, type_ in zip(values, types, strict=True))
-        layout = self.executable.machine.layout
-        pc = np.where(open_, layout.index[layout.program.entry], exit_).astype(np.int32)
+        pc = np.where(open_, self._pcs(), exit_).astype(np.int32)
         trips = trips_array(self.counts.trips)
         out = RawResult(finals, status, trips, counts, pc, None, None, {}, 0)
         by_lanes = self.by_lanes
         return out if by_lanes is None else merged(out, by_lanes.outcome(), np.flatnonzero(todo), exit_)
+
+    def waiting(self) -> tuple[Waiting, ...]:
+        """Read which records wait, of which examples."""
+        if not self.begun:
+            return ()
+        plan, examples = self.tasks.plan(self.lanes == 1), self.first
+        found = task_places.waiting(plan, self.sizes, self.state.machine)
+        return tuple(replace(one, examples=one.examples + examples) for one in found)
+
+    def _pcs(self) -> np.ndarray:
+        """int[inputs]: the program counters, in the program for lanes, of examples that tasks run."""
+        layout = self.executable.machine.layout
+        entry = layout.index[layout.program.entry]
+        return task_places.pcs(layout.program, self.waiting(), entry, self.sharding.inputs)
 
     def running(self) -> Running:
         by_lanes = self.by_lanes
@@ -278,9 +284,7 @@ def merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, exit_: int) ->
 
 def _natural_rows(executable: PcExecutable, args: Mapping[str, Any], rows: Any) -> dict[str, Any]:
     """The arguments of some examples, as a call gives them."""
-    taken = {
-        v: jnp.take(x, rows, axis=0) if task_programs.is_mapped(executable, v, x) else x for v, x in args.items()
-    }
+    taken = {v: jnp.take(x, rows, axis=0) if task_programs.is_mapped(executable, v, x) else x for v, x in args.items()}
     return executable.natural(taken)
 
 

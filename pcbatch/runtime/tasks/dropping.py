@@ -70,9 +70,9 @@ def _without_failed(machine: Machine, s: Values, frees: bool) -> Values:
 
 def _roots(block: BlockPlan, s: Values) -> jax.Array:
     """int32[length of the list]: the example of each record."""
-    if ROOT in block.columns:
-        return s[lists.column(block.label, ROOT)]
-    return s[pool.ROOT].at[s[lists.column(block.label, FRAME)]].get(mode="clip")
+    held = s[lists.column(block.label, ROOT if ROOT in block.columns else FRAME)]
+    roots: jax.Array = held if ROOT in block.columns else s[pool.ROOT].at[held].get(mode="clip")
+    return roots
 
 
 def _give_back(machine: Machine, s: Values) -> None:
