@@ -7,18 +7,22 @@ ARGS ?=
 SECONDS ?= 60
 SEED ?= 0
 PYTHON ?=
+TORCH ?= torch
+DYNET ?= dyNET38==2.2
+DYNET_PYTHON ?= $(BIN)/python
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help test full fuzz mutants nuts docs lint format bench check clean
+.PHONY: help test full fuzz mutants nuts networks dynet docs lint format bench check clean
 
 help:
 	@echo "make test    install into $(VENV) and run the tests        ARGS=\"-k fib\" is passed to pytest"
 	@echo "make full    every case of every test, and line coverage  an hour"
 	@echo "make fuzz    random programs against plain Python        SECONDS=600 SEED=20000 ARGS=\"--only jax\""
 	@echo "make nuts    install and sample a posterior with NUTS    ARGS=\"--target eight-schools\""
+	@echo "make networks  networks of examples/networks, checked against PyTorch    ARGS=\"drnn --train\" TORCH=torch==2.13.0+cpu"
 	@echo "make docs    the documentation as a site, build/docs/index.html    DOCS_CACHE=1 keeps what cells gave"
 	@echo "make lint    ruff and mypy                               make format  lets ruff rewrite the files"
 	@echo "make mutants  break the compiler on purpose, see who notices    ARGS=\"-j 2\": half an hour"
@@ -38,6 +42,11 @@ fuzz: $(VENV)/.installed-test
 
 nuts: $(VENV)/.installed-examples
 	$(BIN)/python -m examples.nuts $(ARGS)
+
+networks: build/torch/.installed
+	build/torch/bin/python -m examples.networks $(or $(ARGS),all --train)
+
+dynet: build/dynet/.installed
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -j auto $(ARGS) docs build/docs
@@ -83,6 +92,18 @@ $(VENV)/.installed-bench: $(VENV)/.created setup.cfg pyproject.toml
 
 $(VENV)/.installed-dev: $(VENV)/.created setup.cfg pyproject.toml
 	$(PIP_INSTALL) -e '.[dev]'
+	@touch $@
+
+# PyTorch and DyNet have environments of their own: the one is large, the other needs an old NumPy and has no JAX. Where the
+# index of PyTorch can be reached, TORCH="torch --extra-index-url https://download.pytorch.org/whl/cpu" leaves CUDA out.
+build/torch/.installed: $(VENV)/.created setup.cfg pyproject.toml
+	$(BIN)/python -m venv --clear build/torch
+	build/torch/bin/python -m pip install --quiet --disable-pip-version-check -e . $(TORCH)
+	@touch $@
+
+build/dynet/.installed: $(VENV)/.created
+	$(DYNET_PYTHON) -m venv --clear build/dynet
+	build/dynet/bin/python -m pip install --quiet --disable-pip-version-check 'numpy<2' cython $(DYNET)
 	@touch $@
 
 # A candidate is run, not only looked up: a shim on PATH may stand for an interpreter that is not there, and some

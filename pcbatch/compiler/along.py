@@ -27,7 +27,7 @@ from pcbatch.lowering.typing.infer import Inferred
 from pcbatch.lowering.typing.trace_errors import ChangedArgument
 from pcbatch.origins import KINDS
 
-CODES = frozenset({"PCB304", "PCB305", "PCB306"})
+CODES = frozenset({"PCB304", "PCB305", "PCB306", "PCB320"})
 """Codes of refusals that concern only code that is traced: as a function of the program it may do the same."""
 
 INLINED = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")

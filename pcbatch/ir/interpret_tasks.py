@@ -17,6 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+import numpy as np
+
 from pcbatch.errors import InternalError
 from pcbatch.ir.interpret import Counts, LaneFailed, get_value, message_text, run_op
 from pcbatch.ir.ops import Fail
@@ -84,6 +86,7 @@ class _Frame:
 
     places: Record = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
+    rows: set[tuple[tuple[str, ...], int]] = field(default_factory=set)  # the rows of arrays among them
     waiting: int = 0
     sync: tuple[str, Record] | None = None  # the target, and what is saved for it
 
@@ -95,6 +98,7 @@ class _Destination:
     frame: _Frame
     dsts: tuple[str, ...]
     adds: bool = False
+    row: int | None = None
     filled: bool = False
 
     def give(self, values: Sequence[Any], is_term: bool) -> None:
@@ -106,10 +110,25 @@ class _Destination:
         places = self.frame.places
         for dst, value in zip(self.dsts, values, strict=True):
             known = dst in places
+            if self.row is not None:
+                places[dst] = with_row(places[dst], self.row, value, adds=self.filled)
+                continue
             if known and not (self.adds or self.filled or is_term):
                 raise InternalError(f"{dst}: returned twice")
             places[dst] = places[dst] + value if known else value
         self.filled = True
+
+
+def with_row(array: Any, row: int, value: Any, adds: bool) -> Any:
+    """Return an array with another row, or with one to which a value is added; the array if it has no such row."""
+    if not 0 <= row < array.shape[0]:
+        return array
+    value = array[row] + value if adds else value
+    if not isinstance(array, np.ndarray):
+        return array.at[row].set(value)
+    new = array.copy()
+    new[row] = value
+    return new
 
 
 @dataclass(slots=True, eq=False)
@@ -204,13 +223,18 @@ class _Run:
                 self.open += 1
                 self.most_open = max(self.most_open, self.open)
                 return None
-            case Spawn(dsts=dsts, way=way, adds=adds):
+            case Spawn(dsts=dsts, way=way, adds=adds, row=row):
                 if task.frame is None:
                     raise InternalError(f"{task.label}: spawn without a frame")
-                spawned = self.begin(task, way, values, _Destination(task.frame, dsts, adds), False)
+                at = None if row is None else int(get_value(values, row))
+                if at is not None and (dsts, at) in task.frame.rows:
+                    raise InternalError(f"row {at} of {', '.join(dsts)} is spawned twice")
+                if at is not None:
+                    task.frame.rows.add((dsts, at))
+                spawned = self.begin(task, way, values, _Destination(task.frame, dsts, adds, at), False)
                 for dst in dsts:
-                    if (dst in task.frame.begun) != adds:
-                        raise InternalError(f"{dst}: {'added to before it is there' if adds else 'spawned twice'}")
+                    if (dst in task.frame.begun) != (adds or row is not None):
+                        raise InternalError(f"{dst}: {'spawned twice' if dst in task.frame.begun else 'not there yet'}")
                     values.pop(dst, None)  # nobody may read it until the sync
                 task.frame.begun.update(dsts)
                 task.frame.waiting += spawned is not None

@@ -49,7 +49,7 @@ _CONSTANTS = re.compile(rf"constants \(({NAMES})\)")
 _SHARED = re.compile(rf"shared \(({NAMES})\)")
 _SUMS = re.compile(rf"sums \(({FUNC}(?:, *{FUNC})*)\)")
 _BLOCK = re.compile(rf"({LABEL})\(((?:{NAMES})?)\)( after sync)?( in frame)?:")
-_SPAWN = re.compile(rf"spawn (?:({NAMES}|return) (\+?=) )?")
+_SPAWN = re.compile(rf"spawn (?:({NAMES}|return)(?: at ({NAME}))? (\+?=) )?")
 _BINDING = rf"{NAME}={NAME}"
 _START = re.compile(rf"({LABEL})\(((?:{_BINDING}(?:, *{_BINDING})*)?)\)")
 _GIVE = re.compile(rf"give \(((?:{NAMES})?)\)")
@@ -110,10 +110,10 @@ def _optional_spawn(lines: Lines) -> TaskOp | None:
     way, end = _way(line, match.end())
     if end != len(line.text):
         line.fail("nothing after the way of a spawn")
-    adds = match[2] == "+="
+    adds = match[3] == "+="
     if match[1] == "return":
-        return SpawnInto(way) if adds else line.fail("`spawn return += way`")
-    return Spawn(split_names(match[1] or ""), way, adds)
+        return SpawnInto(way) if adds and not match[2] else line.fail("`spawn return += way`")
+    return Spawn(split_names(match[1] or ""), way, adds, row=match[2])
 
 
 def _way(line: Line, start: int) -> tuple[Way, int]:

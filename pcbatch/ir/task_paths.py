@@ -81,9 +81,9 @@ def walk(block: TaskBlock, point: Point) -> Iterator[tuple[TaskOp | None, Point]
         match op:
             case OpenFrame():
                 point = Point(True)
-            case Spawn(dsts=dsts, adds=adds):
+            case Spawn(dsts=dsts, adds=adds, row=row):
                 given = frozenset(dsts) if all(isinstance(way, Give) for way in ways(op.way)) else NONE
-                given = point.given if adds else point.given | given
+                given = point.given if adds or row is not None else point.given | given
                 point = Point(point.open, point.must.union(dsts), point.may.union(dsts), given)
             case _:
                 pass

@@ -15,6 +15,7 @@
       spawn left = bb2(n=t1)
       spawn right = branch t3, give (one), bb2(n=t2)
       spawn total += bb2(n=t2)               // adds to a result of the frame
+      spawn all at k = bb2(n=t2)             // row k of a result of the frame
       spawn return += bb2(n=t2)              // adds to the destination of this task
       branch t9, jump bb5(n=t1), sync bb4(k=n)
     bb4(left, right, k) after sync:          // the target of a `sync`
@@ -86,7 +87,8 @@ def print_task_op(op: TaskOp, declared: Mapping[str, object]) -> str:
             return "frame"
         case Spawn():
             sign = "+=" if op.adds else "="
-            return f"spawn {', '.join(op.dsts)} {sign} {_way(op.way)}" if op.dsts else f"spawn {_way(op.way)}"
+            row = "" if op.row is None else f" at {op.row}"
+            return f"spawn {', '.join(op.dsts)}{row} {sign} {_way(op.way)}" if op.dsts else f"spawn {_way(op.way)}"
         case SpawnInto(way=way):
             return f"spawn return += {_way(way)}"
         case _:

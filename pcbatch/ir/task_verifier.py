@@ -21,7 +21,8 @@ without the weak flag.
             jumps where none is; `fail` anywhere. Tasks begin without one, and so do blocks `after sync`.
   pending   What is pending on some path is neither spawned again, nor written, nor a parameter.
   adds      `spawn r += ...`: r is one integer, which `give` has set on all paths since `frame`.
-  give      The values of a `give` are as many as the destinations, with equal types.
+  row       `spawn r at k = ...`: r are arrays, which `give` has set on all paths since `frame`; k is one integer.
+  give      The values of a `give` are as many as the destinations, with equal types; of rows, those of a row.
   finish    So are the values of every `return` that a task may end with: by jumps, syncs and `spawn return +=`, from
             where it starts. For the task of the entry, the destinations are the results of the program.
   sums      `spawn return +=` stands only in functions of `sums` and starts only such; their tasks go on only in such,
@@ -31,7 +32,7 @@ without the weak flag.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pcbatch.ir.dataflow import reachable
 from pcbatch.ir.def_use import reads, writes
@@ -52,8 +53,9 @@ from pcbatch.ir.tasks import (
     TaskProgram,
     WayFork,
     leaves,
+    row_type,
+    spawn_reads,
     spawns,
-    way_reads,
     ways,
 )
 from pcbatch.ir.types import ArrayType
@@ -100,8 +102,8 @@ def _op_reads(op: TaskOp) -> tuple[str, ...]:
     match op:
         case OpenFrame():
             return ()
-        case Spawn(way=way) | SpawnInto(way=way):
-            return tuple(way_reads(way))
+        case Spawn() | SpawnInto():
+            return tuple(spawn_reads(op))
         case _:
             return reads(op)
 
@@ -256,15 +258,29 @@ class _Walk:
         for name in op.dsts:
             if op.adds and name not in self.point.given:
                 self.fault("adds", f"{name} is added to, but no `give` has set it on all paths")
-            if not op.adds and name in self.point.may:
+            if op.row is not None and name not in self.point.given:
+                self.fault("row", f"a row of {name} is spawned, but no `give` has set it on all paths")
+            if not op.adds and op.row is None and name in self.point.may:
                 self.fault("pending", f"{name} is spawned, but pending already")
+        if op.row is not None:
+            self.row(op, op.row)
         if op.adds and not (len(op.dsts) == 1 and _is_integer(self.program, op.dsts[0])):
             self.fault("adds", f"{', '.join(op.dsts)} is not one integer")
         for way in ways(op.way):
             if isinstance(way, Start):
                 self.bind(way.label, way.args)
             elif isinstance(way, Give):
-                self.found += _same(self.program, way.values, op.dsts, "give", self.where, "given")
+                self.found += _same(self.program, way.values, op, "give", self.where, "given")
+
+    def row(self, op: Spawn, row: str) -> None:
+        if op.adds:
+            self.fault("row", f"a row of {', '.join(op.dsts)} is added to")
+        if not _is_integer(self.program, row):
+            self.fault("row", f"{row} is not one integer")
+        for name in op.dsts:
+            type_ = self.program.types.get(name)
+            if type_ is not None and not type_.shape:
+                self.fault("row", f"{name} has no rows")
 
     def bind(self, target: str, args: Args, rest: frozenset[str] = frozenset()) -> None:
         """Check that arguments bind the parameters of a block, but for those in `rest`."""
@@ -304,27 +320,36 @@ class _Walk:
 
 
 def _same(
-    program: TaskProgram, values: Sequence[str], dsts: Sequence[str], rule: str, where: str, what: str
+    program: TaskProgram, values: Sequence[str], op: Spawn | Sequence[str], rule: str, where: str, what: str
 ) -> list[Fault]:
-    """Check that values fit their destinations."""
+    """Check that values fit their destinations, those of an operation or variables."""
+    dsts, wanted = (op.dsts, _types(program, op)) if isinstance(op, Spawn) else (op, program.types)
     if len(values) != len(dsts):
         return [Fault(rule, where, f"{len(values)} values are {what}, not {len(dsts)}")]
     pairs = zip(values, dsts, strict=True)
-    return [fault for a, b in pairs for fault in agree(a, b, program.types, program.types, where, rule)]
+    return [fault for a, b in pairs for fault in agree(b, a, wanted, program.types, where, rule)]
+
+
+def _types(program: TaskProgram, op: Spawn) -> Mapping[str, ArrayType | None]:
+    """The types of the values that an operation puts to its destinations."""
+    if op.row is None:
+        return program.types
+    return {v: row_type(t) if (t := program.types.get(v)) is not None and t.shape else None for v in op.dsts}
 
 
 def _finishes(program: TaskProgram, blocks: dict[str, TaskBlock]) -> Iterator[Fault]:
     goes = {label: tuple(_same_destination(block)) for label, block in blocks.items()}
     found: dict[Fault, None] = {}
-    seen: set[tuple[str, tuple[str, ...]]] = set()
+    seen: set[tuple[str, tuple[str, ...], bool]] = set()
 
-    def check(start: str, dsts: tuple[str, ...]) -> None:
-        if (start, dsts) in seen:
+    def check(start: str, op: Spawn | tuple[str, ...]) -> None:
+        key = (start, op.dsts, op.row is not None) if isinstance(op, Spawn) else (start, op, False)
+        if key in seen:
             return
-        seen.add((start, dsts))
+        seen.add(key)
         for label in sorted(reachable([start], goes)):
             for values in _delivered(blocks[label]):
-                found.update(dict.fromkeys(_same(program, values, dsts, "finish", label, "returned")))
+                found.update(dict.fromkeys(_same(program, values, op, "finish", label, "returned")))
 
     check(program.entry, program.results)
     for block in program.blocks:
@@ -332,7 +357,7 @@ def _finishes(program: TaskProgram, blocks: dict[str, TaskBlock]) -> Iterator[Fa
             if isinstance(op, Spawn):
                 for way in ways(op.way):
                     if isinstance(way, Start):
-                        check(way.label, op.dsts)
+                        check(way.label, op)
     yield from found
 
 

@@ -23,9 +23,10 @@ all that was spawned since `frame` has returned. The target's record is what the
 that `spawn` gives them, and what `sync` saves, `sync bb4(k=t3)`. A task has one frame open at a time, and none when it
 returns.
 
-`spawn r += ...` adds to a place whose first number a `give` has set; `spawn return += ...` lets the new task add to the
-destination of this one, which needs no frame. Only sums of integers may be made so, as they do not depend on the order
-of their terms.
+`spawn rs at k = ...` puts its results into row k of arrays that a `give` has set, as where a loop appends them to a
+list; a row that there is not gets none. `spawn r += ...` adds to a place whose first number a `give` has set, and
+`spawn return += ...` lets the new task add to the destination of this one, which needs no frame. Only sums of integers
+may be made so, as they do not depend on the order of their terms.
 
 A task that fails ends its example, with whatever frames are open. Which failure an example has is decided by the order
 of the plain function, so a machine that runs tasks in another order can tell only that there is one.
@@ -37,7 +38,7 @@ effect but their results, every other order gives the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from pcbatch.diagnostics.diagnostic import Loc
@@ -81,13 +82,22 @@ class OpenFrame:
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """The operation `spawn dsts = way`: a task whose results go to places of the open frame; with `adds` they are added
-    to what is there."""
+    """The operation `spawn dsts = way`: a task whose results go to places of the open frame.
+
+    Attributes:
+        dsts: the names of the results in the frame.
+        way: how the task begins, or what its results are.
+        adds: whether they are added to what is there.
+        loc: where the source has the call.
+        row: the variable that tells the row of `dsts`, which are arrays then, that the results become; it differs from
+            one such operation of a frame to the next.
+    """
 
     dsts: tuple[str, ...]
     way: Way
     adds: bool = False
     loc: Loc | None = field(default=None, compare=False)
+    row: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +255,18 @@ def way_reads(way: Way) -> Iterator[str]:
             yield from values
         case _:
             assert_never(way)
+
+
+def spawn_reads(op: Spawn | SpawnInto) -> Iterator[str]:
+    """The variables that an operation that spawns uses, with repetitions."""
+    if isinstance(op, Spawn) and op.row is not None:
+        yield op.row
+    yield from way_reads(op.way)
+
+
+def row_type(type_: ArrayType) -> ArrayType:
+    """Return the type of a row of an array."""
+    return replace(type_, shape=type_.shape[1:])
 
 
 def spawns(block: TaskBlock) -> tuple[Spawn | SpawnInto, ...]:

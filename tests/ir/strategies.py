@@ -130,6 +130,7 @@ task_edges = st.recursive(
 )
 task_ops = pure_ops | st.just(OpenFrame()) | st.builds(SpawnInto, ways)
 task_ops |= st.builds(Spawn, dsts, ways) | st.builds(Spawn, st.tuples(names), ways, st.just(True))
+task_ops |= st.builds(Spawn, st.tuples(names), ways, row=names)
 task_programs = st.builds(
     TaskProgram,
     labels,

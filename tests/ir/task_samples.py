@@ -189,11 +189,22 @@ fail(node):
 }
 """
 
+# all = [0] * 8; for i in range(n): all[i] = fib(i)
+ROWS = (
+    LOOP.replace("one: i32[]", "one: i32[]   none, all: i32[8]")
+    .replace("spawn total = give (zero)", "spawn all = give (none)")
+    .replace("  zero = { 0 }\n", "  none = { np.zeros(8, np.int32) }\n")
+    .replace("spawn total += fib(m=i)", "spawn all at i = fib(m=i)")
+    .replace("done(total) after sync:\n", "done(all) after sync:\n  total = { all @ 50 ** np.arange(8) }\n")
+    .replace("total, zero, ", "total, ")
+)
+
 EVERY = {
     "fib": FIB,
     "fib_sums": FIB_SUMS,
     "tree": TREE,
     "loop": LOOP,
+    "rows": ROWS,
     "across": ACROSS,
     "fails": FAILS,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -17,7 +18,7 @@ from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import Finish, Give, SpawnInto, Start, TaskFork, TaskJump, WayFork
 from pcbatch.ir.verifier import verify
 from tests.ir import strategies
-from tests.ir.task_samples import ACROSS, EVERY, FAILS, FIB, FIB_SUMS, LOOP, TREE, tasks
+from tests.ir.task_samples import ACROSS, EVERY, FAILS, FIB, FIB_SUMS, LOOP, ROWS, TREE, tasks
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -80,6 +81,7 @@ def test_parse_errors_name_the_line(old, new, message):
 
 SPAWN_LEFT, SPAWN_RIGHT = "  spawn left = bb0(n=t1)\n", "  spawn right = bb0(n=t2)\n"
 GIVE_TOTAL = "spawn total = give (zero)"
+GIVE_ALL = "  spawn all = give (none)\n"
 BROKEN = [
     # rule, sample, what is replaced by what, the whole report (None: other rules may be broken as well)
     ("label", FIB, {"bb1": "bb0"}, None),
@@ -135,6 +137,13 @@ BROKEN = [
     ("adds", LOOP, {f"  {GIVE_TOTAL}\n": ""}, None),
     ("adds", LOOP, {GIVE_TOTAL: "spawn total = fib(m=zero)"}, ["body: total is added to, but no `give` has set it"]),
     ("adds", LOOP, {"j, total, zero": "j, zero", "t: bool[]": "t: bool[]   total: f32[]"}, None),
+    ("row", ROWS, {GIVE_ALL: ""}, None),
+    ("row", ROWS, {"all at i": "all at t", "body(n, i) in": "body(n, i, t) in", "jump body(": "jump body(t=t, "}, None),
+    ("row", ROWS, {"none, all: i32[8]": "none: i32[8]   all: i32[]"}, None),
+    ("row", ROWS, {"all at i =": "all at i +="}, None),
+    ("give", ROWS, {"all at i = fib(m=i)": "all at i = give (n, i)"}, ["body: 2 values are given, not 1"]),
+    ("give", ROWS, {GIVE_ALL: "  spawn all = give (n)\n"}, ["main: all is i32[8], but n is i32[]"]),
+    ("finish", ROWS, {"all at i = fib(m=i)": "all at i = fib(m=i)", "none, all: i32[8]": "none, all: f32[8]"}, None),
     ("give", LOOP, {GIVE_TOTAL: "spawn total = give (zero, i)"}, ["main: 2 values are given, not 1"]),
     ("give", LOOP, {GIVE_TOTAL: "spawn total = give (t)", "  frame\n": "  t = { n > 0 }\n  frame\n"}, None),
     ("finish", FIB, {"return r\nbb2": "return r, r\nbb2"}, None),
@@ -183,7 +192,7 @@ def everywhere(program, *args):
 
     def outcome(seed: int | None) -> object:
         try:
-            return interpret_tasks(program, args, seed=seed)[0]
+            return interpret_tasks(program, args, {"np": np}, seed=seed)[0]
         except LaneFailed as failure:
             return str(failure)
 
@@ -209,6 +218,12 @@ def test_two_results_of_each_node():
 
     for node in range(7):
         assert everywhere(tasks(TREE), node, left, right, value, w) == encode(node)
+
+
+def test_results_become_rows():
+    """Those that there are; an array that has been read stays as it is."""
+    for n in (0, 3, 8, 11):
+        assert everywhere(tasks(ROWS), n) == (sum(fib(k) * 50**k for k in range(min(n, 8))),)
 
 
 def test_a_loop_adds_to_a_place():
@@ -293,8 +308,10 @@ def test_counts():
         (FIB, {"jump bb2(n=n)": "sync bb3()"}, "bb0: sync without a frame"),
         (FIB, {"left + right }\n  return r": "left + right }\n  return r, r"}, "2 values for 1 places"),
         (FIB_SUMS, {"  sums (fib)\n": ""}, "in a function that is no sum"),
-        (LOOP, {f"  {GIVE_TOTAL}\n": ""}, "total: added to before it is there"),
+        (LOOP, {f"  {GIVE_TOTAL}\n": ""}, "total: not there yet"),
         (LOOP, {"head(n, i) in frame": "head(n, i)"}, "head: a frame is open"),
+        (ROWS, {GIVE_ALL: ""}, "all: not there yet"),
+        (ROWS, {"all at i": "all at j", "j = { i + 1 }": "j = { 3 }"}, "row 3 of all is spawned twice"),
     ],
 )
 def test_broken_programs_are_found(sample, changes, message):
@@ -302,7 +319,7 @@ def test_broken_programs_are_found(sample, changes, message):
         assert old in sample
         sample = sample.replace(old, new)
     with pytest.raises(InternalError, match=message):
-        interpret_tasks(tasks(sample), [5])
+        interpret_tasks(tasks(sample), [5], {"np": np})
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -558,6 +558,26 @@ def test_lists_of_records(f: Any) -> None:
     agree(f, trees())
 
 
+class Branching(NamedTuple):
+    weight: int
+    parts: list[Branching]
+
+
+def total_weight(node):
+    """A helper that goes over the list of a record, and calls itself in a comprehension."""
+    return node.weight + sum([total_weight(part) for part in node.parts])
+
+
+@pcbatch.batch
+def weigh(node):
+    return total_weight(node)
+
+
+def test_a_recursive_helper_goes_over_a_list_of_a_record() -> None:
+    leaf = Branching(5, [])
+    agree(weigh, [leaf, Branching(1, [leaf, Branching(2, [leaf]), leaf])])
+
+
 def test_an_array_of_a_record_is_not_changed() -> None:
     def overwrite(gate):
         row = gate.row

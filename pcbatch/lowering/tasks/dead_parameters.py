@@ -24,7 +24,7 @@ from pcbatch.ir.tasks import (
     Way,
     map_leaves,
     map_ways,
-    way_reads,
+    spawn_reads,
 )
 
 
@@ -54,7 +54,7 @@ def _used(block: TaskBlock, needed: Mapping[str, frozenset[str]]) -> tuple[froze
                     used |= {*reads(op)}
             case Spawn() | SpawnInto():
                 kept.add(k)
-                used |= {*way_reads(_way(op.way, needed))}
+                used |= {*spawn_reads(replace(op, way=_way(op.way, needed)))}
             case OpenFrame():
                 kept.add(k)
     return frozenset(used), frozenset(kept)

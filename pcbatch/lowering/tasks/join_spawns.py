@@ -117,5 +117,5 @@ class _Joining:
         return replace(block, ops=tuple(ops), terminator=TaskJump(a.jump.target, tuple(args)))
 
 
-def _places(spawns: Sequence[Spawn]) -> list[tuple[tuple[str, ...], bool]]:
-    return [(op.dsts, op.adds) for op in spawns]
+def _places(spawns: Sequence[Spawn]) -> list[tuple[tuple[str, ...], bool, str | None]]:
+    return [(op.dsts, op.adds, op.row) for op in spawns]

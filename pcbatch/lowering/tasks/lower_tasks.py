@@ -8,6 +8,8 @@ before:  left = call @fib(t1)                  after:       frame
                                                             r = { left + right }
                                                             return r
 
+Calls whose results a loop appends to a list become its rows (`stored_results.py`).
+
 A call whose result is a term of the caller's own is `spawn return +=` (`linear_results.py`), one in tail position a
 jump. What is live where a block begins are its parameters, without the constants of the example (`constants.py`).
 
@@ -20,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.ir.cfg import Block, Call, CfgProgram, Function
 from pcbatch.ir.dataflow import block_edges, reachable
 from pcbatch.ir.def_use import writes
@@ -49,6 +52,7 @@ from pcbatch.lowering.stack_passes.parallel_moves import Fresh
 from pcbatch.lowering.tasks.constants import Local, constants
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, waits
+from pcbatch.lowering.tasks.stored_results import Store, stored_results
 from pcbatch.lowering.typing.abstract_values import Known
 
 
@@ -102,7 +106,17 @@ class _Lowering:
         linear = linear_calls(program)
         self.linear = {name: sites - self.tails[name] for name, sites in linear.items()}
         self.sums = self.summed()
-        self.waits = {f.name: waits(f, self.linear[f.name], self.tails[f.name]) for f in program.functions}
+        self.stores = {
+            f.name: {
+                site: store
+                for site, store in stored_results(f).items()
+                if site not in self.tails[f.name] | self.linear[f.name]
+            }
+            for f in program.functions
+        }
+        self.waits = {
+            f.name: waits(f, self.linear[f.name], self.tails[f.name], self.stores[f.name]) for f in program.functions
+        }
         self.fresh = Fresh(set(self.names.values()))
 
     @property
@@ -179,6 +193,7 @@ class _FunctionLowering:
         self.whole, self.function = lowering, function
         self.live_in, self.live_after = live_in(function), live_after(function)
         self.waits: Waits = lowering.waits[function.name]
+        self.stores = lowering.stores[function.name]
         self.done: list[TaskBlock] = []
 
     def blocks(self) -> list[TaskBlock]:
@@ -270,13 +285,27 @@ class _FunctionLowering:
                     return
                 if not body.state.open:
                     body.ops.append(OpenFrame(op.loc))
+                store = self.stores.get(site)
+                if store is not None:
+                    self.store(body, store, way, op.loc)
+                    return
                 body.ops.append(Spawn(tuple(map(self.name, op.dsts)), way, False, op.loc))
                 body.state = Pending(True, body.state.calls | {op.dsts})
             case Prim() | Move() | Select():
+                behind = self.stores.get((site[0], site[1] - 1))
+                op = op if behind is None else behind.rest
                 if any(self.known(v) is None for v in writes(op)) or not writes(op):
                     self.define(body, op)
             case _:
                 raise AssertionError("programs with prints and checks are not lowered to tasks")
+
+    def store(self, body: _Body, store: Store, way: Start, loc: Loc | None) -> None:
+        """Spawn a task whose results become rows of arrays, which the frame holds until the sync."""
+        dsts = tuple(map(self.name, store.arrays))
+        if store.arrays not in body.state.calls:
+            body.ops.append(Spawn(dsts, Give(tuple(self.read(body, v) for v in store.arrays)), False, loc))
+        body.ops.append(Spawn(dsts, way, False, loc, self.read(body, store.row)))
+        body.state = Pending(True, body.state.calls | {store.arrays})
 
     def define(self, body: _Body, op: PureOp) -> None:
         """Add an operation; within a block each name gets one value."""

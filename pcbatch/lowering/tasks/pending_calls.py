@@ -9,6 +9,9 @@ condition or a `return` does, or the function returns. As late as possible is be
 run side by side. The state joins by union where paths meet; at the head of a loop, calls stay pending only if they are
 so on all ways to it, as each round would open a frame for them otherwise. Nor do they where paths meet whose calls have
 only some results in common, `x, y` and `x, z`: a place in a frame belongs to all results of one call.
+
+Calls whose results are appended to lists (`stored_results.py`) have a row each: what is pending is the list, and a loop
+that appends to it waits for nothing, as long as nothing but such operations changes the length of the list.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from pcbatch.ir.cfg import Block, Call, Function, Op
 from pcbatch.ir.dataflow import block_edges, postorder
 from pcbatch.ir.def_use import may_return, predecessors, reads, terminator_reads, writes
 from pcbatch.ir.ops import Return
+from pcbatch.lowering.tasks.stored_results import Store
 
 Site = tuple[str, int]  # label of a block, index of the call in it
 
@@ -60,20 +64,26 @@ class Waits:
     together: bool
 
 
-def waits(function: Function, summed: Iterable[Site], tails: Iterable[Site]) -> Waits:
+def waits(
+    function: Function, summed: Iterable[Site], tails: Iterable[Site], stores: Mapping[Site, Store] | None = None
+) -> Waits:
     """Find where a function must wait.
 
     Args:
         function: The function.
         summed: Calls whose results go to the destination of their caller.
         tails: Calls in tail position, which take the place of their caller.
+        stores: Calls whose results become rows of arrays.
     """
-    return _Analysis(function, frozenset(summed), frozenset(tails)).run()
+    return _Analysis(function, frozenset(summed), frozenset(tails), stores or {}).run()
 
 
 class _Analysis:
-    def __init__(self, function: Function, summed: frozenset[Site], tails: frozenset[Site]) -> None:
-        self.function, self.summed, self.tails = function, summed, tails
+    def __init__(
+        self, function: Function, summed: frozenset[Site], tails: frozenset[Site], stores: Mapping[Site, Store]
+    ) -> None:
+        self.function, self.summed, self.tails, self.stores = function, summed, tails, stores
+        self.rows = {store.arrays: store.row for store in stores.values()}
         self.sources = predecessors(function.blocks)
         order = [*reversed(postorder([function.blocks[0].label], block_edges(function.blocks)))]
         self.number = {label: k for k, label in enumerate(order)}
@@ -87,7 +97,7 @@ class _Analysis:
                 block.label
                 for block in self.function.blocks
                 if block.label in self.number and self.is_head(block.label) and entering[block.label].open
-                if any(not leaving[s].open for s in self.sources[block.label] if s in leaving)
+                if self.is_mixed(block.label, entering[block.label], leaving)
             }
             mixed |= {label for label, state in entering.items() if state.overlaps}
             if not mixed:
@@ -96,6 +106,13 @@ class _Analysis:
         self.together = False
         before = {b.label: self.through(b, entering[b.label])[1] for b in self.function.blocks if b.label in entering}
         return Waits(entering, before, self.together)
+
+    def is_mixed(self, label: str, state: Pending, leaving: Mapping[str, Pending]) -> bool:
+        """Whether no frame is open on some ways to the head of a loop; where only lists are pending, ways around it."""
+        closed = [s for s in self.sources[label] if s in leaving and not leaving[s].open]
+        if state.calls <= self.rows.keys():
+            closed = [s for s in closed if self.number[s] >= self.number[label]]
+        return bool(closed)
 
     def is_head(self, label: str) -> bool:
         """Whether a block is the head of a loop: a later one leads to it."""
@@ -124,12 +141,13 @@ class _Analysis:
         """The state after a block, and the operations before which it waits."""
         waits = set()
         for k, op in enumerate(block.ops):
-            if state.open and self.must_wait(op, (block.label, k), state.results):
+            if state.open and self.must_wait(op, (block.label, k), state):
                 waits.add(k)
                 state = CLOSED
             if isinstance(op, Call) and (block.label, k) not in self.summed | self.tails:
                 self.together = self.together or bool(state.calls)
-                state = Pending(True, state.calls | {op.dsts})
+                store = self.stores.get((block.label, k))
+                state = Pending(True, state.calls | {op.dsts if store is None else store.arrays})
         end = block.terminator
         ends = may_return(end) and not self.is_tail(block)
         if state.open and (ends or not state.results.isdisjoint(terminator_reads(end))):
@@ -137,8 +155,19 @@ class _Analysis:
             state = CLOSED
         return state, frozenset(waits)
 
-    def must_wait(self, op: Op, site: Site, pending: frozenset[str]) -> bool:
-        return site in self.tails or not pending.isdisjoint((*reads(op), *writes(op)))
+    def must_wait(self, op: Op, site: Site, state: Pending) -> bool:
+        if site in self.tails:
+            return True
+        behind = self.stores.get((site[0], site[1] - 1))
+        lengths = {self.rows[arrays] for arrays in state.calls if arrays in self.rows}
+        if behind is not None:
+            # It changes the length of its own list, which has become pending with the call before it.
+            op, lengths = behind.rest, lengths - {behind.row}
+        store = self.stores.get(site)
+        touched = {*reads(op), *(writes(op) if store is None else ())}
+        if store is not None and store.arrays not in state.calls:
+            touched |= {*store.arrays}
+        return not state.results.isdisjoint(touched) or not lengths.isdisjoint(writes(op))
 
     def is_tail(self, block: Block) -> bool:
         return isinstance(block.terminator, Return) and (block.label, len(block.ops) - 1) in self.tails

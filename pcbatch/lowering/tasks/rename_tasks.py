@@ -35,6 +35,8 @@ def rename_op(op: TaskOp, new: Names) -> TaskOp:
     match op:
         case Prim() | Move() | Select():
             return rename_reads(op, new)
+        case Spawn(row=str(row)):
+            return replace(op, way=rename_way(op.way, new), row=new(row))
         case Spawn() | SpawnInto():
             return replace(op, way=rename_way(op.way, new))
         case OpenFrame():

@@ -114,7 +114,8 @@ def run_tasks(
 @device_program("old", "new")
 def grow_tasks(executable: PcExecutable, s: Values, *, old: Sizes, new: Sizes) -> Values:
     """Return larger arrays, in which a run goes on."""
-    return jax.tree.map(jnp.copy, _tasks(executable).grown(old, new, s))
+    grown: Values = jax.tree.map(jnp.copy, _tasks(executable).grown(old, new, s))
+    return grown
 
 
 @device_program("now")

@@ -157,9 +157,9 @@ def _dealt(
 ) -> Run:
     def body(dealt: tuple[Values, ShardedArguments], all_: tuple[Mapping[str, Any], jax.Array]) -> Run:
         (s, own), (common, begins) = dealt, all_
-        raw, s, flags = tasks.advance(now, s, {**own.mapped, **common}, begins, end=own.end)
+        raw, s, stuck, unfinished = tasks.advance(now, s, {**own.mapped, **common}, begins, end=own.end)
         frames = s[pool.FREE_COUNT] == 0 if pool.FREE_COUNT in s else jnp.zeros((), bool)
-        return Run(raw, s, flags[0], frames, flags[1:])
+        return Run(raw, s, stuck, frames, unfinished)
 
     out: Run = sharding.run(body, (s, own), (common, begins))
     return out

@@ -102,9 +102,9 @@ class TaskExecutable:
         if s is None:
             s = state.on_device(self.plan(lanes == 1), now, self.options.stats)
         while True:
-            out, s, flags = self._jit(self.advance, now)(s, args, np.bool_(begins))
-            stuck, open_examples = taken_apart(flags)
-            if not stuck:
+            out, s, stuck, unfinished = self._jit(self.advance, now)(s, args, np.bool_(begins))
+            open_examples = np.asarray(unfinished)
+            if not open_examples.any() or not bool(stuck):  # usually one array comes to the host
                 break
             larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
             if not self.may_have(larger, lanes):
@@ -122,8 +122,8 @@ class TaskExecutable:
             The results, and bool[examples]: those that have none.
         """
         now = self.chosen(lanes)
-        raw, _, flags = self.advance(now, self.empty(now), args, jnp.asarray(True), isolate=True)
-        return raw, flags[1:]
+        raw, _, _, unfinished = self.advance(now, self.empty(now), args, jnp.asarray(True), isolate=True)
+        return raw, unfinished
 
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
@@ -193,7 +193,7 @@ class TaskExecutable:
         begins: jax.Array,
         isolate: bool | None = None,
         end: jax.Array | None = None,
-    ) -> tuple[RawResult, Values, jax.Array]:
+    ) -> tuple[RawResult, Values, jax.Array, jax.Array]:
         """Begin a run, or go on with one, until all examples have returned or nothing has room to run.
 
         Args:
@@ -205,8 +205,7 @@ class TaskExecutable:
             end: int32[]: the number of examples that are not copies to fill up; None: all.
 
         Returns:
-            The results; the state; bool[1 + examples]: whether the run needs more room, and which examples have no
-            result.
+            The results; the state; whether the run needs more room; bool[examples]: those that have no result.
         """
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self.stored(args, now.lanes)
@@ -215,7 +214,7 @@ class TaskExecutable:
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
         unfinished = self.unfinished(prepared, now, s, left)[1]
-        return self.result(prepared, now, s, trips), s, jnp.append(left, unfinished)
+        return self.result(prepared, now, s, trips), s, left, unfinished
 
     def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> Machine:
         """Return the machine of these sizes; `fixed`: what `stored` gives first; `isolate`: see `advance`."""
@@ -251,7 +250,8 @@ class TaskExecutable:
         """Return the results of all examples."""
         keys = prepared.entry.results.keys
         values = tuple(
-            as_result(s[key][: now.lanes, 0], self._type(v)) for v, key in zip(self.program.results, keys, strict=True)
+            as_result(pool.rows(s[key], prepared.entry.results.slots)[: now.lanes, 0], self._type(v))
+            for v, key in zip(self.program.results, keys, strict=True)
         )
         ended = jnp.zeros(now.lanes, jnp.int32)
         counts = tuple(s[key] for key in PER_BLOCK) if self.options.stats else ()
@@ -262,9 +262,3 @@ class TaskExecutable:
         type_ = self.program.types[name]
         assert type_ is not None, name
         return type_
-
-
-def taken_apart(flags: jax.Array) -> tuple[bool, np.ndarray]:
-    """Return whether a run needs more room, and which examples have no result; one array is sooner on the host."""
-    fetched = np.asarray(flags)
-    return bool(fetched[0]), fetched[1:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,8 +22,8 @@ from pcbatch.ir.tasks import (
     TaskTerminator,
     after_jump,
     leaves,
+    spawn_reads,
     spawns,
-    way_reads,
     ways,
 )
 from pcbatch.runtime.tasks import bodies, sites
@@ -105,16 +105,13 @@ class TaskPlan:
 
     @property
     def several(self) -> bool:
-        """Whether several lists take frames, so that records need a serial number."""
-        return sum(block.takes for block in self.blocks) > 1
+        """Whether several lists take frames in trips, so that records need a serial number."""
+        return sum(block.takes and block not in self.first for block in self.blocks) > 1
 
     @property
     def bounded(self) -> bool:
         """Whether the frames bound the number of records that wait: no task starts others but for its frame."""
-        if self.sites.loops or not self.framed:
-            return False
-        into = (op for block in self.program.blocks for op in block.ops if isinstance(op, SpawnInto))
-        return not any(isinstance(way, Start) for op in into for way in ways(op.way))
+        return bounded(self.program, self.sites)
 
     def block(self, label: str) -> BlockPlan:
         """The block of this label."""
@@ -122,19 +119,25 @@ class TaskPlan:
 
     @cached_property
     def first(self) -> tuple[BlockPlan, ...]:
-        """The blocks that no record reaches after the first ones have left: they run before all trips, in this order.
+        """The blocks that run before all trips, in this order: those that tasks of examples reach by jumps alone.
 
-        They need neither frames nor more room on lists than there are examples.
+        They need no more frames, nor more room on lists, than there are examples.
         """
-        before: dict[str, set[str]] = {block.label: set() for block in self.blocks}
-        for block in self.blocks:
-            for label in block.pushes:
-                before[label].add(block.label)
-        calm = [b for b in self.blocks if not (b.block.joins or sites.opens(b.block) or spawns(b.block))]
-        found: dict[str, BlockPlan] = {}
-        while more := [b for b in calm if b.label not in found and before[b.label] <= found.keys()]:
-            found |= {block.label: block for block in more}
-        return tuple(found.values())
+        return tuple(map(self.block, self._before_trips))
+
+    @cached_property
+    def last(self) -> tuple[BlockPlan, ...]:
+        """The blocks that run after all trips: those that end the tasks of examples, for which no other task waits."""
+        return tuple(block for block in self.blocks if block.label in _last(self.program, self._before_trips))
+
+    @cached_property
+    def _before_trips(self) -> tuple[str, ...]:
+        return _first(self.program, self.bounded)
+
+    @property
+    def opened_first(self) -> bool:
+        """Whether each example may hold a frame before all trips."""
+        return any(block.takes for block in self.first)
 
     @property
     def entry(self) -> BlockPlan:
@@ -145,6 +148,40 @@ class TaskPlan:
 def framed(program: TaskProgram) -> bool:
     """Whether some task opens a frame."""
     return any(isinstance(op, OpenFrame) for block in program.blocks for op in block.ops)
+
+
+def bounded(program: TaskProgram, places: Sites) -> bool:
+    """Whether no task starts others but for its frame, of which one waits for so many at most."""
+    if places.loops or not framed(program):
+        return False
+    into = (op for block in program.blocks for op in block.ops if isinstance(op, SpawnInto))
+    return not any(isinstance(way, Start) for op in into for way in ways(op.way))
+
+
+def _first(program: TaskProgram, is_bounded: bool) -> tuple[str, ...]:
+    """The labels of the blocks that only tasks of examples run, before their first `sync`; see `TaskPlan.first`."""
+    started = {way.label for b in program.blocks for op in spawns(b) for way in ways(op.way) if isinstance(way, Start)}
+    before: dict[str, set[str]] = {block.label: set() for block in program.blocks}
+    for block in program.blocks:
+        for label in after_jump(block):
+            before[label].add(block.label)
+    calm = [b for b in program.blocks if not b.joins and b.label not in started]
+    if not is_bounded:
+        calm = [b for b in calm if not (b.open or sites.opens(b) or spawns(b))]
+    found: dict[str, None] = {}
+    while more := [b.label for b in calm if b.label not in found and before[b.label] <= found.keys()]:
+        found |= dict.fromkeys(more)
+    return tuple(found)
+
+
+def _last(program: TaskProgram, first: Collection[str]) -> frozenset[str]:
+    """The labels of the blocks after a `sync` of tasks of examples alone, at which these end; see `TaskPlan.last`."""
+    owners: dict[str, set[str]] = {block.label: set() for block in program.blocks}
+    for opener, part in sites.open_parts(program).items():
+        for leaf in (leaf for block in part for leaf in leaves(block.terminator) if isinstance(leaf, Sync)):
+            owners[leaf.target].add(opener)
+    ends = (b for b in program.blocks if b.joins and not (after_jump(b) or spawns(b) or sites.opens(b)))
+    return frozenset(b.label for b in ends if owners[b.label] <= set(first))
 
 
 def make(program: TaskProgram, single: bool) -> TaskPlan:
@@ -161,13 +198,14 @@ def make(program: TaskProgram, single: bool) -> TaskPlan:
     has_frames = framed(program)
     fails = any(isinstance(leaf, Fail) for block in program.blocks for leaf in leaves(block.terminator))
     roots = not single and (bool(program.constants) or not has_frames or fails)
-    several = sum(sites.opens(block) and not block.joins for block in program.blocks) > 1
+    before_trips = _first(program, bounded(program, places))
+    several = sum(sites.opens(b) and not b.joins and b.label not in before_trips for b in program.blocks) > 1
     blocks = tuple(
         BlockPlan(
             number=k,
             block=block,
             code=code,
-            columns=_columns(block, has_frames, roots, several),
+            columns=_columns(block, has_frames, roots, several and block.label not in before_trips),
             takes=sites.opens(block) and not block.joins,  # else a visit goes on with the frames that it has
             results=families[block.label],
             adds=block.function in program.sums,
@@ -204,7 +242,7 @@ def sent(block: TaskBlock) -> tuple[str, ...]:
 
     def used() -> Iterator[str]:
         for op in spawns(block):
-            yield from way_reads(op.way)
+            yield from spawn_reads(op)
         yield from conditions(block.terminator)
         for leaf in leaves(block.terminator):
             match leaf:
@@ -248,25 +286,26 @@ def _families(program: TaskProgram, places: Sites) -> dict[str, Results]:
             parent[find(label)] = find(block.label)
     found: dict[str, sites.Types] = {}
 
-    def note(label: str, names: tuple[str, ...]) -> None:
-        types = sites.storage(program, names)
+    def note(label: str, names: tuple[str, ...], rows: Mapping[tuple[str, ...], int]) -> None:
+        types = sites.place_types(program, names, rows)
         if found.setdefault(find(label), types) != types:
             raise CannotRun(f"{label}: results of different types")
 
-    note(program.entry, program.results)
+    note(program.entry, program.results, {})
     for block in program.blocks:
         for op in spawns(block):
             if isinstance(op, Spawn):
                 for way in ways(op.way):
                     if isinstance(way, Start):
-                        note(way.label, op.dsts)
+                        note(way.label, op.dsts, places.rows)
         for leaf in leaves(block.terminator):
             if isinstance(leaf, Finish):
-                note(block.label, leaf.values)
+                note(block.label, leaf.values, {})
     families: dict[str, frozenset[bool]] = {}
     for block in program.blocks:
         root = find(block.label)
         families[root] = families.get(root, frozenset()) | {block.function in program.sums}
         if len(families[root]) > 1:
             raise CannotRun(f"{block.label}: a task of `sums` goes on in another function")
-    return {block.label: places.of(found[find(block.label)]) for block in program.blocks if find(block.label) in found}
+    by_types = {one.types: one for one in places.results}
+    return {block.label: by_types[found[find(block.label)]] for block in program.blocks if find(block.label) in found}

@@ -37,29 +37,34 @@ def put(array: Any, at: jax.Array, mask: jax.Array, value: Any) -> Any:
     return array.at[rows].set(value.astype(array.dtype), mode="drop", unique_indices=True)
 
 
+def put_rows(array: Any, at: jax.Array, slot: int, mask: jax.Array, value: Any) -> Any:
+    """Return an array [frames, slots, ...] with the rows of `value`, [width, rows, ...], from a slot on."""
+    nowhere = array.shape[0] + jnp.arange(at.shape[0], dtype=I32)
+    rows = jnp.where(mask, at, nowhere)
+    behind = slot + value.shape[1]
+    return array.at[rows, slot:behind].set(value.astype(array.dtype), mode="drop", unique_indices=True)
+
+
 def put_result(s: Values, key: str, dest: jax.Array, mask: jax.Array, value: Any) -> None:
     """Put results at their places."""
-    s[key] = _as_frames(put(_as_places(s[key]), dest, mask, value), s[key])
+    s[key] = put(s[key], dest, mask, value)
 
 
 def add_result(s: Values, key: str, dest: jax.Array, mask: jax.Array, value: Any) -> None:
     """Add results to what is at their places."""
-    places = _as_places(s[key])
+    places = s[key]
     zero = jnp.zeros((), places.dtype)
     value = jnp.where(mask.reshape(-1, *(1,) * (value.ndim - 1)), value.astype(places.dtype), zero)
     if places.shape[0] == 1:
         new = places + jnp.sum(value, axis=0, keepdims=True, dtype=places.dtype)
     else:
         new = places.at[jnp.where(mask, dest, places.shape[0])].add(value, mode="drop")
-    s[key] = _as_frames(new, s[key])
+    s[key] = new
 
 
-def _as_places(array: Any) -> Any:
-    return array.reshape(-1, *array.shape[2:])
-
-
-def _as_frames(places: Any, like: Any) -> Any:
-    return places.reshape(like.shape)
+def rows(places: Any, slots: int) -> Any:
+    """Return places of results by rows, [examples + frames, slots, ...]."""
+    return places.reshape(-1, slots, *places.shape[1:])
 
 
 def count_down(s: Values, frames: jax.Array, delta: jax.Array, done: jax.Array, lanes: int) -> jax.Array:
@@ -81,7 +86,7 @@ def count_down(s: Values, frames: jax.Array, delta: jax.Array, done: jax.Array, 
     # Two of one visit may both see that nothing is missing any more: the one that is noted goes on. Both arrays are
     # written before they are read, so that XLA need not copy them.
     s[LAST] = s[LAST].at[jnp.where(done, frames, nowhere)].set(place, mode="drop")
-    missing = s[NEED].at[frames].get(mode="clip")
-    noted = s[LAST].at[frames].get(mode="clip")
+    missing = s[NEED].at[frames].get(mode="promise_in_bounds")
+    noted = s[LAST].at[frames].get(mode="promise_in_bounds")
     last: jax.Array = done & (frames >= lanes) & (missing == 0) & (noted == place)
     return last

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.runtime.tasks import lists, pool
 from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, BlockPlan, TaskPlan
+from pcbatch.runtime.tasks.sites import Home
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.lane_window import Window
@@ -75,9 +76,9 @@ def _computed(machine: Machine, block: BlockPlan, s: Values, record: Values, ok:
     frame = record.get(FRAME)
     dest, root = record.get(DEST), record.get(ROOT)
     if frame is not None and plan.framed:
-        dest = s[pool.DEST].at[frame].get(mode="clip")
+        dest = s[pool.DEST].at[frame].get(mode="promise_in_bounds")
         if plan.roots and root is None:
-            root = s[pool.ROOT].at[frame].get(mode="clip")
+            root = s[pool.ROOT].at[frame].get(mode="promise_in_bounds")
     if block.block.joins:
         assert frame is not None
         record = record | _held(plan, block, s, frame)
@@ -92,6 +93,15 @@ def _computed(machine: Machine, block: BlockPlan, s: Values, record: Values, ok:
 
 def _held(plan: TaskPlan, block: BlockPlan, s: Values, frame: jax.Array) -> Values:
     """Return the values that frames hold for the block after the `sync`."""
-    homes = plan.sites.homes[block.label]
-    rows = {home.key: s[home.key].at[frame].get(mode="clip") for home in homes.values()}
-    return {v: rows[home.key] if home.slot is None else rows[home.key][:, home.slot] for v, home in homes.items()}
+    homes, slots = plan.sites.homes[block.label], plan.sites.slots_of
+    arrays = {home.key: pool.rows(s[home.key], slots[home.key]) for home in homes.values() if home.slot is not None}
+    arrays |= {home.key: s[home.key] for home in homes.values() if home.slot is None}
+    rows = {key: array.at[frame].get(mode="promise_in_bounds") for key, array in arrays.items()}
+    return {v: _at_home(rows[home.key], home) for v, home in homes.items()}
+
+
+def _at_home(frames: Any, home: Home) -> Any:
+    """The value that frames hold at a place, of their rows [width, ...]."""
+    if home.slot is None:
+        return frames
+    return frames[:, home.slot] if home.rows is None else frames[:, home.slot : home.slot + home.rows]

@@ -1,7 +1,8 @@
 """The places of the values that a task waits for: slots of results, and cells for what is saved across a `sync`.
 
 A frame has a place for each result that may be missing at one time. Functions whose results have the same types share
-the arrays of these places; a place is the number `frame * slots + slot`.
+the arrays of these places; a place is the number `frame * slots + slot`. Results that become rows of an array have as
+many slots side by side as it has rows, and one more for rows that there are not.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 from pcbatch.errors import InternalError
 from pcbatch.ir.dataflow import reachable
-from pcbatch.ir.tasks import OpenFrame, Spawn, Start, Sync, TaskBlock, TaskJump, TaskProgram, leaves, ways
+from pcbatch.ir.tasks import OpenFrame, Spawn, Start, Sync, TaskBlock, TaskJump, TaskProgram, leaves, row_type, ways
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import storage_type
 
@@ -29,15 +30,20 @@ class Home:
 
     key: str  # of the state
     slot: int | None  # None: a cell
+    rows: int | None = None  # of an array whose rows are results, from that slot on
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The places of results of the same types: an array for each of them, [frames, slots, ...]."""
+    """The places of results of the same types: an array for each of them, [rows * slots, ...].
+
+    A row is an example or a frame. (XLA may choose a layout for an axis of slots that has it copy the whole array.)
+    """
 
     number: int
     types: Types  # in storage form
     slots: int
+    framed: bool  # whether frames wait for such results; else rows are examples alone
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -51,7 +57,8 @@ class Sites:
 
     Attributes:
         results: the groups of places, by the types of results.
-        slots: the slot of each tuple of destinations.
+        slots: the slot of each tuple of destinations, the first one of those whose results are rows.
+        rows: how many rows those have.
         homes: by block after a `sync`, where its frame keeps each variable.
         cells: the cells of a frame, by state key.
         most: the most tasks that one frame may wait for, at any time.
@@ -60,13 +67,20 @@ class Sites:
 
     results: tuple[Results, ...]
     slots: Mapping[tuple[str, ...], int]
+    rows: Mapping[tuple[str, ...], int]
     homes: Mapping[str, Mapping[str, Home]]
     cells: Mapping[str, ArrayType]
     most: int
     loops: bool
 
-    def of(self, types: Types) -> Results:
-        """Return the places of results of these types."""
+    @property
+    def slots_of(self) -> dict[str, int]:
+        """The slots of a row, by state key of an array of places."""
+        return {key: one.slots for one in self.results for key in one.keys}
+
+    def of(self, program: TaskProgram, dsts: tuple[str, ...]) -> Results:
+        """Return the places of what goes to these destinations."""
+        types = place_types(program, dsts, self.rows)
         return next(one for one in self.results if one.types == types)
 
 
@@ -79,6 +93,23 @@ def storage(program: TaskProgram, names: tuple[str, ...]) -> Types:
             raise InternalError(f"{name} has no type")
         found.append(storage_type(type_))
     return tuple(found)
+
+
+def place_types(program: TaskProgram, dsts: tuple[str, ...], rows: Mapping[tuple[str, ...], int]) -> Types:
+    """Return the types of the places of results, in storage form: those of rows, where results become rows."""
+    types = storage(program, dsts)
+    return tuple(row_type(type_) for type_ in types) if dsts in rows else types
+
+
+def row_counts(program: TaskProgram) -> dict[tuple[str, ...], int]:
+    """Return the destinations whose results become rows of arrays, with the number of rows."""
+    found: dict[tuple[str, ...], int] = {}
+    for op in (op for block in program.blocks for op in block.ops if isinstance(op, Spawn) and op.row is not None):
+        counts = {type_.shape[0] for type_ in storage(program, op.dsts)}
+        if len(counts) > 1:
+            raise CannotRun(f"{', '.join(op.dsts)} have different numbers of rows")
+        found[op.dsts] = counts.pop()
+    return found
 
 
 def open_parts(program: TaskProgram) -> dict[str, tuple[TaskBlock, ...]]:
@@ -105,17 +136,21 @@ def _open_from(program: TaskProgram, first: TaskBlock) -> Iterator[TaskBlock]:
 def plan(program: TaskProgram) -> Sites:
     """Assign slots and cells."""
     parts = open_parts(program)
-    slots = _slots(program, parts)
+    rows = row_counts(program)
+    slots = _slots(program, parts, rows)
     wide: dict[Types, int] = defaultdict(lambda: 1)
     for dsts, slot in slots.items():
-        types = storage(program, dsts)
-        wide[types] = max(wide[types], slot + 1)
+        types = place_types(program, dsts, rows)
+        wide[types] = max(wide[types], slot + _width(dsts, rows))
     wide[storage(program, program.results)] += 0
-    results = tuple(Results(k, types, n) for k, (types, n) in enumerate(wide.items()))
+    waited = {place_types(program, dsts, rows) for dsts in slots}
+    results = tuple(Results(k, types, n, types in waited) for k, (types, n) in enumerate(wide.items()))
     places = {one.types: one for one in results}
-    homes, cells = _homes(program, parts, slots, places)
+    homes, cells = _homes(program, parts, slots, rows, places)
     counts = [sum(_starts(op) for block in part for op in block.ops) for part in parts.values()]
-    return Sites(results, slots, homes, cells, max([1, *counts]), any(_spawns_in_loop(part) for part in parts.values()))
+    return Sites(
+        results, slots, rows, homes, cells, max([1, *counts]), any(_spawns_in_loop(part) for part in parts.values())
+    )
 
 
 def _starts(op: object) -> int:
@@ -123,17 +158,26 @@ def _starts(op: object) -> int:
     return int(isinstance(op, Spawn) and any(isinstance(way, Start) for way in ways(op.way)))
 
 
-def _slots(program: TaskProgram, parts: Mapping[str, tuple[TaskBlock, ...]]) -> dict[tuple[str, ...], int]:
+def _width(dsts: tuple[str, ...], rows: Mapping[tuple[str, ...], int]) -> int:
+    """The slots that a tuple of destinations needs; what has no row goes to one of its own."""
+    return rows[dsts] + 1 if dsts in rows else 1
+
+
+def _slots(
+    program: TaskProgram, parts: Mapping[str, tuple[TaskBlock, ...]], rows: Mapping[tuple[str, ...], int]
+) -> dict[tuple[str, ...], int]:
     """The slot of each tuple of destinations: other than those that may be waited for at the same time."""
     beside: dict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
     for part in parts.values():
         together = dict.fromkeys(op.dsts for block in part for op in block.ops if isinstance(op, Spawn))
         for dsts in together:
-            beside[dsts] |= {o for o in together if o != dsts and storage(program, o) == storage(program, dsts)}
+            types = place_types(program, dsts, rows)
+            beside[dsts] |= {o for o in together if o != dsts and place_types(program, o, rows) == types}
     slots: dict[tuple[str, ...], int] = {}
     for dsts, others in beside.items():
-        taken = {slots[o] for o in others if o in slots}
-        slots[dsts] = next(k for k in range(len(taken) + 1) if k not in taken)
+        taken = {slots[o] + k for o in others if o in slots for k in range(_width(o, rows))}
+        width = _width(dsts, rows)
+        slots[dsts] = next(k for k in range(max(taken, default=-1) + 2) if taken.isdisjoint(range(k, k + width)))
     return slots
 
 
@@ -141,6 +185,7 @@ def _homes(
     program: TaskProgram,
     parts: Mapping[str, tuple[TaskBlock, ...]],
     slots: Mapping[tuple[str, ...], int],
+    rows: Mapping[tuple[str, ...], int],
     places: Mapping[Types, Results],
 ) -> tuple[dict[str, dict[str, Home]], dict[str, ArrayType]]:
     found: dict[str, dict[str, Home]] = defaultdict(dict)
@@ -149,8 +194,9 @@ def _homes(
             homes = found[target]
             waited = {*program.block(target).params} - {v for v, _ in saved}
             for dsts in spawned:
-                for v, key in zip(dsts, places[storage(program, dsts)].keys, strict=True):
-                    if v in waited and homes.setdefault(v, Home(key, slots[dsts])) != Home(key, slots[dsts]):
+                for v, key in zip(dsts, places[place_types(program, dsts, rows)].keys, strict=True):
+                    home = Home(key, slots[dsts], rows.get(dsts))
+                    if v in waited and homes.setdefault(v, home) != home:
                         raise CannotRun(f"{target} finds {v} at two places")
     cells: dict[str, ArrayType] = {}
     for block in (block for block in program.blocks if block.joins):

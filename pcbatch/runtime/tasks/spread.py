@@ -73,7 +73,9 @@ def together(plan: TaskPlan, sizes: Sizes, before: Values, parts: Values) -> Val
     for key in _written(plan, before):
         begun = before[key] + 1 if key == pool.NEED else before[key]
         changed = _summed_changes(begun, parts[key])
-        out[key] = jnp.where(_wide(waited, before[key]), _changed(before[key], changed), before[key])
+        slots = plan.sites.slots_of.get(key, 1)
+        here = jnp.repeat(waited, slots)[: before[key].shape[0]]
+        out[key] = jnp.where(_wide(here, before[key]), _changed(before[key], changed), before[key])
     if plan.framed:
         _reopen(plan, sizes, out, waited)
     return out

@@ -8,7 +8,7 @@
 | `free`, `free:count` | int32[frames + width], int32[]: numbers of frames that nobody has | with frames |
 | `frame:dest`, `frame:need`, ... | int32[examples + frames], see `pool.py` | with frames |
 | `cell:type.k` | [examples + frames, ...]: what is saved across a `sync` | with frames |
-| `result:c.k` | [examples + frames, slots, ...]: the places of results | always |
+| `result:c.k` | [(examples + frames) * slots, ...]: the places of results | always |
 | `failed` | bool[examples]: some task of the example has failed | with failures |
 | `visits`, `active`, `offered` | uint32[blocks, 2] | with statistics |
 """
@@ -49,7 +49,7 @@ def empty(plan: TaskPlan, sizes: Sizes, stats: bool) -> Values:
     rows = sizes.lanes + sizes.frames
     for results in plan.sites.results:
         for key, type_ in zip(results.keys, results.types, strict=True):
-            s[key] = zeros(type_, (rows, results.slots))
+            s[key] = zeros(type_, ((rows if results.framed else sizes.lanes) * results.slots,))
     if plan.framed:
         s[pool.FREE] = jnp.arange(sizes.lanes, sizes.lanes + sizes.frames + sizes.width, dtype=I32)
         s[pool.FREE_COUNT] = jnp.full((), sizes.frames, I32)
@@ -113,7 +113,7 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any], end:
         s[pool.FREE_COUNT] = jnp.full((), sizes.frames, I32)
     if entry.adds:
         for key in entry.results.keys:
-            nothing = jnp.zeros((sizes.lanes, *s[key].shape[1:]), s[key].dtype)
+            nothing = jnp.zeros((sizes.lanes * slots, *s[key].shape[1:]), s[key].dtype)
             s[key] = lax.dynamic_update_slice_in_dim(s[key], nothing, 0, 0)
     for key in PER_BLOCK:
         if key in s:

@@ -48,7 +48,7 @@ class Trips:
 
         def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
             s, before, trips = c
-            go: jax.Array = (self.waiting(s) > 0) & (s[VISITS] != before)
+            go: jax.Array = (self.waiting(s, self._of_trips) > 0) & (s[VISITS] != before)
             return go if budget is None else go & (trips < budget)
 
         def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
@@ -62,7 +62,15 @@ class Trips:
             state = self._drain(state, [block], patience=None)  # they form no loop
         start = ({**state, **(dropping.started() if fails else {})}, state[VISITS] - 1, jnp.zeros((), I32))
         s, _, trips = lax.while_loop(going, trip, start)
-        return {key: s[key] for key in state}, trips
+        s = {key: s[key] for key in state}
+        for block in self.machine.plan.last:
+            s = self._drain(s, [block], patience=None)
+        return s, trips
+
+    @property
+    def _of_trips(self) -> list[BlockPlan]:
+        """The blocks that trips run."""
+        return [block for block in self.machine.plan.blocks if block not in self.machine.plan.last]
 
     def waiting(self, s: Values, blocks: Sequence[BlockPlan] | None = None) -> jax.Array:
         """Return the number of records on the lists of blocks (None: of all), int32[]."""
@@ -71,7 +79,7 @@ class Trips:
 
     def trip(self, s: Values) -> Values:
         """Return the state after one trip."""
-        blocks = [block for block in self.machine.plan.blocks if block not in self.machine.plan.first]
+        blocks = [block for block in self._of_trips if block not in self.machine.plan.first]
         cheap = [block for block in blocks if not block.expensive]
         cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
         dear = [block for block in blocks if block.expensive]
@@ -151,10 +159,10 @@ class Trips:
         frames than that.
         """
         plan = self.machine.plan
-        alone = self.waiting(s, [other for other in plan.blocks if not other.takes]) == 0
+        alone = self.waiting(s, [other for other in self._of_trips if not other.takes]) == 0
         mine = _top(s, block)
         for other in plan.blocks:
-            if other.takes and other is not block:
+            if other.takes and other is not block and other not in plan.first:
                 theirs = _top(s, other)
                 alone = alone & (mine > theirs if other.number < block.number else mine >= theirs)
         return alone

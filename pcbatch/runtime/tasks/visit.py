@@ -28,7 +28,7 @@ from pcbatch.runtime.tasks.lists import Entry
 from pcbatch.runtime.tasks.masks import Mask, Tally, either, select, wide
 from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, SERIAL, BlockPlan
 from pcbatch.runtime.tasks.reading import Machine, Read
-from pcbatch.runtime.tasks.sites import opens, storage
+from pcbatch.runtime.tasks.sites import opens
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import PER_BLOCK
@@ -47,6 +47,8 @@ class Given(NamedTuple):
     mask: jax.Array
     value: Any
     adds: bool
+    row: jax.Array | None = None  # int32[width]: the slot, if records differ in it
+    rows: bool = False  # whether it is all rows of an array, from the slot on
 
 
 def visit(machine: Machine, block: BlockPlan, state: Values, k: jax.Array, width: int) -> Values:
@@ -178,16 +180,26 @@ class _Visit:
         """Return the place of the open frame for what is spawned, and note what is to be written there at once."""
         plan = self.machine.plan
         assert self.frame is not None
-        results, slot = plan.sites.of(storage(plan.program, op.dsts)), plan.sites.slots[op.dsts]
+        results, slot = plan.sites.of(plan.program, op.dsts), plan.sites.slots[op.dsts]
+        row = None if op.row is None else self._row(op, read.values[op.row])
         if isinstance(way, Give):
+            whole = op.dsts in plan.sites.rows and row is None
             for key, source in zip(results.keys, way.values, strict=True):
-                self.given.append(Given(key, slot, self._mask(mask), read.values[source], op.adds))
+                self.given.append(Given(key, slot, self._mask(mask), read.values[source], op.adds, row, whole))
         elif not op.adds and plan.block(way.label).adds:  # a sum begins at zero
             for key in results.keys:
-                zero = jnp.zeros((self.width, *self.s[key].shape[2:]), self.s[key].dtype)
-                self.given.append(Given(key, slot, self._mask(mask), zero, False))
-        dest: jax.Array = self.frame * I32(results.slots) + I32(slot)
+                zero = jnp.zeros((self.width, *self.s[key].shape[1:]), self.s[key].dtype)
+                self.given.append(Given(key, slot, self._mask(mask), zero, False, row))
+        dest: jax.Array = self.frame * I32(results.slots) + (I32(slot) if row is None else row)
         return dest
+
+    def _row(self, op: Spawn, index: jax.Array) -> jax.Array:
+        """int32[width]: the slot of a row; that behind the last for one that there is not."""
+        sites = self.machine.plan.sites
+        rows = sites.rows[op.dsts]
+        inside = (index >= 0) & (index < rows)
+        slot: jax.Array = jnp.where(inside, index.astype(I32), rows) + I32(sites.slots[op.dsts])
+        return slot
 
     def _fill(self) -> None:
         """Write the results that are known already to the open frame."""
@@ -195,17 +207,25 @@ class _Visit:
             assert self.frame is not None
             array, mine = self.s[key], [one for one in self.given if one.key == key]
             set_, added = ([one for one in mine if one.adds is adds] for adds in (False, True))
-            slots = array.shape[1]
-            if opens(self.block.block) and slots > 1 and math.prod(array.shape[1:]) <= ROW:
+            slots = self.machine.plan.sites.slots_of[key]
+            if opens(self.block.block) and slots > 1 and slots * math.prod(array.shape[1:]) <= ROW:
                 # Nothing is in the frame yet: one row is written sooner than several places.
-                row = [jnp.zeros((self.width, *array.shape[2:]), array.dtype)] * slots
-                for one in set_:
+                row = [jnp.zeros((self.width, *array.shape[1:]), array.dtype)] * slots
+                fixed = [one for one in set_ if one.row is None and not one.rows]
+                for one in fixed:
                     row[one.slot] = jnp.where(wide(one.mask, one.value), one.value.astype(array.dtype), row[one.slot])
-                self.s[key] = pool.put(array, self.frame, self.ok, jnp.stack(row, axis=1))
-                set_ = []
+                filled = pool.put(pool.rows(array, slots), self.frame, self.ok, jnp.stack(row, axis=1))
+                self.s[key] = filled.reshape(array.shape)
+                set_ = [one for one in set_ if one.row is not None or one.rows]
             for one in (*set_, *added):
+                if one.rows:
+                    frames = pool.rows(self.s[key], slots)
+                    filled = pool.put_rows(frames, self.frame, one.slot, one.mask, one.value)
+                    self.s[key] = filled.reshape(array.shape)
+                    continue
                 write = pool.add_result if one.adds else pool.put_result
-                write(self.s, key, self.frame * I32(slots) + I32(one.slot), one.mask, one.value)
+                slot = I32(one.slot) if one.row is None else one.row
+                write(self.s, key, self.frame * I32(slots) + slot, one.mask, one.value)
 
     def _push(self, target: str, rank: int, mask: Mask, values: Values, dest: jax.Array | None, read: Read) -> None:
         """Note records for a list; those of one rank are pushed in one go, as no place has two of them."""
@@ -244,7 +264,7 @@ class _Visit:
             if home.slot is None:
                 self.s[home.key] = pool.put(self.s[home.key], frame, self._mask(mask), read.values[source])
             else:  # elsewhere it is a result of what is spawned
-                dest = frame * I32(self.s[home.key].shape[1]) + I32(home.slot)
+                dest = frame * I32(plan.sites.slots_of[home.key]) + I32(home.slot)
                 pool.put_result(self.s, home.key, dest, self._mask(mask), read.values[source])
         if len(plan.joins) > 1:
             number = jnp.full(self.width, plan.joins.index(leaf.target), I32)
@@ -290,7 +310,7 @@ class _Visit:
         if len(joins) == 1:
             self._push_frame(joins[0], frame, ready)
             return
-        after = self.s[pool.AFTER].at[frame].get(mode="clip")
+        after = self.s[pool.AFTER].at[frame].get(mode="promise_in_bounds")
         for k, label in enumerate(joins):
             self._push_frame(label, frame, ready & (after == k))
 
@@ -311,7 +331,7 @@ class _Visit:
             nowhere = self.s[pool.NEED].shape[0]
             at = jnp.where(self.ok, self.frame, nowhere)
             self.s[pool.NEED] = self.s[pool.NEED].at[at].add(waits, mode="drop")
-            missing = self.s[pool.NEED].at[self.frame].get(mode="clip")
+            missing = self.s[pool.NEED].at[self.frame].get(mode="promise_in_bounds")
         if started.always and opens(self.block.block):
             return
         ready: dict[str, jax.Array] = {}

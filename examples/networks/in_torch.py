@@ -1,0 +1,267 @@
+"""The networks as one writes them in PyTorch, which runs one example after the other and every operation by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from examples.networks import berxit, drnn, lattice_lstm, nary_tree_lstm, two_types
+from examples.networks.data import Example
+
+Weights = Any
+State = tuple[Tensor, Tensor]
+
+
+def lstm_leaf(w: Weights, word: int) -> State:
+    """The state of a word."""
+    i, o, u = (w["embedding"][word] @ w["leaf"] + w["leaf_bias"]).chunk(3)
+    c = i.sigmoid() * u.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def lstm_node(w: Weights, name: str, left: State, right: State) -> State:
+    """The state of a node of two parts."""
+    i, f, g, o, u = (torch.cat([left[0], right[0]]) @ w[name] + w[f"{name}_bias"]).chunk(5)
+    c = i.sigmoid() * u.tanh() + f.sigmoid() * left[1] + g.sigmoid() * right[1]
+    return o.sigmoid() * c.tanh(), c
+
+
+def head(w: Weights, h: Tensor) -> Tensor:
+    """A number for each class."""
+    return h @ w["head"] + w["head_bias"]
+
+
+def tree_lstm(w: Weights, tree: Any) -> Tensor:
+    """The binary TreeLSTM."""
+
+    def encode(node: Any) -> State:
+        if len(node) == 1:
+            return lstm_leaf(w, node[0])
+        return lstm_node(w, "node", encode(node.left), encode(node.right))
+
+    return head(w, encode(tree)[0])
+
+
+def nary(w: Weights, tree: nary_tree_lstm.Node) -> Tensor:
+    """The child-sum TreeLSTM."""
+
+    def encode(node: nary_tree_lstm.Node) -> State:
+        x, states = w["embedding"][node.word], [encode(child) for child in node.children]
+        below = sum((h for h, _ in states), torch.zeros_like(x))
+        i, o, u = (x @ w["input"] + below @ w["below"] + w["bias"]).chunk(3)
+        c = i.sigmoid() * u.tanh()
+        for h, old in states:
+            c = c + (x @ w["forget_input"] + h @ w["forget"] + w["forget_bias"]).sigmoid() * old
+        return o.sigmoid() * c.tanh(), c
+
+    return head(w, encode(tree)[0])
+
+
+def two_kinds(w: Weights, tree: Any) -> Tensor:
+    """The TreeLSTM with two kinds of nodes."""
+
+    def encode(node: Any) -> State:
+        if isinstance(node, two_types.Word):
+            return lstm_leaf(w, node.index)
+        if isinstance(node, two_types.Clause):
+            return lstm_node(w, "clause", encode(node.left), encode(node.right))
+        (h, c), (other, _) = encode(node.head), encode(node.modifier)
+        f, o, u = (torch.cat([h, other]) @ w["modified"] + w["modified_bias"]).chunk(3)
+        c = f.sigmoid() * c + (1 - f.sigmoid()) * u.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+    return head(w, encode(tree)[0])
+
+
+def mv_rnn(w: Weights, tree: Any) -> Tensor:
+    """The MV-RNN."""
+
+    def encode(node: Any) -> State:
+        if len(node) == 1:
+            return w["vectors"][node[0]], w["matrices"][node[0]]
+        (a, first), (b, second) = encode(node.left), encode(node.right)
+        vector = (torch.cat([b @ first, a @ second]) @ w["compose"] + w["bias"]).tanh()
+        return vector, torch.cat([first, second]).T @ w["compose_matrix"]
+
+    return head(w, encode(tree)[0])
+
+
+def birnn(w: Weights, words: Sequence[int]) -> list[Tensor]:
+    """The bidirectional RNN."""
+
+    def read(cell: Weights, vectors: Sequence[Tensor]) -> list[Tensor]:
+        h, states = torch.zeros_like(cell["bias"]), []
+        for x in vectors:
+            h = (x @ cell["input"] + h @ cell["state"] + cell["bias"]).tanh()
+            states.append(h)
+        return states
+
+    vectors = [w["embedding"][word] for word in words]
+    before, after = read(w["forward"], vectors), read(w["backward"], vectors[::-1])[::-1]
+    return [head(w, torch.cat(pair)) for pair in zip(before, after, strict=True)]
+
+
+def stack_rnn(w: Weights, words: Sequence[int]) -> Tensor:
+    """The shift-reduce parser."""
+    h, stack, place = torch.zeros_like(w["history_bias"]), [], 0
+    while place < len(words) or len(stack) > 1:
+        shifts = len(stack) < 2
+        if not shifts and place < len(words):
+            shifts = int((h @ w["action"] + w["action_bias"]).argmax()) == 0
+        if shifts:
+            stack.append(w["embedding"][words[place]])
+            place += 1
+        else:
+            right, left = stack.pop(), stack.pop()
+            stack.append((torch.cat([left, right]) @ w["reduce"] + w["reduce_bias"]).tanh())
+        h = (torch.cat([h, stack[-1]]) @ w["history"] + w["history_bias"]).tanh()
+    return head(w, h)
+
+
+def early_exit(w: Weights, words: np.ndarray) -> tuple[Tensor, int]:
+    """The transformer with early exit."""
+
+    def normal(x: Tensor) -> Tensor:
+        return functional.layer_norm(x, x.shape[-1:])
+
+    x = w["embedding"][torch.as_tensor(words)]
+    length, hidden = x.shape
+    heads = hidden // min(berxit.WIDTH, hidden)
+    for depth in range(1, berxit.LAYERS + 1):  # noqa: B007 - it is returned
+        q, k, v = (x @ w["attend"]).reshape(length, heads, -1).chunk(3, -1)
+        seen = (torch.einsum("qhd,khd->hqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
+        x = normal(x + torch.einsum("hqk,khd->qhd", seen, v).reshape(length, hidden) @ w["project"])
+        up = functional.gelu(x @ w["up"] + w["up_bias"], approximate="tanh")
+        x = normal(x + up @ w["down"] + w["down_bias"])
+        scores = head(w, x[0])
+        if scores.softmax(0).max() > berxit.SURE:
+            break
+    return scores, depth
+
+
+def nested_rnn(w: Weights, counts: Sequence[int]) -> Tensor:
+    """The RNN in a GRU."""
+    h = w["start"]
+    for count in counts:
+        x = h
+        for _ in range(count):
+            x = (x @ w["inner"] + w["inner_bias"]).tanh()
+        z, r = (torch.cat([x, h]) @ w["gates"] + w["gates_bias"]).sigmoid().chunk(2)
+        h = z * h + (1 - z) * (torch.cat([x, r * h]) @ w["new"] + w["new_bias"]).tanh()
+    return head(w, h)
+
+
+def top_down(w: Weights, seed: drnn.Seed) -> tuple[Tensor, int]:
+    """The doubly recurrent network."""
+
+    def grow(parent: Tensor, sibling: Tensor, levels: int, more: int) -> tuple[Tensor, int]:
+        up = (parent @ w["up"] + w["up_bias"]).tanh()
+        across = (sibling @ w["across"] + w["across_bias"]).tanh()
+        h = (torch.cat([up, across]) @ w["join"]).tanh()
+        said, nodes = head(w, h), 1
+        below, after = h @ w["stop"] + w["stop_bias"]
+        if below > 0 and levels > 0:
+            some, number = grow(h, torch.zeros_like(h), levels - 1, drnn.SIBLINGS - 1)
+            said, nodes = said + some, nodes + number
+        if after > 0 and more > 0:
+            some, number = grow(parent, h, levels, more - 1)
+            said, nodes = said + some, nodes + number
+        return said, nodes
+
+    root = (torch.as_tensor(seed.vector) @ w["root"]).tanh()
+    said, nodes = grow(root, torch.zeros_like(root), int(seed.levels) - 1, 0)
+    return said / nodes, nodes
+
+
+def rae(w: Weights, words: Sequence[int]) -> State:
+    """The recursive autoencoder."""
+
+    def code(left: Tensor, right: Tensor) -> Tensor:
+        return (torch.cat([left, right]) @ w["code"] + w["code_bias"]).tanh()
+
+    def error(left: Tensor, right: Tensor) -> Tensor:
+        decoded = (code(left, right) @ w["decode"] + w["decode_bias"]).tanh()
+        return ((decoded - torch.cat([left, right])) ** 2).sum()
+
+    parts, total = [w["embedding"][word] for word in words], torch.tensor(0.0)
+    while len(parts) > 1:
+        errors = [error(left, right) for left, right in zip(parts, parts[1:], strict=False)]
+        best = int(torch.stack(errors).argmin())
+        total = total + errors[best]
+        parts[best : best + 2] = [code(parts[best], parts[best + 1])]
+    return head(w, parts[0]), total
+
+
+def lattice(w: Weights, sentence: lattice_lstm.Sentence) -> Tensor:
+    """The lattice LSTM."""
+    h = c = torch.zeros_like(w["link_bias"])
+    states: list[State] = []
+    for character in sentence.characters:
+        x = w["characters"][character.index]
+        i, o, u = (torch.cat([x, h]) @ w["character"] + w["character_bias"]).chunk(3)
+        i, o, u = i.sigmoid(), o.sigmoid(), u.tanh()
+        weight, memory = i.exp(), i.exp() * u
+        for jump in character.words:
+            h_start, c_start = states[jump.start]
+            gates = torch.cat([w["words"][jump.word], h_start]) @ w["word"] + w["word_bias"]
+            gate, forget, new = gates.chunk(3)
+            c_word = forget.sigmoid() * c_start + gate.sigmoid() * new.tanh()
+            link = (torch.cat([x, c_word]) @ w["link"] + w["link_bias"]).sigmoid().exp()
+            weight, memory = weight + link, memory + link * c_word
+        c = memory / weight if character.words else (1 - i) * c + i * u
+        h = o * c.tanh()
+        states.append((h, c))
+    return head(w, h)
+
+
+PREDICT: dict[str, Callable[[Weights, Any], Any]] = {
+    "tree_lstm": tree_lstm,
+    "nary_tree_lstm": nary,
+    "birnn": birnn,
+    "stack_rnn": stack_rnn,
+    "mv_rnn": mv_rnn,
+    "berxit": early_exit,
+    "nested_rnn": nested_rnn,
+    "drnn": top_down,
+    "two_types": two_kinds,
+    "rae": rae,
+    "lattice_lstm": lattice,
+}
+
+
+def loss(name: str, w: Weights, example: Example) -> Tensor:
+    """That of one example."""
+    said = PREDICT[name](w, example.x)
+    if name == "birnn":
+        return functional.cross_entropy(torch.stack(said), torch.tensor(example.label))
+    scores = said[0] if isinstance(said, tuple) else said
+    surprise = functional.cross_entropy(scores, torch.tensor(example.label))
+    return surprise + 0.1 * said[1] if name == "rae" else surprise
+
+
+def tensors(w: Weights, learnt: bool = False) -> Weights:
+    """Weights as PyTorch has them."""
+    return jax.tree.map(lambda leaf: torch.tensor(np.asarray(leaf), requires_grad=learnt), w)
+
+
+def predictions(name: str, w: Weights, examples: Sequence[Example]) -> list[Any]:
+    """What the network says of each example, as arrays of NumPy."""
+    with torch.inference_mode():
+        said = [PREDICT[name](w, example.x) for example in examples]
+    return jax.tree.map(np.asarray, said)
+
+
+def gradient(name: str, w: Weights, examples: Sequence[Example]) -> tuple[float, Weights]:
+    """The mean loss, and its gradient."""
+    learnt = tensors(w, learnt=True)
+    value = torch.stack([loss(name, learnt, example) for example in examples]).mean()
+    value.backward()
+    zero = np.zeros_like
+    slope = jax.tree.map(lambda leaf: zero(leaf.detach()) if leaf.grad is None else leaf.grad.numpy(), learnt)
+    return float(value.detach()), slope
