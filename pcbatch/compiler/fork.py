@@ -74,7 +74,9 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
     pays = worth(program) if options.fork == "auto" else ALWAYS
     if not pays.pays:
         return None, pays.reason
-    return TaskExecutable(program, TaskOptions(limit=options.memory, for_one=pays.for_one)), pays.reason
+    return TaskExecutable(
+        program, TaskOptions(limit=options.memory, stats=options.stats, for_one=pays.for_one)
+    ), pays.reason
 
 
 def _against(options: Options) -> str | None:
@@ -84,9 +86,7 @@ def _against(options: Options) -> str | None:
     for option in ("max_steps", "max_depth", "modes"):
         if getattr(options, option) is not None:
             return f"the option `{option}` is for lanes"
-    if options.schedule != "auto":
-        return "the option `schedule` is for lanes"
-    return "the option `stats` counts visits of lanes" if options.stats else None
+    return None if options.schedule == "auto" else "the option `schedule` is for lanes"
 
 
 def _shared_leaves(stages: Stages, cfg: CfgProgram, shared: frozenset[str]) -> frozenset[str]:

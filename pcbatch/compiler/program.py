@@ -19,7 +19,7 @@ from pcbatch.call.describe_lane import describe_lane
 from pcbatch.call.out_axes import move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
-from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
+from pcbatch.compiler.block_infos import block_infos, cfg_block_infos, task_block_infos
 from pcbatch.compiler.executable import Executable
 from pcbatch.compiler.fork import NOT_FORKED, Forked, forked
 from pcbatch.compiler.jax_errors import ErrorMapper
@@ -119,6 +119,11 @@ class Program:
         return self.executable.tasks if isinstance(self.executable, PcExecutable) else None
 
     @property
+    def all_infos(self) -> tuple[BlockStats, ...]:
+        """Where every block of lanes comes from, and then every block of tasks, if there are any."""
+        return self.infos if self.tasks is None else (*self.infos, *task_block_infos(self.tasks.program))
+
+    @property
     def capacity(self) -> int:
         """The elements that containers of a lane have room for, unless their size is that of an argument."""
         return self.recompile.capacity
@@ -184,6 +189,10 @@ class Program:
             return forward_only(outcome) if isinstance(self.executable, LocalExecutable) else outcome
 
         return self._execute(given, where, run)
+
+    def runs_tasks(self, given: Arguments, mesh: Devices) -> bool:
+        """Whether a call outside traces runs by tasks, on one device."""
+        return bool(given.lanes) and self._tasks_for(given) is not None and self.placed(given, mesh) is None
 
     def _tasks_for(self, given: Arguments) -> TaskExecutable | None:
         """The executable of tasks, if it is to run a call outside traces."""
@@ -336,7 +345,8 @@ class Program:
         """Return the `Result` that users get of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
         known = None if is_symbolic(lanes) else lanes
-        stats = Stats(outcome.trips, visits, active, offered, known, self.infos)
+        infos = self.infos if visits is None or len(visits) == len(self.infos) else self.all_infos
+        stats = Stats(outcome.trips, visits, active, offered, known, infos)
         return Result(self.value(outcome, given), outcome.status, stats)
 
 

@@ -24,6 +24,7 @@ from pcbatch.runtime.execute.task_places import Waiting
 from pcbatch.runtime.execute.task_programs import Chunk, TaskBuffers, TaskProgress
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
 from pcbatch.runtime.tasks import TaskExecutable, state
+from pcbatch.runtime.tasks.fallback import counted
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.machine import final
 from pcbatch.runtime.vm.raw_result import RawResult
@@ -239,7 +240,9 @@ class TaskRun(RunState):
         trips = trips_array(self.counts.trips)
         out = RawResult(finals, status, trips, counts, pc, None, None, {}, 0)
         by_lanes = self.by_lanes
-        return out if by_lanes is None else merged(out, by_lanes.outcome(), np.flatnonzero(todo), exit_)
+        if by_lanes is None:
+            return replace(out, counts=counted(counts, (), exit_))
+        return merged(out, by_lanes.outcome(), np.flatnonzero(todo), exit_)
 
     def waiting(self) -> tuple[Waiting, ...]:
         """Read which records wait, of which examples."""
@@ -278,6 +281,7 @@ def merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, exit_: int) ->
         pc=spread(jnp.asarray(lanes.pc), exit_),
         depths=spread(lanes.depths, 0),
         back=spread(lanes.back, 0),
+        counts=counted(tasks.counts, lanes.counts, exit_),
         shown={v: spread(x, 0) for v, x in lanes.shown.items()},
     )
 
