@@ -284,7 +284,7 @@ def _map_parts(
 
     def run(program: Program) -> RawResult:
         def chunks(stopped: Callable[[], bool] = lambda: False) -> Iterator[Chunk]:
-            return regroup(((program.mapped(part), part.lanes) for part in parts()), plan.size, stopped)
+            return regroup(((program.mapped(program.args(part)), part.lanes) for part in parts()), plan.size, stopped)
 
         if options.run_options is None:
             return program.stream_chunks(call, chunks, plan, mesh)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ from pcbatch.lowering.typing.pytree import flatten
 from pcbatch.records.tables import TABLES
 
 MOST = 256  # calls that are remembered; each number of lanes is one
+_arrays: set[type] = set()  # the classes of concrete arrays that have been seen; `isinstance` takes longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +89,46 @@ def key_of(args: tuple[Any, ...], kwargs: dict[str, Any], rest: Hashable) -> tup
         rest: what it depends on besides.
     """
     try:
-        leaves, tree = flatten((args, kwargs))
+        leaves, tree = jax.tree.flatten((args, tuple(kwargs.values())))
     except (TypeError, ValueError):  # no pytree
         return [], None
+    types = []
     for leaf in leaves:
-        if isinstance(leaf, jax.core.Tracer) or not isinstance(leaf, jax.Array):
+        if type(leaf) not in _arrays and not _is_array(leaf):
             return leaves, None
         if type(leaf.sharding) is not SingleDeviceSharding:
             return leaves, None
-    return leaves, (tree, tuple([jax.typeof(leaf) for leaf in leaves]), rest)
+        types.append(jax.typeof(leaf))
+    order = _order((args, tuple(kwargs.values()))) if _has_dicts(tree) else ()
+    return leaves, (tree, tuple(types), tuple(kwargs), order, rest)
+
+
+def _is_array(leaf: Any) -> bool:
+    if isinstance(leaf, jax.core.Tracer) or not isinstance(leaf, jax.Array):
+        return False
+    _arrays.add(type(leaf))
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _has_dicts(tree: Any) -> bool:
+    """Return whether a structure has dicts, of whose order JAX says nothing, or nodes that may hide some."""
+    node = tree.node_data()
+    plain = node is None or issubclass(node[0], tuple | list)
+    return not plain or any(map(_has_dicts, tree.children()))
+
+
+def _order(value: Any) -> Hashable:
+    """Return the structure with the order of the keys of all dicts."""
+    kind = type(value)
+    if kind in _arrays:
+        return None
+    if kind is dict:
+        return tuple(value), tuple([_order(part) for part in value.values()])
+    if issubclass(kind, tuple | list):  # parts of other kinds are not known
+        return tuple([_order(part) for part in value])
+    tree: Hashable = flatten(value)[1]
+    return tree
 
 
 def _same(leaves: Sequence[Any]) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from pcbatch.lowering.jaxpr_passes import rng_by_lane
 from pcbatch.lowering.tasks import pipeline, qualify
 from pcbatch.lowering.tasks.worth import Worth, worth
 from pcbatch.options import Options
+from pcbatch.runtime.costs import memory
 from pcbatch.runtime.tasks import CannotRun, TaskExecutable, TaskOptions
 
 
@@ -74,9 +75,8 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
     pays = worth(program) if options.fork == "auto" else ALWAYS
     if not pays.pays:
         return None, pays.reason
-    return TaskExecutable(
-        program, TaskOptions(limit=options.memory, stats=options.stats, for_one=pays.for_one)
-    ), pays.reason
+    limit = memory.share_of_device() if options.memory is None else options.memory
+    return TaskExecutable(program, TaskOptions(limit=limit, stats=options.stats, for_one=pays.for_one)), pays.reason
 
 
 def _against(options: Options) -> str | None:

@@ -207,7 +207,7 @@ class Program:
         if LaneSharding(over, 0).far:
             return self.executable.run(args, given.lanes, over)
         named = self.executable.named(tasks)
-        mapped = frozenset(self._mapped(args))
+        mapped = frozenset(self.mapped(args))
         by_task = frozenset(v for v, name in named.items() if name in mapped)
         runs = tasks if over is None else self.executable.tasks_on(tasks, over)
         outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
@@ -265,17 +265,14 @@ class Program:
         if given.lanes == 0:
             empty: RawResult = jax.tree.map(_on_host, self.empty())
             return empty
-        mapped = self.mapped(given)
+        mapped = self.mapped(self.args(given))
         common = {v: x for v, x in self.args(given).items() if v not in mapped}
         outcome = self._attempt(given, lambda: self.executable.map_chunks(pieces(), common, flow, mesh)).run()
         self.flush()
         return outcome
 
-    def mapped(self, given: Arguments) -> dict[str, Any]:
-        """The arguments with a value per input."""
-        return self._mapped(self.args(given))
-
-    def _mapped(self, args: Mapping[str, Any]) -> dict[str, Any]:
+    def mapped(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with a value per input, of those of a run (see `args`)."""
         types = self.stages.opt.vars
         return {v: x for v, x in args.items() if (t := types[v].type) is not None and np.ndim(x) > len(t.shape)}
 

@@ -81,7 +81,7 @@ def _interrupted(path: Path | None) -> Interrupted:
 
 
 def _about(compiled: Program, given: Arguments, flow: ChunkPlan, mesh: Devices) -> dict[str, Any]:
-    mapped = compiled.mapped(given)
+    mapped = compiled.mapped(compiled.args(given))
     common = {v: x for v, x in compiled.args(given).items() if v not in mapped}
     return {
         **header(compiled, "map"),

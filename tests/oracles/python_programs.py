@@ -200,7 +200,8 @@ def _check_stage(case: Case, program: Program, call: Any, name: str, stage: Any)
 
 def _examples(case: Case, program: Program, call: Any) -> list[list[Any]]:
     """The arguments of the entry for each lane."""
-    args, mapped = program.args(call), program.mapped(call)
+    args = program.args(call)
+    mapped = program.mapped(args)
     columns = [(np.asarray(x), v in mapped) for v, x in args.items()]
     return [[x[k] if each else x for x, each in columns] for k in range(case.lanes)]
 

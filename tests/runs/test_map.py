@@ -166,7 +166,7 @@ class TestFailures:
             flow = chunk_runner.ChunkPlan(chunk, len(numbers), 3)
 
             def pieces() -> Iterator[chunk_runner.Chunk]:
-                return regroup(iter([(compiled.mapped(args), len(numbers))]), chunk)
+                return regroup(iter([(compiled.mapped(compiled.args(args)), len(numbers))]), chunk)
 
             outcomes.append(compiled.stream_chunks(args, pieces, flow, None))
         reports = []

@@ -13,7 +13,7 @@ import pytest
 from pcbatch.ir.ops import Fail
 from pcbatch.ir.tasks import Finish, OpenFrame, Spawn, Start, TaskBlock, TaskFork, TaskProgram
 from pcbatch.ir.verifier import verify
-from pcbatch.runtime.tasks import TaskExecutable, TaskOptions, lists, state
+from pcbatch.runtime.tasks import TaskExecutable, TaskOptions, lists, sizes, state
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.trip import Trips
 from tests.runtime import task_programs as programs
@@ -207,3 +207,23 @@ def test_siblings_of_what_has_failed_do_not_keep_others_waiting(n: list[int], op
     args = {"n": jnp.array(n, jnp.int32)}
     _, unfinished = jax.jit(lambda args: executable.run_traced(args, len(n)))(args)
     assert len(n) == 1 or options is not WIDE or unfinished.tolist() == [k >= 7 for k in n]
+
+
+def test_a_machine_of_large_results_begins_small() -> None:
+    """Fewer frames and narrower visits, as frames of a usual machine would take gigabytes."""
+    executable = TaskExecutable(programs.treelstm())
+    plan, usual = executable.plan(single=False), executable.chosen(5)
+    assert usual == sizes.chosen(plan, 5, None, None, None, None)
+    small = usual
+    for _ in range(40):
+        small = small.smaller()
+    assert (small.width, small.frames, small.smaller()) == (8, 8, small)
+    assert small.room >= small.lanes + small.width
+    trees = [programs.tree(k, leaves) for k, leaves in enumerate([9, 1, 16, 2, 5])]
+    rng = np.random.default_rng(0)
+    w, e = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 5), (7, 5)))
+    left, right, word = (np.stack(x) for x in zip(*trees, strict=True))
+    args = {"w": w, "e": e, "left": left, "right": right, "word": word}
+    executable._chosen[5] = small
+    h = executable.run(args, 5).raw.values[0]
+    np.testing.assert_allclose(h[2], programs.encode(w, e, *trees[2])[0], rtol=2e-5, atol=1e-6)

@@ -166,6 +166,11 @@ def size_of(type_: ArrayType) -> int:
     return math.prod(type_.shape) * int(jax_dtype(type_).itemsize)
 
 
+def share_of_device() -> int:
+    """Return the bytes that a machine may take on JAX's default device, without `max_memory`."""
+    return _of_device(None)
+
+
 def _at_least(size: int) -> str:
     """Return a round amount of memory that is at least `size` bytes, as the option `max_memory` takes it."""
     unit, name = next((u, n) for u, n in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "")) if size >= u)

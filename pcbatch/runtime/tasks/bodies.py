@@ -61,9 +61,13 @@ def _in_part(code: BlockCode, constants: Collection[str]) -> BlockCode:
     return replace(code, cuts=cuts, parted=frozenset(parted & set(code.reads)), lanes_last=frozenset())
 
 
-def expensive(program: StackProgram) -> frozenset[str]:
-    """Return the labels of the blocks whose records should gather until a visit is full."""
+def costs(program: StackProgram) -> dict[str, float]:
+    """Return the cost of each block per record, by label, in about one arithmetic operation each."""
     types = {v: var.type for v, var in program.vars.items()}
-    costs = {block.label: block_cost(block, types) for block in program.blocks}
+    return {block.label: block_cost(block, types) for block in program.blocks}
+
+
+def expensive(costs: Mapping[str, float]) -> frozenset[str]:
+    """Return the labels of the blocks whose records should gather until a visit is full."""
     enough = max(EXPENSIVE, DOMINANT * sum(costs.values()))
     return frozenset(label for label, cost in costs.items() if cost >= enough)

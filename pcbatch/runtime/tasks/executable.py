@@ -27,6 +27,7 @@ from pcbatch.runtime.vm.raw_result import KEEPING, RawResult, debug_checks
 from pcbatch.runtime.vm.run_once import run_once
 
 GROWN = 8
+BEGINNING = 2**26  # bytes of all arrays, above which a machine begins with fewer frames and narrower visits
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class TaskExecutable:
     program: TaskProgram
     options: TaskOptions = TaskOptions()
     _sizes: dict[int, Sizes] = field(default_factory=dict)  # of the last run, by number of examples
+    _chosen: dict[int, Sizes] = field(default_factory=dict)
     _jitted: dict[Any, Any] = field(default_factory=dict)
     _kept: dict[Sizes, Values] = field(default_factory=dict)
 
@@ -128,7 +130,14 @@ class TaskExecutable:
     def chosen(self, lanes: int) -> Sizes:
         """Return the sizes with which the first run of so many examples begins."""
         o = self.options
-        return sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room)
+        now = sizes.chosen(self.plan(lanes == 1), lanes, o.width, o.frames, o.reserve, o.room)
+        if (o.width, o.frames, o.reserve, o.room) != (None,) * 4:
+            return now
+        if lanes not in self._chosen:
+            while self._bytes(now) > BEGINNING and now.smaller() != now:
+                now = now.smaller()
+            self._chosen[lanes] = now
+        return self._chosen[lanes]
 
     def begins_with(self, lanes: int) -> Sizes:
         """Return the sizes with which the next run of so many examples begins."""

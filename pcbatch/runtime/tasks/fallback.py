@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -32,9 +33,8 @@ def completed(outcome: Outcome, args: Mapping[str, Any], mapped: frozenset[str],
     """
     count = len(outcome.unfinished)
     which = np.flatnonzero(outcome.unfinished)
-    if not len(which):  # no operation of JAX, which takes its time, unless visits are counted
-        counts = counted(outcome.raw.counts, (), exit)
-        return replace(outcome.raw, pc=np.full(count, exit, np.int32), counts=counts)
+    if not len(which):
+        return replace(outcome.raw, pc=_all_at(exit, count), counts=counted(outcome.raw.counts, (), exit))
     if 2 * len(which) > count:
         again = run(args, count)
         return replace(again, counts=counted(outcome.raw.counts, again.counts, exit))
@@ -42,6 +42,12 @@ def completed(outcome: Outcome, args: Mapping[str, Any], mapped: frozenset[str],
     rows = np.concatenate([which, np.full(rounded(len(which)) - len(which), which[-1])]).astype(np.int32)
     given = {v: jnp.take(x, rows, axis=0) if v in mapped else x for v, x in args.items()}
     return _merged(outcome.raw, run(given, len(rows)), which, count, exit)
+
+
+@lru_cache(maxsize=256)
+def _all_at(exit: int, count: int) -> np.ndarray:
+    """Return the program counters of lanes that have all returned; no operation of JAX, which takes its time."""
+    return np.full(count, exit, np.int32)
 
 
 def _merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, count: int, exit: int) -> RawResult:

@@ -34,6 +34,9 @@ from pcbatch.runtime.vm.block_body import BlockCode
 DEST, ROOT, FRAME, SERIAL = "@dest", "@root", "@frame", "@serial"
 
 
+LARGE = 2e5  # cost of a block per record, in about one arithmetic operation each
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockPlan:
     """One block with its list.
@@ -47,6 +50,7 @@ class BlockPlan:
         results: the places of results of the tasks that run it.
         adds: whether such results are added to what is there.
         expensive: whether records should gather for it.
+        large: whether a record is so much work that a place without one in a visit is too much.
         pushes: by label, how many records a visit may push on a list for each that it pops.
     """
 
@@ -58,6 +62,7 @@ class BlockPlan:
     results: Results
     adds: bool
     expensive: bool
+    large: bool
     pushes: Mapping[str, int]
 
     @property
@@ -193,7 +198,8 @@ def make(program: TaskProgram, single: bool) -> TaskPlan:
     _refuse(program)
     places = sites.plan(program)
     stack = bodies.stack_program(program, {b.label: sent(b) for b in program.blocks}, single)
-    dear = bodies.expensive(stack)
+    costs = bodies.costs(stack)
+    dear = bodies.expensive(costs)
     families = _families(program, places)
     has_frames = framed(program)
     fails = any(isinstance(leaf, Fail) for block in program.blocks for leaf in leaves(block.terminator))
@@ -210,6 +216,7 @@ def make(program: TaskProgram, single: bool) -> TaskPlan:
             results=families[block.label],
             adds=block.function in program.sums,
             expensive=block.label in dear,
+            large=costs[block.label] >= LARGE,
             pushes=pushes(block),
         )
         for k, (block, code) in enumerate(zip(program.blocks, bodies.compile_bodies(stack), strict=True))

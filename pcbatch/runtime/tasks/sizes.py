@@ -10,6 +10,7 @@ LEAST_WIDTH, MOST_WIDTH = 256, 1024  # records of a visit
 RESERVE = 64  # frames for those that go on one by one
 POOL_PER_EXAMPLE = 64  # frames
 LEAST_POOL, LEAST_ROOM = 16, 64  # times the width
+LEAST_FRAMES, LEAST_SMALL = 8, 8  # frames, and records of a visit, of machines whose records are large
 GROWTH = 4  # every size is one more program to compile
 
 
@@ -66,6 +67,13 @@ class Sizes:
         if pool_is_empty:
             return replace(self, frames=GROWTH * self.frames)
         return replace(self, room=GROWTH * self.room)
+
+    def smaller(self) -> Sizes:
+        """Return smaller sizes, for large frames or records: half the pool, narrower visits if that is too small."""
+        frames = max(self.frames // 2, LEAST_FRAMES) if self.frames else 0
+        width = max(self.width // 2, LEAST_SMALL) if self.frames <= LEAST_POOL * self.width else self.width
+        room = max(self.room // 2, self.lanes + width)
+        return replace(self, width=width, frames=frames, reserve=min(self.reserve, max(frames - 1, 0)), room=room)
 
 
 def chosen(

@@ -23,6 +23,7 @@ from pcbatch.runtime.vm.block_body import Values
 
 I32 = jnp.int32
 PARTS, LEAST_CHEAP = 4, 64
+MOST_LARGE = 64  # records of the widest visits of blocks of which each record is much work
 WIDE, NARROWER = 512, 8  # from that width on a cheap block is emitted at such a part of it, too
 MOST, LEAST = 256, 8  # records of the widest and the narrowest visits that expensive blocks are emitted for
 SWEEPS = 1024  # visits after which a trip goes on, though cheap blocks still can run
@@ -128,6 +129,8 @@ class Trips:
     def widths(self, block: BlockPlan) -> tuple[int, ...]:
         """Return the widths at which a block is emitted, from wide to narrow."""
         width = self.machine.sizes.width
+        if block.expensive and block.large:
+            return _halves(min(width, MOST_LARGE), PARTS, 1)
         if block.expensive:
             return _halves(min(width, MOST), 2, LEAST)
         if any(other.expensive for other in self.machine.plan.blocks):  # these wait for what cheap visits send them

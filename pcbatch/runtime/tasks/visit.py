@@ -76,10 +76,10 @@ class _Visit:
         read = reading.read(self.machine, self.block, self.s, self.k, self.ok)
         self._frames(read)
         self._end(read)
-        for target, entries in self.pushed.items():
-            # The jump first: what is started now comes to lie above the rest of the task.
-            ordered = [entries[rank] for rank in sorted(entries)]
-            lists.push(self.s, self.machine.plan.block(target), ordered, self.k, self.ok)
+        # The jump first: what is started now comes to lie above the rest of the task.
+        ordered = {target: [entries[rank] for rank in sorted(entries)] for target, entries in self.pushed.items()}
+        pushed = [(self.machine.plan.block(target), entries) for target, entries in ordered.items()]
+        lists.push(self.s, pushed, self.k, self.ok)
         self._count()
         return self.s
 

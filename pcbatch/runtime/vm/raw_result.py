@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
+import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
 
@@ -70,8 +71,25 @@ def no_donation() -> AbstractContextManager[None]:
 def is_tracing(args: Any) -> bool:
     """Whether a call with these arguments is part of a program that JAX is tracing."""
     # A call inside `jit` with concrete arguments is traced too: all that is computed there is.
+    return _is_computing_traced() or any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args))
+
+
+_state: Any = getattr(jax.extend.core, "get_opaque_trace_state", None)  # not in all releases of JAX
+
+
+@cache
+def _plain_state() -> Any:
+    """Return JAX's state where nothing is traced."""
+    with jax.ensure_compile_time_eval():
+        return _state(convention="nnx")
+
+
+def _is_computing_traced() -> bool:
+    """Whether what is computed now is traced. JAX's state tells that sooner than a program does that computes."""
+    if _state is not None and _state(convention="nnx") == _plain_state():
+        return False
     computed = jnp.zeros(()) if getattr(jax.config, "jax_disable_jit", False) else _nothing()
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in (computed, *jax.tree.leaves(args)))
+    return isinstance(computed, jax.core.Tracer)
 
 
 @jax.jit
