@@ -4,6 +4,7 @@ from pcbatch.api.batch import batch as batch
 from pcbatch.api.batch import inline as inline
 from pcbatch.api.batch import unroll as unroll
 from pcbatch.api.batched import Batched as Batched
+from pcbatch.api.learn_schedule import learn_schedule as learn_schedule
 from pcbatch.api.primitive import primitive as primitive
 from pcbatch.call.devices import use_cpu_devices as use_cpu_devices
 from pcbatch.call.results import BlockStats as BlockStats
@@ -39,6 +40,7 @@ from pcbatch.report.tape import BlockTapeUse as BlockTapeUse
 from pcbatch.report.tape import TapeUse as TapeUse
 from pcbatch.runs.interrupts import Interrupted as Interrupted
 from pcbatch.runs.run_handle import Machine as Machine
+from pcbatch.runtime.learned.policy import Learned as Learned
 from pcbatch.runtime.vm.blocks import Blocks as Blocks
 from pcbatch.runtime.vm.policies import Policy as Policy
 from pcbatch.runtime.vm.status import Status as Status
@@ -58,6 +60,7 @@ __all__ = [
     "Explanation",
     "Few",
     "Interrupted",
+    "Learned",
     "Machine",
     "Made",
     "NonFiniteError",
@@ -81,6 +84,7 @@ __all__ = [
     "batch",
     "inline",
     "primitive",
+    "learn_schedule",
     "load_packed",
     "pack",
     "ragged",

@@ -139,6 +139,8 @@ def _check_schedule(schedule: object) -> None:
     help = "give it a `name`, a string, and a method `trip(self, blocks, carry)`: docs/users/schedule.md has an example"
     if isinstance(schedule, type):
         what, help = f"the class `{schedule.__name__}`", f"make an object of it: `schedule={schedule.__name__}()`"
+        if hasattr(schedule, "load"):  # `pcbatch.Learned`
+            help = "give what `pcbatch.learn_schedule(f, *samples)` or `pcbatch.Learned.load(path)` returns"
     raise UsageError(Diagnostic("PCB401", f"{what} is no policy", helps=(help,)))
 
 

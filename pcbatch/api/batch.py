@@ -58,8 +58,8 @@ def batch(fn: Any = None, /, **options: Any) -> Any:
         strategy: "pc" (program-counter autobatching, recursion inside one XLA program) or "local" (local static
             autobatching: lanes wait for each other at calls; recursion runs on the host, at most 10,000 calls deep
             unless `max_depth` says otherwise).
-        schedule: "auto", "earliest", "largest", "sweep", "drain", or a policy of your own: which block runs next. Never
-            changes a result.
+        schedule: "auto", "earliest", "largest", "sweep", "drain", a `pcbatch.Learned`, or a policy of your own: which
+            block runs next. Never changes a result.
         emitter: "auto", "guard", "port" or "mask": how blocks are dispatched.
         modes: how blocks are computed (by "guard"): None (chosen by cost), a `pcbatch.Dense()`, `Few(width)` or
             `Strips(width)` for all, or a dict from a text in a block's source, or its label, to one of these.

@@ -14,6 +14,8 @@ from pcbatch.lowering.tasks import pipeline, qualify
 from pcbatch.lowering.tasks.worth import Worth, worth
 from pcbatch.options import Options
 from pcbatch.runtime.costs import memory
+from pcbatch.runtime.learned import fingerprint
+from pcbatch.runtime.learned.policy import TASKS, Learned
 from pcbatch.runtime.tasks import CannotRun, TaskExecutable, TaskOptions
 
 
@@ -72,11 +74,15 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
     program = pipeline.run(cfg, _shared_leaves(stages, cfg, shared))
     if program is None:
         return None, "no two of its calls are ever independent of each other"
-    pays = worth(program) if options.fork == "auto" else ALWAYS
+    learned = options.schedule if isinstance(options.schedule, Learned) else None
+    pays = worth(program) if options.fork == "auto" and learned is None else ALWAYS
     if not pays.pays:
         return None, pays.reason
+    if learned is not None and fingerprint.of_tasks(program) != learned.blocks:
+        learned = None  # other blocks of the same source
     limit = memory.share_of_device() if options.memory is None else options.memory
-    return TaskExecutable(program, TaskOptions(limit=limit, stats=options.stats, for_one=pays.for_one)), pays.reason
+    chosen = TaskOptions(limit=limit, stats=options.stats, for_one=pays.for_one, policy=learned)
+    return TaskExecutable(program, chosen), pays.reason
 
 
 def _against(options: Options) -> str | None:
@@ -86,7 +92,9 @@ def _against(options: Options) -> str | None:
     for option in ("max_steps", "max_depth", "modes"):
         if getattr(options, option) is not None:
             return f"the option `{option}` is for lanes"
-    return None if options.schedule == "auto" else "the option `schedule` is for lanes"
+    if options.schedule != "auto" and not (isinstance(options.schedule, Learned) and options.schedule.machine == TASKS):
+        return "the option `schedule` is for lanes"
+    return None
 
 
 def _shared_leaves(stages: Stages, cfg: CfgProgram, shared: frozenset[str]) -> frozenset[str]:

@@ -25,6 +25,7 @@ from pcbatch.compiler.fork import NOT_FORKED, Forked, forked
 from pcbatch.compiler.jax_errors import ErrorMapper
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.compiler.result_axes import OutAxes
+from pcbatch.compiler.schedules import lane_schedule, order_for
 from pcbatch.containers import dict_forms as dict_forms
 from pcbatch.containers.host_forms import in_host_form
 from pcbatch.containers.number_rules import NumberRules
@@ -370,7 +371,7 @@ def compile_signature(
     if options.strategy == "local":
         local = LocalExecutable(stages.optimised_cfg, options)
         return _complete(Program(stages, options, local, cfg_block_infos(stages.optimised_cfg), axes, recompile))
-    policy = stages.schedule if isinstance(options.schedule, str) else options.schedule
+    policy = lane_schedule(fn, stages, options, fork)
     donated = frozenset(_leaves(stages, options.donate_argnames))
     executable = PcExecutable(stages.opt, options, policy, static_depth(stages.inlined_cfg), donated, fork.tasks)
     program = Program(stages, options, executable, block_infos(stages.opt), axes, recompile)
@@ -403,8 +404,3 @@ def _home(outcome: RawResult, where: Devices) -> RawResult:
 
 def _on_host(leaf: Any) -> Any:
     return leaf if is_key_array(leaf) else np.asarray(leaf)
-
-
-def order_for(options: Options) -> str:
-    """The schedule that blocks are ordered for; a policy of the user's gets the order that ours would have."""
-    return options.schedule if isinstance(options.schedule, str) else "auto"

@@ -18,11 +18,13 @@ from pcbatch.options import Dense, Mode
 from pcbatch.runtime.costs import trip_time
 from pcbatch.runtime.costs.plan_modes import WIDEST, Costs
 from pcbatch.runtime.costs.trip_time import XlaCost
+from pcbatch.runtime.learned.policy import TASKS, Learned
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
 from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import FAIR, is_ours
 
 TEXT = 44  # characters of a block's text
+OTHER_BLOCKS = "the schedule was learned for other blocks of this function: learn it again with inputs of these types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +165,11 @@ def explain_call(
     executable = compiled.with_pc("explain_schedule")
     each = LaneSharding(compiled.placed(given, mesh), given.lanes).each
     width = max(1, executable.width(each) if lanes is None else min(lanes, each))
-    chosen = compiled.options.schedule != "auto"
+    chosen = compiled.options.schedule != "auto" and not isinstance(compiled.options.schedule, Learned)
     explained = _explain(name, executable.machine, executable.costs, compiled.infos, each, width, chosen)
+    if isinstance(compiled.options.schedule, Learned) and not _learned_for_tasks(compiled):
+        if not isinstance(executable.machine.schedule, Learned):
+            explained = replace(explained, reason=OTHER_BLOCKS)
     return replace(explained, along=tuple(map(str, compiled.stages.along)), calls=_calls(compiled))
 
 
@@ -178,8 +183,17 @@ def _calls(compiled: Program) -> str:
     tasks = fork.tasks.program
     joins = sum(block.joins for block in tasks.blocks)
     how = f"{len(tasks.blocks)} lists of tasks, {joins} of them behind a wait"
+    if _learned_for_tasks(compiled):
+        follows = fork.tasks.options.policy is not None
+        how += f", {compiled.options.schedule.brief()}" if follows else f", {OTHER_BLOCKS}"
     how += "" if fork.tasks.options.for_one else ", but for a single example"
     return f"side by side, {how}; the blocks below are those of lanes, for derivatives and examples that fail"
+
+
+def _learned_for_tasks(compiled: Program) -> bool:
+    """Whether the schedule is a learned one that tasks follow."""
+    schedule = compiled.options.schedule
+    return isinstance(schedule, Learned) and schedule.machine == TASKS
 
 
 def _explain(
@@ -230,6 +244,8 @@ def _reason(machine: Machine, rows: Sequence[BlockPlan], chosen: bool) -> str:
     """The reason for the policy of a machine."""
     if not is_ours(machine.schedule):
         return f"a policy of yours; every {FAIR}th trip is followed by a sweep"
+    if isinstance(machine.schedule, Learned):
+        return machine.schedule.brief()
     if chosen:
         return "as `schedule` says"
     expensive = [row.label for row in rows if row.expensive]

@@ -80,6 +80,13 @@ FOLLOWED: dict[str, tuple[str, str, str]] = {
     "PCB419_progress": ("whole arrays and no more", ", progress=print", ""),
     "PCB420_part": ("return what `blocks.visit`", 'blocks.visit(0, carry), "done"', "blocks.visit(0, carry)"),
     "PCB420_types": ("return what `blocks.visit`", '{**carry, "pc": carry["pc"].astype(jnp.int32)}', "carry"),
+    "PCB426_choices": ("leave `schedule` out", "learned = True", "learned = False"),
+    "PCB426_encoding": ("choose one of 'base', 'max', 'sort'", '"sorted"', '"sort"'),
+    "PCB426_episodes": ("`episodes=100`", "episodes=-1", "episodes=100"),
+    "PCB426_lanes": ('`fork="auto"`', 'fork="never"', 'fork="auto"'),
+    "PCB426_plain": ("`@pcbatch.batch`", "f.fn, n", "f, n"),
+    "PCB426_samples": ("give a batch of typical inputs", "n[:0], k[:0]", "n, k, episodes=5"),
+    "PCB426_traced": ("outside of `jit`", "jax.jit(learn)(n)", "learn(n)"),
     "PCB424_reverse": (
         "as a `while` or `for` statement",
         "x, n = grown(x) - 9, n - 1",

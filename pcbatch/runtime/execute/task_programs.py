@@ -14,7 +14,6 @@ from pcbatch.lowering.typing.jax_types import from_storage, storage_type, to_sto
 from pcbatch.runtime.execute.program_cache import device_program
 from pcbatch.runtime.tasks import TaskExecutable, pool, state
 from pcbatch.runtime.tasks.sizes import Sizes
-from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.layout import PER_BLOCK
@@ -102,7 +101,7 @@ def run_tasks(
     plan = tasks.plan(now.lanes == 1)
     fixed, per_example = tasks.stored(_of_chunk(executable, tasks, args, chunk, now), now.lanes)
     s = run_once(begins, lambda s: state.begin(plan, now, s, per_example, chunk.size), s)
-    trips = Trips(tasks.machine(now, fixed))
+    trips = tasks.trips(tasks.machine(now, fixed))
     s, made = trips.run(s, budget)
     left = trips.waiting(s) > 0
     stuck = left & (made < budget)
@@ -125,7 +124,7 @@ def keep_chunk(
     """Return `values`, `todo` and `counts` with what the machine has left of its chunk."""
     tasks, s = _tasks(executable), begun.machine
     plan = tasks.plan(now.lanes == 1)
-    left = Trips(tasks.machine(now, {})).waiting(s) > 0
+    left = tasks.trips(tasks.machine(now, {})).waiting(s) > 0
     unfinished = tasks.unfinished(plan, now, s, left)[1]
     raw = tasks.result(plan, now, s, jnp.zeros((), I32))
     place = jnp.arange(now.lanes, dtype=I32)

@@ -23,7 +23,6 @@ from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArgument
 from pcbatch.runtime.tasks import pool, spread, state
 from pcbatch.runtime.tasks.executable import Outcome, TaskExecutable
 from pcbatch.runtime.tasks.sizes import Sizes
-from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.raw_result import RawResult
 
@@ -203,8 +202,8 @@ def _go_on(
     def enough(s: Values) -> jax.Array:
         return trips.waiting(s) >= EACH * sharding.devices
 
-    trips = Trips(machine)
-    s, made = Trips(machine, enough).run(s)
+    trips = tasks.trips(machine, enough)
+    s, made = trips.run(s)
     left = trips.waiting(s) > 0
     failed, unfinished = tasks.unfinished(prepared, now, s, left)
     raw = tasks.result(prepared, now, s, made)
@@ -217,7 +216,7 @@ def _each_part(
     def body(number: jax.Array, all_: tuple[Values, Mapping[str, Any]]) -> tuple[Values, jax.Array]:
         s, args = all_
         machine = tasks.machine(now, tasks.stored(args, now.lanes)[0])
-        trips = Trips(machine, frees=False)  # frames that were open before are held by all devices
+        trips = tasks.trips(machine, frees=False)  # frames that were open before are held by all devices
         s, _ = trips.run(spread.part(machine.plan, s, number, sharding.devices))
         return s, trips.waiting(s) == 0
 

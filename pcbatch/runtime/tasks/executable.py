@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -15,7 +15,9 @@ from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import as_result, from_storage, storage_type, to_storage
 from pcbatch.runtime.costs import xla_options
+from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.tasks import plan, pool, sizes, state
+from pcbatch.runtime.tasks.by_policy import PolicyTrips
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.sizes import Sizes
@@ -42,6 +44,7 @@ class TaskOptions:
         max_bytes: how large all arrays together may become, if that is more than `GROWN` times what they were at first.
         limit: how large they may be in any case; None: as large as that.
         stats: whether visits are counted.
+        policy: the learned schedule; None: the order of the machine itself.
         for_one: whether one example is to run so.
     """
 
@@ -52,6 +55,7 @@ class TaskOptions:
     max_bytes: int = 2**28
     limit: int | None = None
     stats: bool = False
+    policy: Learned | None = None
     for_one: bool = True
 
 
@@ -219,11 +223,16 @@ class TaskExecutable:
         prepared = self.plan(now.lanes == 1)
         fixed, per_example = self.stored(args, now.lanes)
         s = run_once(begins, lambda s: state.begin(prepared, now, s, per_example, end), s)
-        loop = Trips(self.machine(now, fixed, isolate))
+        loop = self.trips(self.machine(now, fixed, isolate))
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
         unfinished = self.unfinished(prepared, now, s, left)[1]
         return self.result(prepared, now, s, trips), s, left, unfinished
+
+    def trips(self, machine: Machine, stop: Callable[[Values], jax.Array] | None = None, frees: bool = True) -> Trips:
+        """Return the trips of a machine, by the learned schedule if there is one; `stop` and `frees`: see `Trips`."""
+        policy = self.options.policy
+        return Trips(machine, stop, frees) if policy is None else PolicyTrips(machine, stop, frees, policy=policy)
 
     def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> Machine:
         """Return the machine of these sizes; `fixed`: what `stored` gives first; `isolate`: see `advance`."""

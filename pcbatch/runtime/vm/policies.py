@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.diagnostics.short_repr import short
 from pcbatch.errors import UsageError
+from pcbatch.runtime.learned.policy import Learned
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
 
@@ -108,8 +109,8 @@ POLICIES: dict[str, Policy] = {p.name: p for p in (Earliest(), Largest(), Sweep(
 
 
 def is_ours(policy: Policy) -> bool:
-    """Whether a policy is one of `POLICIES`, of which every trip is known to run a block that a lane waits for."""
-    return any(policy is known for known in POLICIES.values())
+    """Whether a policy is one of `POLICIES` or learned: every trip is known to run a block that a lane waits for."""
+    return isinstance(policy, Learned) or any(policy is known for known in POLICIES.values())
 
 
 def one_trip(policy: Policy, blocks: Blocks, carry: Values) -> Values:

@@ -1,0 +1,129 @@
+"""The graph of a run: executions of blocks for one example each, and which of them needs which other.
+
+The type of an execution is the number of its block. Executions of several examples never need each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+Ints = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class TaskGraph:
+    """A graph of executions, in an order in which each comes after those that it needs.
+
+    Attributes:
+        labels: the labels of the blocks.
+        types: int[executions]: the block of each.
+        examples: int[executions]: the example of each.
+        needs: of each, the executions that it needs.
+        widths: the most executions of each block in one visit.
+    """
+
+    labels: tuple[str, ...]
+    types: Ints
+    examples: Ints
+    needs: Sequence[tuple[int, ...]]
+    widths: tuple[int, ...]
+    _found: dict[str, Ints] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    @cached_property
+    def followers(self) -> Ints:
+        """int[executions, most]: those that need each; `len(self)` where there are no more."""
+        return _followers(self.needs)
+
+    @cached_property
+    def kin(self) -> list[tuple[int, ...]]:
+        """Of each execution the nearest ones of its own block that it needs, directly or through others."""
+        later = self._types_after()
+        near: list[dict[int, frozenset[int]]] = []
+        found: list[tuple[int, ...]] = []
+        for v, needed in enumerate(self.needs):
+            mine: dict[int, frozenset[int]] = {}
+            for p in needed:
+                for kind, some in near[p].items():
+                    mine[kind] = mine[kind] | some if kind in mine else some
+            kind = int(self.types[v])
+            found.append(tuple(mine.get(kind, ())))
+            mine[kind] = frozenset((v,))
+            near.append({a: some for a, some in mine.items() if later[v] >> a & 1})
+        return found
+
+    @cached_property
+    def kin_followers(self) -> Ints:
+        """int[executions, most]: those of which each is among the nearest of their block that they need."""
+        return _followers(self.kin)
+
+    @cached_property
+    def depths(self) -> Ints:
+        """int[executions]: the length of the longest chain of executions that each needs."""
+        found = np.zeros(len(self), np.int64)
+        for v, needed in enumerate(self.needs):
+            if needed:
+                found[v] = 1 + max(found[p] for p in needed)
+        return found
+
+    @cached_property
+    def ranks(self) -> Ints:
+        """int[executions]: the length of the longest chain of its own block that ends at each."""
+        found = np.ones(len(self), np.int64)
+        for v, kin in enumerate(self.kin):
+            if kin:
+                found[v] = 1 + max(found[p] for p in kin)
+        return found
+
+    def bounds(self) -> tuple[int, ...]:
+        """Return how often each block is visited at least.
+
+        The executions of a chain, of which each needs the one before, directly or through other blocks, are in
+        different visits; and a visit holds no more than its width. The paper counts chains of executions that need
+        each other directly, which are never longer.
+        """
+        found = []
+        for kind, width in enumerate(self.widths):
+            mine = self.types == kind
+            found.append(max(int(self.ranks[mine].max()), -(-int(mine.sum()) // width)) if mine.any() else 0)
+        return tuple(found)
+
+    def _types_after(self) -> list[int]:
+        """Of each execution the blocks of those that need it, as bits."""
+        found = [0] * len(self)
+        for v in range(len(self) - 1, -1, -1):
+            bits = found[v] | 1 << int(self.types[v])
+            for p in self.needs[v]:
+                found[p] |= bits
+        return found
+
+
+def _followers(needs: Sequence[tuple[int, ...]]) -> Ints:
+    lists: list[list[int]] = [[] for _ in needs]
+    for v, needed in enumerate(needs):
+        for p in needed:
+            lists[p].append(v)
+    found = np.full((len(needs) + 1, max([1, *map(len, lists)])), len(needs), np.int64)
+    for v, some in enumerate(lists):
+        found[v, : len(some)] = some
+    return found
+
+
+def of_chains(labels: tuple[str, ...], chains: Sequence[Sequence[int]]) -> TaskGraph:
+    """Return the graph of lanes that run these blocks, one after the other."""
+    types: list[int] = []
+    examples: list[int] = []
+    needs: list[tuple[int, ...]] = []
+    for lane, chain in enumerate(chains):
+        for k, kind in enumerate(chain):
+            needs.append((len(types) - 1,) if k else ())
+            types.append(kind)
+            examples.append(lane)
+    width = max(1, len(chains))
+    return TaskGraph(labels, np.array(types, np.int64), np.array(examples, np.int64), needs, (width,) * len(labels))

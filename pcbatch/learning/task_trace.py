@@ -1,0 +1,208 @@
+"""The graph of a program of tasks on its samples: tasks are run one by one on the host, for control alone.
+
+Each block is one jitted function of a single record. Nothing depends on the order in which tasks are taken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from pcbatch.ir.interpret_tasks import with_row
+from pcbatch.ir.ops import Fail
+from pcbatch.ir.tasks import (
+    Finish,
+    Give,
+    OpenFrame,
+    Spawn,
+    SpawnInto,
+    Start,
+    Sync,
+    TaskBlock,
+    TaskFork,
+    TaskJump,
+    TaskProgram,
+    Way,
+    WayFork,
+)
+from pcbatch.learning.control import Control, control, def_use
+from pcbatch.learning.task_graph import TaskGraph
+from pcbatch.runtime.vm.block_body import Values, evaluate
+
+
+class TooLong(Exception):
+    """The samples run more blocks than a graph may have."""
+
+
+@dataclass(eq=False)
+class _Frame:
+    """What a task waits for: places of results, the number of tasks, and the executions that have brought them."""
+
+    owner: _Frame | None  # where the results of the task itself go
+    dsts: tuple[str, ...] = ()
+    places: Values = field(default_factory=dict)
+    tasks: int = 0
+    needs: list[int] = field(default_factory=list)
+    sync: tuple[str, Values] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """Where the results of a task go: places of a frame, or a row of arrays there."""
+
+    frame: _Frame
+    dsts: tuple[str, ...]
+    row: int | None = None
+    filled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A record that waits for a block."""
+
+    label: str
+    record: Values
+    place: _Place
+    frame: _Frame | None
+    needs: tuple[int, ...]
+
+
+class Tracer:
+    """Traces the examples of a program into one graph."""
+
+    def __init__(self, program: TaskProgram, most: int) -> None:
+        self.program, self.most = program, most
+        self.blocks: Mapping[str, TaskBlock] = {block.label: block for block in program.blocks}
+        self.control: Mapping[str, Control] = control(program)
+        self.number = {block.label: k for k, block in enumerate(program.blocks)}
+        self.bodies = {label: jax.jit(partial(_body, part)) for label, part in self.control.items() if part.sent}
+        self.known = {label: _free(part) for label, part in self.control.items()}
+        self.types: list[int] = []
+        self.examples: list[int] = []
+        self.needs: list[tuple[int, ...]] = []
+        self.ready: deque[_Ready] = deque()
+
+    def trace(self, example: int, args: Mapping[str, Any]) -> None:
+        """Run one example, whose arguments are given by parameter."""
+        values = {v: args[v] for v in self.program.params}
+        for op in self.program.prologue:
+            evaluate(op, values)
+        self.example, self.values = example, values
+        root = _Frame(None, tasks=1)
+        entry = self.blocks[self.program.entry]
+        self.ready.append(_Ready(entry.label, {v: values[v] for v in entry.params}, _Place(root, ()), None, ()))
+        while self.ready:
+            self._execute(self.ready.pop())
+
+    def graph(self, widths: tuple[int, ...]) -> TaskGraph:
+        """Return the graph of all examples so far."""
+        labels = tuple(block.label for block in self.program.blocks)
+        return TaskGraph(labels, np.array(self.types, np.int64), np.array(self.examples, np.int64), self.needs, widths)
+
+    def _execute(self, task: _Ready) -> None:
+        if len(self.types) >= self.most:
+            raise TooLong
+        me = len(self.types)
+        self.types.append(self.number[task.label])
+        self.examples.append(self.example)
+        self.needs.append(task.needs)
+        block, frame = self.blocks[task.label], task.frame
+        values = self._values(task)
+        for op in block.ops:
+            match op:
+                case OpenFrame():
+                    frame = _Frame(task.place.frame, task.place.dsts)
+                case Spawn(dsts=dsts, way=way, row=row):
+                    assert frame is not None
+                    at = int(values[row]) if row in values else None
+                    self._begin(_Place(frame, dsts, at), way, values, me)
+                case SpawnInto(way=way):
+                    self._begin(task.place, way, values, me)
+        self._end(task, block, frame, values, me)
+
+    def _values(self, task: _Ready) -> Values:
+        """The variables that the end of a block needs."""
+        if task.label not in self.bodies:
+            return {}
+        part = self.control[task.label]
+        record = {v: task.record[v] for v in part.params}
+        known = {v: self.values[v] for v in self.known[task.label] if v in self.values}
+        return dict(zip(part.sent, self.bodies[task.label](record, known), strict=True))
+
+    def _begin(self, place: _Place, way: Way, values: Values, me: int) -> None:
+        while isinstance(way, WayFork):
+            way = way.on_true if bool(values[way.cond]) else way.on_false
+        match way:
+            case Give(values=names):
+                _give(place, [values.get(name) for name in names])
+            case Start(label=label, args=args):
+                place.frame.tasks += 1
+                record = {param: values[source] for param, source in args if source in values}
+                self.ready.append(_Ready(label, record, place, None, (me,)))
+
+    def _end(self, task: _Ready, block: TaskBlock, frame: _Frame | None, values: Values, me: int) -> None:
+        edge = block.terminator
+        while isinstance(edge, TaskFork):
+            edge = edge.on_true if bool(values[edge.cond]) else edge.on_false
+        match edge:
+            case TaskJump(target=target, args=args):
+                record = {param: values[source] for param, source in args if source in values}
+                self.ready.append(_Ready(target, record, task.place, frame, (me,)))
+            case Sync(target=target, args=args):
+                assert frame is not None
+                frame.sync = target, {param: values[source] for param, source in args if source in values}
+                frame.needs.append(me)
+                self._join(frame)
+            case Finish(values=names):
+                _give(task.place, [values.get(name) for name in names])
+                task.place.frame.tasks -= 1
+                task.place.frame.needs.append(me)
+                self._join(task.place.frame)
+            case Fail():
+                pass  # its results come nowhere
+
+    def _join(self, frame: _Frame) -> None:
+        """Go on after a `sync`, if all that was spawned has returned."""
+        if frame.tasks or frame.sync is None or frame.owner is None:
+            return
+        target, saved = frame.sync
+        frame.sync = None
+        needs = tuple(dict.fromkeys(frame.needs))
+        self.ready.append(_Ready(target, saved | frame.places, _Place(frame.owner, frame.dsts), None, needs))
+
+
+def _give(place: _Place, values: Sequence[Any]) -> None:
+    """Put results at their places; a second one is a term of a sum. None: a value that decides nothing."""
+    places = place.frame.places
+    for dst, value in zip(place.dsts, values, strict=False):  # those of the example itself have no names
+        if value is None:
+            continue
+        if place.row is not None:
+            places[dst] = with_row(places[dst], place.row, value, adds=place.filled)
+        else:
+            places[dst] = places[dst] + value if dst in places else value
+    place.filled = True
+
+
+def _body(part: Control, record: Values, known: Values) -> tuple[Any, ...]:
+    env = {**known, **record}
+    for op in part.ops:
+        evaluate(op, env)
+    return tuple(env[v] for v in part.sent)
+
+
+def _free(part: Control) -> tuple[str, ...]:
+    """The variables that the control of a block reads without computing them."""
+    made: set[str] = set(part.params)
+    free: dict[str, None] = {}
+    for op in part.ops:
+        dsts, reads = def_use(op)
+        free |= dict.fromkeys(v for v in reads if v not in made)
+        made |= set(dsts)
+    return tuple(free | dict.fromkeys(v for v in part.sent if v not in made))

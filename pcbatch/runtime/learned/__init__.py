@@ -1,0 +1,9 @@
+"""Schedules that were learned: a table from what waits to the block that runs next.
+
+encodings.py     states: which blocks have something that waits, and in which order of numbers
+policy.py        `Learned`, the policy, in a machine of lanes or of lists
+policy_file.py   policies as JSON
+fingerprint.py   what identifies the program that a policy is of
+
+How tables are learned: `pcbatch/learning/`.
+"""

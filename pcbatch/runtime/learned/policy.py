@@ -1,0 +1,168 @@
+"""`Learned`: the policy that looks up the block to run next in a table of states.
+
+A state that the table does not have is looked up in the next, coarser table. If no table has it, the default rule
+decides: the cheap block for which most waits, and an expensive one only if nothing waits for a cheap one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.runtime.learned import encodings, policy_file
+from pcbatch.runtime.learned.summary import Summary
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.blocks import Blocks
+
+TASKS, LANES = "tasks", "lanes"
+
+
+@dataclass(frozen=True, slots=True)
+class StateTable:
+    """The block that runs in each state of one encoding, by number."""
+
+    encoding: str
+    states: tuple[tuple[int, ...], ...]
+    actions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A schedule that `pcbatch.learn_schedule` has learned: which block runs next, by what waits.
+
+    Given as `schedule=` to the function that it was learned for. Results never depend on it.
+
+    Attributes:
+        machine: "tasks" if calls run side by side, "lanes" if not.
+        labels: the labels of the blocks, in the order of the digits of a state.
+        expensive: the numbers of the blocks that the default rule leaves for last.
+        source: what identifies the source of the function.
+        blocks: what identifies the blocks.
+        tables: from fine to coarse.
+        summary: the visits that it made when it was learned, beside those of fixed policies and the lower bound.
+
+    Example:
+        >>> policy = pcbatch.Learned.load("tagger.json")  # doctest: +SKIP
+        >>> fast = tagger.with_options(schedule=policy)  # doctest: +SKIP
+    """
+
+    machine: str
+    labels: tuple[str, ...]
+    expensive: tuple[int, ...]
+    source: str
+    blocks: str
+    tables: tuple[StateTable, ...]
+    summary: Summary | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the policy in reports."""
+        return "learned"
+
+    # In a machine
+
+    def chosen(self, waiting: jax.Array) -> jax.Array:
+        """Return the number of the block that runs next, int32[], for what waits, int32[blocks]. Inside a trace."""
+        is_cheap = np.ones(len(self.labels), np.int32)
+        is_cheap[list(self.expensive)] = 0
+        cheap = waiting * jnp.asarray(is_cheap)
+        best = jnp.argmax(jnp.where(jnp.any(cheap > 0), cheap, waiting)).astype(jnp.int32)
+        for table in reversed(self.tables):
+            if not table.states:
+                continue
+            state = encodings.traced_digits(table.encoding, waiting).astype(jnp.int8)
+            same = jnp.all(jnp.asarray(table.states, jnp.int8) == state[None, :], axis=1)
+            action = jnp.asarray(table.actions, jnp.int32)[jnp.argmax(same)]
+            best = jnp.where(jnp.any(same) & (waiting[action] > 0), action, best)
+        return best
+
+    def trip(self, blocks: Blocks, carry: Values) -> Values:
+        """Return the state of a machine of lanes after one trip, in which one block runs.
+
+        A machine of other blocks, as that of gradients, makes sweeps.
+        """
+        if self.machine != LANES or blocks.labels != self.labels:
+            return blocks.sweep(range(len(blocks)), carry)
+        return blocks.run(self.chosen(blocks.waiting(carry)), carry)
+
+    # On the host
+
+    @cached_property
+    def _lookup(self) -> tuple[tuple[str, dict[tuple[int, ...], int]], ...]:
+        return tuple((t.encoding, dict(zip(t.states, t.actions, strict=True))) for t in self.tables)
+
+    def choose(self, waiting: np.ndarray) -> int:
+        """Return the number of the block that runs next, for what waits, int[blocks], of which some is not zero."""
+        for encoding, table in self._lookup:
+            action = table.get(encodings.digits(encoding, waiting))
+            if action is not None and waiting[action] > 0:
+                return action
+        cheap = np.array(waiting)
+        cheap[list(self.expensive)] = 0
+        return int(np.argmax(cheap if cheap.any() else waiting))
+
+    def knows(self, waiting: np.ndarray) -> bool:
+        """Whether a table has the state of what waits."""
+        return any(encodings.digits(encoding, waiting) in table for encoding, table in self._lookup)
+
+    @property
+    def states(self) -> int:
+        """The number of states that the tables have."""
+        return sum(len(table.states) for table in self.tables)
+
+    def brief(self) -> str:
+        """Return a line about what was learned."""
+        if self.summary is None:
+            return f"a learned schedule of {self.states} states"
+        made, bound = self.summary.policies["learned"], self.summary.bound
+        return f"a learned schedule: {made} visits on {self.summary.samples} samples, and {bound} are needed at least"
+
+    def report(self) -> str:
+        """Return a text with the visits that the policy makes, beside those of fixed policies and the lower bound."""
+        made = "no counts are known" if self.summary is None else self.summary.text()
+        kind = "calls side by side" if self.machine == TASKS else "lanes"
+        return f"a schedule of {len(self.labels)} blocks for {kind}, {self.states} states\n{made}"
+
+    def html(self, path: str | Path) -> None:
+        """Write the report as a page for a browser, with a bar for each policy; it loads nothing else."""
+        page = "" if self.summary is None else self.summary.html()
+        Path(path).write_text(page or f"<!doctype html><pre>{self.report()}</pre>", encoding="utf-8")
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to a file, as JSON."""
+        Path(path).write_text(policy_file.to_json(self._fields()), encoding="utf-8")
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "machine": self.machine,
+            "labels": self.labels,
+            "expensive": self.expensive,
+            "source": self.source,
+            "blocks": self.blocks,
+            "tables": [[t.encoding, t.states, t.actions] for t in self.tables],
+            "summary": None if self.summary is None else self.summary.fields(),
+        }
+
+    @classmethod
+    def load(cls, path: str | Path) -> Learned:
+        """Read a policy that `save` has written.
+
+        Raises:
+            UsageError: the file holds no policy, or one of another version.
+        """
+        found = policy_file.of_json(Path(path).read_text(encoding="utf-8"), str(path))
+        tables = tuple(
+            StateTable(e, tuple(map(tuple, states)), tuple(actions)) for e, states, actions in found["tables"]
+        )
+        try:
+            summary = None if found["summary"] is None else Summary.of_fields(found["summary"])
+        except (KeyError, TypeError):
+            raise policy_file.damaged(str(path)) from None
+        labels, expensive = tuple(found["labels"]), tuple(found["expensive"])
+        return cls(found["machine"], labels, expensive, found["source"], found["blocks"], tables, summary)

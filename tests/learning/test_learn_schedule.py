@@ -1,0 +1,232 @@
+"""`pcbatch.learn_schedule` as users have it: what is learned, kept in a file, and refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pcbatch
+from tests.learning import random_policies
+
+pytestmark = pytest.mark.promotion("standard")
+
+
+def two_loops(x, n):
+    """Lanes wait for several blocks."""
+    total = x
+    while n > 0:
+        k = n
+        while k > 2:
+            total = jnp.sin(total) * x
+            k = k // 2
+        n = n - 1 if total > 0.5 else n - 2
+    return total + (two_loops(x * 0.5, n + 2) if x > 0.3 else x)
+
+
+def kinds(left, right, kind, node):
+    """A tree whose inner nodes are of two kinds."""
+    if left[node] < 0:
+        return jnp.sin(kind[node] * 1.5)
+    a = kinds(left, right, kind, left[node])
+    b = kinds(left, right, kind, right[node])
+    if kind[node] % 2 == 0:
+        return jnp.tanh(a - b) + jnp.sum(jnp.outer(left, right) @ jnp.sin(kind * 0.5)) * 1e-3
+    return a * 0.5 + b - jnp.sum(jnp.outer(right, left) @ jnp.cos(kind * 0.5)) * 1e-3
+
+
+def quicksort(xs):
+    """Lists that grow, as arguments and results."""
+    if len(xs) <= 1:
+        return xs
+    pivot = xs[0]
+    return quicksort([x for x in xs[1:] if x < pivot]) + [pivot] + quicksort([x for x in xs[1:] if x >= pivot])
+
+
+def picky(n):
+    """Some lanes raise."""
+    if n < 0:
+        raise ValueError(f"bad {n}")
+    if n == 0:
+        return 1.5
+    return picky(n - 2) * 0.5 + picky(n - 1)
+
+
+def branches(n):
+    """Calls whose results a loop appends to a list, and whose number is such a result."""
+    if n <= 1:
+        return n + 1
+    found = [branches(k) for k in range(n)]
+    total = branches(found[-1] % 3)
+    for x in found:
+        total = total + x % 7
+    return total
+
+
+LOOPS = (jnp.linspace(0.1, 1, 6), jnp.array([3, 7, 2, 9, 4, 12]))
+
+
+def trees(count: int, seed: int) -> tuple[Any, ...]:
+    """Random trees of at most 12 leaves."""
+    rng = np.random.default_rng(seed)
+    left, right = (np.full((count, 23), -1, np.int32) for _ in range(2))
+    kind, root = rng.integers(0, 9, (count, 23)), np.zeros(count, np.int32)
+    for row in range(count):
+        free = list(range(int(rng.integers(1, 13))))
+        after = len(free)
+        while len(free) > 1:
+            left[row, after], right[row, after] = (free.pop(int(rng.integers(len(free)))) for _ in range(2))
+            free.append(after)
+            after += 1
+        root[row] = free[0]
+    return tuple(jnp.asarray(x, jnp.int32) for x in (left, right, kind, root))
+
+
+def close(found: Any, want: Any) -> None:
+    np.testing.assert_allclose(np.asarray(found), np.asarray(want), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("encoding", ["base", "max", "sort"])
+def test_a_schedule_of_lanes(encoding: str) -> None:
+    f = pcbatch.batch(two_loops)
+    policy = pcbatch.learn_schedule(f, *LOOPS, encoding=encoding, episodes=40)
+    assert policy.machine == "lanes" and policy.summary is not None
+    assert policy.summary.policies["learned"] == policy.summary.bound < policy.summary.policies["largest"]
+    fast = f.with_options(schedule=policy)
+    close(fast(*LOOPS), f(*LOOPS))
+    plan = fast.explain_schedule(*LOOPS)
+    reason = "a learned schedule: 25 visits on 6 samples, and 25 are needed at least"
+    assert (plan.policy, plan.reason) == ("learned", reason)
+
+
+def test_transformations_of_a_schedule_of_lanes() -> None:
+    """The machine of gradients has other blocks."""
+    f = pcbatch.batch(two_loops)
+    x, n = LOOPS
+    fast = f.with_options(schedule=random_policies.of_call(f, LOOPS, 1))
+    close(jax.jit(fast)(x, n), f(x, n))
+    close(fast.map(x, n, lanes=2).value, f(x, n))
+    close(*(jax.grad(lambda x, g=g: jnp.sum(g(x, n)))(x) for g in (fast, f)))
+    close(*(jax.jvp(lambda x, g=g: g(x, n), (x,), (x,))[1] for g in (fast, f)))
+    for emitter in ("port", "mask"):
+        close(fast.with_options(emitter=emitter)(x, n), f(x, n))
+
+
+def test_a_schedule_of_calls_side_by_side() -> None:
+    """Learned on some trees, run on others of another number."""
+    f = pcbatch.batch(kinds).with_options(fork="always")
+    policy = pcbatch.learn_schedule(f, *trees(16, 0), episodes=60)
+    assert policy.machine == "tasks" and policy.summary is not None
+    counts = policy.summary.policies
+    assert policy.summary.bound <= counts["learned"] <= 1.2 * policy.summary.bound
+    assert counts["learned"] < min(counts["by depth"], counts["sweep"], counts["largest"])
+    some = trees(9, 1)
+    fast, want = f.with_options(schedule=policy), f.with_options(fork="never")(*some)
+    close(fast(*some), want)
+    close(jax.jit(fast)(*some), want)
+    assert "a learned schedule" in fast.explain_schedule(*some).calls
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tables_at_random_change_no_result(seed: int) -> None:
+    f = pcbatch.batch(kinds).with_options(fork="always")
+    some = trees(7, seed)
+    fast = f.with_options(schedule=random_policies.of_call(f, some, seed))
+    close(fast(*some), f.with_options(fork="never")(*some))
+
+
+def test_lists_that_grow_and_lanes_that_raise() -> None:
+    f = pcbatch.batch(quicksort).with_options(fork="always")
+    xs = pcbatch.ragged([[3, 1, 2], [5], [], list(range(40, 0, -1))])
+    fast = f.with_options(schedule=random_policies.of_call(f, (xs,), 2))
+    assert fast(xs).tolist() == [[1, 2, 3], [5], [], list(range(1, 41))]
+    g = pcbatch.batch(picky).with_options(fork="always")
+    n = jnp.array([4, 3, 6, 0])
+    slow = g.with_options(schedule=random_policies.of_call(g, (n,), 4))
+    result = slow.run(n)
+    want = g.with_options(fork="never").run(n)
+    assert result.status.tolist() == want.status.tolist()
+    policy = pcbatch.learn_schedule(g, n, episodes=5)
+    assert g.with_options(schedule=policy).run(n).status.tolist() == want.status.tolist()
+
+
+def test_results_that_a_loop_appends_to_a_list() -> None:
+    f = pcbatch.batch(branches).with_options(fork="always")
+    n = jnp.array([3, 1, 5, 4])
+    policy = pcbatch.learn_schedule(f, n, episodes=5)
+    assert f.with_options(schedule=policy)(n).tolist() == [branches(k) for k in n.tolist()]
+    assert policy.machine == "tasks"
+
+
+def test_shared_arguments_that_a_transformation_maps() -> None:
+    """What lanes share becomes a value of each, which is another program with the same blocks."""
+    f = pcbatch.batch(two_loops).with_options(in_axes=(None, 0))
+    x, n = jnp.float32(0.8), LOOPS[1]
+    fast = f.with_options(schedule=random_policies.of_call(f, (x, n), 5))
+    close(*(jax.vmap(g, in_axes=(0, None))(jnp.array([0.8, 0.2]), n) for g in (fast, f)))
+
+
+def test_a_file(tmp_path: Path) -> None:
+    f = pcbatch.batch(two_loops)
+    policy = pcbatch.learn_schedule(f, *LOOPS, episodes=20)
+    policy.save(tmp_path / "policy.json")
+    again = pcbatch.Learned.load(tmp_path / "policy.json")
+    assert (again, again.summary) == (policy, policy.summary)
+    assert again.report() == policy.report()
+    close(f.with_options(schedule=again)(*LOOPS), f(*LOOPS))
+    policy.html(tmp_path / "policy.html")
+    assert "lower bound" in (tmp_path / "policy.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: "no JSON", "holds no learned schedule"),
+        (lambda found: [], "holds no learned schedule"),
+        (lambda found: found | {"version": 9}, "of version 9, not 1"),
+        (lambda found: found | {"labels": []}, "is damaged"),
+        (lambda found: found | {"expensive": [99]}, "is damaged"),
+        (lambda found: found | {"tables": [["sort", [[0]], [0]]]}, "is damaged"),
+        (lambda found: found | {"machine": "other"}, "is damaged"),
+        (lambda found: found | {"summary": {"function": "f"}}, "is damaged"),
+    ],
+)
+def test_a_file_that_is_no_schedule(change: Callable[[Any], Any], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "policy.json"
+    random_policies.random_policy("lanes", ["bb0", "bb1"], "abc", 0).save(path)
+    changed = change(json.loads(path.read_text()))
+    path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
+    with pytest.raises(pcbatch.UsageError, match=said):
+        pcbatch.Learned.load(path)
+
+
+def test_a_schedule_is_refused_for_another_function() -> None:
+    policy = random_policies.of_call(pcbatch.batch(two_loops), LOOPS, 0)
+    with pytest.raises(pcbatch.UsageError, match="another program than that of `picky`"):
+        pcbatch.batch(picky).with_options(schedule=policy)(jnp.arange(3))
+
+
+def test_the_class_is_no_schedule() -> None:
+    with pytest.raises(pcbatch.UsageError, match="`pcbatch.learn_schedule"):
+        pcbatch.batch(picky).with_options(schedule=pcbatch.Learned)
+
+
+def test_options_that_ask_for_lanes() -> None:
+    f = pcbatch.batch(kinds).with_options(fork="always")
+    some = trees(3, 0)
+    policy = random_policies.of_call(f, some, 0)
+    with pytest.raises(pcbatch.UsageError, match="runs in lanes: the option `max_steps` is for lanes"):
+        f.with_options(schedule=policy, fork="auto", max_steps=100)(*some)
+
+
+def test_the_cost_of_visits() -> None:
+    """Visits that cost little may be more."""
+    f = pcbatch.batch(two_loops)
+    policy = pcbatch.learn_schedule(f, *LOOPS, episodes=20, weights="cost")
+    close(f.with_options(schedule=policy)(*LOOPS), f(*LOOPS))
