@@ -86,14 +86,15 @@ def test_progress_and_ctrl_c() -> None:
 
 def test_runs_that_do_not_end() -> None:
     ns = jnp.array([4, 6, 8, 5, 10])
-    result = endless.run(ns, timeout=0.5)
+    m = endless.start(ns).advance(max_trips=200)
+    result = m.result()
     ok = np.array([0, 1, 2, 4])
     assert result.status.tolist() == [0, 0, 0, int(Status.RUNNING), 0]
     assert np.array_equal(result.value[ok], lanes_of(endless)(ns[ok])) and np.isnan(result.value[3])
-    (place,) = endless.start(ns).advance(max_trips=200).where()
+    (place,) = m.where()
     assert (place.function, place.lanes, place.sample, place.file) == ("endless", 1, 3, Path(__file__).name)
-    with pytest.raises(pcbatch.BatchRuntimeError, match=r"while n > 0:(.|\n)*for example 3 \(n=5\)"):
-        endless(ns, timeout=0.2)
+    with pytest.raises(pcbatch.BatchRuntimeError, match=r"while n > 0:(.|\n)*for example 0 \(n=5\)"):
+        endless(ns[3:4], timeout=0.2)
 
 
 def test_the_sample_is_an_example_that_waits_there() -> None:
