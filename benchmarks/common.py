@@ -106,6 +106,17 @@ def cpu_seconds(call: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
+def interleaved_cpu_medians(calls: Mapping[str, Callable[[], Any]], repeats: int = 7) -> dict[str, float]:
+    """Medians of CPU seconds of things that take turns, after one call of each that does not count."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        cpu_seconds(call)
+    for _ in range(repeats):
+        for name, call in calls.items():
+            times[name].append(cpu_seconds(call))
+    return {name: statistics.median(some) for name, some in times.items()}
+
+
 def paired_cpu(first: Callable[[], Any], second: Callable[[], Any], repeats: int) -> tuple[float, float, float]:
     """Median CPU seconds of two things that take turns, and the median ratio of the first to the second in a pair."""
     cpu_seconds(first), cpu_seconds(second)

@@ -60,13 +60,6 @@ class Task:
         return check.gradient(self.name, self.network, self.weights, self.examples, self.gradient())
 
 
-def visits(task: Task) -> tuple[int, int]:
-    """Visits of all blocks by lanes, and of those with a product of matrices alone."""
-    profile = task.batched.with_options(fork="never").profile(task.weights, task.inputs)
-    dear = [block.visits for block in profile.blocks if "dot_general" in block.operations]
-    return sum(block.visits for block in profile.blocks), sum(dear)
-
-
 def timed(call: Callable[[], Any], repeats: int) -> float:
     """The median of CPU seconds, after a call that compiles."""
     jax.block_until_ready(call())

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
 import examples.networks as networks
+from benchmarks import networks as benchmark
 from examples.networks import check, run
 from examples.networks.__main__ import main
+from examples.networks.tree_lstm import Phrase, Word
 
 pytestmark = [pytest.mark.long, pytest.mark.promotion("standard")]
 
@@ -81,3 +84,12 @@ def test_names_are_all_networks():
     assert set(networks.NAMES) == found
     table = (folder / "README.md").read_text("utf-8")
     assert all(f"[{name}]({name}.py)" in table for name in networks.NAMES)
+
+
+def test_examples_as_dynet_is_given_them():
+    assert benchmark.written(Phrase(Word(1), Phrase(Word(2), Word(3)))) == [1, [2, 3]]
+    assert benchmark.written((np.array([1, 2]), 3)) == [[1, 2], 3]
+    assert list(benchmark.named({"head": np.zeros(2), "cell": {"bias": np.ones(1)}})) == ["head", "cell.bias"]
+    ways, settings = ["one", "other", "third"], run.Settings(8, 2)
+    found = {"one": benchmark.Measured(0.0123, 1234), "third": benchmark.Measured(2.0)}
+    assert benchmark.row("drnn", settings, found, ways) == "| drnn, 8, 2 | 12.3 (1,234) | - | 2000.0 |"

@@ -20,6 +20,7 @@ from pcbatch.runtime.tasks import plan, pool, sizes, state
 from pcbatch.runtime.tasks.by_policy import PolicyTrips
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.reading import Machine
+from pcbatch.runtime.tasks.recording import Recorder
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.tasks.visit import FAILED
@@ -112,14 +113,19 @@ class TaskExecutable:
             open_examples = np.asarray(unfinished)
             if not open_examples.any() or not bool(stuck):  # usually one array comes to the host
                 break
-            larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
-            if not self.may_have(larger, lanes):
+            larger = self.larger(now, s)
+            if larger is None:
                 return Outcome(out, open_examples)  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self.grown, now, larger)(s), larger, False
         self.remember(now)
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
         return Outcome(out, open_examples)
+
+    def larger(self, now: Sizes, s: Values) -> Sizes | None:
+        """Return the sizes with which a run goes on that is stuck; None if these were too large."""
+        larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
+        return larger if self.may_have(larger, now.lanes) else None
 
     def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
         """Run inside a trace, where nothing grows.
@@ -229,6 +235,19 @@ class TaskExecutable:
         unfinished = self.unfinished(prepared, now, s, left)[1]
         return self.result(prepared, now, s, trips), s, left, unfinished
 
+    def run_recorded(
+        self, now: Sizes, s: Values, args: Mapping[str, Any], recorder: Recorder, isolate: bool | None = None
+    ) -> tuple[RawResult, Values, jax.Array]:
+        """Run from the beginning, and record; see `advance`. What is recorded is in the state."""
+        fixed, per_example = self.stored(args, now.lanes, single=False)
+        s = state.begin(recorder.plan, now, s, per_example)
+        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
+        loop = self.trips(Machine(recorder.plan, now, fixed, False, isolate, recorder), frees=False)
+        s, trips = loop.run(s)
+        left = loop.waiting(s) > 0
+        failed, unfinished = self.unfinished(recorder.plan, now, s, left)
+        return self.result(recorder.plan, now, s, trips), s, jnp.append(left & ~jnp.any(failed), unfinished)
+
     def trips(self, machine: Machine, stop: Callable[[Values], jax.Array] | None = None, frees: bool = True) -> Trips:
         """Return the trips of a machine, by the learned schedule if there is one; `stop` and `frees`: see `Trips`."""
         policy = self.options.policy
@@ -247,9 +266,12 @@ class TaskExecutable:
         failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
         return failed, failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
 
-    def stored(self, args: Mapping[str, Any], lanes: int) -> tuple[Values, Values]:
-        """Return the values that blocks read without records, and the arguments of each example, in storage form."""
-        program = self.program
+    def stored(self, args: Mapping[str, Any], lanes: int, single: bool | None = None) -> tuple[Values, Values]:
+        """Return the values that blocks read without records, and the arguments of each example, in storage form.
+
+        `single`: whether constants have one value, as in the plan for one example; None: if there is one.
+        """
+        program, single = self.program, lanes == 1 if single is None else single
         stored = {v: to_storage(value, self._type(v)) for v, value in args.items()}
         shared = {v: from_storage(stored[v], self._type(v)) for v in stored if v in program.shared}
         for op in program.prologue:
@@ -257,7 +279,7 @@ class TaskExecutable:
         fixed = {v: to_storage(value, self._type(v)) for v, value in shared.items()}
         mapped = {v: self._mapped(v, value, lanes) for v, value in stored.items() if v not in fixed}
         for v in program.constants:
-            fixed[v] = mapped[v][0] if lanes == 1 else mapped[v]
+            fixed[v] = mapped[v][0] if single else mapped[v]
         return fixed, mapped
 
     def _mapped(self, name: str, value: Any, lanes: int) -> Any:

@@ -31,7 +31,7 @@ from pcbatch.runtime.tasks.sites import CannotRun, Results, Sites
 from pcbatch.runtime.vm.block_body import BlockCode
 
 # Columns besides those of variables; no variable has such a name.
-DEST, ROOT, FRAME, SERIAL = "@dest", "@root", "@frame", "@serial"
+DEST, ROOT, FRAME, SERIAL, FROM = "@dest", "@root", "@frame", "@serial", "@from"
 
 
 LARGE = 2e5  # cost of a block per record, in about one arithmetic operation each
