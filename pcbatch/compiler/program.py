@@ -233,13 +233,8 @@ class Program:
 
         def run(args: Any) -> RawResult:
             program = self._operation(args)
-            if (
-                program is None
-                and lanes is None
-                and self.tasks is not None
-                and self.tasks.takes(min(given.lanes, CHUNK))
-            ):
-                return self._run_tasks(self.tasks, args, given, where)
+            if program is None and lanes is None and (tasks := self._tasks_for(given)) is not None:
+                return self._run_tasks(tasks, args, given, where)
             if program is None:
                 return self.executable.map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)
@@ -343,8 +338,8 @@ class Program:
         """Return the `Result` that users get of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
         known = None if is_symbolic(lanes) else lanes
-        infos = self.infos if visits is None or len(visits) == len(self.infos) else self.all_infos
-        stats = Stats(outcome.trips, visits, active, offered, known, infos)
+        by_tasks = visits is not None and len(visits) > len(self.infos)
+        stats = Stats(outcome.trips, visits, active, offered, known, self.all_infos if by_tasks else self.infos)
         return Result(self.value(outcome, given), outcome.status, stats)
 
 
