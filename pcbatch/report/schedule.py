@@ -221,7 +221,7 @@ def _explain(
             label=info.label,
             function=info.function,
             lines=info.lines,
-            text=_most_expensive_text(code.block),
+            text=most_expensive_text(code.block),
             lane_ns=block.lane,
             dense_ns=block.dense(lanes),
             visits=block.often,
@@ -246,7 +246,7 @@ def _choices(machine: Machine, costs: Costs, lanes: int) -> tuple[tuple[Mode, st
     return ((Dense(), f"`{machine.emitter.name}` computes all lanes"),) * len(costs.blocks)
 
 
-def _most_expensive_text(block: StackBlock) -> str:
+def most_expensive_text(block: StackBlock) -> str:
     """The source of the most expensive primitive; the shortest of several."""
     texts = [(op_cost(op), -len(op.expr.text), op.expr.text) for op in block.ops if isinstance(op, Prim)]
     return max(texts, default=(0.0, 0, ""))[2]

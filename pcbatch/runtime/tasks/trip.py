@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.runtime.tasks import lists, pool
+from pcbatch.runtime.tasks import dropping, lists, pool
+from pcbatch.runtime.tasks.guarded import guarded, written
 from pcbatch.runtime.tasks.plan import SERIAL, BlockPlan
 from pcbatch.runtime.tasks.reading import Machine
-from pcbatch.runtime.tasks.visit import FAILED, VISITS, visit
+from pcbatch.runtime.tasks.visit import VISITS, visit
 from pcbatch.runtime.vm.block_body import Values
 
 I32 = jnp.int32
@@ -26,10 +27,7 @@ PARTS, LEAST_CHEAP = 4, 64
 MOST_LARGE = 64  # records of the widest visits of blocks of which each record is much work
 WIDE, NARROWER = 512, 8  # from that width on a cheap block is emitted at such a part of it, too
 MOST, LEAST = 256, 8  # records of the widest and the narrowest visits that expensive blocks are emitted for
-FAILED_AT = "failed:trip"  # key in the loop: the last trip before which no task had failed
-PATIENCE = 1024  # trips, besides as many again as were made, that a run goes on after a task has failed
 SWEEPS = 1024  # visits after which a trip goes on, though cheap blocks still can run
-Body = Callable[[Values], Values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +37,32 @@ class Trips:
     Attributes:
         machine: the machine.
         stop: tells of a state, bool[], whether the run is to end before that; it may be asked within a trip.
+        frees: whether frames of failed examples are given back.
     """
 
     machine: Machine
     stop: Callable[[Values], jax.Array] | None = None
+    frees: bool = True
 
-    def run(self, state: Values) -> tuple[Values, jax.Array]:
-        """Return the state after all trips, and their number, int32[]."""
+    def run(self, state: Values, budget: jax.Array | None = None) -> tuple[Values, jax.Array]:
+        """Return the state after all trips, or at most `budget` of them (int32[]), and their number, int32[]."""
+        fails = self.machine.plan.fails
 
         def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
             s, before, trips = c
             go: jax.Array = (self.waiting(s, self._of_trips) > 0) & (s[VISITS] != before)
-            return go & (s[FAILED_AT] * 2 + PATIENCE > trips) if fails else go
+            return go if budget is None else go & (trips < budget)
 
         def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
             s, _, trips = c
             after = self.trip(s)
             if fails:
-                after[FAILED_AT] = jnp.where(jnp.any(s[FAILED]), s[FAILED_AT], trips)
+                after = dropping.after_trip(self.machine, after, s[VISITS], trips, self.frees)
             return after, s[VISITS], trips + 1
 
         for block in self.first:
             state = self._drain(state, [block], patience=None)  # they form no loop
-        fails = self.machine.plan.fails
-        first = {FAILED_AT: jnp.zeros((), I32)} if fails else {}
-        start = ({**state, **first}, state[VISITS] - 1, jnp.zeros((), I32))
+        start = ({**state, **(dropping.started() if fails else {})}, state[VISITS] - 1, jnp.zeros((), I32))
         s, _, trips = lax.while_loop(going, trip, start)
         s = {key: s[key] for key in state}
         for block in self.last:
@@ -216,38 +215,3 @@ def _top(s: Values, block: BlockPlan) -> jax.Array:
         return jnp.zeros((), I32)
     newest = lax.dynamic_index_in_dim(s[lists.column(block.label, SERIAL)], jnp.maximum(n - 1, 0), keepdims=False)
     return jnp.where(n > 0, newest, -1)
-
-
-def written(body: Body, s: Values) -> tuple[str, ...]:
-    """Return the state keys that a function writes."""
-    found: list[str] = []
-
-    def probe(s: Values) -> int:
-        out = body(s)
-        found.extend(key for key in s if out[key] is not s[key])
-        return 0
-
-    jax.eval_shape(probe, s)
-    return tuple(found)
-
-
-def guarded(
-    go: jax.Array,
-    body: Body,
-    s: Values,
-    again: Callable[[Values], jax.Array] | None = None,
-    keys: Sequence[str] | None = None,
-) -> Values:
-    """Return the state after a function that runs once if `go`, and then while `again`.
-
-    It is a loop that carries what the function writes (`keys`, None: to be found out): XLA updates that in place, and
-    copies nothing of the rest.
-    """
-    names = written(body, s) if keys is None else keys
-
-    def step(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
-        out = body({**s, **c[1]})
-        more = jnp.zeros((), bool) if again is None else again(out)
-        return more, {key: out[key] for key in names}
-
-    return {**s, **lax.while_loop(lambda c: c[0], step, (go, {key: s[key] for key in names}))[1]}
