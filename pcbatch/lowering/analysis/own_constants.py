@@ -40,8 +40,9 @@ def _own_numbers(program: CfgProgram, sites: Sites, name: str) -> int:
     callee, total = program.function(name), 0
     for k, param in enumerate(callee.params):
         sources = [_source(program, sites, caller, call.args[k]) for caller, call in sites[name]]
-        if None not in sources and len(set(sources)) > 1:
-            total += prod(callee.types[param].shape)
+        type_ = callee.types[param]
+        if type_ is not None and None not in sources and len(set(sources)) > 1:
+            total += prod(type_.shape)
     return total
 
 
