@@ -4,9 +4,9 @@ before:  func @f(x): y = call @half(x); return        after:  func @f(x): half.x
          func @half(x): r = { x / 2 }; return                             y = half.r; return
 
 Functions that are recursive, directly or through others, stay: for their calls a lane has a stack. Callees come first,
-so that a function is judged together with what was inlined into it. A body that is called once moves. One that is called
-more often is copied only if it costs less than a trip, because lanes in two copies of it do not run together; or if each
-call gives it large constants of its own (`analysis.own_constants`).
+so that a function is judged together with what was inlined into it. A body that is called once moves. One that is
+called more often is copied only if it costs less than a trip, because lanes in two copies of it do not run together; or
+if each call gives it large constants of its own (`analysis.own_constants`).
 """
 
 from __future__ import annotations
