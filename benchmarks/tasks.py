@@ -1,9 +1,10 @@
-"""Independent calls side by side, against lanes: `python -m benchmarks.tasks [--only recursions trees] [--repeats 15]`
+"""Independent calls side by side, against lanes: `python -m benchmarks.tasks [--only trees gradients] [--repeats 15]`
 
 Recursions, of one example and of 1,024, with `fork="always"` and `fork="never"`; queens also against C, compiled with
 `cc -O2` where there is one. And the TreeLSTM of `examples.treelstm`, against batches by hand and against a ceiling: all
-leaves in one product and all other nodes in another, as if none needed another. Results are compared before anything is
-timed. CPU seconds of the process, medians, all ways in turn; XLA gets one thread with NPROC=1.
+leaves in one product and all other nodes in another, as if none needed another. The gradient of its loss is compared
+with those by hand: by JAX, and with a backward pass by hand too. Results are compared before anything is timed. CPU
+seconds of the process, medians, all ways in turn; XLA gets one thread with NPROC=1.
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ import jax.numpy as jnp
 import numpy as np
 
 import pcbatch
+from benchmarks import tree_backward
 from benchmarks.common import cpu_seconds
 from benchmarks.recursions import fib, queens
 from examples.treelstm import by_hand
 from examples.treelstm.data import generate
-from examples.treelstm.model import initial_weights, sentiment
+from examples.treelstm.model import initial_weights, loss, sentiment
 
 Ways = dict[str, Callable[[], Any]]
-LANES, TASKS = "lanes", "tasks"
+PARTS = ("recursions", "trees", "gradients")
+LANES, TASKS, FORWARD = "lanes", "tasks", "without gradient"
 DEEPEST, EPS = 24, 1e-7
 QUEENS_IN_C = """
 int queens(int board, int columns, int left, int right) {
@@ -143,12 +146,34 @@ def trees(hidden: int, batch: int) -> Ways:
     return ways
 
 
+def gradients(hidden: int, batch: int) -> Ways:
+    """Loss and gradient of so many trees, in `jit`; and outside of it by tasks, where the tape is as long as needed."""
+    host, w = generate(batch, 1), initial_weights(hidden, 0)
+    given, nodes = jax.device_put(host), host.left.shape[-1]
+    ways: Ways = {}
+    for name, fork in ((LANES, "never"), (TASKS, "always")):
+        model = loss.with_options(fork=fork, max_tape=nodes)
+        ways[name] = partial(jax.jit(_slope(model)), w, given)
+    ways[f"{TASKS}, no jit"] = partial(_slope(loss.with_options(fork="always")), w, given)
+    for width in (16, 32, 64):
+        plan = jax.device_put(by_hand.plan(host, width, multiple=8))
+        ways[f"by hand, rows of {width}"] = partial(jax.jit(jax.value_and_grad(by_hand.mean_loss)), w, plan)
+        ways[f"by hand, backward too, rows of {width}"] = partial(jax.jit(tree_backward.value_and_grad), w, plan)
+    ways[f"{TASKS}, {FORWARD}"] = partial(jax.jit(loss.with_options(fork="always")), w, given)
+    return ways
+
+
+def _slope(model: Any) -> Callable[[Any, Any], Any]:
+    return jax.value_and_grad(lambda w, trees: jnp.mean(model(w, trees)))
+
+
 def table(title: str, ways: Ways, repeats: int) -> None:
     """Compare the results of all ways, then print the medians."""
-    wanted = np.asarray(ways[LANES]())
+    wanted = jax.tree.leaves(ways[LANES]())
     for name, call in ways.items():
-        if name != "ceiling":
-            np.testing.assert_allclose(np.asarray(call()), wanted, rtol=2e-3, atol=1e-4, err_msg=name)
+        if name != "ceiling" and FORWARD not in name:
+            for found, one in zip(jax.tree.leaves(call()), wanted, strict=True):
+                np.testing.assert_allclose(np.asarray(found), np.asarray(one), rtol=2e-3, atol=1e-4, err_msg=name)
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(repeats):
         for name, call in ways.items():
@@ -163,7 +188,7 @@ def table(title: str, ways: Ways, repeats: int) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", choices=("recursions", "trees"), default=["recursions", "trees"])
+    parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--hidden", type=int, nargs="*", default=[64])
     parser.add_argument("--trees", type=int, nargs="*", default=[8, 64, 256])
@@ -175,6 +200,11 @@ def main() -> None:
         for hidden in options.hidden:
             for batch in options.trees:
                 table(f"TreeLSTM, hidden {hidden}, {batch} trees", trees(hidden, batch), options.repeats)
+    if "gradients" in options.only:
+        for hidden in options.hidden:
+            for batch in options.trees:
+                title = f"TreeLSTM, loss and gradient, hidden {hidden}, {batch} trees"
+                table(title, gradients(hidden, batch), options.repeats)
 
 
 if __name__ == "__main__":

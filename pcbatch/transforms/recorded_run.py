@@ -30,6 +30,7 @@ from pcbatch.transforms.primitive.errors import not_linear
 from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Operation, jitted
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape
 from pcbatch.transforms.tape.recorder import RecordingContext, recording_layout, round_up
+from pcbatch.transforms.tasks.plan import ROOTS, TODO
 
 if TYPE_CHECKING:
     from pcbatch.transforms.run import Run
@@ -152,12 +153,7 @@ class RecordedRun(RunOperation):
 
     def like(self) -> list[Any]:
         """An array of the dtype of each result, without its shape."""
-        layout = self.executable.machine.layout
-        values = [np.empty((), _stored(layout, v)) for v in layout.program.results]
-        structure = self.run.structure()
-        raw = jax.tree.unflatten(structure, [np.int32(0)] * structure.num_leaves)
-        shown = {v: np.empty((), _stored(layout, v)) for v in raw.shown}
-        leaves = jax.tree.leaves(replace(raw, values=tuple(values), shown=shown))
+        leaves = leaves_like(self.run)
         buffers = [(block, block.record_layout.buffers) for block in self.tape.blocks]
         dtypes = {block.key(name): dtype for block, columns in buffers for name, (_, dtype) in columns.items()}
         return [*leaves, *(np.empty((), dtypes.get(key, np.int32)) for key in self.keys)]
@@ -169,6 +165,16 @@ class RecordedRun(RunOperation):
 
     def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
         raise not_linear()
+
+
+def leaves_like(run: Run) -> list[Any]:
+    """Return an array of the dtype of each leaf of the raw result of a run, without its shape."""
+    layout = run.program.executable.machine.layout
+    values = [np.empty((), _stored(layout, v)) for v in layout.program.results]
+    structure = run.structure()
+    raw = jax.tree.unflatten(structure, [np.int32(0)] * structure.num_leaves)
+    shown = {v: np.empty((), _stored(layout, v)) for v in raw.shown}
+    return jax.tree.leaves(replace(raw, values=tuple(values), shown=shown))
 
 
 def _stored(layout: Layout, name: str) -> Any:
@@ -271,4 +277,4 @@ def tape_notice(executable: PcExecutable, tape: Tape) -> Notice:
 def folded_part(key: str, x: Any, axis: Axis, size: int) -> Any:
     """The part `key` of a tape, for a run of `size` times as many lanes that were recorded together: only parts with a
     value for each lane have the elements along an axis."""
-    return fold_lanes(x, axis, size) if key in (HEAD, STATUS) and axis is not None else x
+    return fold_lanes(x, axis, size) if key in (HEAD, STATUS, TODO, ROOTS) and axis is not None else x

@@ -45,7 +45,8 @@ SEGMENTS = "segments"  # int32[]: how many the run had
 
 
 def recorder_of(run: Run, tape: Tape) -> RecordedRun | RematRun:
-    """The run that gives what the gradient of `run` needs: a tape, or snapshots if the function has `checkpoints`."""
+    """The run of lanes that gives what the gradient of `run` needs: a tape, or snapshots if the function has
+    `checkpoints`."""
     snapshots = run.program.executable.options.checkpoints
     # An even number, so that every second can be dropped.
     return RecordedRun(run, tape) if snapshots is None else RematRun(run, tape, snapshots + snapshots % 2)

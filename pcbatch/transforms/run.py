@@ -54,6 +54,7 @@ class Run:
     ends: bool = False
     smooth: bool = False  # run the machine whose frames keep floating numbers as such, for JAX's forward mode
     elements: int = 1  # of `vmap`s that are folded into the lanes
+    spread: bool = False  # it is the part of one device of several
     name: str = "run"
     differentiates = False
 
@@ -188,7 +189,7 @@ def traced_run(
         if sharded.names is not None:  # no operation has the numbers that lanes print as operands
             raw: RawResult = trace_without_mesh(run, sharded, common)
             return raw
-        return _bind_run(program, sharded.mapped, common, sharding.each, through, sharded.end)
+        return _bind_run(program, sharded.mapped, common, sharding.each, through, sharded.end, spread=True)
 
     def whole(args: Mapping[str, Any]) -> RawResult:
         sharded = executable.dealt(args, sharding)
@@ -208,11 +209,14 @@ def _bind_run(
     lanes: int,
     through: int | None,
     end: Any = None,
+    spread: bool = False,
 ) -> RawResult:
     names = (*mapped, *shared)
-    run = Run(program, names, tuple(v in mapped for v in names), lanes, through, end is not None)
+    run = Run(program, names, tuple(v in mapped for v in names), lanes, through, end is not None, spread=spread)
     operands = [*mapped.values(), *shared.values(), *([] if end is None else [end])]
-    raw: RawResult = jax.tree.unflatten(run.structure(), bind(run, *map(jnp.asarray, operands)))
+    # JAX would differentiate what `asarray` does to an array, too, where there is no `jit` around.
+    arrays = (x if isinstance(x, jax.Array) else jnp.asarray(x) for x in operands)
+    raw: RawResult = jax.tree.unflatten(run.structure(), bind(run, *arrays))
     return raw
 
 

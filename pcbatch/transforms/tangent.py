@@ -30,9 +30,14 @@ from pcbatch.transforms.primitive.operation import Axis, BatchedOperation, Opera
 from pcbatch.transforms.recorded_run import FULL, RecordedRun, RunOperation, folded_part, run_compiled, tape_notice
 from pcbatch.transforms.remat_run import RematRun, recorder_of
 from pcbatch.transforms.tape.plan import HEAD, STATUS, Tape, plan_tape
+from pcbatch.transforms.tasks.backward_run import TaskBackward
+from pcbatch.transforms.tasks.plan import TODO, TaskTape
+from pcbatch.transforms.tasks.recorded_run import TaskRecordedRun, by_tasks, task_tape_of
 
 if TYPE_CHECKING:
     from pcbatch.transforms.run import Run, UnsharingProgram
+
+Recorder = RecordedRun | RematRun | TaskRecordedRun
 
 # The linear part
 
@@ -48,15 +53,15 @@ class Tangent(RunOperation):
 
     run: Run
     moved: tuple[bool, ...]
-    tape: Tape | None
+    tape: Tape | TaskTape | None
     no_tape: Exception | None = field(default=None, compare=False)  # the reason for which there is none
     foreign_tape: bool = False  # the tape is that of another run: the transpose records again
     name: str = "tangents of run"
     differentiates = True
 
     @property
-    def _recorder(self) -> RecordedRun | RematRun | None:
-        return None if self.tape is None else recorder_of(self.run, self.tape)
+    def _recorder(self) -> Recorder | None:
+        return None if self.tape is None else _recorder_of(self.run, self.tape)
 
     @property
     def _keys(self) -> tuple[str, ...]:
@@ -83,7 +88,8 @@ class Tangent(RunOperation):
         if self.tape is not None:
             assert isinstance(batched.operation, Tangent)
             # The tape can be that of the folded run only if its elements were recorded together.
-            head = axes[count + keys.index(HEAD)] if HEAD in keys else None
+            by_lane = [key for key in (HEAD, TODO) if key in keys]
+            head = axes[count + keys.index(by_lane[0])] if by_lane else None
             if head is None or batched.operation.run.program != self.run.program:
                 batched = replace(batched, operation=replace(batched.operation, foreign_tape=True))
 
@@ -135,25 +141,29 @@ class Taped:
     """A run whose tape is at hand: `args` are its arguments, then the parts of the tape."""
 
     run: Run
-    tape: Tape
+    tape: Tape | TaskTape
     args: Sequence[Any]
 
     @staticmethod
-    def of(run: Run, tape: Tape | None, args: Sequence[Any], moved: Sequence[bool]) -> Taped:
+    def of(
+        run: Run, tape: Tape | TaskTape | None, args: Sequence[Any], moved: Sequence[bool], by_lanes: bool = False
+    ) -> Taped:
         """The run with this tape, or recorded again if the tape does not serve the gradient of what is `moved`."""
-        if tape is not None and wanted(run, moved) <= tape.shared:
+        if isinstance(tape, TaskTape) and not by_lanes and task_tape_of(run, moved).moved <= tape.moved:
+            return Taped(run, tape, args)
+        if isinstance(tape, Tape) and wanted(run, moved) <= tape.shared:
             return Taped(run, tape, args)
         with blaming(run.steps):
-            tape = tape_of(run.program, wanted(run, moved))
+            tape = tape_of(run.program, wanted(run, moved)) if by_lanes else _planned(run, moved)
         primals = args[: len(moved)]
-        recorder = recorder_of(run, tape)
+        recorder = _recorder_of(run, tape)
         if isinstance(recorder, RecordedRun):  # lanes have printed
             recorder = replace(recorder, silent=True)
         return Taped(run, tape, [*primals, *recorder.split(bind(recorder, *primals))[1].values()])
 
     @property
-    def _recorder(self) -> RecordedRun | RematRun:
-        return recorder_of(self.run, self.tape)
+    def _recorder(self) -> Recorder:
+        return _recorder_of(self.run, self.tape)
 
     @property
     def _parts(self) -> Sequence[Any]:
@@ -178,13 +188,21 @@ class Taped:
         """The tangents of the value, and of the cotangents of the arguments that are `wanted`. `cotangents` are those
         of the floating leaves of the value; tangents are None where they are zero."""
         recorder = self._recorder
+        args = self.args[: len(self.args) - len(recorder.keys)]
+        if isinstance(recorder, TaskRecordedRun):  # derivatives of gradients are made by lanes
+            lanes = Taped.of(self.run, None, args, wanted, by_lanes=True)
+            return lanes.tangents(wanted, cotangents, of_args, of_cotangents)
+        assert isinstance(self.tape, Tape)
         room = recorder.room_of(dict(zip(recorder.keys, self._parts, strict=True)))
         operation = GradientRun(self.run, tuple(wanted), self.tape, room)
-        args = self.args[: len(self.args) - len(recorder.keys)]
         of_cotangents = of_cotangents or [None] * len(cotangents)
         return operation.tangents(args, self._notifying(list(cotangents)), of_args, of_cotangents)
 
     def _backward(self, moved: Sequence[bool]) -> Backward:
+        if isinstance(self.tape, TaskTape):
+            return TaskBackward(
+                self.run, tuple(moved), self.tape, again=tape_of(self.run.program, wanted(self.run, moved))
+            )
         return Backward(self.run, tuple(moved), self.tape, remat=isinstance(self._recorder, RematRun))
 
     def _notifying(self, cotangents: list[Any]) -> list[Any]:
@@ -211,18 +229,19 @@ def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple
     """The results of a run, and their tangents; None where a result has none."""
     moved = tuple(t is not None for t in tangents)
     of_moved = [t for t in tangents if t is not None]
-    tape, no_tape = None, None
+    tape: Tape | TaskTape | None = None
+    no_tape = None
     if any(isinstance(t, jax.core.Tracer) for t in of_moved):  # else nothing can ask for a transpose
         try:
             with blaming(run.steps):
-                tape = tape_of(run.program, wanted(run, moved))
+                tape = _planned(run, moved)
         except Exception as error:  # raised by the transpose: forward mode needs no tape
             no_tape = error
     if tape is None:
         outs = bind(run, *primals)
         parts: list[Any] = []
     else:
-        recorder = recorder_of(run, tape)
+        recorder = _recorder_of(run, tape)
         outs, by_key = recorder.split(bind(recorder, *primals))
         parts = list(by_key.values())
     linear = iter(bind(Tangent(run, moved, tape, no_tape), *primals, *parts, *of_moved))
@@ -230,7 +249,7 @@ def jvp_rule(run: Run, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple
 
 
 def recorded_jvp_rule(
-    recorder: RecordedRun | RematRun, primals: Sequence[Any], tangents: Sequence[Any]
+    recorder: Recorder, primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Sequence[Any], list[Any]]:
     """The results of a run that is recorded, with the parts of its tape, and their tangents: the tape has none."""
     outs = bind(recorder, *primals)
@@ -283,6 +302,15 @@ def wanted(run: Run, moved: Sequence[bool]) -> frozenset[str]:
         if variables & set(reads(op)):
             variables |= set(writes(op))
     return frozenset(variables)
+
+
+def _planned(run: Run, moved: Sequence[bool]) -> Tape | TaskTape:
+    """The plan of the tape for the gradient of a run by the arguments that are moved."""
+    return task_tape_of(run, moved) if by_tasks(run) else tape_of(run.program, wanted(run, moved))
+
+
+def _recorder_of(run: Run, tape: Tape | TaskTape) -> Recorder:
+    return TaskRecordedRun(run, tape) if isinstance(tape, TaskTape) else recorder_of(run, tape)
 
 
 @lru_cache(maxsize=256)

@@ -63,7 +63,7 @@ def branches(n):
     if n <= 1:
         return n + 1
     found = [branches(k) for k in range(n)]
-    total = branches(found[-1] % 3)
+    total = branches(found[-1] % n)
     for x in found:
         total = total + x % 7
     return total

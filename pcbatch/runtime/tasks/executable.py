@@ -20,6 +20,7 @@ from pcbatch.runtime.tasks import plan, pool, sizes, state
 from pcbatch.runtime.tasks.by_policy import PolicyTrips
 from pcbatch.runtime.tasks.plan import TaskPlan
 from pcbatch.runtime.tasks.reading import Machine
+from pcbatch.runtime.tasks.recording import Recorder
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.tasks.visit import FAILED
@@ -77,6 +78,7 @@ class TaskExecutable:
     options: TaskOptions = TaskOptions()
     _sizes: dict[int, Sizes] = field(default_factory=dict)  # of the last run, by number of examples
     _chosen: dict[int, Sizes] = field(default_factory=dict)
+    _in_bytes: dict[Sizes, int] = field(default_factory=dict)
     _jitted: dict[Any, Any] = field(default_factory=dict)
     _kept: dict[Sizes, Values] = field(default_factory=dict)
 
@@ -112,14 +114,19 @@ class TaskExecutable:
             open_examples = np.asarray(unfinished)
             if not open_examples.any() or not bool(stuck):  # usually one array comes to the host
                 break
-            larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
-            if not self.may_have(larger, lanes):
+            larger = self.larger(now, s)
+            if larger is None:
                 return Outcome(out, open_examples)  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self.grown, now, larger)(s), larger, False
         self._sizes[lanes] = now
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
         return Outcome(out, open_examples)
+
+    def larger(self, now: Sizes, s: Values) -> Sizes | None:
+        """Return the sizes with which a run goes on that is stuck; None if these were too large."""
+        larger = now.larger(pool_is_empty=pool.FREE_COUNT in s and not int(s[pool.FREE_COUNT]))
+        return larger if self.may_have(larger, now.lanes) else None
 
     def run_traced(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, jax.Array]:
         """Run inside a trace, where nothing grows.
@@ -187,8 +194,11 @@ class TaskExecutable:
         return state.grown(self.plan(old.lanes == 1), old, new, s, self.options.stats)
 
     def _bytes(self, now: Sizes) -> int:
-        """The size of all arrays together."""
-        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self.empty, now))))
+        """The size of all arrays together; asked for in every call."""
+        if now not in self._in_bytes:
+            arrays = jax.eval_shape(partial(self.empty, now))
+            self._in_bytes[now] = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(arrays))
+        return self._in_bytes[now]
 
     def advance(
         self,
@@ -222,6 +232,19 @@ class TaskExecutable:
         # What is left of examples of which some have failed may have no end: lanes find that out.
         return self.result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
 
+    def run_recorded(
+        self, now: Sizes, s: Values, args: Mapping[str, Any], recorder: Recorder, isolate: bool | None = None
+    ) -> tuple[RawResult, Values, jax.Array]:
+        """Run from the beginning, and record; see `advance`. What is recorded is in the state."""
+        fixed, per_example = self.stored(args, now.lanes, single=False)
+        s = state.begin(recorder.plan, now, s, per_example)
+        isolate = not xla_options.keeps_in_place() if isolate is None else isolate
+        loop = self.trips(Machine(recorder.plan, now, fixed, False, isolate, recorder))
+        s, trips = loop.run(s)
+        left = loop.waiting(s) > 0
+        failed, unfinished = self.unfinished(recorder.plan, now, s, left)
+        return self.result(recorder.plan, now, s, trips), s, jnp.append(left & ~jnp.any(failed), unfinished)
+
     def trips(self, machine: Machine, stop: Callable[[Values], jax.Array] | None = None) -> Trips:
         """Return the trips of a machine, by the learned schedule if there is one; `stop`: see `Trips`."""
         policy = self.options.policy
@@ -240,9 +263,12 @@ class TaskExecutable:
         failed = s[FAILED] if prepared.fails else jnp.zeros(now.lanes, bool)
         return failed, failed | (s[pool.NEED][: now.lanes] != 0 if prepared.framed else left)
 
-    def stored(self, args: Mapping[str, Any], lanes: int) -> tuple[Values, Values]:
-        """Return the values that blocks read without records, and the arguments of each example, in storage form."""
-        program = self.program
+    def stored(self, args: Mapping[str, Any], lanes: int, single: bool | None = None) -> tuple[Values, Values]:
+        """Return the values that blocks read without records, and the arguments of each example, in storage form.
+
+        `single`: whether constants have one value, as in the plan for one example; None: if there is one.
+        """
+        program, single = self.program, lanes == 1 if single is None else single
         stored = {v: to_storage(value, self._type(v)) for v, value in args.items()}
         shared = {v: from_storage(stored[v], self._type(v)) for v in stored if v in program.shared}
         for op in program.prologue:
@@ -250,7 +276,7 @@ class TaskExecutable:
         fixed = {v: to_storage(value, self._type(v)) for v, value in shared.items()}
         mapped = {v: self._mapped(v, value, lanes) for v, value in stored.items() if v not in fixed}
         for v in program.constants:
-            fixed[v] = mapped[v][0] if lanes == 1 else mapped[v]
+            fixed[v] = mapped[v][0] if single else mapped[v]
         return fixed, mapped
 
     def _mapped(self, name: str, value: Any, lanes: int) -> Any:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from pcbatch.runtime.tasks import lists, pool
 from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, BlockPlan, TaskPlan
+from pcbatch.runtime.tasks.recording import Recorder, Seen
 from pcbatch.runtime.tasks.sites import Home
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.vm.block_body import Values
@@ -29,6 +30,7 @@ class Machine:
         fixed: constants of the examples [examples, ...] and shared values, by variable in storage form.
         stats: whether visits are counted.
         isolate: whether a visit reads in a loop of its own, where XLA would copy what it also writes.
+        recorder: records visits.
     """
 
     plan: TaskPlan
@@ -36,6 +38,7 @@ class Machine:
     fixed: Values
     stats: bool = False
     isolate: bool = False
+    recorder: Recorder | None = None
 
 
 class Read(NamedTuple):
@@ -45,6 +48,7 @@ class Read(NamedTuple):
     values: Values  # variables that the end of the block uses
     dest: jax.Array | None  # int32[width]: where the task's results go
     root: jax.Array | None  # int32[width]: its example
+    rows: Values  # what is recorded, by state key
 
 
 def read(machine: Machine, block: BlockPlan, s: Values, k: jax.Array, ok: jax.Array) -> Read:
@@ -88,7 +92,11 @@ def _computed(machine: Machine, block: BlockPlan, s: Values, record: Values, ok:
     window = Window(machine.sizes.lanes, ok, source, zeros, dense=False, borrowed=True)
     registers, shared = ({v: machine.fixed[v] for v in names} for names in (code.reads, code.shared))
     done = code.run(window, registers, {v: record[v] for v in code.pops}, shared, ok)
-    return Read(frame, done.saved, dest, root)
+    rows: Values = {}
+    if machine.recorder is not None:
+        seen = Seen(window, registers, record, frame, dest, root, done)
+        rows = machine.recorder.rows(block, s, seen, shared)
+    return Read(frame, done.saved, dest, root, rows)
 
 
 def _held(plan: TaskPlan, block: BlockPlan, s: Values, frame: jax.Array) -> Values:

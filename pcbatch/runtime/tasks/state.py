@@ -26,7 +26,7 @@ from jax import lax
 
 from pcbatch.lowering.typing.jax_types import storage_type, zeros
 from pcbatch.runtime.tasks import lists, pool
-from pcbatch.runtime.tasks.plan import DEST, ROOT, TaskPlan
+from pcbatch.runtime.tasks.plan import DEST, FROM, ROOT, TaskPlan
 from pcbatch.runtime.tasks.sizes import Sizes
 from pcbatch.runtime.tasks.visit import FAILED, VISITS
 from pcbatch.runtime.vm import wide_counters
@@ -92,7 +92,7 @@ def begin(plan: TaskPlan, sizes: Sizes, s: Values, args: Mapping[str, Any], end:
     end = jnp.full((), sizes.lanes, I32) if end is None else end
     entry, number = plan.entry, jnp.arange(sizes.lanes, dtype=I32)
     slots = entry.results.slots
-    first = {DEST: number * I32(slots), ROOT: number}
+    first = {DEST: number * I32(slots), ROOT: number, FROM: number}
     for name in entry.columns:
         key = lists.column(entry.label, name)
         values = first[name] if name in first else args.get(name)

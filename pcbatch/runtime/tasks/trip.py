@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import jax
 import jax.numpy as jnp
@@ -58,21 +59,38 @@ class Trips:
                 after[FAILED_AT] = jnp.where(jnp.any(s[FAILED]), s[FAILED_AT], trips)
             return after, s[VISITS], trips + 1
 
-        for block in self.machine.plan.first:
+        for block in self.first:
             state = self._drain(state, [block], patience=None)  # they form no loop
         fails = self.machine.plan.fails
         first = {FAILED_AT: jnp.zeros((), I32)} if fails else {}
         start = ({**state, **first}, state[VISITS] - 1, jnp.zeros((), I32))
         s, _, trips = lax.while_loop(going, trip, start)
         s = {key: s[key] for key in state}
-        for block in self.machine.plan.last:
+        for block in self.last:
             s = self._drain(s, [block], patience=None)
         return s, trips
 
     @property
+    def first(self) -> tuple[BlockPlan, ...]:
+        """The blocks that run before all trips; none that takes frames, where a pool has not one for each example."""
+        first, roomy = self.machine.plan.first, self._a_frame_each
+        return first if roomy else tuple(takewhile(lambda block: not block.takes, first))
+
+    @property
+    def last(self) -> tuple[BlockPlan, ...]:
+        """The blocks that run after all trips, until when they hold frames."""
+        return self.machine.plan.last if self._a_frame_each else ()
+
+    @property
+    def _a_frame_each(self) -> bool:
+        """Whether each example can hold a frame, and the pool has enough for all else."""
+        sizes = self.machine.sizes
+        return sizes.frames > sizes.lanes + sizes.reserve
+
+    @property
     def _of_trips(self) -> list[BlockPlan]:
-        """The blocks that trips run."""
-        return [block for block in self.machine.plan.blocks if block not in self.machine.plan.last]
+        """The blocks for which trips are made."""
+        return [block for block in self.machine.plan.blocks if block not in self.last]
 
     def waiting(self, s: Values, blocks: Sequence[BlockPlan] | None = None) -> jax.Array:
         """Return the number of records on the lists of blocks (None: of all), int32[]."""
@@ -81,7 +99,7 @@ class Trips:
 
     def trip(self, s: Values) -> Values:
         """Return the state after one trip."""
-        blocks = [block for block in self._of_trips if block not in self.machine.plan.first]
+        blocks = [block for block in self._of_trips if block not in self.first]
         cheap = [block for block in blocks if not block.expensive]
         cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
         dear = [block for block in blocks if block.expensive]
@@ -129,12 +147,17 @@ class Trips:
 
     def widths(self, block: BlockPlan) -> tuple[int, ...]:
         """Return the widths at which a block is emitted, from wide to narrow."""
-        width = self.machine.sizes.width
+        width, plan = self.machine.sizes.width, self.machine.plan
         if block.expensive and block.large:
             return _halves(min(width, MOST_LARGE), PARTS, 1)
+        if block in self.first or block in self.last:  # all examples have come when it runs
+            most = min(width, MOST) if block.expensive else width
+            return (min(most, max(LEAST, 1 << (self.machine.sizes.lanes - 1).bit_length())),)
+        if block.expensive and block.finishes_only:  # only the last of several visits in a row is narrow
+            return _halves(min(width, MOST), 4, LEAST)
         if block.expensive:
             return _halves(min(width, MOST), 2, LEAST)
-        if any(other.expensive for other in self.machine.plan.blocks):  # these wait for what cheap visits send them
+        if any(other.expensive for other in plan.blocks):  # these wait for what cheap visits send them
             return _halves(width, PARTS, LEAST_CHEAP)
         return (width, width // NARROWER) if width >= WIDE else (width,)
 
@@ -166,7 +189,13 @@ class Trips:
         alone = self.waiting(s, [other for other in self._of_trips if not other.takes]) == 0
         mine = _top(s, block)
         for other in plan.blocks:
-            if other.takes and other is not block and other not in plan.first:
+            if not other.takes or other is block or (other in plan.first and block not in plan.first):
+                continue
+            if block in plan.first:
+                alone = alone & (
+                    (s[lists.count(other.label)] == 0) | (other in plan.first and other.number > block.number)
+                )
+            else:
                 theirs = _top(s, other)
                 alone = alone & (mine > theirs if other.number < block.number else mine >= theirs)
         return alone

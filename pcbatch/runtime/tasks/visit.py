@@ -26,7 +26,7 @@ from pcbatch.ir.tasks import (
 from pcbatch.runtime.tasks import lists, pool, reading
 from pcbatch.runtime.tasks.lists import Entry
 from pcbatch.runtime.tasks.masks import Mask, Tally, either, select, wide
-from pcbatch.runtime.tasks.plan import DEST, FRAME, ROOT, SERIAL, BlockPlan
+from pcbatch.runtime.tasks.plan import DEST, FRAME, FROM, ROOT, SERIAL, BlockPlan
 from pcbatch.runtime.tasks.reading import Machine, Read
 from pcbatch.runtime.tasks.sites import opens
 from pcbatch.runtime.vm import wide_counters
@@ -80,6 +80,8 @@ class _Visit:
         ordered = {target: [entries[rank] for rank in sorted(entries)] for target, entries in self.pushed.items()}
         pushed = [(self.machine.plan.block(target), entries) for target, entries in ordered.items()]
         lists.push(self.s, pushed, self.k, self.ok)
+        if self.machine.recorder is not None:
+            self.machine.recorder.append(self.s, self.block, read.rows, self.k)
         self._count()
         return self.s
 
@@ -101,6 +103,9 @@ class _Visit:
                 self.s[pool.ROOT] = pool.put(self.s[pool.ROOT], self.frame, self.ok, read.root)
         else:  # of a block after a `sync` that opens a frame: the one that it has, whose destination stays
             self.frame = held
+        if self.machine.recorder is not None and opens(block.block):
+            assert self.frame is not None
+            self.machine.recorder.opened(self.s, self.frame, self.k, self.ok)
 
     # The end of the block
 
@@ -234,6 +239,9 @@ class _Visit:
         for name in self.machine.plan.block(target).columns:
             if name == SERIAL:
                 columns[name] = jnp.broadcast_to(self.s[VISITS], (self.width,))
+            elif name == FROM:
+                assert self.machine.recorder is not None
+                columns[name] = self.machine.recorder.origin(self.s, self.block, target, rank, self.width)
             else:
                 columns[name] = extra[name] if name in extra else values[name]
         entries = self.pushed.setdefault(target, {})

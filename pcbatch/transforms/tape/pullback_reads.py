@@ -7,7 +7,7 @@ its other factor, a sum nothing) and on what can be computed again from other va
 1. The pullback of a block (`block_vjp.replay`, then `pull`) is a function of its sources and of the cotangents of its
    outputs. It is traced for `WIDTH` records without values, which gives a jaxpr.
 2. The cotangents of registers that are accessed by index are no result of it: they are in the machine's state.
-   `_ProbeMemory` takes the role of this state. It answers a store with zeros of the right shape, and collects the
+   `ProbeMemory` takes the role of this state. It answers a store with zeros of the right shape, and collects the
    indices and cotangents that it is called with; these are returned, so that they count as used.
 3. JAX's dead-code elimination (`dce_jaxpr`), with all results used, tells which inputs are read.
 
@@ -56,7 +56,7 @@ class TripReads(NamedTuple):
     alias_of: Mapping[int, int]  # values with the same cotangent as one of `deferred_cts`
 
 
-class _ProbeMemory:
+class ProbeMemory:
     """A `Memory` without arrays, which collects the values that it is called with."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ def read_by_trips(body: Body, small_shared: Sequence[str]) -> TripReads:
     """The values that the backward machine reads in a trip, and the cotangents that it leaves for later."""
 
     def pullback(env: Env, cts: Mapping[int, Any]) -> Any:
-        memory = _ProbeMemory()
+        memory = ProbeMemory()
         pulled = pull(body, env, cts, WIDTH, memory)
         edge = {n: ct for n in body.edge if (ct := pulled.get(n, cts.get(n))) is not None}
         summed = [s for s in body.sources if not isinstance(s, SharedValue) or s.name in small_shared]

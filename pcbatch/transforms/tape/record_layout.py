@@ -52,7 +52,10 @@ class RecordLayout:
 
     def read(self, buffers: Mapping[str, Any], row: jax.Array) -> dict[str, Any]:
         """The values in the rows `row`, int32[width]; [width, ...] each."""
-        rows = {name: buffers[name].at[row].get(mode="clip") for name in self.buffers}
+        return self.unpacked({name: buffers[name].at[row].get(mode="clip") for name in self.buffers})
+
+    def unpacked(self, rows: Mapping[str, Any]) -> dict[str, Any]:
+        """Undo `packed`: the values, [width, ...] each, of rows of each buffer."""
         return {key: self._column(rows[c.buffer], c) for key, c in self.columns.items()}
 
     def _column(self, rows: Any, column: RecordColumn) -> Any:

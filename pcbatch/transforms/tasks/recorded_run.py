@@ -1,0 +1,258 @@
+"""A run by tasks that records its tape, as an operation of JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.lowering.typing.jax_types import is_symbolic, storage_type
+from pcbatch.runtime.costs import xla_options
+from pcbatch.runtime.tasks import TaskExecutable, state
+from pcbatch.runtime.tasks.chunks import CHUNK
+from pcbatch.runtime.tasks.executable import Outcome
+from pcbatch.runtime.tasks.fallback import completed
+from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.lane_window import lane_mask
+from pcbatch.runtime.vm.raw_result import RawResult, debug_checks
+from pcbatch.transforms.primitive.batching import unfolded_outs
+from pcbatch.transforms.primitive.derived import is_inexact, one_by_one
+from pcbatch.transforms.primitive.errors import not_linear
+from pcbatch.transforms.primitive.operation import Axis, BatchedOperation
+from pcbatch.transforms.recorded_run import TRACED_BYTES, TRACED_VISITS, RunOperation, leaves_like
+from pcbatch.transforms.tape.recorder import round_up
+from pcbatch.transforms.tasks.plan import FRAMES, FULL, JOINS, ROOTS, TODO, VISITS, TaskTape, plan_task_tape, tapeable
+from pcbatch.transforms.tasks.recorder import SERIAL_OF, TapeRoom, TaskRecorder, traced_room
+
+if TYPE_CHECKING:
+    from pcbatch.transforms.run import Run
+
+FIRST_ROWS = 32  # rows of a block for each example that a tape which can grow has room for at first
+LEAST_ROWS = 1024
+
+
+def by_tasks(run: Run) -> bool:
+    """Whether the gradient of a run is that of a run by tasks."""
+    executable = run.program.executable
+    tasks = executable.tasks
+    options = executable.options
+    if tasks is None or options.fork != "always" or options.checkpoints is not None or debug_checks():
+        return False
+    if run.through is not None or run.ends or run.spread or is_symbolic(run.lanes) or not 0 < run.lanes <= CHUNK:
+        return False
+    return tasks.takes(run.lanes) and tapeable(tasks.plan(single=False))
+
+
+def task_tape_of(run: Run, moved: Sequence[bool]) -> TaskTape:
+    """Return the plan of the tape for gradients by the arguments that are moved."""
+    executable = run.program.executable
+    assert executable.tasks is not None
+    names = {v for v, is_moved in zip(run.names, moved, strict=False) if is_moved}
+    named = executable.named(executable.tasks)
+    return _plan(executable.tasks, frozenset(v for v, name in named.items() if name in names))
+
+
+@lru_cache(maxsize=256)
+def _plan(tasks: TaskExecutable, moved: frozenset[str]) -> TaskTape:
+    return plan_task_tape(tasks.plan(single=False), moved)
+
+
+@dataclass(frozen=True, repr=False)
+class TaskRecordedRun(RunOperation):
+    """A run by tasks that records. Results: the leaves of the raw result, then the parts of the tape (see `keys`)."""
+
+    run: Run
+    tape: TaskTape
+    name: str = "taped run by tasks"
+
+    @property
+    def tasks(self) -> TaskExecutable:
+        """The executable of tasks."""
+        assert self.executable.tasks is not None
+        return self.executable.tasks
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The state keys of the parts of the tape, in order."""
+        return self.tape.keys
+
+    def split(self, outs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Split the results into the leaves of the raw result and the tape by key."""
+        count = len(outs) - len(self.keys)
+        return list(outs[:count]), dict(zip(self.keys, outs[count:], strict=True))
+
+    def task_arguments(self, *args: Any) -> dict[str, Any]:
+        """The operands by parameter of the program of tasks."""
+        given = self.run.arguments(*args)
+        natural = self.executable.natural({**given.mapped, **given.common})
+        return {v: natural[name] for v, name in self.executable.named(self.tasks).items()}
+
+    def lower(self, *args: Any) -> Sequence[Any]:
+        """The run inside a trace: examples that tasks have not finished are run by lanes."""
+        lanes, tasks, executable = self.run.lanes, self.tasks, self.executable
+        now = tasks.chosen(lanes)
+        recorder = TaskRecorder(self.tape, traced_room(self.tape, lanes, self._visits(lanes)), lanes, now.width)
+        s = _empty(recorder, now) | recorder.empty()
+        done, s, flags = tasks.run_recorded(now, s, self.task_arguments(*args), recorder, isolate=True)
+        todo = flags[1:]
+        parts = recorder.parts(s, todo)
+        machine, depth, given = executable.traced_machine, executable.traced_depth(), self.run.arguments(*args)
+        natural = executable.natural({**given.mapped, **given.common})
+        again = executable.read(machine.advance(machine.start(natural, lanes, depth, None, given.names, todo)), depth)
+        values = tuple(jnp.where(lane_mask(todo, b), b, a) for a, b in zip(done.values, again.values, strict=True))
+        raw = replace(again, values=values, trips=done.trips + again.trips)
+        return [*jax.tree.leaves(raw), *(parts[key] for key in self.keys)]
+
+    def _visits(self, lanes: int) -> int:
+        """Rows of each block for each example, where the tape cannot grow."""
+        visits = self.executable.options.max_tape
+        if visits is None:
+            size = max(1, sum(block.bytes() for block in self.tape.blocks))
+            visits = max(16, min(TRACED_VISITS, TRACED_BYTES // (lanes * size)))
+        return visits
+
+    def impl(self, *args: Any) -> Sequence[Any]:
+        raw, parts = recording(self.tasks, self.tape).run(self.task_arguments(*args), self.run.lanes)
+        executable, given = self.executable, self.run.arguments(*args)
+        todo = np.asarray(parts[TODO])
+        whole = completed(
+            Outcome(raw, todo),
+            executable.natural({**given.mapped, **given.common}),
+            frozenset(given.mapped),
+            executable.run,
+            executable.machine.layout.exit,
+        )
+        return [*self._leaves(whole), *(parts[key] for key in self.keys)]
+
+    def _leaves(self, raw: RawResult) -> list[Any]:
+        """The leaves of a raw result in the structure of one inside a trace."""
+        lanes = self.run.lanes
+        like = jax.tree.unflatten(self.run.structure(), [0] * self.run.structure().num_leaves)
+        none = None if like.depths is None else jnp.zeros(lanes, jnp.int32)
+        shown = {v: raw.shown[v] if v in raw.shown else self._nothing(v) for v in like.shown}
+        depths = none if raw.depths is None or none is None else raw.depths
+        back = none if raw.back is None or none is None else raw.back
+        whole = replace(raw, depths=depths, back=back, shown=shown, depth=like.depth, line=())
+        return [jnp.asarray(x) for x in jax.tree.leaves(whole)]
+
+    def _nothing(self, name: str) -> Any:
+        """Nothing that a message could show."""
+        type_ = self.executable.program.vars[name].type
+        assert type_ is not None
+        stored = storage_type(type_)
+        return jnp.zeros((self.run.lanes, *stored.shape), jnp.dtype(stored.dtype))
+
+    def room_of(self, parts: Mapping[str, Any]) -> Any:
+        """Refuse: derivatives of gradients are made by lanes."""
+        raise NotImplementedError
+
+    def abstract_eval(self, avals: Sequence[Any]) -> None:
+        """The types of the results are those of the traced operation."""
+
+    def batch(self, size: int, axes: Sequence[Axis]) -> BatchedOperation:
+        run = self.run.folded(size, axes)
+        if run.program != self.run.program or not by_tasks(run):
+            return one_by_one(self, size, axes)
+        per_lane = [*self.run.per_lane(), *(key in (TODO, ROOTS) for key in self.keys)]
+        floats = [by_lane for by_lane, inexact in zip(per_lane, self._inexact(), strict=True) if inexact]
+        return BatchedOperation(
+            replace(self, run=run),
+            lambda k, x, axis: self.run.folded_operand(run, size, k, x, axis),
+            lambda outs: unfolded_outs(outs, per_lane, size),
+            lambda outs: unfolded_outs(outs, floats, size),
+        )
+
+    def _inexact(self) -> list[bool]:
+        """Whether each result is of a floating dtype."""
+        layouts = [(block, block.layout.buffers) for block in self.tape.blocks]
+        dtypes = {block.key(name): dtype for block, columns in layouts for name, (_, dtype) in columns.items()}
+        parts = [is_inexact(np.empty((), dtypes.get(key, np.int32))) for key in self.keys]
+        return [*map(is_inexact, leaves_like(self.run)), *parts]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        from pcbatch.transforms.tangent import recorded_jvp_rule
+
+        return recorded_jvp_rule(self, primals, tangents)
+
+    def transpose(self, cotangents: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+        raise not_linear()
+
+
+def _empty(recorder: TaskRecorder, now: Sizes) -> Values:
+    serials = jnp.arange(now.lanes + now.frames, dtype=jnp.int32)
+    return state.empty(recorder.plan, now, False) | {SERIAL_OF: serials}
+
+
+@lru_cache(maxsize=256)
+def recording(tasks: TaskExecutable, tape: TaskTape) -> Recording:
+    """Return the runs that record a tape."""
+    return Recording(tasks, tape)
+
+
+@dataclass(eq=False)
+class Recording:
+    """Runs outside traces that record a tape, each with as much room as is needed, found by trying."""
+
+    tasks: TaskExecutable
+    tape: TaskTape
+    _sizes: dict[int, Sizes] = field(default_factory=dict)  # by number of examples
+    _rooms: dict[int, TapeRoom] = field(default_factory=dict)
+    _jitted: dict[Any, Any] = field(default_factory=dict)
+    _kept: dict[Sizes, Values] = field(default_factory=dict)
+
+    def run(self, args: Mapping[str, Any], lanes: int) -> tuple[RawResult, dict[str, Any]]:
+        """Return the results and the parts of the tape."""
+        now = self._sizes.get(lanes) or self.tasks.chosen(lanes)
+        room = self._rooms.get(lanes) or self._first(lanes)
+        while True:
+            s = self._kept.pop(now, None)
+            if s is None:
+                s = self._jit("empty", now, None)()
+            raw, s, stuck, parts = self._jit("run", now, room)(s, args)
+            if bool(stuck):
+                larger = self.tasks.larger(now, s)
+                if larger is None:
+                    break
+                now = larger
+                continue
+            self._kept[now] = s
+            if not bool(parts[FULL]):
+                break
+            room = self._larger(room, parts, lanes)
+        self._sizes[lanes], self._rooms[lanes] = now, room
+        return raw, parts
+
+    def _first(self, lanes: int) -> TapeRoom:
+        rows = max(LEAST_ROWS, FIRST_ROWS * lanes)
+        return TapeRoom((rows,) * len(self.tape.blocks), rows, 2 * LEAST_ROWS)
+
+    def _larger(self, room: TapeRoom, parts: Mapping[str, Any], lanes: int) -> TapeRoom:
+        counts = [int(parts[block.count]) for block in self.tape.blocks]
+        joins = max(int(parts[JOINS]), int(parts[FRAMES]) - lanes)
+        rows = tuple(max(old, round_up(n)) for n, old in zip(counts, room.rows, strict=True))
+        visits = max(room.visits, round_up(int(parts[VISITS])))
+        return TapeRoom(rows, max(room.joins, round_up(joins)), visits)
+
+    def _jit(self, what: str, now: Sizes, room: TapeRoom | None) -> Any:
+        key = (what, now, room)
+        if key not in self._jitted:
+            options = xla_options.compiler_options(self.tasks.kernel, now.width)
+            if room is None:
+                recorder = TaskRecorder(self.tape, self._first(now.lanes), now.lanes, now.width)
+                self._jitted[key] = jax.jit(partial(_empty, recorder, now), compiler_options=options)
+            else:
+                function = partial(self._run, now, room)
+                self._jitted[key] = jax.jit(function, donate_argnums=(0,), compiler_options=options)
+        return self._jitted[key]
+
+    def _run(self, now: Sizes, room: TapeRoom, s: Values, args: Mapping[str, Any]) -> Any:
+        recorder = TaskRecorder(self.tape, room, now.lanes, now.width)
+        taped = recorder.empty()
+        raw, after, flags = self.tasks.run_recorded(now, s | taped, args, recorder)
+        return raw, {key: after[key] for key in s}, flags[0], recorder.parts(after, flags[1:])

@@ -1,0 +1,235 @@
+"""Visits are recorded: the rows of a visit are dense, so each buffer gets them as one slice.
+
+Buffers have the width of a visit to spare at both ends: slices that are read and written back to front begin before the
+first row, those of visits end behind the last one. Counts do not stop where the room ends: a tape that was too short
+tells how long it must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, assert_never
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from pcbatch.ir.tasks import TaskFork, TaskTerminator, Way, WayFork, leaves, spawns, ways
+from pcbatch.runtime.tasks import pool
+from pcbatch.runtime.tasks.plan import FROM, BlockPlan, TaskPlan
+from pcbatch.runtime.tasks.recording import Seen
+from pcbatch.runtime.tasks.sites import opens
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.transforms.tape.block_ssa import ExpensiveResult, LoadedPart, PoppedSlot, ReadRegister, SharedValue
+from pcbatch.transforms.tape.block_vjp import replay, source_env, spread_over
+from pcbatch.transforms.tape.recorder import MOST_COUNTED
+from pcbatch.transforms.tasks.plan import (
+    EXAMPLES,
+    FRAMES,
+    FULL,
+    JOINS,
+    LOG,
+    ROOTS,
+    SERIALS,
+    TODO,
+    VISITS,
+    WIDTH,
+    TaskBlockTape,
+    TaskTape,
+)
+
+I32 = jnp.int32
+SERIAL_OF = "frame:serial"  # int32[examples + frames]: the serial number of each frame that is open
+
+
+@dataclass(frozen=True, slots=True)
+class TapeRoom:
+    """The room of a tape: rows of each block, of joins, and visits that are undone one by one."""
+
+    rows: tuple[int, ...]
+    joins: int
+    visits: int
+
+
+def offsets(tape: TaskTape, label: str, lanes: int, rows: Mapping[int, int], pad: int) -> tuple[dict[Any, int], int]:
+    """Return where the rows of each kind of push look for the rows of a block, and how many places there are.
+
+    Args:
+        tape: The tape.
+        label: The block.
+        lanes: Examples.
+        rows: The room of each block, by its number.
+        pad: Places in front of each region.
+    """
+    found, end = {}, 0
+    for link in tape.links[label]:
+        if link.source < 0:
+            found[link], end = end, end + lanes
+        else:
+            found[link], end = end + pad, end + pad + rows[link.source]
+    return found, end
+
+
+@dataclass(frozen=True, eq=False)
+class TaskRecorder:
+    """The recorder of a tape with so much room, of visits of so many records at most."""
+
+    tape: TaskTape
+    room: TapeRoom
+    lanes: int
+    pad: int
+
+    @property
+    def plan(self) -> TaskPlan:
+        """The plan of the program, with the columns that are recorded besides."""
+        return self.tape.plan
+
+    @cached_property
+    def _rows(self) -> dict[int, int]:
+        return {b.block.number: n for b, n in zip(self.tape.blocks, self.room.rows, strict=True)}
+
+    @cached_property
+    def _offsets(self) -> dict[str, dict[Any, int]]:
+        return {label: offsets(self.tape, label, self.lanes, self._rows, self.pad)[0] for label in self.tape.links}
+
+    def empty(self) -> Values:
+        """Return the tape before the first visit."""
+        s: Values = {FRAMES: jnp.full((), self.lanes, I32)}
+        for tape, rows in zip(self.tape.blocks, self.room.rows, strict=True):
+            s[tape.count] = jnp.zeros((), I32)
+            s |= {tape.key(name): x for name, x in tape.layout.empty(self.pad + rows + self.pad).items()}
+        s[LOG], s[VISITS] = jnp.zeros((self.room.visits + 1, 4), I32), jnp.zeros((), I32)
+        s[SERIALS], s[JOINS] = jnp.zeros(self.room.joins + self.pad, I32), jnp.zeros((), I32)
+        return s
+
+    def parts(self, s: Values, todo: jax.Array) -> dict[str, Any]:
+        """Return the parts of the tape after a run that has left the examples `todo`, bool[examples]."""
+        counts = [s[b.count] > n for b, n in zip(self.tape.blocks, self.room.rows, strict=True)]
+        full = jnp.any(jnp.array([*counts, s[JOINS] > self.room.joins, s[VISITS] > self.room.visits]))
+        # Frames are opened more often than their joins run where examples are not finished.
+        full = full | (s[FRAMES] - self.lanes > self.room.joins)
+        extra = {TODO: todo, ROOTS: jnp.arange(self.lanes, dtype=I32), FULL: full}
+        extra |= {WIDTH: jnp.zeros(self.pad, bool), EXAMPLES: jnp.zeros(self.lanes, bool)}
+        return {key: extra[key] if key in extra else s[key] for key in self.tape.keys}
+
+    # What visits call
+
+    def rows(self, block: BlockPlan, s: Values, seen: Seen, shared: Values) -> Values:
+        """Return the rows of a visit, by the key of their buffer."""
+        tape = self.tape.of(block)
+        if tape is None:
+            return {}
+        values = _sources(tape, seen)
+        width = seen.window.width
+        if expensive := [x for x in tape.recorded if isinstance(x, ExpensiveResult)]:
+            # The block has computed them already: XLA merges the two computations.
+            env = replay(tape.body, source_env(tape.body, values, shared, width), width)
+            values |= {x.key: spread_over(env[x.number], width) for x in expensive}
+        rows = tape.layout.packed(values | self._numbers(tape, s, seen))
+        if tape.joins and tape.fed:
+            assert seen.frame is not None
+            rows[SERIALS] = s[SERIAL_OF].at[seen.frame].get(mode="clip")
+        return rows
+
+    def opened(self, s: Values, frames: jax.Array, k: jax.Array, ok: jax.Array) -> None:
+        """Give the next serial numbers to the frames of a visit."""
+        s[SERIAL_OF] = pool.put(s[SERIAL_OF], frames, ok, s[FRAMES] + jnp.arange(frames.shape[0], dtype=I32))
+        s[FRAMES] = jnp.minimum(s[FRAMES], MOST_COUNTED) + k
+
+    def origin(self, s: Values, block: BlockPlan, target: str, rank: int, width: int) -> jax.Array:
+        """Return the places where the rows of this visit look for what it pushes."""
+        found = [at for link, at in self._offsets[target].items() if (link.source, link.rank) == (block.number, rank)]
+        if not found:
+            return jnp.full(width, -1, I32)
+        places: jax.Array = found[0] + s[self.tape.by_number[block.number].count] + jnp.arange(width, dtype=I32)
+        return places
+
+    def append(self, s: Values, block: BlockPlan, rows: Values, k: jax.Array) -> None:
+        """Append the rows of a visit, and the visit to the log."""
+        tape = self.tape.of(block)
+        if tape is None:
+            return
+        begin = s[tape.count]
+        for name in tape.layout.buffers:
+            key = tape.key(name)
+            s[key] = lax.dynamic_update_slice_in_dim(s[key], rows[name], self.pad + begin, 0)
+        s[tape.count] = jnp.minimum(begin, MOST_COUNTED) + k
+        if SERIALS in rows:
+            s[SERIALS] = lax.dynamic_update_slice_in_dim(s[SERIALS], rows[SERIALS], s[JOINS], 0)
+            s[JOINS] = jnp.minimum(s[JOINS], MOST_COUNTED) + k
+        if not tape.late:
+            entry = jnp.stack([jnp.full((), block.number, I32), begin + k, k, s[JOINS]])
+            s[LOG] = lax.dynamic_update_slice_in_dim(s[LOG], entry[None], s[VISITS], 0)
+            s[VISITS] = jnp.minimum(s[VISITS], MOST_COUNTED) + 1
+
+    def _numbers(self, tape: TaskBlockTape, s: Values, seen: Seen) -> dict[str, Any]:
+        """The columns of numbers."""
+        block, width = tape.block.block, seen.window.width
+        found: dict[str, Any] = {}
+        for name in tape.numbers:
+            if name == FROM:
+                found[name] = seen.record[FROM]
+            elif name == "root":
+                found[name] = seen.window.source
+            elif name == "to":
+                assert seen.dest is not None
+                slots = I32(tape.block.results.slots)
+                found[name] = s[SERIAL_OF].at[seen.dest // slots].get(mode="clip") * slots + seen.dest % slots
+            elif name == "frame":
+                found[name] = self._open_frame(tape, s, seen, width)
+            elif name == "leaf":
+                found[name] = _leaf(block.terminator, seen.done.saved, width)
+            else:
+                op = spawns(block)[int(name.removeprefix("way:"))]
+                found[name] = _way(op.way, seen.done.saved, width)
+        return found
+
+    def _open_frame(self, tape: TaskBlockTape, s: Values, seen: Seen, width: int) -> jax.Array:
+        if opens(tape.block.block):
+            new: jax.Array = s[FRAMES] + jnp.arange(width, dtype=I32)
+            return new
+        assert seen.frame is not None
+        found: jax.Array = s[SERIAL_OF].at[seen.frame].get(mode="clip")
+        return found
+
+
+def _sources(tape: TaskBlockTape, seen: Seen) -> Values:
+    """The sources of a block, in storage form, by key; but for shared values, which no row holds."""
+    values: Values = {}
+    for source in tape.body.sources:
+        match source:
+            case ReadRegister(name=v):
+                values[source.key] = seen.window.read(seen.registers[v])
+            case PoppedSlot(name=v):
+                values[source.key] = seen.record[v]
+            case LoadedPart(name=load):
+                values[source.key] = seen.done.loaded[load]
+            case SharedValue():
+                pass
+            case _:
+                assert_never(source)
+    return values
+
+
+def _leaf(edge: TaskTerminator, values: Values, width: int, first: int = 0) -> jax.Array:
+    """The number of the leaf that each place takes, from left to right."""
+    if not isinstance(edge, TaskFork):
+        return jnp.full(width, first, I32)
+    on_true = _leaf(edge.on_true, values, width, first)
+    return jnp.where(values[edge.cond], on_true, _leaf(edge.on_false, values, width, first + len(leaves(edge.on_true))))
+
+
+def _way(way: Way, values: Values, width: int, first: int = 0) -> jax.Array:
+    """The number of the way that each place takes, from left to right."""
+    if not isinstance(way, WayFork):
+        return jnp.full(width, first, I32)
+    on_true = _way(way.on_true, values, width, first)
+    return jnp.where(values[way.cond], on_true, _way(way.on_false, values, width, first + len(ways(way.on_true))))
+
+
+def traced_room(tape: TaskTape, lanes: int, visits: int) -> TapeRoom:
+    """Return the room of a tape that cannot grow: so many rows of each block for each example, on average."""
+    most = lanes * visits
+    return TapeRoom((most,) * len(tape.blocks), most, 2 * most + 64)

@@ -1,0 +1,294 @@
+"""A visit is undone: from the cotangents of what its rows have sent on to those of what their records held.
+
+Rows of records leave cotangents at their own number, where the rows that pushed them look. Rows of joins leave those of
+results at the place of the frame, where the tasks that ended there look, and of what was saved likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from pcbatch.ir.tasks import Finish, Give, Spawn, Start, Sync, TaskJump, leaves, spawns, ways
+from pcbatch.runtime.vm.block_body import Values
+from pcbatch.runtime.vm.lane_window import Window
+from pcbatch.transforms.tape.block_ssa import Load, PoppedSlot, ReadRegister, SharedValue, Store
+from pcbatch.transforms.tape.block_vjp import (
+    Env,
+    add,
+    pull,
+    pull_shared,
+    replay,
+    source_env,
+    zero_where_inactive,
+)
+from pcbatch.transforms.tape.indexed_vjp import add_loaded
+from pcbatch.transforms.tasks.plan import Link, TaskBlockTape, TaskTape
+
+I32 = jnp.int32
+TOTAL = "total:"  # before the names of shared values: the sums of their cotangents
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """The inputs of all undone visits.
+
+    Attributes:
+        tape: the plan of the tape.
+        parts: the tape by state key.
+        fixed: constants of the examples and shared values, by variable in storage form.
+        lanes: examples.
+        pad: rows in front of the first one of each buffer.
+        places: int32[serial numbers]: the row of cotangents of each frame and example, or -1.
+        rows_of: by label, int32[places of pushes]: the row of the record that was pushed there, or -1.
+        offsets: by label, where the rows of each kind of push look in that.
+    """
+
+    tape: TaskTape
+    parts: Mapping[str, Any]
+    fixed: Values
+    lanes: int
+    pad: int
+    places: jax.Array
+    rows_of: Mapping[str, jax.Array]
+    offsets: Mapping[str, Mapping[Link, int]]
+
+    @property
+    def first_join(self) -> int:
+        """The row of cotangents of the first join: those of examples stand before."""
+        return self.lanes + self.pad
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a block that are undone together.
+
+    Attributes:
+        at: int32[]: where they begin in the buffers.
+        mask: bool[width]: those that there are.
+        joins: int32[]: the number of joins up to the last of them.
+    """
+
+    at: jax.Array
+    mask: jax.Array
+    joins: jax.Array
+
+    @property
+    def width(self) -> int:
+        """The number of places."""
+        return self.mask.shape[0]
+
+
+def of_place(key: str) -> str:
+    """Return the state key of the cotangents of a place of frames."""
+    return f"ct:{key}"
+
+
+def of_record(label: str, name: str) -> str:
+    """Return the state key of the cotangents of a value of the records of a block."""
+    return f"in:{label}:{name}"
+
+
+def of_constant(name: str) -> str:
+    """Return the state key of the cotangents of a constant of the examples."""
+    return f"constant:{name}"
+
+
+def of_deferred(tape: TaskBlockTape, number: int) -> str:
+    """Return the state key of the cotangents that those of shared values are made from."""
+    return f"deferred:{tape.block.number}:{number}"
+
+
+def undone(u: Undoing, tape: TaskBlockTape, c: Values, rows: Rows) -> Values:
+    """Return the cotangents after some rows have been undone."""
+    out = dict(c)
+    values = read_rows(u, tape, rows)
+    env = replay(tape.body, source_env(tape.body, values, u.fixed, rows.width), rows.width)
+    outputs = _outputs(u, tape, c, values, rows)
+    memory = _Constants(u, tape, c, values, rows)
+    pulled = pull(tape.body, env, outputs, rows.width, memory)
+    out |= memory.arrays
+    for source in tape.body.sources:
+        if isinstance(source, ReadRegister) and source.name in tape.moved and source.number in pulled:
+            key = of_constant(source.name)
+            out[key] = out[key].at[memory.window.targets(rows.mask)].add(pulled[source.number], mode="drop")
+    fed = {s.name: pulled.get(s.number) for s in tape.body.sources if isinstance(s, PoppedSlot)}
+    masked = {v: zero_where_inactive(rows.mask, ct) for v in tape.fed if (ct := fed[v]) is not None}
+    out |= _of_frames(u, tape, out, masked, rows) if tape.joins else _of_records(tape, out, masked, rows)
+    deferred = {n: pulled.get(n, outputs.get(n)) for n in tape.deferred_cts}
+    known = {n: zero_where_inactive(rows.mask, x) for n, x in deferred.items() if x is not None}
+    if tape.late:
+        return out | _added(tape, out, env, known, rows.width)
+    return out | {of_deferred(tape, n): _put(out[of_deferred(tape, n)], rows.at, x) for n, x in known.items()}
+
+
+def pulled_later(u: Undoing, tape: TaskBlockTape, c: Values, rows: Rows) -> Values:
+    """Return the cotangents with those of shared values from some rows, whose own were left for later."""
+    values = read_rows(u, tape, rows)
+    env = replay(tape.body, source_env(tape.body, values, u.fixed, rows.width), rows.width)
+    cts = {n: lax.dynamic_slice_in_dim(c[of_deferred(tape, n)], rows.at, rows.width) for n in tape.deferred_cts}
+    return {**c, **_added(tape, c, env, {n: zero_where_inactive(rows.mask, x) for n, x in cts.items()}, rows.width)}
+
+
+def _added(tape: TaskBlockTape, c: Values, env: Env, cts: Mapping[int, Any], width: int) -> Values:
+    """Add to the cotangents of shared values."""
+    cotangents = {**cts, **{n: cts[first] for n, first in tape.alias_of.items() if first in cts}}
+    pulled = pull_shared(tape.body, env, cotangents, width)
+    numbers = {s.name: s.number for s in tape.body.sources if isinstance(s, SharedValue)}
+    sums = {v: pulled[numbers[v]] for v in tape.deferred if numbers[v] in pulled}
+    return {TOTAL + v: c[TOTAL + v] + x for v, x in sums.items()}
+
+
+def read_rows(u: Undoing, tape: TaskBlockTape, rows: Rows) -> dict[str, Any]:
+    """Return the values of rows by key: what was recorded, and constants of their examples."""
+    read = {
+        name: lax.dynamic_slice_in_dim(u.parts[tape.key(name)], rows.at, rows.width) for name in tape.layout.buffers
+    }
+    if tape.block.code.risky:  # inner loops may end only on the values of rows that there are
+        source = jnp.where(rows.mask, jnp.arange(rows.width, dtype=I32), jnp.argmax(rows.mask).astype(I32))
+        read = {name: x.at[source].get(mode="promise_in_bounds") for name, x in read.items()}
+    values = tape.layout.unpacked(read)
+    window = _window(u, values, rows)
+    return values | {s.key: window.read(u.fixed[s.name]) for s in tape.constants}
+
+
+def _window(u: Undoing, values: Mapping[str, Any], rows: Rows) -> Window:
+    root = jnp.clip(values["root"], 0, u.lanes - 1) if "root" in values else jnp.zeros(rows.width, I32)
+    return Window(u.lanes, rows.mask, root, root, dense=False, borrowed=True)
+
+
+# Cotangents of what a block has sent on
+
+
+def _outputs(u: Undoing, tape: TaskBlockTape, c: Values, values: Mapping[str, Any], rows: Rows) -> dict[int, Any]:
+    """The cotangents of the values that the end of a block uses, by number."""
+    block, found = tape.block.block, _Found(u, tape, c, values, rows)
+    for k, leaf in enumerate(leaves(block.terminator)):
+        here = rows.mask & (values["leaf"] == k) if "leaf" in values else rows.mask
+        match leaf:
+            case TaskJump(target=target, args=args):
+                found.of_push(target, 0, args, here)
+            case Sync(target=target, args=args):
+                homes = u.tape.plan.sites.homes[target]
+                for p, v in args:
+                    found.of_frame(homes[p].key, homes[p].slot, v, here)
+            case Finish(values=names):
+                for key, v in zip(tape.block.results.keys, names, strict=True):
+                    found.of_destination(key, v, here)
+            case _:
+                pass
+    begun = spawns(block)
+    for q, op in enumerate(begun):
+        for j, way in enumerate(ways(op.way)):
+            here = rows.mask & (values[f"way:{q}"] == j) if f"way:{q}" in values else rows.mask
+            if isinstance(way, Start):
+                found.of_push(way.label, len(begun) - q, way.args, here)
+            elif isinstance(way, Give) and isinstance(op, Spawn):
+                keys = u.tape.plan.sites.of(u.tape.plan.program, op.dsts).keys
+                for key, v in zip(keys, way.values, strict=True):
+                    found.of_frame(key, u.tape.plan.sites.slots[op.dsts], v, here)
+    outputs: dict[int, Any] = {}
+    for v, number in tape.body.pushes.items():
+        if v in found.cts:
+            add(outputs, number, found.cts[v])
+    return outputs
+
+
+@dataclass
+class _Found:
+    """Cotangents of variables, added up from wherever their values went."""
+
+    u: Undoing
+    tape: TaskBlockTape
+    c: Values
+    values: Mapping[str, Any]
+    rows: Rows
+    cts: dict[str, Any] = field(default_factory=dict)
+
+    def of_push(self, target: str, rank: int, args: Sequence[tuple[str, str]], here: jax.Array) -> None:
+        """Add the cotangents of records that were pushed."""
+        record = self.u.tape.linked(target)
+        if record is None:
+            return
+        wanted = [(p, v) for p, v in args if v in self.tape.sent and of_record(target, p) in self.c]
+        if not wanted:
+            return
+        offset = self.u.offsets[target][Link(self.tape.block.number, rank)]
+        row = lax.dynamic_slice_in_dim(self.u.rows_of[target], offset - self.u.pad + self.rows.at, self.rows.width)
+        for p, v in wanted:
+            self._add(v, self.c[of_record(target, p)], self.u.pad + row, here & (row >= 0))
+
+    def of_frame(self, key: str, slot: int | None, v: str, here: jax.Array) -> None:
+        """Add the cotangents of values that were put into the open frame."""
+        if v not in self.tape.sent or of_place(key) not in self.c:
+            return
+        place = self.u.places.at[self.values["frame"]].get(mode="clip")
+        slots = 1 if slot is None else self.u.tape.plan.sites.slots_of[key]
+        self._add(v, self.c[of_place(key)], place * slots + (slot or 0), here & (place >= 0))
+
+    def of_destination(self, key: str, v: str, here: jax.Array) -> None:
+        """Add the cotangents of results."""
+        if v not in self.tape.sent or of_place(key) not in self.c:
+            return
+        slots = I32(self.tape.block.results.slots)
+        place = self.u.places.at[self.values["to"] // slots].get(mode="clip")
+        at = place * slots + self.values["to"] % slots
+        self._add(v, self.c[of_place(key)], at, here & (place >= 0))
+
+    def _add(self, v: str, array: Any, at: jax.Array, mask: jax.Array) -> None:
+        ct = zero_where_inactive(mask, array.at[jnp.where(mask, at, 0)].get(mode="clip"))
+        self.cts[v] = self.cts[v] + ct if v in self.cts else ct
+
+
+# Cotangents of what records held
+
+
+def _of_records(tape: TaskBlockTape, c: Values, cts: Mapping[str, Any], rows: Rows) -> Values:
+    label = tape.block.label
+    keys = {v: of_record(label, v) for v in cts if of_record(label, v) in c}
+    return {key: _put(c[key], rows.at, cts[v]) for v, key in keys.items()}
+
+
+def _of_frames(u: Undoing, tape: TaskBlockTape, c: Values, cts: Mapping[str, Any], rows: Rows) -> Values:
+    """The rows of cotangents of frames; places that the block does not read have none."""
+    homes, out = u.tape.plan.sites.homes[tape.block.label], {}
+    at = u.first_join + rows.joins - rows.width
+    for key in dict.fromkeys(homes[v].key for v in cts):
+        mine, array = {homes[v].slot: ct for v, ct in cts.items() if homes[v].key == key}, c[of_place(key)]
+        if None in mine:
+            out[of_place(key)] = _put(array, at, mine[None])
+            continue
+        slots, nothing = u.tape.plan.sites.slots_of[key], jnp.zeros((rows.width, *array.shape[1:]), array.dtype)
+        row = jnp.stack([mine.get(slot, nothing).astype(array.dtype) for slot in range(slots)], axis=1)
+        out[of_place(key)] = _put(array, at * slots, row.reshape(-1, *array.shape[1:]))
+    return out
+
+
+def _put(array: Any, at: Any, rows: Any) -> Any:
+    return lax.dynamic_update_slice_in_dim(array, rows.astype(array.dtype), at, 0)
+
+
+class _Constants:
+    """The cotangents of constants of the examples that a block reads in part; a `Memory`."""
+
+    def __init__(self, u: Undoing, tape: TaskBlockTape, c: Values, values: Mapping[str, Any], rows: Rows) -> None:
+        self.moved, self.c, self.mask = tape.moved, c, rows.mask
+        self.window = _window(u, values, rows)
+        self.arrays: Values = {}
+
+    def undo_load(self, step: Load, indices: Sequence[Any], cotangent: Any) -> None:
+        """Add the cotangent of the loaded value, [width, ...], to that of the constant."""
+        if step.register not in self.moved:
+            return
+        key = of_constant(step.register)
+        array = self.arrays.get(key, self.c[key])
+        self.arrays[key] = add_loaded(step.eqn, array, indices, cotangent, self.window, self.mask)
+
+    def undo_store(self, step: Store, indices: Sequence[Any]) -> Any:
+        """Refuse: no task writes a part of a constant."""
+        raise NotImplementedError(step)
