@@ -1,4 +1,4 @@
-"""Kills runs with SIGKILL at random moments and has them go on: `python -m tools.kill_runs [--times 20] [run] [map]`
+"""Kills runs with SIGKILL at random moments and has them go on: `python -m tools.kill_runs [--times 20] [run] [tasks]`
 
 A child process runs a batched function with a checkpoint after every look; it is killed once or more often, anywhere:
 in a trip, between two, in the middle of a write. The one that lives to the end must give, bit for bit, what a run gives
@@ -25,7 +25,7 @@ import numpy as np
 import pcbatch
 
 ROOT = Path(__file__).parents[1]
-KINDS = ("run", "map", "stream")
+KINDS = ("run", "map", "stream", "tasks")
 LANES = 60
 PATIENCE = 120  # seconds that a child may take
 
@@ -39,6 +39,15 @@ def wander(key, n):
         x = 3.9 * x * (1 - x) + 1e-3 * jax.random.uniform(sub)
         x = jnp.clip(x, 0.01, 0.99)
     return x + (wander(key, n // 2) if n > 3 else 0.0)
+
+
+@pcbatch.batch(fork="always")
+def split(key, n):
+    """Two calls side by side, each with draws of its own."""
+    if n <= 1:
+        return jax.random.uniform(key)
+    left, right = jax.random.split(key)
+    return 0.7 * split(left, n - 2) + jnp.sin(split(right, n - 1))
 
 
 def arguments() -> tuple[Any, ...]:
@@ -58,6 +67,9 @@ def compute(kind: str, path: Path | None = None) -> np.ndarray:
     match kind:
         case "run":
             result = wander.run(*arguments(), **kept)
+        case "tasks":
+            keys, ns = arguments()
+            result = split.run(keys, ns // 100 + 4, **kept)
         case "map":
             result = wander.map(*arguments(), lanes=16, **kept)
         case _:

@@ -9,6 +9,7 @@ from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.def_use import AnyOp
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.tasks import TaskOp, TaskProgram
 
 
 def block_infos(program: StackProgram) -> tuple[BlockStats, ...]:
@@ -21,8 +22,14 @@ def cfg_block_infos(program: CfgProgram) -> tuple[BlockStats, ...]:
     return tuple(_info(f"{f.name}:{block.label}", f.name, block.ops) for f in program.functions for block in f.blocks)
 
 
-def _info(label: str, function: str, ops: Sequence[AnyOp]) -> BlockStats:
-    lines = sorted({op.loc.line for op in ops if op.loc is not None})
+def task_block_infos(program: TaskProgram) -> tuple[BlockStats, ...]:
+    """The functions and lines that every block of a task program comes from."""
+    return tuple(_info(block.label, block.function, block.ops) for block in program.blocks)
+
+
+def _info(label: str, function: str, ops: Sequence[AnyOp | TaskOp]) -> BlockStats:
+    locs = (getattr(op, "loc", None) for op in ops)
+    lines = sorted({loc.line for loc in locs if loc is not None})
     texts = tuple(op.expr.text for op in ops if isinstance(op, Prim))
     sources = tuple(op.expr.written for op in ops if isinstance(op, Prim) and op.expr.written is not None)
     return BlockStats(label, function, tuple(lines), texts, sources=sources)

@@ -81,7 +81,7 @@ def _executable(stages: Stages, options: Options, shared: frozenset[str]) -> tup
     if learned is not None and fingerprint.of_tasks(program) != learned.blocks:
         learned = None  # other blocks of the same source
     limit = memory.share_of_device() if options.memory is None else options.memory
-    chosen = TaskOptions(limit=limit, for_one=pays.for_one, policy=learned)
+    chosen = TaskOptions(limit=limit, stats=options.stats, for_one=pays.for_one, policy=learned)
     return TaskExecutable(program, chosen), pays.reason
 
 
@@ -94,7 +94,7 @@ def _against(options: Options) -> str | None:
             return f"the option `{option}` is for lanes"
     if options.schedule != "auto" and not (isinstance(options.schedule, Learned) and options.schedule.machine == TASKS):
         return "the option `schedule` is for lanes"
-    return "the option `stats` counts visits of lanes" if options.stats else None
+    return None
 
 
 def _shared_leaves(stages: Stages, cfg: CfgProgram, shared: frozenset[str]) -> frozenset[str]:

@@ -29,6 +29,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.cfg_passes import (
     auto_inline,
+    clone_shared,
     copy_propagation,
     dead_code,
     enter_loops,
@@ -47,7 +48,8 @@ from pcbatch.lowering.cfg_passes import (
     wrap_entry,
 )
 from pcbatch.lowering.diagnose import check_ownership, check_types
-from pcbatch.lowering.jaxpr_passes import rng_by_lane, unroll_threefry
+from pcbatch.lowering.jaxpr_passes import fuse_products, rng_by_lane, unroll_threefry
+from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes import (
     block_layout,
     hoist_uniform,
@@ -231,7 +233,10 @@ def _compile(
     optimised = cfg
     for run in CFG_PASSES:
         optimised = _after(optimised, run(optimised), run.__module__)
-    inlined = _inlined(optimised)
+    cloned = optimised
+    if args is not None and runs("clone_shared"):
+        cloned = _after(optimised, clone_shared.run(optimised, shared_leaves), "clone_shared")
+    inlined = _inlined(cloned)
     stack = checked(storage_classes.run(lower_calls.run(inlined)), "lower_calls")
     qualified = _qualified(cfg, stack, shared_leaves)
     opened, captures = lift_captures.run(stack)
@@ -239,6 +244,8 @@ def _compile(
     # Decided on the program as it was before reordering, and once: the estimate may depend on the order.
     schedule = block_layout.choose_schedule(opt) if schedule == "auto" else schedule
     opt = checked(block_layout.run(opt, schedule), "order")
+    if runs("fuse_products"):
+        opt = _after(opt, fuse_products.run(opt), "fuse_products")
     # Last, because it makes draws look more expensive than they are. It changes only the jaxprs of primitives.
     for draws in (unroll_threefry, rng_by_lane):
         optimised, opt = draws.run_cfg(optimised), draws.run(opt)
@@ -351,8 +358,11 @@ def _qualified(cfg: CfgProgram, stack: StackProgram, leaves: frozenset[str]) -> 
 
 
 def _optimise(program: StackProgram, shared_params: frozenset[str]) -> StackProgram:
-    program = checked(storage_classes.run(hoist_uniform.run(program, shared_params)), "shared")
+    shared = shared_params if runs("hoist_uniform") else frozenset[str]()
+    program = checked(storage_classes.run(hoist_uniform.run(program, shared)), "shared")
     for run in STACK_PASSES:
+        if run is superblocks.run and not runs("superblocks"):
+            continue
         program = _after(program, storage_classes.run(run(program)), f"{run.__module__}.{run.__name__}")
     return program
 

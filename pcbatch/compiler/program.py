@@ -19,7 +19,7 @@ from pcbatch.call.describe_lane import describe_lane
 from pcbatch.call.out_axes import move_lane_axis
 from pcbatch.call.placement import is_default, placement_of, without_explicit_axes
 from pcbatch.call.results import BlockStats, Result, Stats
-from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
+from pcbatch.compiler.block_infos import block_infos, cfg_block_infos, task_block_infos
 from pcbatch.compiler.executable import Executable
 from pcbatch.compiler.fork import NOT_FORKED, Forked, forked
 from pcbatch.compiler.jax_errors import ErrorMapper
@@ -120,6 +120,11 @@ class Program:
         return self.executable.tasks if isinstance(self.executable, PcExecutable) else None
 
     @property
+    def all_infos(self) -> tuple[BlockStats, ...]:
+        """Where every block of lanes comes from, and then every block of tasks, if there are any."""
+        return self.infos if self.tasks is None else (*self.infos, *task_block_infos(self.tasks.program))
+
+    @property
     def capacity(self) -> int:
         """The elements that containers of a lane have room for, unless their size is that of an argument."""
         return self.recompile.capacity
@@ -186,6 +191,10 @@ class Program:
 
         return self._execute(given, where, run)
 
+    def runs_tasks(self, given: Arguments, mesh: Devices) -> bool:
+        """Whether a call outside traces runs by tasks, on one device."""
+        return bool(given.lanes) and self._tasks_for(given) is not None and self.placed(given, mesh) is None
+
     def _tasks_for(self, given: Arguments) -> TaskExecutable | None:
         """The executable of tasks, if it is to run a call outside traces."""
         return self.tasks if self.tasks is not None and self.tasks.takes(min(given.lanes, CHUNK)) else None
@@ -224,13 +233,8 @@ class Program:
 
         def run(args: Any) -> RawResult:
             program = self._operation(args)
-            if (
-                program is None
-                and lanes is None
-                and self.tasks is not None
-                and self.tasks.takes(min(given.lanes, CHUNK))
-            ):
-                return self._run_tasks(self.tasks, args, given, where)
+            if program is None and lanes is None and (tasks := self._tasks_for(given)) is not None:
+                return self._run_tasks(tasks, args, given, where)
             if program is None:
                 return self.executable.map(args, given.lanes, lanes, without_explicit_axes(where))
             width = lanes or program.executable.costs.stream_lanes(LaneSharding(where, given.lanes).each)
@@ -334,7 +338,8 @@ class Program:
         """Return the `Result` that users get of a run."""
         visits, active, offered = outcome.counts or (None, None, None)
         known = None if is_symbolic(lanes) else lanes
-        stats = Stats(outcome.trips, visits, active, offered, known, self.infos)
+        by_tasks = visits is not None and len(visits) > len(self.infos)
+        stats = Stats(outcome.trips, visits, active, offered, known, self.all_infos if by_tasks else self.infos)
         return Result(self.value(outcome, given), outcome.status, stats)
 
 

@@ -326,12 +326,11 @@ def _same(
     dsts, wanted = (op.dsts, _types(program, op)) if isinstance(op, Spawn) else (op, program.types)
     if len(values) != len(dsts):
         return [Fault(rule, where, f"{len(values)} values are {what}, not {len(dsts)}")]
-    pairs = zip(values, dsts, strict=True)
-    return [fault for a, b in pairs for fault in agree(b, a, wanted, program.types, where, rule)]
+    return [f for a, b in zip(values, dsts, strict=True) for f in agree(b, a, wanted, program.types, where, rule)]
 
 
 def _types(program: TaskProgram, op: Spawn) -> Mapping[str, ArrayType | None]:
-    """The types of the values that an operation puts to its destinations."""
+    """The types of the values that an operation puts to its destinations: of arrays, or of their rows."""
     if op.row is None:
         return program.types
     return {v: row_type(t) if (t := program.types.get(v)) is not None and t.shape else None for v in op.dsts}

@@ -18,6 +18,7 @@ from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import bars, number, ranges, shortened, table
 from pcbatch.report.profile_source import SourceLines, source_lines
+from pcbatch.report.profile_tasks import ProfiledTasks, profiled_tasks
 from pcbatch.report.schedule import BlockPlan, Explanation, explain_call
 from pcbatch.runtime.sharding.lane_sharding import Devices
 from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
@@ -228,6 +229,8 @@ def profile_call(name: str, compiled: Program, given: Arguments, lanes: int | No
     if is_tracing(compiled.args(given)):
         help = "call it outside of `jax.jit` and other transformations"
         raise usage("PCB421", "`profile` runs the program, and cannot be traced", help=help)
+    if lanes is None and compiled.runs_tasks(given, mesh):
+        return _of_tasks(profiled_tasks(name, compiled, given), given)
     streamed = lanes is not None and given.lanes > 0
 
     def run(program: Program) -> RawResult:
@@ -246,7 +249,20 @@ def profile_of(plan: Explanation, line: tuple[Any, Any, Any, Any], result: Resul
     """Make the profile of a run of its record over time, `RawResult.line`."""
     *record, trips_of_devices = (np.asarray(part) for part in line)
     trips = int(trips_of_devices.max())  # devices run side by side
-    timeline = _merged(trips, *record)
+    return _profile(plan, _merged(trips, *record), result, source)
+
+
+def _of_tasks(found: ProfiledTasks, given: Arguments) -> Profile:
+    """Make the profile of a run by tasks."""
+    record, result = found.record, found.program.result(found.raw, given.lanes, given)
+    visits, active, offered = (record.counts[..., k] for k in range(3))
+    span = int(max(1, *record.trips, 1))
+    timeline = Timeline(span, record.trips, record.live, record.trips * given.lanes, visits, active, offered)
+    return _profile(found.plan, timeline, result, found.source)
+
+
+def _profile(plan: Explanation, timeline: Timeline, result: Result, source: SourceLines) -> Profile:
+    trips = int(timeline.trips.sum())
     totals = zip(
         plan.rows, *(part.sum(axis=0) for part in (timeline.visits, timeline.active, timeline.offered)), strict=True
     )

@@ -41,10 +41,14 @@ class SourceLines:
     excerpts: tuple[Excerpt, ...]
 
 
-def source_lines(program: StackProgram) -> SourceLines:
-    """The lines of an optimised program. Files come in the order in which the blocks name them."""
-    types = {v: var.type for v, var in program.vars.items()}
-    spots = tuple(tuple(_spots(block, types)) for block in program.blocks)
+def source_lines(*programs: StackProgram) -> SourceLines:
+    """The lines of optimised programs, one after the other. Files come in the order in which the blocks name them."""
+    types = [{v: var.type for v, var in program.vars.items()} for program in programs]
+    spots = tuple(
+        tuple(_spots(block, of_program))
+        for program, of_program in zip(programs, types, strict=True)
+        for block in program.blocks
+    )
     files: dict[str, set[int]] = {}
     for spot in (spot for of_block in spots for spot in of_block):
         files.setdefault(spot.file, set()).add(spot.line)

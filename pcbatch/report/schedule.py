@@ -11,7 +11,7 @@ from pcbatch.call.results import BlockStats
 from pcbatch.compiler.program import Program
 from pcbatch.diagnostics.tables import number, ranges, shortened, table, time
 from pcbatch.ir.ops import Prim
-from pcbatch.ir.stack import StackBlock
+from pcbatch.ir.stack import StackBlock, Storage
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.tasks.qualify import NO_RECURSION
 from pcbatch.options import Dense, Mode
@@ -24,6 +24,7 @@ from pcbatch.runtime.vm.machine import Machine
 from pcbatch.runtime.vm.policies import FAIR, is_ours
 
 TEXT = 44  # characters of a block's text
+SHOWN = 64  # elements of a shared value from which on it is named
 OTHER_BLOCKS = "the schedule was learned for other blocks of this function: learn it again with inputs of these types"
 
 
@@ -76,6 +77,7 @@ class Explanation:
         map_lanes: the lanes that `f.map` would use for many inputs.
         rows: the plan of each block, in order of the program.
         along: a line for each function without a decorator that is compiled along, with the reason.
+        shared: the large values that all lanes share, of which there is one.
         calls: with the option `fork`, whether independent calls run side by side, and why not.
 
     Example:
@@ -98,6 +100,7 @@ class Explanation:
     rows: tuple[BlockPlan, ...] = field(repr=False)
     along: tuple[str, ...] = ()
     calls: str = ""
+    shared: tuple[str, ...] = ()
 
     @property
     def expensive(self) -> tuple[str, ...]:
@@ -123,6 +126,7 @@ class Explanation:
             f"  map      {self.map_lanes} lanes for many inputs",
             *(f"  along    {line}" for line in self.along),
             *([f"  calls    {self.calls}"] if self.calls else []),
+            *([f"  shared   {', '.join(self.shared)}"] if self.shared else []),
             "",
             self._table(),
         ]
@@ -170,7 +174,15 @@ def explain_call(
     if isinstance(compiled.options.schedule, Learned) and not _learned_for_tasks(compiled):
         if not isinstance(executable.machine.schedule, Learned):
             explained = replace(explained, reason=OTHER_BLOCKS)
-    return replace(explained, along=tuple(map(str, compiled.stages.along)), calls=_calls(compiled))
+    along = tuple(map(str, compiled.stages.along))
+    return replace(explained, along=along, calls=_calls(compiled), shared=_shared(compiled))
+
+
+def _shared(compiled: Program) -> tuple[str, ...]:
+    """The values of some size that all lanes share, those that passes have put together included."""
+    variables = compiled.stages.opt.vars.items()
+    shared = [(v, var.type) for v, var in variables if var.storage is Storage.SHARED]
+    return tuple(f"{v}: {type_}" for v, type_ in shared if type_ is not None and type_.size >= SHOWN)
 
 
 def _calls(compiled: Program) -> str:
@@ -209,7 +221,7 @@ def _explain(
             label=info.label,
             function=info.function,
             lines=info.lines,
-            text=_most_expensive_text(code.block),
+            text=most_expensive_text(code.block),
             lane_ns=block.lane,
             dense_ns=block.dense(lanes),
             visits=block.often,
@@ -234,7 +246,7 @@ def _choices(machine: Machine, costs: Costs, lanes: int) -> tuple[tuple[Mode, st
     return ((Dense(), f"`{machine.emitter.name}` computes all lanes"),) * len(costs.blocks)
 
 
-def _most_expensive_text(block: StackBlock) -> str:
+def most_expensive_text(block: StackBlock) -> str:
     """The source of the most expensive primitive; the shortest of several."""
     texts = [(op_cost(op), -len(op.expr.text), op.expr.text) for op in block.ops if isinstance(op, Prim)]
     return max(texts, default=(0.0, 0, ""))[2]

@@ -17,10 +17,11 @@ import jax
 import numpy as np
 
 from pcbatch.call.arguments import Arguments
-from pcbatch.compiler.pipeline import show
 from pcbatch.compiler.program import Program
 from pcbatch.ir.ops import Prim
+from pcbatch.ir.printer import print_program
 from pcbatch.ir.stack import StackProgram
+from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.pytree import flatten
@@ -29,9 +30,9 @@ from pcbatch.lowering.typing.trace import JaxprFn, is_key_array
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def of_program(program: StackProgram) -> str:
+def of_program(program: StackProgram | TaskProgram) -> str:
     """Return a digest of all that decides what a lane computes, and how its state is laid out."""
-    digest = hashlib.sha256(show(program, "text").encode())
+    digest = hashlib.sha256(print_program(program).encode())
     for op in [*program.prologue, *(op for block in program.blocks for op in block.ops)]:
         if isinstance(op, Prim) and isinstance(op.expr.fn, JaxprFn):
             digest.update(ADDRESS.sub("", str(op.expr.fn.closed.jaxpr)).encode())
@@ -42,6 +43,12 @@ def of_program(program: StackProgram) -> str:
 def of_compiled(compiled: Program) -> str:
     """Return what identifies a program and the layout of its state."""
     return f"{of_program(compiled.stages.opt)} {compiled.options.max_steps} {compiled.options.stats}"
+
+
+def of_tasks(compiled: Program) -> str | None:
+    """Return what identifies the program of tasks, and the layout of its state; None if there is none."""
+    tasks = compiled.tasks
+    return None if tasks is None else f"{of_program(tasks.program)} {tasks.options.stats}"
 
 
 def of_arguments(given: Arguments) -> str:

@@ -25,7 +25,7 @@ from pcbatch.runs.run_handle import Machine, checkpointing, traced
 from pcbatch.runs.run_options import RunOptions, deadline
 from pcbatch.runtime.execute.executor import PcExecutable
 from pcbatch.runtime.execute.host_loop import HostLoop, TripBudget
-from pcbatch.runtime.execute.run_state import begin, like
+from pcbatch.runtime.execute.run_kinds import begin, like
 from pcbatch.runtime.local_strategy.executor import needs_pc
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding
@@ -215,6 +215,10 @@ def restored(
     digest = about["arguments"]
     if about["shape"] is None:
         return Machine(name, compiled, given, None, digest)
+    if "tasks" in about["shape"] and about.get("tasks") != fingerprint.of_tasks(compiled):
+        note = "its calls ran side by side (the option `fork`), and the program of these calls is "
+        note += "another one" if compiled.tasks is not None else "not there: `fork`, or another option, leaves it out"
+        raise refused(path, "was written by another program", note)
     types = like(executable, compiled.args(given), given.lanes, mesh, about["shape"])
     if not types.fits(arrays):
         raise checkpoint_file.unreadable(path, "its arrays are not those of such a state")

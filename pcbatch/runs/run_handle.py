@@ -8,61 +8,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-import numpy as np
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.results import Result
 from pcbatch.call.usage import usage
 from pcbatch.compiler import growth
 from pcbatch.compiler.program import Program
-from pcbatch.diagnostics.diagnostic import Loc
-from pcbatch.diagnostics.tables import ranges, table
+from pcbatch.diagnostics.tables import ranges
 from pcbatch.errors import TooLargeError, UsageError
 from pcbatch.runs import checkpoint_file, fingerprint
 from pcbatch.runs.checkpoint_header import header
 from pcbatch.runs.interrupts import Interrupted, interruptible
+from pcbatch.runs.places import Places, places_of
 from pcbatch.runs.progress import reporting
 from pcbatch.runs.run_options import deadline, whole_number
 from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts, TripBudget
-from pcbatch.runtime.execute.run_state import QueueRun, RunState, begin, shape_of
+from pcbatch.runtime.execute.run_kinds import begin, shape_of
+from pcbatch.runtime.execute.run_state import QueueRun, RunState
 from pcbatch.runtime.execute.state_arrays import named
 from pcbatch.runtime.sharding.ambient_mesh import run_without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, is_tracing
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A block where lanes still run.
-
-    Attributes:
-        label: the label of the block.
-        function: the function that it comes from.
-        file: the name of the file, without folders.
-        lines: the lines of the file.
-        lanes: the number of lanes that wait for it.
-        sample: the number of the input that one of them runs.
-    """
-
-    label: str
-    function: str
-    file: str
-    lines: tuple[int, ...]
-    lanes: int
-    sample: int
-
-
-class Places(tuple[Place, ...]):
-    """The blocks where lanes still run, those with most lanes first; printed as a table."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        if not self:
-            return "no lane runs"
-        rows = [(p.label, p.function, f"{p.file}:{ranges(p.lines)}", str(p.lanes), str(p.sample)) for p in self]
-        return table(("block", "function", "lines", "lanes", "for example"), rows, ("lanes", "for example"))
-
-    __repr__ = __str__
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -244,18 +209,14 @@ class Machine:
         return RunProgress(counts.finished, inputs, running, counts.waiting, counts.trips, share, self.where())
 
     def where(self) -> Places:
-        """Return the blocks where lanes still run, with their lines, how many lanes wait for each, and one of them."""
+        """Return the blocks where lanes still run, with their lines, how many lanes wait for each, and one of them.
+
+        Of a run whose calls run side by side, the blocks of tasks, and how many of these wait for each.
+        """
         state = self._usable()
         if state is None or state.ended:
             return Places()
-        pc, inputs = state.running()
-        places = []
-        for block, first, count in zip(*np.unique(pc, return_index=True, return_counts=True), strict=True):
-            info, site = self._compiled.infos[block], self._compiled.where(int(block), None)
-            lines = info.lines or (() if site.loc is None else (site.loc.line,))
-            file = _file(site.loc)
-            places.append(Place(info.label, info.function, file, lines, int(count), int(inputs[first])))
-        return Places(sorted(places, key=lambda place: -place.lanes))
+        return places_of(self._compiled, state)
 
     def save(self, path: Any) -> None:
         """Write a checkpoint, all or nothing; `f.load(path)` reads it, in another process too.
@@ -283,6 +244,7 @@ class Machine:
             "devices": 1 if state is None else state.sharding.devices,
             "arguments": known._digest,
             "shape": shape,
+            **({} if shape is None or "tasks" not in shape else {"tasks": fingerprint.of_tasks(self._compiled)}),
         }
         keep(path, about, {} if state is None else named(state.state))
 
@@ -338,10 +300,6 @@ def checkpointing(path: Any) -> Callable[[Any], None]:
         snapshot().write(path, checkpoint_file.write_if_possible)
 
     return keep
-
-
-def _file(loc: Loc | None) -> str:
-    return "" if loc is None else loc.file.replace("\\", "/").rpartition("/")[2]
 
 
 @contextmanager

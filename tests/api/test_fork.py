@@ -131,7 +131,7 @@ def test_quicksort() -> None:
         (chain, {}, "no two of its calls are ever independent"),
         (shown, {}, "`shown` prints"),
         (pairs, {"max_depth": 9}, "the option `max_depth` is for lanes"),
-        (pairs, {"stats": True}, "counts visits of lanes"),
+        (pairs, {"max_steps": 9999}, "the option `max_steps` is for lanes"),
         (pairs, {"strategy": "local"}, "the strategy is 'local'"),
     ],
 )

@@ -128,7 +128,7 @@ class TestModel:
     def test_as_many_leaf_visits_as_the_largest_tree_has_leaves(self):
         """Lanes at the same place of the recursion run together, however deep each is."""
         of = trees()
-        result = model.sentiment.with_options(stats=True).run(weights(), of)
+        result = model.sentiment.with_options(stats=True, fork="never").run(weights(), of)
         most = int((of.nodes().max() + 1) // 2)
         assert most <= int(result.stats.visits("leaf(")) < 2 * most
 

@@ -121,3 +121,45 @@ def test_fewer_frames_are_needed_and_messages_are_the_same() -> None:
         f(jnp.array([1, -4]))
     assert "assert n >= 0" in str(info.value) and "1 (n=-4" in str(info.value)
     assert "-4 is negative" in str(info.value)
+
+
+WEIGHTS = """pcir 1 cfg
+func @f(a: f32[32,32], b: f32[32,32], n: i32[]) -> (y: i32[]) {
+  x: i32[]
+  z: i32[]
+bb0:
+  ASSIGN
+  x = call @rnn(a, n)
+  z = call @rnn(OTHER, x)
+  y = z
+  return
+}
+
+func @rnn(w: f32[32,32], n: i32[]) -> (y: i32[]) {
+  t: bool[]
+bb0:
+  y = n
+  jump bb1
+bb1:
+  t = { y > 3 + w[0, 0].astype(jnp.int32) }
+  branch t, bb2, return
+bb2:
+  y = { y // 2 }
+  jump bb1
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "assign", "left"),
+    [("b", "", ["f"]), ("a", "", ["f", "rnn"]), ("b", "b = a", ["f", "rnn"])],
+    ids=["each its own", "the same", "assigned"],
+)
+def test_functions_with_large_constants_of_each_call_are_copied(other, assign, left):
+    text = WEIGHTS.replace("OTHER", other).replace("  ASSIGN\n", f"  {assign}\n" if assign else "")
+    old = typed(cfg(text))
+    new = auto_inline.run(old)
+    assert verify(new) == (), print_program(new)
+    assert [function.name for function in new.functions] == left
+    weights = jnp.zeros((32, 32)), jnp.ones((32, 32))
+    assert interpret_cfg(new, [*weights, 20])[0] == interpret_cfg(old, [*weights, 20])[0]

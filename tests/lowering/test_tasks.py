@@ -341,7 +341,7 @@ def test_floats_are_added_in_the_order_of_the_source() -> None:
 def test_constants_are_parameters_that_every_call_passes_on() -> None:
     """One that a call changes is none, nor one that the function assigns."""
     found = constants(cfg(QUEENS))
-    assert found == {("queens", "board"): "board"}
+    assert found == {("queens", "board"): ("queens", "board")}
 
 
 def test_calls_are_waited_for_where_a_result_is_read() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pcbatch.ir.ops import Fail
-from pcbatch.ir.tasks import Finish, TaskBlock, TaskFork, TaskProgram
+from pcbatch.ir.tasks import Finish, OpenFrame, Spawn, Start, TaskBlock, TaskFork, TaskProgram
 from pcbatch.ir.verifier import verify
 from pcbatch.runtime.tasks import TaskExecutable, TaskOptions, lists, sizes, state
 from pcbatch.runtime.tasks.reading import Machine
@@ -164,6 +164,49 @@ def test_examples_of_tasks_that_fail_are_told() -> None:
     executable = TaskExecutable(TaskProgram("bb0", ("n",), ("n",), types, (), (), blocks))
     for _ in range(2):
         assert executable.run({"n": N}, 7).unfinished.tolist() == [n >= 2 for n in N.tolist()]
+
+
+def siblings() -> TaskProgram:
+    """`f(n) = g(n) + h(n)`: g fails for n >= 7; h recurs n times, or for ever, with a frame for each, for n >= 7."""
+    t = programs.Types(n=programs.I32, m=programs.I32, k=programs.I32, a=programs.I32, b=programs.I32)
+    t |= {"p": programs.I32, "q": programs.I32}
+    jump, sync = programs.jump, programs.sync
+
+    def start(label: str, **args: str) -> Start:
+        return Start(label, tuple(args.items()))
+
+    f = TaskBlock(
+        "f", ("n",), (OpenFrame(), Spawn(("a",), start("g", m="n")), Spawn(("b",), start("h", k="n"))), sync("f2")
+    )
+    f2 = TaskBlock("f2", ("a", "b"), (t.prim("r", "a b", lambda a, b: a + b),), Finish(("r",)), joins=True)
+    bad = t.prim("c", "m", lambda m: m >= 7)
+    g = TaskBlock("g", ("m",), (bad,), TaskFork("c", jump("g1"), jump("g2", "m")))
+    g1 = TaskBlock("g1", (), (), Fail("error", "ValueError"))
+    g2 = TaskBlock("g2", ("m",), (t.prim("u", "m", lambda m: m + 1),), Finish(("u",)))
+    h = TaskBlock("h", ("k",), (t.prim("d", "k", lambda k: k <= 0),), TaskFork("d", jump("h1"), jump("h2", "k")))
+    h1 = TaskBlock("h1", (), (t.prim("one", "", lambda: jnp.int32(1)),), Finish(("one",)))
+    less = t.prim("x", "k", lambda k: jnp.where(k >= 7, k, k - 1))
+    two = (Spawn(("p",), start("h", k="x")), Spawn(("q",), start("h", k="x")))
+    h2 = TaskBlock("h2", ("k",), (less, OpenFrame(), *two), sync("h3"))
+    h3 = TaskBlock("h3", ("p", "q"), (t.prim("s", "p q", lambda p, q: p + q),), Finish(("s",)), joins=True)
+    return TaskProgram("f", ("n",), ("r",), t, (), (), (f, f2, g, g1, g2, h, h1, h2, h3))
+
+
+@every_size
+@pytest.mark.parametrize("n", [[3, 9, 6, 8, 0, 5], [9], [7, 7], [2]])
+def test_siblings_of_what_has_failed_do_not_keep_others_waiting(n: list[int], options: Sized) -> None:
+    """All others get their results, and what a failed example had taken is there again."""
+    program = siblings()
+    assert verify(program) == ()
+    executable = TaskExecutable(program, TaskOptions(**{**options, "frames": 40}))
+    for _ in range(2):
+        out = executable.run({"n": np.array(n, np.int32)}, len(n))
+        assert out.unfinished.tolist() == [k >= 7 for k in n]
+        found = np.asarray(out.raw.values[0])
+        assert [int(found[i]) for i, k in enumerate(n) if k < 7] == [k + 1 + 2**k for k in n if k < 7]
+    args = {"n": jnp.array(n, jnp.int32)}
+    _, unfinished = jax.jit(lambda args: executable.run_traced(args, len(n)))(args)
+    assert len(n) == 1 or options is not WIDE or unfinished.tolist() == [k >= 7 for k in n]
 
 
 def test_a_machine_of_large_results_begins_small() -> None:

@@ -4,8 +4,9 @@ before:  func @f(x): y = call @half(x); return        after:  func @f(x): half.x
          func @half(x): r = { x / 2 }; return                             y = half.r; return
 
 Functions that are recursive, directly or through others, stay: for their calls a lane has a stack. Callees come first,
-so that a function is judged together with what was inlined into it. A body that is called once moves; one that is
-called more often is copied only if it costs less than a trip, because lanes in two copies of it do not run together.
+so that a function is judged together with what was inlined into it. A body that is called once moves. One that is
+called more often is copied only if it costs less than a trip, because lanes in two copies of it do not run together; or
+if each call gives it large constants of its own (`analysis.own_constants`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import replace
 from pcbatch.ir.callgraph import recursive, sccs
 from pcbatch.ir.cfg import Call, CfgProgram, Function
 from pcbatch.ir.loops import loops
+from pcbatch.lowering.analysis import own_constants
 from pcbatch.lowering.analysis.cost import op_cost
 from pcbatch.lowering.cfg_passes.inline import Inliner
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
@@ -30,6 +32,7 @@ def run(program: CfgProgram) -> CfgProgram:
     never_inlined = recursive(program) | {program.entry}
     sites = Counter(op.func for f in program.functions for b in f.blocks for op in b.ops if isinstance(op, Call))
     functions = {f.name: f for f in program.functions}
+    copied = own_constants.functions(program) - never_inlined
     inlined: dict[str, Function] = {}
     grown: dict[str, Function] = {}
     for name in (name for component in sccs(program) for name in component):
@@ -39,7 +42,7 @@ def run(program: CfgProgram) -> CfgProgram:
             continue
         new = Inliner(function, inlined).run()
         grown[name] = replace(new, blocks=drop_unreachable(new.blocks))  # a callee may never return
-        if name not in never_inlined and _small(grown[name], sites[name]):
+        if name in copied or (name not in never_inlined and _small(grown[name], sites[name])):
             inlined[name] = grown[name]
     remaining = tuple(grown[f.name] for f in program.functions if f.name not in inlined)
     return program if remaining == program.functions else replace(program, functions=remaining)

@@ -54,7 +54,9 @@ class Rewrite:
             return op
         fn = op.expr.fn
         closed = self.inner(fn.closed)
-        return op if closed is fn.closed else replace(op, expr=replace(op.expr, fn=JaxprFn(closed, fn.casts)))
+        if closed is fn.closed:
+            return op
+        return replace(op, expr=replace(op.expr, fn=JaxprFn(closed, fn.casts, fn.beside_product)))
 
     def inner(self, value: Any) -> Any:
         """Rewrite the jaxprs in the value of a parameter of an equation: a jaxpr, a tuple of them, or neither."""

@@ -47,9 +47,10 @@ from pcbatch.ir.tasks import (
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.cfg_passes.flatten import constant, no_value
 from pcbatch.lowering.cfg_passes.inline import identifier
+from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.stack_passes.lower_calls import tail_call
 from pcbatch.lowering.stack_passes.parallel_moves import Fresh
-from pcbatch.lowering.tasks.constants import Local, constants
+from pcbatch.lowering.tasks.constants import Local, constants, shared_values
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, waits
 from pcbatch.lowering.tasks.stored_results import Store, stored_results
@@ -100,7 +101,9 @@ class _Lowering:
             for f in program.functions
             for v in (*f.types, *f.params, *f.results)
         }
-        self.roots = {local: self.names[program.entry, root] for local, root in constants(program).items()}
+        hoists = runs("shared_values")
+        roots, self.ahead = shared_values(program, shared) if hoists else (constants(program), [])
+        self.roots = {local: self.names[root] for local, root in roots.items()}
         self.shared = frozenset(self.names[program.entry, p] for p in shared)
         self.tails = {f.name: frozenset(_tails(f, self.functions)) for f in program.functions}
         linear = linear_calls(program)
@@ -151,16 +154,23 @@ class _Lowering:
         types |= {new: types.get(origin) for new, origin in self.fresh.origins.items()}
         params = tuple(self.names[entry.name, p] for p in entry.params)
         rooted = set(self.roots.values())
+        ahead = tuple(self._ahead(f, op) for f, op in self.ahead)
         return TaskProgram(
             entry=f"{entry.name}.{entry.blocks[0].label}",
             params=params,
             results=tuple(self.names[entry.name, r] for r in entry.results),
             types=types,
             constants=tuple(p for p in params if p in rooted and p not in self.shared),
-            shared=tuple(p for p in params if p in rooted and p in self.shared),
+            shared=(*(p for p in params if p in rooted and p in self.shared), *(v for op in ahead for v in op.dsts)),
             blocks=blocks,
+            prologue=ahead,
             sums=self.sums,
         )
+
+    def _ahead(self, function: str, op: Prim) -> Prim:
+        """An operation of the prologue, by the names of the program."""
+        read = rename_reads(op, lambda v: self.roots[function, v])
+        return rename_writes(read, lambda v: self.names[function, v])
 
 
 def _calls_after(function: Function, sites: Iterable[Site]) -> bool:

@@ -7,6 +7,8 @@ from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.printer import print_program
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.verifier import verify
+from pcbatch.lowering.jaxpr_passes import fuse_products
+from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.tasks import (
     constant_parameters,
     dead_parameters,
@@ -42,7 +44,7 @@ def run(program: CfgProgram, shared: frozenset[str] = frozenset()) -> TaskProgra
     for run_pass in PASSES:
         new = run_pass(tasks)
         tasks = tasks if new == tasks else checked(new, run_pass.__module__)
-    return tasks
+    return checked(fuse_products.run_tasks(tasks), "fuse_products") if runs("fuse_products") else tasks
 
 
 def checked(program: TaskProgram, name: str) -> TaskProgram:

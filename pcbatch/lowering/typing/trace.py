@@ -98,11 +98,15 @@ class Traced:
 class JaxprFn:
     """A jaxpr as the `fn` of an `Expr`: takes leaves, gives one value or a tuple of values.
 
-    `casts` gives the type of each result when it differs from what the jaxpr gives.
+    `casts` gives the type of each result when it differs from what the jaxpr gives. `beside_product`: whether it is a
+    part of a primitive whose matrix products are others now, so that its operands lie as theirs do.
     """
 
-    def __init__(self, closed: jex.ClosedJaxpr, casts: Sequence[ArrayType | None]) -> None:
+    def __init__(
+        self, closed: jex.ClosedJaxpr, casts: Sequence[ArrayType | None], beside_product: bool = False
+    ) -> None:
         self.closed = closed
+        self.beside_product = beside_product
         self.casts = tuple(casts)
         self._run = jex.jaxpr_as_fun(closed)
 

@@ -33,6 +33,7 @@ from pcbatch.runtime.execute.where_stopped import where_stopped
 from pcbatch.runtime.sharding.lane_sharding import Devices, LaneSharding, ShardedArguments
 from pcbatch.runtime.tasks import TaskExecutable
 from pcbatch.runtime.tasks.devices import DeviceTasks
+from pcbatch.runtime.tasks.fallback import counted
 from pcbatch.runtime.vm import layout
 from pcbatch.runtime.vm.lane_window import lane_mask
 from pcbatch.runtime.vm.machine import Machine, State
@@ -75,6 +76,7 @@ class PcExecutable:
     tapes: dict[Any, tuple[int, ...]] = field(default_factory=dict)
     _smooth: Machine | None = None
     _profiling: PcExecutable | None = None
+    _counting: PcExecutable | None = None
     _paces: dict[Any, TripBudget] = field(default_factory=dict)
     _task_devices: dict[Devices, DeviceTasks] = field(default_factory=dict)
 
@@ -118,6 +120,15 @@ class PcExecutable:
         if self._profiling is None:
             self._profiling = PcExecutable(self.program, self.options, self.schedule, self.static_depth, timed=True)
         return self._profiling
+
+    def counting(self) -> PcExecutable:
+        """An executable of the same program that counts the visits of tasks and lanes, for profiles."""
+        if self._counting is None:
+            assert self.tasks is not None
+            tasks = TaskExecutable(self.tasks.program, replace(self.tasks.options, stats=True))
+            options = replace(self.options, stats=True)
+            self._counting = PcExecutable(self.program, options, self.schedule, self.static_depth, tasks=tasks)
+        return self._counting
 
     # Ways to run it
 
@@ -176,7 +187,8 @@ class PcExecutable:
             jnp.where(lane_mask(todo, again), again, done)
             for done, again in zip(by_tasks.values, out.values, strict=True)
         )
-        return replace(out, values=values, trips=by_tasks.trips + out.trips)
+        counts = counted(by_tasks.counts, out.counts, self.machine.layout.exit)
+        return replace(out, values=values, trips=by_tasks.trips + out.trips, counts=counts)
 
     def named(self, tasks: TaskExecutable) -> dict[str, str]:
         """The parameters of a program of tasks, each with its name here."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.runtime.tasks.executable import Outcome
+from pcbatch.runtime.vm import wide_counters
 
 CHUNK = 4096  # examples; more side by side gain nothing, and each needs frames
 
@@ -47,4 +49,7 @@ def _joined(outcomes: list[Outcome], lanes: int) -> Outcome:
     status, pc = (jnp.concatenate([getattr(raw, name) for raw in raws])[:lanes] for name in ("status", "pc"))
     trips = sum((raw.trips for raw in raws[1:]), raws[0].trips)
     unfinished = np.concatenate([outcome.unfinished for outcome in outcomes])[:lanes]
-    return Outcome(replace(raws[0], values=values, status=status, pc=pc, trips=trips), unfinished)
+    counts = tuple(
+        functools.reduce(wide_counters.plus, each) for each in zip(*(raw.counts for raw in raws), strict=True)
+    )
+    return Outcome(replace(raws[0], values=values, status=status, pc=pc, trips=trips, counts=counts), unfinished)

@@ -216,7 +216,7 @@ def _each_part(
     def body(number: jax.Array, all_: tuple[Values, Mapping[str, Any]]) -> tuple[Values, jax.Array]:
         s, args = all_
         machine = tasks.machine(now, tasks.stored(args, now.lanes)[0])
-        trips = tasks.trips(machine)
+        trips = tasks.trips(machine, frees=False)  # frames that were open before are held by all devices
         s, _ = trips.run(spread.part(machine.plan, s, number, sharding.devices))
         return s, trips.waiting(s) == 0
 

@@ -78,6 +78,7 @@ class TaskExecutable:
     options: TaskOptions = TaskOptions()
     _sizes: dict[int, Sizes] = field(default_factory=dict)  # of the last run, by number of examples
     _chosen: dict[int, Sizes] = field(default_factory=dict)
+    _in_bytes: dict[Sizes, int] = field(default_factory=dict)
     _jitted: dict[Any, Any] = field(default_factory=dict)
     _kept: dict[Sizes, Values] = field(default_factory=dict)
 
@@ -103,7 +104,7 @@ class TaskExecutable:
             args: The arguments by parameter: [lanes, ...], or unbatched if all examples share them.
             lanes: The number of examples.
         """
-        now, begins = self._sizes.get(lanes) or self.chosen(lanes), True
+        now, begins = self.begins_with(lanes), True
         out: RawResult
         s = self._kept.pop(now, None)
         if s is None:
@@ -117,7 +118,7 @@ class TaskExecutable:
             if larger is None:
                 return Outcome(out, open_examples)  # its frames are not free: the arrays are not kept
             s, now, begins = self._jit(self.grown, now, larger)(s), larger, False
-        self._sizes[lanes] = now
+        self.remember(now)
         if not (debug_checks() or KEEPING.get()):
             self._kept[now] = s
         return Outcome(out, open_examples)
@@ -149,6 +150,14 @@ class TaskExecutable:
             self._chosen[lanes] = now
         return self._chosen[lanes]
 
+    def begins_with(self, lanes: int) -> Sizes:
+        """Return the sizes with which the next run of so many examples begins."""
+        return self._sizes.get(lanes) or self.chosen(lanes)
+
+    def remember(self, now: Sizes) -> None:
+        """Let the next run of so many examples begin with these sizes."""
+        self._sizes[now.lanes] = now
+
     def may_have(self, larger: Sizes, lanes: int) -> bool:
         """Whether the arrays of a run of so many examples may become so large."""
         size, o = self._bytes(larger), self.options
@@ -164,7 +173,7 @@ class TaskExecutable:
 
     def lower(self, args: Mapping[str, Any], lanes: int) -> Any:
         """Return `jax.stages.Lowered` of the run of so many examples."""
-        now = self._sizes.get(lanes) or self.chosen(lanes)
+        now = self.begins_with(lanes)
         s = jax.eval_shape(partial(self.empty, now))
         return self._jit(self.advance, now).lower(s, args, np.bool_(True))
 
@@ -193,8 +202,11 @@ class TaskExecutable:
         return state.grown(self.plan(old.lanes == 1), old, new, s, self.options.stats)
 
     def _bytes(self, now: Sizes) -> int:
-        """The size of all arrays together."""
-        return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(partial(self.empty, now))))
+        """The size of all arrays together; asked for in every call."""
+        if now not in self._in_bytes:
+            arrays = jax.eval_shape(partial(self.empty, now))
+            self._in_bytes[now] = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(arrays))
+        return self._in_bytes[now]
 
     def advance(
         self,
@@ -224,9 +236,8 @@ class TaskExecutable:
         loop = self.trips(self.machine(now, fixed, isolate))
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
-        failed, unfinished = self.unfinished(prepared, now, s, left)
-        # What is left of examples of which some have failed may have no end: lanes find that out.
-        return self.result(prepared, now, s, trips), s, left & ~jnp.any(failed), unfinished
+        unfinished = self.unfinished(prepared, now, s, left)[1]
+        return self.result(prepared, now, s, trips), s, left, unfinished
 
     def run_recorded(
         self, now: Sizes, s: Values, args: Mapping[str, Any], recorder: Recorder, isolate: bool | None = None
@@ -235,16 +246,16 @@ class TaskExecutable:
         fixed, per_example = self.stored(args, now.lanes, single=False)
         s = state.begin(recorder.plan, now, s, per_example)
         isolate = not xla_options.keeps_in_place() if isolate is None else isolate
-        loop = self.trips(Machine(recorder.plan, now, fixed, False, isolate, recorder))
+        loop = self.trips(Machine(recorder.plan, now, fixed, False, isolate, recorder), frees=False)
         s, trips = loop.run(s)
         left = loop.waiting(s) > 0
         failed, unfinished = self.unfinished(recorder.plan, now, s, left)
         return self.result(recorder.plan, now, s, trips), s, jnp.append(left & ~jnp.any(failed), unfinished)
 
-    def trips(self, machine: Machine, stop: Callable[[Values], jax.Array] | None = None) -> Trips:
-        """Return the trips of a machine, by the learned schedule if there is one; `stop`: see `Trips`."""
+    def trips(self, machine: Machine, stop: Callable[[Values], jax.Array] | None = None, frees: bool = True) -> Trips:
+        """Return the trips of a machine, by the learned schedule if there is one; `stop` and `frees`: see `Trips`."""
         policy = self.options.policy
-        return Trips(machine, stop) if policy is None else PolicyTrips(machine, stop, policy)
+        return Trips(machine, stop, frees) if policy is None else PolicyTrips(machine, stop, frees, policy=policy)
 
     def machine(self, now: Sizes, fixed: Values, isolate: bool | None = None) -> Machine:
         """Return the machine of these sizes; `fixed`: what `stored` gives first; `isolate`: see `advance`."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from pcbatch.containers.capacity import rounded
 from pcbatch.runtime.tasks.executable import Outcome
+from pcbatch.runtime.vm import wide_counters
 from pcbatch.runtime.vm.raw_result import RawResult
 
 RunLanes = Callable[[Mapping[str, Any], int], RawResult]
@@ -33,9 +34,10 @@ def completed(outcome: Outcome, args: Mapping[str, Any], mapped: frozenset[str],
     count = len(outcome.unfinished)
     which = np.flatnonzero(outcome.unfinished)
     if not len(which):
-        return replace(outcome.raw, pc=_all_at(exit, count))
+        return replace(outcome.raw, pc=_all_at(exit, count), counts=counted(outcome.raw.counts, (), exit))
     if 2 * len(which) > count:
-        return run(args, count)
+        again = run(args, count)
+        return replace(again, counts=counted(outcome.raw.counts, again.counts, exit))
     # The number of lanes is a power of two, so that few programs are compiled; the last example fills up.
     rows = np.concatenate([which, np.full(rounded(len(which)) - len(which), which[-1])]).astype(np.int32)
     given = {v: jnp.take(x, rows, axis=0) if v in mapped else x for v, x in args.items()}
@@ -65,8 +67,20 @@ def _merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, count: int, e
         values=values,
         status=spread(lanes.status, 0),
         trips=tasks.trips + lanes.trips,
+        counts=counted(tasks.counts, lanes.counts, exit),
         pc=spread(lanes.pc, exit),
         depths=spread(lanes.depths, 0),
         back=spread(lanes.back, 0),
         shown=shown,
     )
+
+
+def counted(tasks: tuple[Any, ...], lanes: tuple[Any, ...], blocks: int) -> tuple[Any, ...]:
+    """Return the statistics of the blocks of lanes, of which there are so many, and then of those of tasks.
+
+    Either is () where visits were not counted, or where lanes have not run.
+    """
+    if not tasks:
+        return ()
+    before = lanes or tuple(wide_counters.zeros(blocks) for _ in tasks)
+    return tuple(jnp.concatenate(both) for both in zip(before, tasks, strict=True))

@@ -126,7 +126,7 @@ class TaskPlan:
     def first(self) -> tuple[BlockPlan, ...]:
         """The blocks that run before all trips, in this order: those that tasks of examples reach by jumps alone.
 
-        They need no more frames, nor more room on lists, than there are examples.
+        They need no more frames than there are examples, and no more room on lists than trips do.
         """
         return tuple(map(self.block, self._before_trips))
 
@@ -138,11 +138,6 @@ class TaskPlan:
     @cached_property
     def _before_trips(self) -> tuple[str, ...]:
         return _first(self.program, self.bounded)
-
-    @property
-    def opened_first(self) -> bool:
-        """Whether each example may hold a frame before all trips."""
-        return any(block.takes for block in self.first)
 
     @property
     def entry(self) -> BlockPlan:

@@ -86,8 +86,6 @@ def chosen(
     if frames is None:
         frames = max(LEAST_POOL * width + reserve, POOL_PER_EXAMPLE * lanes)
     room = lanes + LEAST_ROOM * width if room is None else max(room, 1)
-    if plan.opened_first:
-        frames = max(frames, lanes + reserve + 1)
     if not plan.framed:
         frames = reserve = 0
     return Sizes(lanes, width, frames, min(reserve, max(frames - 1, 0)), room)

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pcbatch.runtime.tasks import lists, pool
+from pcbatch.runtime.tasks import dropping, lists, pool
+from pcbatch.runtime.tasks.guarded import guarded, written
 from pcbatch.runtime.tasks.plan import SERIAL, BlockPlan
 from pcbatch.runtime.tasks.reading import Machine
-from pcbatch.runtime.tasks.visit import FAILED, VISITS, visit
+from pcbatch.runtime.tasks.visit import VISITS, visit
 from pcbatch.runtime.vm.block_body import Values
 
 I32 = jnp.int32
@@ -25,10 +27,7 @@ PARTS, LEAST_CHEAP = 4, 64
 MOST_LARGE = 64  # records of the widest visits of blocks of which each record is much work
 WIDE, NARROWER = 512, 8  # from that width on a cheap block is emitted at such a part of it, too
 MOST, LEAST = 256, 8  # records of the widest and the narrowest visits that expensive blocks are emitted for
-FAILED_AT = "failed:trip"  # key in the loop: the last trip before which no task had failed
-PATIENCE = 1024  # trips, besides as many again as were made, that a run goes on after a task has failed
 SWEEPS = 1024  # visits after which a trip goes on, though cheap blocks still can run
-Body = Callable[[Values], Values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,41 +37,59 @@ class Trips:
     Attributes:
         machine: the machine.
         stop: tells of a state, bool[], whether the run is to end before that; it may be asked within a trip.
+        frees: whether frames of failed examples are given back.
     """
 
     machine: Machine
     stop: Callable[[Values], jax.Array] | None = None
+    frees: bool = True
 
-    def run(self, state: Values) -> tuple[Values, jax.Array]:
-        """Return the state after all trips, and their number, int32[]."""
+    def run(self, state: Values, budget: jax.Array | None = None) -> tuple[Values, jax.Array]:
+        """Return the state after all trips, or at most `budget` of them (int32[]), and their number, int32[]."""
+        fails = self.machine.plan.fails
 
         def going(c: tuple[Values, jax.Array, jax.Array]) -> jax.Array:
             s, before, trips = c
             go: jax.Array = (self.waiting(s, self._of_trips) > 0) & (s[VISITS] != before)
-            return go & (s[FAILED_AT] * 2 + PATIENCE > trips) if fails else go
+            return go if budget is None else go & (trips < budget)
 
         def trip(c: tuple[Values, jax.Array, jax.Array]) -> tuple[Values, jax.Array, jax.Array]:
             s, _, trips = c
             after = self.trip(s)
             if fails:
-                after[FAILED_AT] = jnp.where(jnp.any(s[FAILED]), s[FAILED_AT], trips)
+                after = dropping.after_trip(self.machine, after, s[VISITS], trips, self.frees)
             return after, s[VISITS], trips + 1
 
-        for block in self.machine.plan.first:
+        for block in self.first:
             state = self._drain(state, [block], patience=None)  # they form no loop
-        fails = self.machine.plan.fails
-        first = {FAILED_AT: jnp.zeros((), I32)} if fails else {}
-        start = ({**state, **first}, state[VISITS] - 1, jnp.zeros((), I32))
+        start = ({**state, **(dropping.started() if fails else {})}, state[VISITS] - 1, jnp.zeros((), I32))
         s, _, trips = lax.while_loop(going, trip, start)
         s = {key: s[key] for key in state}
-        for block in self.machine.plan.last:
+        for block in self.last:
             s = self._drain(s, [block], patience=None)
         return s, trips
 
     @property
+    def first(self) -> tuple[BlockPlan, ...]:
+        """The blocks that run before all trips; none that takes frames, where a pool has not one for each example."""
+        first, roomy = self.machine.plan.first, self._a_frame_each
+        return first if roomy else tuple(takewhile(lambda block: not block.takes, first))
+
+    @property
+    def last(self) -> tuple[BlockPlan, ...]:
+        """The blocks that run after all trips, until when they hold frames."""
+        return self.machine.plan.last if self._a_frame_each else ()
+
+    @property
+    def _a_frame_each(self) -> bool:
+        """Whether each example can hold a frame, and the pool has enough for all else."""
+        sizes = self.machine.sizes
+        return sizes.frames > sizes.lanes + sizes.reserve
+
+    @property
     def _of_trips(self) -> list[BlockPlan]:
-        """The blocks that trips run."""
-        return [block for block in self.machine.plan.blocks if block not in self.machine.plan.last]
+        """The blocks for which trips are made."""
+        return [block for block in self.machine.plan.blocks if block not in self.last]
 
     def waiting(self, s: Values, blocks: Sequence[BlockPlan] | None = None) -> jax.Array:
         """Return the number of records on the lists of blocks (None: of all), int32[]."""
@@ -81,7 +98,7 @@ class Trips:
 
     def trip(self, s: Values) -> Values:
         """Return the state after one trip."""
-        blocks = [block for block in self._of_trips if block not in self.machine.plan.first]
+        blocks = [block for block in self._of_trips if block not in self.first]
         cheap = [block for block in blocks if not block.expensive]
         cheap = [b for b in cheap if b.block.joins] + [b for b in cheap if not b.block.joins]
         dear = [block for block in blocks if block.expensive]
@@ -129,12 +146,17 @@ class Trips:
 
     def widths(self, block: BlockPlan) -> tuple[int, ...]:
         """Return the widths at which a block is emitted, from wide to narrow."""
-        width = self.machine.sizes.width
+        width, plan = self.machine.sizes.width, self.machine.plan
         if block.expensive and block.large:
             return _halves(min(width, MOST_LARGE), PARTS, 1)
+        if block in self.first or block in self.last:  # all examples have come when it runs
+            most = min(width, MOST) if block.expensive else width
+            return (min(most, max(LEAST, 1 << (self.machine.sizes.lanes - 1).bit_length())),)
+        if block.expensive and block.finishes_only:  # only the last of several visits in a row is narrow
+            return _halves(min(width, MOST), 4, LEAST)
         if block.expensive:
             return _halves(min(width, MOST), 2, LEAST)
-        if any(other.expensive for other in self.machine.plan.blocks):  # these wait for what cheap visits send them
+        if any(other.expensive for other in plan.blocks):  # these wait for what cheap visits send them
             return _halves(width, PARTS, LEAST_CHEAP)
         return (width, width // NARROWER) if width >= WIDE else (width,)
 
@@ -166,7 +188,13 @@ class Trips:
         alone = self.waiting(s, [other for other in self._of_trips if not other.takes]) == 0
         mine = _top(s, block)
         for other in plan.blocks:
-            if other.takes and other is not block and other not in plan.first:
+            if not other.takes or other is block or (other in plan.first and block not in plan.first):
+                continue
+            if block in plan.first:
+                alone = alone & (
+                    (s[lists.count(other.label)] == 0) | (other in plan.first and other.number > block.number)
+                )
+            else:
                 theirs = _top(s, other)
                 alone = alone & (mine > theirs if other.number < block.number else mine >= theirs)
         return alone
@@ -187,38 +215,3 @@ def _top(s: Values, block: BlockPlan) -> jax.Array:
         return jnp.zeros((), I32)
     newest = lax.dynamic_index_in_dim(s[lists.column(block.label, SERIAL)], jnp.maximum(n - 1, 0), keepdims=False)
     return jnp.where(n > 0, newest, -1)
-
-
-def written(body: Body, s: Values) -> tuple[str, ...]:
-    """Return the state keys that a function writes."""
-    found: list[str] = []
-
-    def probe(s: Values) -> int:
-        out = body(s)
-        found.extend(key for key in s if out[key] is not s[key])
-        return 0
-
-    jax.eval_shape(probe, s)
-    return tuple(found)
-
-
-def guarded(
-    go: jax.Array,
-    body: Body,
-    s: Values,
-    again: Callable[[Values], jax.Array] | None = None,
-    keys: Sequence[str] | None = None,
-) -> Values:
-    """Return the state after a function that runs once if `go`, and then while `again`.
-
-    It is a loop that carries what the function writes (`keys`, None: to be found out): XLA updates that in place, and
-    copies nothing of the rest.
-    """
-    names = written(body, s) if keys is None else keys
-
-    def step(c: tuple[jax.Array, Values]) -> tuple[jax.Array, Values]:
-        out = body({**s, **c[1]})
-        more = jnp.zeros((), bool) if again is None else again(out)
-        return more, {key: out[key] for key in names}
-
-    return {**s, **lax.while_loop(lambda c: c[0], step, (go, {key: s[key] for key in names}))[1]}

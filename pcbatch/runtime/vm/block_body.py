@@ -195,7 +195,8 @@ def compile_blocks(program: StackProgram) -> tuple[BlockCode, ...]:
 def _in_rows(block: StackBlock) -> set[str]:
     """Return the variables that kernels of libraries read: those want each lane's elements to be neighbours."""
     fns = [(op.expr.fn, op.expr.ins) for op in block.ops if isinstance(op, Prim)]
-    return {v for fn, ins in fns if isinstance(fn, JaxprFn) and wants_rows(fn.closed.jaxpr) for v in ins}
+    typed = [(fn, ins) for fn, ins in fns if isinstance(fn, JaxprFn)]
+    return {v for fn, ins in typed if fn.beside_product or wants_rows(fn.closed.jaxpr) for v in ins}
 
 
 def _is_small(var: Var) -> bool:

@@ -16,10 +16,11 @@ from jax import lax
 from pcbatch.ir.tasks import TaskProgram
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_storage, storage_type, to_storage
+from pcbatch.runtime.tasks.guarded import guarded, written
 from pcbatch.runtime.tasks.plan import FROM
 from pcbatch.runtime.tasks.reading import Machine
 from pcbatch.runtime.tasks.sizes import Sizes
-from pcbatch.runtime.tasks.trip import Trips, guarded, written
+from pcbatch.runtime.tasks.trip import Trips
 from pcbatch.runtime.vm.block_body import Values, evaluate
 from pcbatch.runtime.vm.word_packing import is_float
 from pcbatch.transforms.tape.block_vjp import zero_preserving_vjp

@@ -1,0 +1,308 @@
+"""A monitored run by tasks: the machine of lists makes some trips, the host looks; then lanes run what is left.
+
+Many examples run in chunks, as in a plain call. The examples that tasks have not finished, because one of them has
+failed or found no room, are run by lanes when all chunks have ended, by a run of their own that is part of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pcbatch.runtime.execute import task_places, task_programs
+from pcbatch.runtime.execute.host_loop import HostLoop, RunCounts
+from pcbatch.runtime.execute.run_state import Running, RunState, begin, like, shape_of
+from pcbatch.runtime.execute.state_arrays import placed, trips_array
+from pcbatch.runtime.execute.task_places import Waiting
+from pcbatch.runtime.execute.task_programs import Chunk, TaskBuffers, TaskProgress
+from pcbatch.runtime.sharding.lane_sharding import LaneSharding
+from pcbatch.runtime.tasks import TaskExecutable, state
+from pcbatch.runtime.tasks.fallback import counted
+from pcbatch.runtime.tasks.sizes import Sizes
+from pcbatch.runtime.vm.machine import final
+from pcbatch.runtime.vm.raw_result import RawResult
+from pcbatch.runtime.vm.status import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pcbatch.runtime.execute.executor import PcExecutable
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun(RunState):
+    """A run by tasks. `state`: `TaskBuffers`; `lanes`: the examples of a chunk.
+
+    Attributes:
+        sizes: of the machine of lists.
+        first: the number of the first example of the chunk; that of all examples when tasks are through.
+        begun: whether the chunk has begun.
+        done: examples that have results, of chunks that have ended.
+        by_tasks: the counts of what tasks have done.
+        again: the run of the rest by lanes, whose arrays are part of `state`.
+    """
+
+    sizes: Sizes
+    first: int = 0
+    begun: bool = False
+    done: int = 0
+    by_tasks: RunCounts = field(default_factory=lambda: RunCounts(None))
+    again: RunState | None = None
+
+    @staticmethod
+    def before(executable: PcExecutable, args: Mapping[str, Any], inputs: int, chunk: int) -> TaskRun:
+        """Return a run before its first trip.
+
+        Args:
+            executable: the program.
+            args: the arguments of the call, by parameter of the program for lanes.
+            inputs: the number of examples.
+            chunk: the most that run at once.
+        """
+        assert executable.tasks is not None
+        lanes = min(inputs, chunk)
+        counts = RunCounts(inputs, waiting=inputs)
+        buffers = task_programs.empty_buffers(executable, task_programs.stored_args(executable, args), inputs)
+        sizes = executable.tasks.begins_with(lanes)
+        return TaskRun(executable, LaneSharding(None, inputs), lanes, 0, True, counts, buffers, sizes, by_tasks=counts)
+
+    @staticmethod
+    def described(executable: PcExecutable, args: Any, inputs: int, shape: Mapping[str, Any]) -> TaskRun:
+        """Return a run of this shape (see `shape`) with the types of its arrays."""
+        found, sizes = shape["tasks"], Sizes(**shape["tasks"]["sizes"])
+        state = jax.eval_shape(
+            lambda args: task_programs.empty_buffers(executable, task_programs.stored_args(executable, args), inputs),
+            args,
+        )
+        if found["begun"]:
+            state = state._replace(machine=task_programs.described_machine(executable, sizes))
+        by_lanes = None
+        if found["again"] is not None:
+            rows = np.zeros(found["rows"], np.int32)
+            given = jax.eval_shape(partial(_natural_rows, executable), state.args, rows)
+            by_lanes = like(executable, given, found["rows"], None, found["again"])
+            state = state._replace(lanes=by_lanes.state)
+        counts, by_tasks = RunCounts(**found["standing"]), RunCounts(**found["by_tasks"])
+        return TaskRun(
+            executable, LaneSharding(None, inputs), int(found["lanes"]), 0, True, counts, state, sizes,
+            int(found["first"]), bool(found["begun"]), int(found["done"]), by_tasks, by_lanes,
+        )  # fmt: skip
+
+    def shape(self) -> dict[str, Any]:
+        """Return what `described` needs, ready for JSON."""
+        again = self.by_lanes
+        about = {"lanes": self.lanes, "sizes": asdict(self.sizes), "first": self.first, "begun": self.begun}
+        about |= {"done": self.done, "standing": asdict(self.counts), "by_tasks": asdict(self.by_tasks)}
+        rows = 0 if again is None else again.sharding.inputs
+        return {"tasks": {**about, "rows": rows, "again": None if again is None else shape_of(again)}}
+
+    @property
+    def tasks(self) -> TaskExecutable:
+        """The program of tasks."""
+        assert self.executable.tasks is not None
+        return self.executable.tasks
+
+    @property
+    def by_lanes(self) -> RunState | None:
+        """The run of the rest by lanes, with its arrays; None as long as tasks run."""
+        return None if self.again is None else replace(self.again, state=self.state.lanes)
+
+    @property
+    def through(self) -> bool:
+        """Whether no example is left to tasks."""
+        return self.first >= self.sharding.inputs
+
+    @property
+    def chunk(self) -> Chunk:
+        """The examples that the machine runs."""
+        return Chunk(np.int32(self.first), np.int32(min(self.lanes, self.sharding.inputs - self.first)))
+
+    def advanced(self, watch: HostLoop) -> RunState:
+        later = self
+        while not later.ended and watch.may_continue():
+            later = later._with_lanes(watch) if later.through else later._with_tasks(watch)
+        return later
+
+    # Tasks
+
+    def _with_tasks(self, watch: HostLoop) -> TaskRun:
+        """The run after one program of tasks, and what follows on the host."""
+        watch.pace = self.executable.pace(self.lanes, "tasks")
+        buffers: TaskBuffers = self.state
+        machine = buffers.machine if self.begun else self._empty()
+        program = self.executable.jitted(task_programs.run_tasks, self.sizes.width)
+        with watch.program(("tasks", self.sizes, self.sharding.inputs)) as run:
+            s, seen = program(
+                machine, buffers.args, self.chunk, np.bool_(not self.begun), np.int32(run.budget), now=self.sizes
+            )
+            seen = jax.device_get(seen)
+            run.made = int(seen.trips)
+        later = replace(self, state=buffers._replace(machine=s), begun=True)._counted(seen)
+        if not seen.left or seen.stuck:
+            with watch.untimed():
+                later = later._larger(bool(seen.no_frames)) if seen.left else later._ended()
+        watch.between(later.counts, lambda: later)
+        return later
+
+    def _empty(self) -> Any:
+        plan = self.tasks.plan(self.lanes == 1)
+        return state.on_device(plan, self.sizes, self.tasks.options.stats)
+
+    def _counted(self, seen: TaskProgress) -> TaskRun:
+        size, open_ = int(self.chunk.size), int(np.sum(seen.open))
+        behind = self.sharding.inputs - self.first - size
+        counts = self.by_tasks.after(
+            int(seen.trips), open_, self.lanes, finished=self.done + size - open_, waiting=behind
+        )
+        return replace(self, counts=counts, by_tasks=counts)
+
+    def _larger(self, no_frames: bool) -> TaskRun:
+        """The run with more room; or, if there may be none, without what is left of its chunk."""
+        larger = self.sizes.larger(pool_is_empty=no_frames)
+        if not self.tasks.may_have(larger, self.lanes):
+            return self._ended()
+        grow = self.executable.jitted(task_programs.grow_tasks, self.sizes.width)
+        machine = grow(self.state.machine, old=self.sizes, new=larger)
+        return replace(self, state=self.state._replace(machine=machine), sizes=larger)
+
+    def _ended(self) -> TaskRun:
+        """The run after its chunk; what the machine has not finished is left to lanes."""
+        self.tasks.remember(self.sizes)
+        values, todo, counts = self._kept()
+        first = self.first + int(self.chunk.size)
+        live = self.sharding.inputs - self.by_tasks.finished if first >= self.sharding.inputs else 0
+        standing = replace(self.by_tasks, live=live)
+        buffers = self.state._replace(machine={}, values=values, todo=todo, counts=counts)
+        done = standing.finished
+        return replace(self, state=buffers, first=first, begun=False, done=done, counts=standing, by_tasks=standing)
+
+    def _kept(self) -> tuple[Any, Any, Any]:
+        keep = self.executable.jitted(task_programs.keep_chunk, self.sizes.width)
+        kept: tuple[Any, Any, Any] = keep(self.state._replace(lanes=()), self.chunk, now=self.sizes)
+        return kept
+
+    # Lanes
+
+    def _with_lanes(self, watch: HostLoop) -> TaskRun:
+        """The run after lanes have gone on with the rest, as far as the watch allows."""
+        if self.again is None:
+            with watch.untimed():
+                return self._joined(self._begin_lanes())
+        by_lanes = self.by_lanes
+        assert by_lanes is not None
+        with _seen_from_outside(watch, lambda counts: self._together(counts), self._joined):
+            return self._joined(by_lanes.advanced(watch))
+
+    def _begin_lanes(self) -> RunState:
+        rows = np.flatnonzero(np.asarray(self.state.todo)).astype(np.int32)
+        return begin(self.executable, _natural_rows(self.executable, self.state.args, rows), len(rows), None, None)
+
+    def _joined(self, by_lanes: RunState) -> TaskRun:
+        buffers = self.state._replace(lanes=by_lanes.state)
+        return replace(self, again=replace(by_lanes, state=()), state=buffers, counts=self._together(by_lanes.counts))
+
+    def _together(self, lanes: RunCounts) -> RunCounts:
+        tasks = self.by_tasks
+        sums = {name: getattr(tasks, name) + getattr(lanes, name) for name in ("trips", "busy", "offered")}
+        return replace(lanes, total=self.sharding.inputs, finished=self.done + lanes.finished, **sums)
+
+    def restored(self, arrays: Mapping[str, np.ndarray]) -> RunState:
+        run = replace(self, state=placed(self.state, arrays, None))
+        if self.again is None:
+            return run
+        prefix = "lanes/"
+        mine = {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
+        by_lanes = run.by_lanes
+        assert by_lanes is not None
+        return run._joined(by_lanes.restored(mine))  # stacks may have more room now
+
+    # What there is to see
+
+    def outcome(self) -> RawResult:
+        values, todo = self.state.values, np.asarray(self.state.todo)
+        counts = self.state.counts
+        if self.begun:
+            values, todo, counts = self._kept()
+        inputs, exit_ = self.sharding.inputs, self._exit()
+        begun = np.arange(inputs) < self.first + (int(self.chunk.size) if self.begun else 0)
+        open_ = np.asarray(todo) | ~begun
+        status = jnp.asarray(np.where(open_, int(Status.RUNNING), 0).astype(np.int32))
+        types = task_programs.result_types(self.executable)
+        finals = tuple(final(x, type_, status) for x, type_ in zip(values, types, strict=True))
+        pc = np.where(open_, self._pcs(), exit_).astype(np.int32)
+        trips = trips_array(self.counts.trips)
+        out = RawResult(finals, status, trips, counts, pc, None, None, {}, 0)
+        by_lanes = self.by_lanes
+        if by_lanes is None:
+            return replace(out, counts=counted(counts, (), exit_))
+        return merged(out, by_lanes.outcome(), np.flatnonzero(todo), exit_)
+
+    def waiting(self) -> tuple[Waiting, ...]:
+        """Read which records wait, of which examples."""
+        if not self.begun:
+            return ()
+        plan, examples = self.tasks.plan(self.lanes == 1), self.first
+        found = task_places.waiting(plan, self.sizes, self.state.machine)
+        return tuple(replace(one, examples=one.examples + examples) for one in found)
+
+    def _pcs(self) -> np.ndarray:
+        """int[inputs]: the program counters, in the program for lanes, of examples that tasks run."""
+        layout = self.executable.machine.layout
+        entry = layout.index[layout.program.entry]
+        return task_places.pcs(layout.program, self.waiting(), entry, self.sharding.inputs)
+
+    def running(self) -> Running:
+        by_lanes = self.by_lanes
+        if by_lanes is None:
+            return Running(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        found = by_lanes.running()
+        return Running(found.pc, np.flatnonzero(np.asarray(self.state.todo))[found.inputs])
+
+
+def merged(tasks: RawResult, lanes: RawResult, which: np.ndarray, exit_: int) -> RawResult:
+    """Return the result of all examples: of those in `which` what lanes say, in this order."""
+    count = len(tasks.status)
+
+    def spread(x: Any, fill: Any) -> Any:
+        return None if x is None else jnp.full((count, *x.shape[1:]), fill, x.dtype).at[which].set(x)
+
+    return replace(
+        lanes,
+        values=tuple(done.at[which].set(again) for done, again in zip(tasks.values, lanes.values, strict=True)),
+        status=spread(lanes.status, 0),
+        trips=tasks.trips,
+        pc=spread(jnp.asarray(lanes.pc), exit_),
+        depths=spread(lanes.depths, 0),
+        back=spread(lanes.back, 0),
+        counts=counted(tasks.counts, lanes.counts, exit_),
+        shown={v: spread(x, 0) for v, x in lanes.shown.items()},
+    )
+
+
+def _natural_rows(executable: PcExecutable, args: Mapping[str, Any], rows: Any) -> dict[str, Any]:
+    """The arguments of some examples, as a call gives them."""
+    taken = {v: jnp.take(x, rows, axis=0) if task_programs.is_mapped(executable, v, x) else x for v, x in args.items()}
+    return executable.natural(taken)
+
+
+@contextmanager
+def _seen_from_outside(
+    watch: HostLoop, counts: Callable[[RunCounts], RunCounts], whole: Callable[[RunState], RunState]
+) -> Iterator[None]:
+    """Let what a run reports and saves inside be that of the run that it is a part of."""
+    report, save = watch.report, watch.save
+    if report is not None:
+        watch.report = lambda inner: report(counts(inner))
+    if save is not None:
+        watch.save = lambda snapshot: save(lambda: whole(snapshot()))
+    try:
+        yield
+    finally:
+        watch.report, watch.save = report, save
