@@ -115,7 +115,7 @@ class TaskRecordedRun(RunOperation):
         """Rows of each block for each example, where the tape cannot grow."""
         visits = self.executable.options.max_tape or TRACED_VISITS
         size = max(1, sum(block.bytes() for block in self.tape.blocks))
-        # Lanes have the gradient where that is too little; to fill a larger one takes longer than to undo what is in it.
+        # Lanes have the gradient where that is too little; to fill a larger one takes longer than to undo it.
         return min(visits, max(USUAL_ROWS, TRACED_BYTES // (lanes * size)))
 
     def impl(self, *args: Any) -> Sequence[Any]:
