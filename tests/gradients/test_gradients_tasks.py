@@ -269,3 +269,15 @@ def test_other_transformations(undone: list[str]) -> None:
 def test_snapshots_are_for_lanes(undone: list[str]) -> None:
     close(gradient(fib, (X, N), (), (0,), checkpoints=4), plain_gradient(fib, (X, N), (), (0,)))
     assert undone == []
+
+
+@pytest.mark.full_only
+def test_trees() -> None:
+    """The loss of a TreeLSTM by its weights: products, leaves that are undone together, floating records."""
+    from examples.treelstm.data import generate
+    from examples.treelstm.model import initial_weights, loss
+
+    weights, trees = initial_weights(4, 0), generate(3, 1, 8)
+    slopes = [jax.grad(lambda w, fork=f: jnp.mean(loss.with_options(fork=fork)(w, trees))) for f in ("always", "never")]
+    found, wanted = (slope(weights) for slope in slopes)
+    close(found, wanted)
