@@ -212,9 +212,8 @@ class Program:
         by_task = frozenset(v for v, name in named.items() if name in mapped)
         runs = tasks if over is None else self.executable.tasks_on(tasks, over)
         outcome = run_chunks(runs, {v: args[name] for v, name in named.items()}, by_task, given.lanes)
-        return completed(
-            outcome, args, mapped, partial(self.executable.run, mesh=over), self.executable.machine.layout.exit
-        )
+        by_lanes = partial(self.executable.run, mesh=over)
+        return completed(outcome, args, mapped, by_lanes, self.executable.machine.layout.exit)
 
     def _operation(self, args: Any) -> UnsharingProgram | None:
         """The program that a run is an operation of, if JAX traces it."""

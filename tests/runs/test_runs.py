@@ -28,7 +28,8 @@ NUMBERS = np.random.default_rng(1).integers(1, 900, 41).astype(np.int32)
 
 
 collatz, deep = batched.collatz.with_options(), batched.deep.with_options()  # with stacks that have not grown
-fib, fragile = batched.fib.with_options(stats=True), batched.fragile.with_options(max_steps=40, stats=False)
+fib = batched.fib.with_options(stats=True, fork="never")  # in lanes, whose trips are counted here
+fragile = batched.fragile.with_options(max_steps=40, stats=False)
 
 
 @pcbatch.batch

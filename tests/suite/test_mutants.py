@@ -104,6 +104,7 @@ WITHOUT = {
     "runtime.execute.program_cache",
     "runtime.execute.result_reader",
     "runtime.execute.where_stopped",
+    "runtime.tasks.recording",  # a protocol
     "runtime.vm.run_once",
 }
 
