@@ -239,6 +239,7 @@ def test_numbers_in_objects() -> None:
     close(found[1].columns[2], wanted[1].columns[2])
 
 
+@pytest.mark.full_only
 def test_other_transformations(undone: list[str]) -> None:
     """Elements of a `vmap`, each with a gradient of its own; Jacobians; derivatives of gradients, which lanes make."""
     n = jnp.array([3, 0], jnp.int32)

@@ -105,6 +105,7 @@ def test_a_schedule_of_lanes(encoding: str) -> None:
     assert (plan.policy, plan.reason) == ("learned", reason)
 
 
+@pytest.mark.full_only
 def test_transformations_of_a_schedule_of_lanes() -> None:
     """The machine of gradients has other blocks."""
     f = pcbatch.batch(two_loops)
@@ -141,6 +142,7 @@ def test_tables_at_random_change_no_result(seed: int) -> None:
     close(fast(*some), f.with_options(fork="never")(*some))
 
 
+@pytest.mark.full_only
 def test_lists_that_grow_and_lanes_that_raise() -> None:
     f = pcbatch.batch(quicksort).with_options(fork="always")
     xs = pcbatch.ragged([[3, 1, 2], [5], [], list(range(40, 0, -1))])
