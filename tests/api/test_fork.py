@@ -209,3 +209,19 @@ def test_auto_asks_whether_it_pays() -> None:
     assert "a record of 400 numbers" in pcbatch.batch(wide, fork="auto").explain_schedule(rows, example).calls
     assert "but for a single example" in pcbatch.batch(pairs, fork="auto").explain_schedule(example).calls
     assert pcbatch.batch(pairs, fork="auto")(N[1:2]).tolist() == [pairs(9)]
+
+
+def arrays(x, n):
+    """Arrays that are added."""
+    if n <= 1:
+        return jnp.tanh(x)
+    return arrays(x, n // 2) + arrays(x, n - n // 2)
+
+
+@pytest.mark.parametrize(("size", "stays"), [(3_000, False), (9_000, True)])
+def test_one_example_with_large_results_stays_a_lane(size: int, stays: bool) -> None:
+    """Its results would only be moved."""
+    x, n = jax.ShapeDtypeStruct((4, size), "float32"), jax.ShapeDtypeStruct((4,), "int32")
+    told = str(pcbatch.batch(arrays).explain_schedule(x, n))
+    assert "side by side" in told
+    assert ("but for a single example" in told) is stays

@@ -15,7 +15,7 @@ import pytest
 import pcbatch
 from tests.learning import random_policies
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.share(3), pytest.mark.promotion("standard")]
 
 
 def two_loops(x, n):

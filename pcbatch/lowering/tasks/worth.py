@@ -3,8 +3,9 @@
 Costs are those of `lowering/analysis/cost.py`, in about one arithmetic operation each. A task moves its record once per
 visit, and opens, fills and leaves a frame, which takes as long as some dozens of operations; lanes wait for each other
 and compute for those that stand elsewhere. So sums, which need no frame, always pay, and frames where there is work for
-each call, or several examples of different size. Records of hundreds of numbers cost more to move than is gained,
-unless a block is so expensive that its records should gather.
+each call, or several examples of different size; a single example whose results are arrays of many thousand numbers
+only moves them. Records of hundreds of numbers cost more to move than is gained, unless a block is so expensive that
+its records should gather.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pcbatch.lowering.tasks.tail_duplication import cost
 
 LARGE = 100  # numbers in a record
 EXPENSIVE = 2000.0  # cost of a block for which it pays to move large records
+MOVED = 8192  # numbers in a record or a frame up to which frames pay for a single example
 ONE_EXAMPLE = 32.0  # cost of all blocks from which on frames pay for a single example
 
 
@@ -38,7 +40,8 @@ def worth(program: TaskProgram) -> Worth:
     size = max(_size(block, program) for block in program.blocks)
     if size > LARGE and most < EXPENSIVE:
         return Worth(False, f"a record of {size:,} numbers costs more to move than is gained", False)
-    return Worth(True, "calls have frames", sum(cost(block) for block in program.blocks) >= ONE_EXAMPLE)
+    work = sum(cost(block) for block in program.blocks)
+    return Worth(True, "calls have frames", work >= ONE_EXAMPLE and size <= MOVED)
 
 
 def _size(block: TaskBlock, program: TaskProgram) -> int:
