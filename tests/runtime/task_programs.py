@@ -25,6 +25,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.trace import JaxprFn
 
+ROOM = 4  # rows of `rows_of_frame`
 I32, F32 = ArrayType("int32"), ArrayType("float32")
 
 
@@ -293,6 +294,40 @@ def loop_into_frame() -> TaskProgram:
     return TaskProgram(
         "bb0", ("n", "width"), ("r",), t, (), (), (bb0, bb1, bb2, bb3, bb4, bb5), sums=frozenset({"main"})
     )
+
+
+def ranked(n, width):
+    """What calls give, each with a weight by its number; there is room for some."""
+    if n == 0:
+        return 1 + width
+    parts = [0] * ROOM
+    for k in range(min(width, ROOM)):
+        parts[k] = ranked(n - 1, k)
+    return sum((k + 1) * part for k, part in enumerate(parts)) % 1009
+
+
+def rows_of_frame() -> TaskProgram:
+    """`ranked`: the loop spawns one row of an array after the other, and more than there are."""
+    t = Types(n=I32, width=I32, k=I32, r=I32, parts=ArrayType("int32", (ROOM,)))
+    leaf = (t.prim("c", "n", lambda n: n == 0), t.prim("one", "width", lambda width: 1 + width))
+    bb0 = TaskBlock("bb0", ("n", "width"), leaf, TaskFork("c", Finish(("one",)), jump("bb1", "n", "width")))
+    none = t.prim("none", "", lambda: jnp.zeros(ROOM, jnp.int32))
+    start = t.prim("k", "", lambda: jnp.int32(0))
+    opened = (none, start, OpenFrame(), Spawn(("parts",), Give(("none",))))
+    bb1 = TaskBlock("bb1", ("n", "width"), opened, jump("bb2", "n", "width", "k"))
+    go = t.prim("go", "k width", lambda k, w: k < w)
+    bb2 = TaskBlock(
+        "bb2", ("n", "width", "k"), (go,), TaskFork("go", jump("bb3", "n", "width", "k"), sync("bb4")), open=True
+    )
+    each = (
+        t.prim("m", "n", lambda n: n - 1),
+        t.prim("l", "k", lambda k: k + 1),
+        Spawn(("parts",), Start("bb0", (("n", "m"), ("width", "k"))), row="k"),
+    )
+    bb3 = TaskBlock("bb3", ("n", "width", "k"), each, jump("bb2", "n", "width", k="l"), open=True)
+    ranks = t.prim("r", "parts", lambda parts: jnp.sum(parts * jnp.arange(1, ROOM + 1, dtype=jnp.int32)) % 1009)
+    bb4 = TaskBlock("bb4", ("parts",), (ranks,), Finish(("r",)), joins=True)
+    return TaskProgram("bb0", ("n", "width"), ("r",), t, (), (), (bb0, bb1, bb2, bb3, bb4))
 
 
 def queens(free, columns, left, right, board):

@@ -20,11 +20,12 @@ PROGRAMS: dict[str, tuple[Callable[[], TaskProgram], tuple[str, ...]]] = {
     "frames": (programs.fib_frames, ("n",)),
     "sums": (programs.fib_sums, ("n",)),
     "loop": (programs.loop_into_frame, ("n", "width")),
+    "rows": (programs.rows_of_frame, ("n", "width")),
     "queens": (programs.queens_sums, ("free", "columns", "left", "right", "board")),
 }
 
 
-@pytest.mark.share(4, 0, 3)
+@pytest.mark.share(4, 0, 3, 6)
 @pytest.mark.promotion("standard")
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("in_place", [True, False])

@@ -88,6 +88,14 @@ def test_a_frame_that_is_open_around_a_loop(options: Sized) -> None:
     assert values(programs.loop_into_frame(), {"n": n, "width": width}, 5, **options)[0].tolist() == wanted
 
 
+@every_size
+def test_results_that_become_rows(options: Sized) -> None:
+    n, width = np.array([0, 3, 4, 1, 2], np.int32), np.array([4, 2, 4, 7, 3], np.int32)
+    assert verify(programs.rows_of_frame()) == ()
+    wanted = [programs.ranked(*map(int, x)) for x in zip(n, width, strict=True)]
+    assert values(programs.rows_of_frame(), {"n": n, "width": width}, 5, **options)[0].tolist() == wanted
+
+
 @pytest.mark.parametrize(("lanes", "options"), [(1, FOUR), (4, ONE), (4, WIDE)])
 def test_a_loop_that_adds_to_its_destination(lanes: int, options: Sized) -> None:
     board = np.array([31, 15, 1, 7][:lanes], np.int32)
